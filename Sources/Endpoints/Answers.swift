@@ -21,22 +21,25 @@ extension EndpointResponse {
         )
     }
 
-    /// A page without script that no page on another site may frame.
+    /// A page that no page on another site may frame, and that runs no script but its own one.
     ///
     /// - Parameters:
     ///   - styleDigest: SHA-256 of the page's one inline style in padded base64; nil if it has none.
+    ///   - scriptDigest: The same of its one inline script.
     ///   - framing: Which sites may show the page in a frame; a page with a form must allow none.
     package static func html(
         _ status: Int,
         _ page: String,
         styleDigest: String?,
+        scriptDigest: String? = nil,
         framing: Framing = .nobody,
         fields: [(name: String, value: String)] = [],
         reason: Reason? = nil
     ) -> EndpointResponse {
         // No `form-action`: browsers also apply it to redirects after the post, and an app may redirect the user from
-        // `return_to` to another host. A page without script and with escaped text does not need it.
+        // `return_to` to another host. A page with escaped text and no script of others does not need it.
         let style = styleDigest.map { "; style-src 'sha256-\($0)'" } ?? ""
+        let script = scriptDigest.map { "; script-src 'sha256-\($0)'" } ?? ""
         let (ancestors, frameOptions) =
             switch framing {
             case .nobody: ("'none'", "DENY")
@@ -48,7 +51,7 @@ extension EndpointResponse {
                 ("content-type", "text/html; charset=utf-8"),
                 (
                     "content-security-policy",
-                    "default-src 'none'\(style); base-uri 'none'; frame-ancestors \(ancestors)"
+                    "default-src 'none'\(style)\(script); base-uri 'none'; frame-ancestors \(ancestors)"
                 ),
                 ("x-frame-options", frameOptions),
                 // Not `no-referrer`: with that, the page's own form is posted with `Origin: null` (Fetch, "append a

@@ -83,6 +83,8 @@ package struct EndpointResponse: Sendable {
     package var signIn: String?
     /// What happened, in words of the operator for the user, which a refusal's page shows in place of its own.
     package var explanation: String?
+    /// What a refusal's page passes on to the native app that shows it; nil: nothing.
+    package var native: NativeChallenge?
 
     package init(
         status: Int,

@@ -1,17 +1,41 @@
 internal import Cryptography
 package import Vocabulary
 
-/// One of the gateway's pages, with the frame and the stylesheet that all of them share. No script, no external
-/// resources, light and dark, for phones and desktops.
+/// One of the gateway's pages, with the frame and the stylesheet that all of them share. No external resources, light and
+/// dark, for phones and desktops; usable where no script runs.
 package struct WebPage: Sendable {
     /// The text of the window title and the first heading; plain text.
     package var title: String
     /// The content below the heading: markup in which all text is already escaped.
     package var content: String
+    /// The page's one script; nil: it has none.
+    package var script: Script?
 
-    package init(title: String, content: String) {
+    /// A script that browsers run because the page's policy names its digest: always the same text, which reads what
+    /// differs from the attributes of its own element (`document.currentScript.dataset`).
+    package struct Script: Sendable {
+        /// The script, which contains no `</`.
+        let text: String
+        /// The attributes: the rest of each name after `data-`, and its value, not escaped yet.
+        let data: [(name: String, value: String)]
+
+        package init(_ text: String, data: [(name: String, value: String)] = []) {
+            self.text = text
+            self.data = data
+        }
+
+        fileprivate var html: String {
+            let attributes = self.data.map { #" data-\#($0.name)="\#(HTMLText.escaped($0.value))""# }.joined()
+            return "<script\(attributes)>\(self.text)</script>"
+        }
+
+        fileprivate var digest: String { WebPage.digest(self.text) }
+    }
+
+    package init(title: String, content: String, script: Script? = nil) {
         self.title = title
         self.content = content
+        self.script = script
     }
 
     /// The document.
@@ -30,7 +54,7 @@ package struct WebPage: Sendable {
             <body>
             <main>
             <h1>\(title)</h1>
-            \(self.content)
+            \(self.content)\(self.script.map { "\n" + $0.html } ?? "")
             </main>
             </body>
             </html>
@@ -72,8 +96,12 @@ package struct WebPage: Sendable {
         @media (max-width:29.99rem){body{place-items:start stretch;background:var(--sheet)}}
         """
 
-    /// The digest of the stylesheet in the padded base64 of CSP (CSP3 2.3.1).
-    static let styleDigest = Base64.encode(SHA256.digest(Array(style.utf8)).bytes)
+    static let styleDigest = digest(style)
+
+    /// SHA-256 in the padded base64 of CSP (CSP3 2.3.1).
+    private static func digest(_ text: String) -> String { Base64.encode(SHA256.digest(Array(text.utf8)).bytes) }
+
+    var scriptDigest: String? { self.script?.digest }
 }
 
 /// Which sites may show an answer in a frame.
@@ -96,6 +124,7 @@ extension EndpointResponse {
             status,
             page.html,
             styleDigest: WebPage.styleDigest,
+            scriptDigest: page.scriptDigest,
             framing: framing,
             fields: [("content-language", WebPage.language)] + fields,
             reason: reason

@@ -107,7 +107,7 @@ extension HandoffConsumer {
         record.endedSessionID = endsExisting ? request.existing?.session.id : nil
         let plan = Plan(
             // Which rule it was is not known any more.
-            outcome: reason == .ruleDenied ? .denied(text: nil) : .refused(reason, endsExisting: endsExisting),
+            outcome: .refusal(reason, text: nil, endsExisting: endsExisting),
             record: record
         )
         return self.finish(plan, request, on: loop)

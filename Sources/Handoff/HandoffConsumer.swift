@@ -184,6 +184,7 @@ package struct HandoffConsumer: Sendable {
         ).judged()
 
         var record = Self.record(.signedIn, request)
+        record.actor = token.actor
         if made == nil {
             record.note(token)
             record.age = now.since(token.issuedAt)
@@ -199,8 +200,7 @@ package struct HandoffConsumer: Sendable {
             record.endedSessionID = endsExisting ? request.existing?.session.id : nil
             return Plan(
                 marker: burns ? .burned(attempt.transfer.id, reason) : nil,
-                outcome: reason == .ruleDenied
-                    ? .denied(text: judgement.rules.objection?.text) : .refused(reason, endsExisting: endsExisting),
+                outcome: .refusal(reason, text: judgement.rules.objection?.text, endsExisting: endsExisting),
                 record: record
             )
         case .accept(let parent):
@@ -301,5 +301,6 @@ extension HandoffRecord {
         self.mintedHost = token.host
         self.mintedClientID = token.clientID
         self.mintedDevice = token.device
+        self.actor = token.actor
     }
 }

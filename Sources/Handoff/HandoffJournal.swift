@@ -195,6 +195,7 @@ extension HandoffRecord {
             ("minted_host", self.mintedHost),
             ("minted_user_agent", self.mintedDevice?.userAgent),
             ("parent_session", self.parentSessionID),
+            ("actor", self.actor),
             ("first_address", self.firstDevice?.address.description),
             ("first_asn", self.firstDevice?.asn.map(String.init)),
             ("rule", self.rules.objecting),

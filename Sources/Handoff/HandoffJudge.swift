@@ -98,9 +98,13 @@ extension HandoffCase {
         if let host = self.token.host, host != self.host {
             return HandoffJudgement(verdict: self.mismatch(.handoffOtherHost))
         }
-        let binding = self.client.binding
+        let isDelegated = self.token.actor != nil
+        if isDelegated, self.client.delegation == nil {
+            return HandoffJudgement(verdict: self.mismatch(.handoffDelegationNotPermitted))
+        }
+        let binding = isDelegated ? self.client.delegation ?? self.client.binding : self.client.binding
         let mismatch = BindingJudge.judge(binding, minted: self.token.device, presented: self.device)
-        if let mismatch, !self.client.bindingDryRun {
+        if let mismatch, isDelegated || !self.client.bindingDryRun {
             return HandoffJudgement(verdict: self.mismatch(mismatch), binding: binding)
         }
         if let organization = self.organization, !parent.identity.belongs(to: organization) {
@@ -109,6 +113,10 @@ extension HandoffCase {
                 binding: binding,
                 passedInDryRun: mismatch
             )
+        }
+        // As Auth0 does: whoever acts for a user does so only where nobody is signed in, and ends no session.
+        if isDelegated, self.existing != nil {
+            return HandoffJudgement(verdict: self.mismatch(.handoffAlreadySignedIn), binding: binding)
         }
         // As Auth0 does: when the browser has a session of another user, a valid token and that session end each other
         // and the browser goes to the sign-in page, so that no link can silently swap the account that a user works in
@@ -122,7 +130,8 @@ extension HandoffCase {
         }
         let rules = self.rules.judge(.consume, self.facts(of: parent))
         let verdict: HandoffVerdict =
-            rules.objection.map { .refuse($0.reason, burns: true, endsExisting: false) } ?? .accept(parent: parent)
+            rules.objection.map { .refuse($0.reason, burns: true, endsExisting: false) }
+            ?? .accept(parent: self.token.source(parent))
         return HandoffJudgement(verdict: verdict, binding: binding, passedInDryRun: mismatch, rules: rules)
     }
 
@@ -169,19 +178,29 @@ extension ClientSettings {
         case .query: self.allowsQuery
         }
     }
+
+    /// Whether a token is tried in any place.
+    package var takesTokens: Bool { HandoffTransport.allCases.contains(where: self.takes) }
 }
 
 extension Session {
+    /// How long a session lives at most in which somebody acts for the user: as at Auth0.
+    package static let longestDelegation = Duration.seconds(7200)
+
     /// Whether this session of the browser is better than `other`, which a token would put in its place for the same
     /// user: it has the higher assurance level, or the same level and no earlier `expiresAt` (both are in use, so idle
-    /// time does not count). A handoff never weakens or shortens what the user has.
+    /// time does not count). A handoff never weakens or shortens what the user has. A session in which somebody else acts is
+    /// not the user's.
     package func outranks(_ other: Session) -> Bool {
-        self.aal == other.aal ? self.expiresAt >= other.expiresAt : self.aal > other.aal
+        if self.actor != other.actor { return false }
+        return self.aal == other.aal ? self.expiresAt >= other.expiresAt : self.aal > other.aal
     }
 
     /// The web session that a consumed transfer token makes: the user and the authentication come from the native
     /// session, everything else is new. It never outlives its parent and has none of the parent's scopes, which were
     /// granted to the native client.
+    ///
+    /// - Parameter parent: With the actor of a delegated token (`TransferToken.source`).
     package static func transferred(
         from parent: Session,
         through token: RecordKey,
@@ -192,7 +211,8 @@ extension Session {
         lifetimes: SessionSettings.Lifetimes,
         now: UnixTime
     ) -> Session {
-        Session(
+        let lifetime = parent.actor == nil ? lifetimes.absolute : Self.longestDelegation
+        return Session(
             id: id,
             kind: .web,
             origin: .transfer,
@@ -204,11 +224,12 @@ extension Session {
             methods: parent.methods,
             authenticatedAt: parent.authenticatedAt,
             issuedAt: now,
-            expiresAt: min(now.advanced(by: lifetimes.absolute), parent.expiresAt),
+            expiresAt: min(now.advanced(by: lifetime), parent.expiresAt),
             idleLifetime: lifetimes.idle,
             device: device,
             bornOf: token,
-            epoch: parent.epoch
+            epoch: parent.epoch,
+            actor: parent.actor
         )
     }
 }

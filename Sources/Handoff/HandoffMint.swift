@@ -16,6 +16,8 @@ package struct MintRequest: Sendable {
     }
 
     package var parent: Parent
+    /// The token of whoever is to act for the user; nil: nobody.
+    package var actorToken: [UInt8]?
     /// The client, already authenticated.
     package var client: ClientSettings
     /// The audience as the client sent it, already known to name this gateway.
@@ -32,6 +34,7 @@ package struct MintRequest: Sendable {
 
     package init(
         parent: Parent,
+        actorToken: [UInt8]? = nil,
         client: ClientSettings,
         audience: String,
         host: String? = nil,
@@ -42,6 +45,7 @@ package struct MintRequest: Sendable {
         keyThumbprint: String? = nil
     ) {
         self.parent = parent
+        self.actorToken = actorToken
         self.client = client
         self.audience = audience
         self.host = host
@@ -108,29 +112,64 @@ package struct HandoffMint: Sendable {
     /// never existed, or a browser's), `session.other_client`, `handoff.nested`, `proof.missing` and `proof.other_key`
     /// (the parent is bound to a key), and `handoff.throttled` (`MintLimits`). A token is not handed out when the audit
     /// stream has no room for its event.
+    ///
+    /// A delegated token takes two: the user's, and the actor's, both of this client and judged alike. A client that proves
+    /// itself by nothing gets none: whoever stole a user's token could else give themselves any name.
     package func mint(_ request: MintRequest, on loop: any EventLoop) -> EventLoopFuture<MintOutcome> {
         let device = self.observer.facts(address: request.address, userAgent: request.userAgent)
-        guard request.client.canCreateTransferToken else {
+        guard request.client.canCreateTransferToken, request.actorToken == nil || !request.client.isPublic else {
             return loop.makeSucceededFuture(self.refuse(.handoffNotPermitted, request, device, parent: nil))
         }
         let key: RecordKey
-        switch request.parent {
-        case .session(let named):
-            key = named
-        case .token(let token):
-            switch self.authority.readSession(token) {
-            case .record(let named):
-                key = named
-            case .otherKey:
-                return loop.makeSucceededFuture(self.refuse(.credentialOtherKey, request, device, parent: nil))
-            case .malformed:
-                return loop.makeSucceededFuture(self.refuse(.credentialMalformed, request, device, parent: nil))
-            }
+        let actorKey: RecordKey?
+        do throws(Reason) {
+            key =
+                switch request.parent {
+                case .session(let named): named
+                case .token(let token): try self.key(of: token)
+                }
+            actorKey = try request.actorToken.map { (token) throws(Reason) in try self.key(of: token) }
+        } catch {
+            return loop.makeSucceededFuture(self.refuse(error, request, device, parent: nil))
         }
-        return self.judge(request, key: key, device: device, on: loop).flatMapErrorThrowing { error in
+        return self.actor(actorKey, of: request, on: loop).flatMap { actor in
+            switch actor {
+            case .success(let actor): self.judge(request, key: key, actor: actor, device: device, on: loop)
+            case .failure(let reason):
+                loop.makeSucceededFuture(self.refuse(reason, request, device, parent: nil))
+            }
+        }.flatMapErrorThrowing { error in
             self.journal.record(self.record(.mintUnavailable, request, device, parent: nil))
             return .unavailable(error as? StoreError ?? .unavailable)
         }
+    }
+
+    /// The key of the session that a token names.
+    private func key(of token: [UInt8]) throws(Reason) -> RecordKey {
+        switch self.authority.readSession(token) {
+        case .record(let named): return named
+        case .otherKey: throw .credentialOtherKey
+        case .malformed: throw .credentialMalformed
+        }
+    }
+
+    /// The live session of the actor, or why it does not count; nil if there is no actor.
+    private func actor(
+        _ key: RecordKey?,
+        of request: MintRequest,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Result<Session?, Reason>> {
+        guard let key else { return loop.makeSucceededFuture(.success(nil)) }
+        return self.store.session(key, in: self.directory, on: loop).map { stored in
+            guard let actor = stored?.record else { return .failure(.sessionUnknown) }
+            if let reason = self.objection(to: actor, request) { return .failure(reason) }
+            return .success(actor)
+        }
+    }
+
+    private func objection(to session: Session, _ request: MintRequest) -> Reason? {
+        Self.objection(to: session, client: request.client, now: self.clock.now())
+            ?? Reason.objection(toKey: session.keyThumbprint, provenBy: request.keyThumbprint)
     }
 
     /// Why no token may be minted from this session for this client; nil when one may.
@@ -147,18 +186,20 @@ package struct HandoffMint: Sendable {
     private func judge(
         _ request: MintRequest,
         key: RecordKey,
+        actor: Session?,
         device: DeviceFacts,
         on loop: any EventLoop
     ) -> EventLoopFuture<MintOutcome> {
         self.store.session(key, in: self.directory, on: loop).flatMap { stored in
-            guard let parent = stored?.record else {
+            guard var parent = stored?.record else {
                 return loop.makeSucceededFuture(self.refuse(.sessionUnknown, request, device, parent: nil))
             }
-            let now = self.clock.now()
-            if let reason = Self.objection(to: parent, client: request.client, now: now)
-                ?? Reason.objection(toKey: parent.keyThumbprint, provenBy: request.keyThumbprint)
-            {
+            if let reason = self.objection(to: parent, request) {
                 return loop.makeSucceededFuture(self.refuse(reason, request, device, parent: parent))
+            }
+            if let actor {
+                parent.actor = actor.subject
+                parent.expiresAt = min(parent.expiresAt, actor.expiresAt)
             }
             let rules = self.judgement(of: parent, client: request.client, device, authority: request.authority)
             if let objection = rules.objection {
@@ -167,8 +208,8 @@ package struct HandoffMint: Sendable {
                 self.journal.record(record)
                 return loop.makeSucceededFuture(.denied(text: objection.text))
             }
-            return self.counting(MintLimits.session(parent), request, device, parent: parent, on: loop) {
-                self.issue(request, from: parent, key: key, device: device, rules.findings, now: now, on: loop)
+            return self.counting(MintLimits.session(parent), request, device, parent: parent, on: loop) { [parent] in
+                self.issue(request, from: parent, key: key, device: device, rules.findings, on: loop)
             }
         }
     }
@@ -229,9 +270,9 @@ package struct HandoffMint: Sendable {
         key parentKey: RecordKey,
         device: DeviceFacts,
         _ rules: [RuleFinding],
-        now: UnixTime,
         on loop: any EventLoop
     ) -> EventLoopFuture<MintOutcome> {
+        let now = self.clock.now()
         let (token, key) = self.authority.make(.transfer, in: parent.lineage)
         let transfer = TransferToken(
             parent: parent,
@@ -292,6 +333,7 @@ package struct HandoffMint: Sendable {
         record.subject = parent?.subject
         record.sessionID = parent?.id
         record.parentSessionID = parent?.id
+        record.actor = parent?.actor
         return record
     }
 }

@@ -31,6 +31,8 @@ package struct HandoffRecord: Sendable, Equatable {
     package var audience: String?
     /// The public authority of the one host on which the token is valid.
     package var mintedHost: String?
+    /// The subject of whoever acts for the user, by a delegated token.
+    package var actor: String?
     /// The public authority on which the token was presented.
     package var host: String?
     package var subject: String?
@@ -74,12 +76,13 @@ package struct HandoffRecord: Sendable, Equatable {
     }
 
     /// Auth0's event code: `sertft`/`fertft` for a mint, `s` for a sign-in, `ssa` for one in a browser that already had
-    /// a session, `w` for a refused token. nil for what Auth0 has no event for: an unavailable store, a browser that
+    /// a session, `sdel` for one by a delegated token, `w` for a refused token. nil for what Auth0 has no event for: an unavailable store, a browser that
     /// repeats its navigation.
     package var code: AuditEvent.Code? {
         switch self.outcome {
         case .minted: .minted
         case .mintRefused: .mintFailed
+        case .signedIn where self.actor != nil: .delegatedSignedIn
         case .signedIn: self.hadSession ? .silentlySignedIn : .signedIn
         case .sessionStays: .silentlySignedIn
         case .refused: .warning

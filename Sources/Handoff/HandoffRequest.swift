@@ -60,11 +60,22 @@ package enum HandoffOutcome: Sendable {
     /// Not signed in by this token. The reason is for logs only. `endsExisting`: the browser's session of another user
     /// has ended.
     case refused(Reason, endsExisting: Bool)
-    /// A rule refused the token, which is burned; the browser's session stays (`rule.denied`).
+    /// The user is told with a page, and the browser's session stays: a rule refused the token, which is burned
+    /// (`rule.denied`), or it is a delegated one and the browser is signed in (`handoff.already_signed_in`).
     ///
     /// - Parameter text: What the user reads; nil: the gateway's own words.
-    case denied(text: String?)
+    case denied(Reason, text: String?)
     /// The store could not answer: 503. Whether the token was used may be unknown; repeating the request with the same
     /// `HandoffRequest.attempt` completes the try.
     case unavailable(StoreError)
+}
+
+extension HandoffOutcome {
+    /// The refusal for a reason: with a page, or without a word to the user.
+    static func refusal(_ reason: Reason, text: String?, endsExisting: Bool) -> HandoffOutcome {
+        switch reason {
+        case .ruleDenied, .handoffAlreadySignedIn: .denied(reason, text: text)
+        default: .refused(reason, endsExisting: endsExisting)
+        }
+    }
 }

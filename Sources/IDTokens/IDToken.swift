@@ -27,6 +27,8 @@ package struct IDToken: Sendable {
     package var scopes: [String]
     /// The value that the client sent to the authorization endpoint.
     package var nonce: String?
+    /// `act` (RFC 8693 4.1); nil: nobody acts for the user.
+    package var actor: JSONValue?
     /// The access token in the same answer.
     package var accessToken: Secret?
     package var issuedAt: UnixTime
@@ -86,6 +88,7 @@ package struct IDToken: Sendable {
             issuedAt: issuedAt,
             lifetime: lifetime
         )
+        self.actor = session.actorClaim
     }
 
     package var claims: JSONValue {
@@ -101,6 +104,7 @@ package struct IDToken: Sendable {
         claims["auth_time"] = self.authenticatedAt.map { .integer($0.seconds) }
         claims["acr"] = self.level.map { .string($0.rawValue) }
         if !self.methods.isEmpty { claims["amr"] = .array(self.methods.map(JSONValue.string)) }
+        claims["act"] = self.actor
         claims["nonce"] = self.nonce.map(JSONValue.string)
         claims["at_hash"] = self.accessToken.map { .string(Self.hash(of: $0)) }
         return .object(claims)

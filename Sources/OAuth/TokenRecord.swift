@@ -25,9 +25,13 @@ package struct TokenRecord: Sendable {
     package var audience: String?
     package var subject: String?
     package var sessionID: String?
+    /// The subject of whoever acts for the user.
+    package var actor: String?
     package var scopes: [String] = []
     /// The check that failed.
     package var detail: String?
+    /// How many sessions ended with the one that it is about.
+    package var cascaded = 0
     /// What the operator's rules said.
     package var rules: [RuleFinding] = []
 
@@ -42,13 +46,16 @@ package struct TokenRecord: Sendable {
     mutating func note(_ session: Session, audience: String?) {
         self.subject = session.subject
         self.sessionID = session.id
+        self.actor = session.actor
         self.audience = audience
     }
 
     /// The record as lines of the audit stream, the act itself last.
     package var auditEvents: [AuditEvent] {
         let act = self.auditEvent
-        return self.rules.filter(\.result.isDryRun).map { act.ofDryRun(rule: $0.rule, reason: $0.reason) } + [act]
+        let dryRuns = self.rules.filter(\.result.isDryRun).map { act.ofDryRun(rule: $0.rule, reason: $0.reason) }
+        let cause = self.reason?.rawValue ?? self.act.rawValue
+        return dryRuns + (self.cascaded > 0 ? [act.ofCascade(self.cascaded, by: cause)] : []) + [act]
     }
 
     /// The act itself.
@@ -72,19 +79,24 @@ package struct TokenRecord: Sendable {
             asn: self.device.asn,
             userAgent: self.device.userAgent,
             requestID: self.requestID,
-            details: [("act", self.act.rawValue)]
-                + (self.detail.map { [("detail", $0)] } ?? [])
-                + (self.rules.objecting.map { [("rule", $0)] } ?? [])
-                + (self.scopes.isEmpty ? [] : [("scope", self.scopes.joined(separator: " "))])
+            details: self.details
         )
         event.audience = self.audience
         return event
     }
 
+    private var details: [(String, String)] {
+        let details: [(String, String?)] = [
+            ("act", self.act.rawValue), ("actor", self.actor), ("detail", self.detail),
+            ("rule", self.rules.objecting), ("scope", self.scopes.isEmpty ? nil : self.scopes.joined(separator: " ")),
+        ]
+        return details.compactMap { name, value in value.map { (name, $0) } }
+    }
+
     private var code: AuditEvent.Code? {
         switch (self.act, self.reason == nil) {
-        case (.redeemed, true): .codeRedeemed
-        case (.redeemed, false): .codeRefused
+        case (.redeemed, true): self.actor == nil ? .codeRedeemed : .delegatedCodeRedeemed
+        case (.redeemed, false): self.actor == nil ? .codeRefused : .delegatedCodeRefused
         case (.refreshed, true): .minted
         case (.refreshed, false): .mintFailed
         case (.socialExchanged, true): .socialExchanged

@@ -79,6 +79,8 @@ extension TokenService {
         let settings = wish.client.refreshToken
         let hasRefresh =
             wish.client.getsRefreshToken(wish.scopes) && (!isTransferred || wish.client.allowsRefreshAfterTransfer)
+            // Whoever acts for a user does so for a while.
+            && web.actor == nil
         let isOnline = !isTransferred && hasRefresh && settings.isOnline
         let isBound = isTransferred || isOnline
         let lineage = isBound ? web.lineage : self.authority.newLineage()
@@ -181,7 +183,7 @@ extension TokenService {
     private func refuseReplay(_ marker: Marker, _ record: inout TokenRecord) async throws(StoreError) -> TokenOutcome {
         if case .used(_, let key?) = marker, let session = try await self.kept(key) {
             record.note(session.session, audience: session.session.access?.audience)
-            try await self.end(session)
+            try await self.end(session, &record)
         }
         return .refused(.codeReplayed)
     }

@@ -57,13 +57,13 @@ extension TokenService {
             guard let (session, isAlone) = try await self.revocable(token, requester.client.clientID) else {
                 return nil
             }
+            var record = TokenRecord(.revoked, requester, self.devices)
+            record.note(session.session, audience: session.session.access?.audience)
             if isAlone {
                 _ = try await self.ask { store, loop in store.end(session.key, on: loop) }
             } else {
-                try await self.end(session)
+                try await self.end(session, &record)
             }
-            var record = TokenRecord(.revoked, requester, self.devices)
-            record.note(session.session, audience: session.session.access?.audience)
             // It has ended in any case: a full queue must not keep a token alive.
             self.journal.record(record)
             return nil

@@ -87,11 +87,11 @@ extension TokenService {
             let place = family.place(of: token.generation, leeway: leeway, at: now)
             // Before the key is looked at: a thief who got the family bound to a key of his own would otherwise keep it.
             if place == .replayed {
-                try await self.end(session)
+                try await self.end(session, &record)
                 return .refused(.refreshReplayed)
             }
             if let parent = family.parent, try await self.kept(parent) == nil {
-                try await self.end(session)
+                try await self.end(session, &record)
                 return .refused(.refreshUnknown)
             }
             // Nothing ends: an operator may bring back a user who was removed by mistake.
@@ -174,8 +174,13 @@ extension TokenService {
         return stored.map { NewSession(key: key, session: $0.record) }
     }
 
-    /// Ends a session and everything that came of it.
-    func end(_ session: NewSession) async throws(StoreError) {
+    /// Ends a session and everything that came of it, and notes how much that was.
+    func end(_ session: NewSession, _ record: inout TokenRecord) async throws(StoreError) {
+        if let cascade = self.cascade {
+            // Not knowing it keeps no token alive.
+            let count = try? await self.ask { _, loop in cascade.count(with: session.session, session.key, on: loop) }
+            record.cascaded = count ?? 0
+        }
         try await self.ask { store, loop in session.session.end(session.key, in: store, on: loop) }
     }
 

@@ -90,6 +90,8 @@ package struct TokenService: Sendable {
     let journal: TokenJournal
     /// Judged when a user signs in.
     let rules: RuleBook
+    /// Counts what ends with a session; nil: that is not recorded.
+    let cascade: SessionCascade?
     /// nil: no provider's tokens are known.
     let foreign: ForeignGrants?
     private let store: Store
@@ -101,6 +103,7 @@ package struct TokenService: Sendable {
     ///   - limiter: Counts the uses of each family of refresh tokens.
     ///   - directory: Tells whose users are gone; nil if the provider cannot.
     ///   - rules: Judged when a user signs in.
+    ///   - cascade: Counts what ends with a session; nil: that is not recorded.
     ///   - foreign: The providers' tokens that can be exchanged; nil: none.
     ///   - loops: The loops on which the store is called.
     package init(
@@ -114,6 +117,7 @@ package struct TokenService: Sendable {
         directory: (any UserDirectory)? = nil,
         journal: TokenJournal,
         rules: RuleBook = RuleBook(),
+        cascade: SessionCascade? = nil,
         foreign: ForeignGrants? = nil,
         loops: any EventLoopGroup,
         clock: Clock
@@ -128,6 +132,7 @@ package struct TokenService: Sendable {
         self.directory = directory
         self.journal = journal
         self.rules = rules
+        self.cascade = cascade
         self.foreign = foreign
         self.loops = loops
         self.clock = clock

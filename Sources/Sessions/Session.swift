@@ -83,6 +83,9 @@ package struct Session: Sendable, Hashable {
     /// Whether the web sessions and tokens that descend from this session by a handoff outlive it
     /// (`enforce_cascade_revocation: false`); else all of its lineage ends with it.
     package var endsAlone: Bool
+    /// The subject of whoever acts for the user in it, by a delegated transfer token (`act`, RFC 8693 4.1); nil: it is the
+    /// user's own.
+    package var actor: String?
 
     package init(
         id: String,
@@ -105,7 +108,8 @@ package struct Session: Sendable, Hashable {
         provider: ProviderSession? = nil,
         access: AccessTerms? = nil,
         keyThumbprint: String? = nil,
-        endsAlone: Bool = false
+        endsAlone: Bool = false,
+        actor: String? = nil
     ) {
         self.id = id
         self.kind = kind
@@ -128,9 +132,13 @@ package struct Session: Sendable, Hashable {
         self.access = access
         self.keyThumbprint = keyThumbprint
         self.endsAlone = endsAlone
+        self.actor = actor
     }
 
     package var subject: String { self.identity.id }
+
+    /// The claim about whoever acts for the user (RFC 8693 4.1), of one level; nil: nobody does.
+    package var actorClaim: JSONValue? { self.actor.map { .object(["sub": .string($0)]) } }
 }
 
 /// What limits an access token (RFC 6749 1.4).

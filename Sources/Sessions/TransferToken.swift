@@ -2,7 +2,8 @@ package import Vocabulary
 
 /// A minted session-transfer token, until it is consumed, burned or expired.
 package struct TransferToken: Sendable, Hashable {
-    /// The native session it was minted from; the web session copies its identity and authentication.
+    /// The native session it was minted from; the web session copies its identity and authentication. In a delegated
+    /// token it names who acts for the user, and ends with the actor's own session.
     package var parent: Session
     package var parentKey: RecordKey
     package var clientID: String
@@ -31,6 +32,21 @@ package struct TransferToken: Sendable, Hashable {
         self.scopes = scopes
         self.issuedAt = issuedAt
         self.expiresAt = expiresAt
+    }
+}
+
+extension TransferToken {
+    /// The subject of whoever acts for the user in the session that it makes; nil: nobody.
+    package var actor: String? { self.parent.actor }
+
+    /// What a session is made from: the native session as it is now, and in a delegated token the actor, whose own session
+    /// it does not outlive.
+    package func source(_ parent: Session) -> Session {
+        guard let actor = self.actor else { return parent }
+        var source = parent
+        source.actor = actor
+        source.expiresAt = min(parent.expiresAt, self.parent.expiresAt)
+        return source
     }
 }
 

@@ -69,16 +69,16 @@ extension SessionService {
         _ grant: KeptGrant?,
         _ requester: Requester
     ) async throws(StoreError) -> PresentedEnd {
+        let stored = try await self.ask { store, loop in store.session(key, on: loop) }
+        let present = stored.map(\.record).flatMap { Self.isPresentable($0, kind, by: requester) ? $0 : nil }
+        let cascaded = await self.cascaded(with: present, key)
         // The family first: once the presented session has ended, a repeated request does not find the family.
-        let root = kind == .web ? try await self.familyRoot(key, requester) : nil
+        let root = kind == .web ? present?.familyRoot(key) : nil
         if let root { try await self.ask { HandoffFamily.end(root: root, sparing: key, in: $0, on: $1) } }
         let end = try await self.ask { store, loop in
             store.end(
                 presented: key,
-                reaching: { session in
-                    let isPresentable = kind == .web ? Self.isPresentable(session, by: requester) : session.kind == kind
-                    return isPresentable ? session.endReach : .nothing
-                },
+                reaching: { Self.isPresentable($0, kind, by: requester) ? $0.endReach : .nothing },
                 on: loop
             )
         }
@@ -87,17 +87,21 @@ extension SessionService {
         var record = self.record(.signedOut, kind, requester)
         record.subject = session.subject
         record.sessionID = session.id
+        record.cascaded = cascaded
         // The sign-out takes place in any case: a full queue must not keep the user signed in.
         _ = self.audit(record)
         if let grant, session.endReach == .lineage { self.grants?.revoke(grant.record, grant.key) }
         return end
     }
 
-    /// The session with which the family of a presented web session began; nil if it has no family of its own.
-    private func familyRoot(_ key: RecordKey, _ requester: Requester) async throws(StoreError) -> RecordKey? {
-        let stored = try await self.ask { store, loop in store.session(key, on: loop) }
-        guard let session = stored?.record, Self.isPresentable(session, by: requester) else { return nil }
-        return session.familyRoot(key)
+    /// How many other sessions end with this one; 0 if that is not known, which keeps nobody signed in.
+    func cascaded(with session: Session?, _ key: RecordKey) async -> Int {
+        guard let session, let cascade = self.cascade else { return 0 }
+        return (try? await self.ask { _, loop in cascade.count(with: session, key, on: loop) }) ?? 0
+    }
+
+    private static func isPresentable(_ session: Session, _ kind: Session.Kind, by requester: Requester) -> Bool {
+        kind == .web ? self.isPresentable(session, by: requester) : session.kind == kind
     }
 
     /// The provider's tokens of a session that is about to end, and their key.

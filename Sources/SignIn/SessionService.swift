@@ -49,6 +49,8 @@ package struct SessionService: Sendable {
     let directory: (any UserDirectory)?
     /// Judged before a session begins.
     let rules: RuleBook
+    /// Counts what ends with a session; nil: that is not recorded.
+    let cascade: SessionCascade?
     private let loops: any EventLoopGroup
     let audit: @Sendable (SignInRecord) -> Bool
 
@@ -59,6 +61,7 @@ package struct SessionService: Sendable {
     ///   - providerSessions: Finds the lineages of providers' sessions; nil if no provider ends sessions here.
     ///   - directory: Tells whose users are gone; nil if the provider cannot.
     ///   - rules: Judged before a session begins.
+    ///   - cascade: Counts what ends with a session; nil: that is not recorded.
     ///   - loops: The loops on which the store is called.
     ///   - audit: Receives every sign-in, refusal and sign-out before it is answered; returns false when it has no room
     ///     and the configuration forbids unrecorded acts (`log.audit_on_full: refuse`).
@@ -72,6 +75,7 @@ package struct SessionService: Sendable {
         providerSessions: ProviderSessions? = nil,
         directory: (any UserDirectory)? = nil,
         rules: RuleBook = RuleBook(),
+        cascade: SessionCascade? = nil,
         loops: any EventLoopGroup,
         audit: @escaping @Sendable (SignInRecord) -> Bool,
         clock: Clock
@@ -85,6 +89,7 @@ package struct SessionService: Sendable {
         self.providerSessions = providerSessions
         self.directory = directory
         self.rules = rules
+        self.cascade = cascade
         self.loops = loops
         self.audit = audit
         self.clock = clock
@@ -101,6 +106,7 @@ package struct SessionService: Sendable {
         providerSessions: ProviderSessions? = nil,
         directory: (any UserDirectory)? = nil,
         rules: RuleBook = RuleBook(),
+        cascade: SessionCascade? = nil,
         loops: any EventLoopGroup,
         audit: AuditStream,
         metrics: MetricsRegistry,
@@ -117,6 +123,7 @@ package struct SessionService: Sendable {
             providerSessions: providerSessions,
             directory: directory,
             rules: rules,
+            cascade: cascade,
             loops: loops,
             audit: { record in
                 counters.count(record)

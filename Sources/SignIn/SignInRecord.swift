@@ -35,6 +35,8 @@ package struct SignInRecord: Sendable, Equatable {
     package var provider: String?
     /// An error code of the provider, or the check that failed.
     package var detail: String?
+    /// How many other sessions ended with it.
+    package var cascaded = 0
     /// What the operator's rules said.
     package var rules: [RuleFinding] = []
 
@@ -70,7 +72,8 @@ package struct SignInRecord: Sendable, Equatable {
     package var auditEvents: [AuditEvent] {
         let act = self.auditEvent
         let dryRuns = self.rules.filter(\.result.isDryRun).map { act.ofDryRun(rule: $0.rule, reason: $0.reason) }
-        return self.event == .judged ? dryRuns : dryRuns + [act]
+        let cascade = self.cascaded > 0 ? [act.ofCascade(self.cascaded, by: self.detail ?? "sign-out")] : []
+        return self.event == .judged ? dryRuns : dryRuns + cascade + [act]
     }
 
     /// The act itself.

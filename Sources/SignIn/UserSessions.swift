@@ -51,12 +51,14 @@ package struct UserSessions: Sendable {
         by operator: String? = nil,
         for requester: Requester
     ) async throws(StoreError) {
+        var cascaded = 0
         if let current, current.session.lineage == found.session.lineage {
             try await self.sessions.end(found.key)
         } else {
+            cascaded = await self.sessions.cascaded(with: found.session, found.key)
             try await self.sessions.end(found)
         }
-        self.record(found.session.subject, found.session, `operator`, requester)
+        self.record(found.session.subject, found.session, cascaded, `operator`, requester)
     }
 
     /// Ends every session of the subject that exists now, also those that no index names.
@@ -67,8 +69,9 @@ package struct UserSessions: Sendable {
         by operator: String? = nil,
         for requester: Requester
     ) async throws(StoreError) {
+        let known = (try? await self.all(of: subject)) ?? []
         try await self.sessions.ask { store, loop in store.end(subject: subject, on: loop) }
-        self.record(subject, nil, `operator`, requester)
+        self.record(subject, nil, known.count, `operator`, requester)
     }
 
     /// Notes that the session was used now.
@@ -76,10 +79,18 @@ package struct UserSessions: Sendable {
         try await self.sessions.ask { store, loop in store.touch(found.key, on: loop) }
     }
 
-    private func record(_ subject: String, _ session: Session?, _ operator: String?, _ requester: Requester) {
+    /// - Parameter cascaded: How many sessions ended beside `session`.
+    private func record(
+        _ subject: String,
+        _ session: Session?,
+        _ cascaded: Int,
+        _ operator: String?,
+        _ requester: Requester
+    ) {
         var record = self.sessions.record(.signedOut, session?.kind ?? .web, requester)
         record.subject = subject
         record.sessionID = session?.id
+        record.cascaded = cascaded
         record.detail = `operator`.map { "operator \($0)" } ?? "by its user"
         // The sign-out takes place in any case: a full queue must not keep a thief signed in.
         _ = self.sessions.audit(record)

@@ -84,6 +84,7 @@ package struct IntrospectionEndpoint: Sendable {
             "exp": .integer(session.expiresAt.seconds),
         ]
         if let clientID = session.clientID { members["client_id"] = .string(clientID) }
+        members["act"] = session.actorClaim
         return members
     }
 

@@ -21,7 +21,9 @@ extension TokenEndpoint {
         switch exchange.target {
         case .transfer(let audience, let target):
             let parent = try await self.parent(exchange.subjectToken, requester)
-            let minted = try await self.mint(.token(parent.bytes), audience, target, requester)
+            var actor: Secret?
+            if let token = exchange.actorToken { actor = try await self.parent(token, requester) }
+            let minted = try await self.mint(.token(parent.bytes), actor: actor, audience, target, requester)
             return TokenAnswer.minted(minted, besides: nil, signer)
         case .access(let api, let scopes):
             let outcome = await self.tokens.exchange(exchange.subjectToken, for: api, scopes: scopes, by: requester)
@@ -49,6 +51,9 @@ extension TokenEndpoint {
         _ signer: IDTokenIssuer.Signer
     ) async throws(OAuthError) -> EndpointResponse {
         let artefact = Secret(try parameters.required("subject_token"))
+        guard try parameters.text("actor_token") == nil else {
+            throw .invalidRequest("An actor_token is accepted for a session transfer token only.")
+        }
         let api: APISettings?
         switch self.tokens.apis.target(try parameters.audience()) {
         case .unknown: throw OAuthError(.oauthInvalidTarget)
@@ -82,12 +87,14 @@ extension TokenEndpoint {
 
     func mint(
         _ parent: MintRequest.Parent,
+        actor: Secret? = nil,
         _ audience: String,
         _ target: TransferTargets.Target,
         _ requester: TokenRequester
     ) async throws(OAuthError) -> MintedToken {
         let wish = MintRequest(
             parent: parent,
+            actorToken: actor?.bytes,
             client: requester.client,
             audience: audience,
             host: target.host,

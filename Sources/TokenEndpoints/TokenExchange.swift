@@ -23,6 +23,8 @@ package struct TokenExchange: Sendable, Equatable {
 
     /// The session token, or an access token.
     package var subjectToken: Secret
+    /// The same of whoever is to act for the user; nil: nobody.
+    package var actorToken: Secret?
     package var target: Target
 
     /// Judges the parameters; `targets` and `apis` are the audiences that this gateway serves.
@@ -31,9 +33,14 @@ package struct TokenExchange: Sendable, Equatable {
         guard Self.subjectTokenTypes.contains(try request.required("subject_token_type")) else {
             throw .invalidRequest("The subject_token_type is not supported.")
         }
-        // An actor would have to appear in the session; silently dropping a delegation would be worse than refusing it.
-        guard try request.text("actor_token") == nil, try request.text("actor_token_type") == nil else {
-            throw .invalidRequest("An actor_token is not supported.")
+        let actorType = try request.text("actor_token_type")
+        if let actor = try request.text("actor_token") {
+            guard actorType.map(Self.subjectTokenTypes.contains) == true else {
+                throw .invalidRequest("The actor_token_type is not supported.")
+            }
+            self.actorToken = Secret(actor)
+        } else if actorType != nil {
+            throw .invalidRequest("An actor_token_type needs an actor_token.")
         }
         let requested = try request.text("requested_token_type")
         guard requested == nil || requested == Self.transferTokenType || requested == Self.accessTokenType else {
@@ -46,6 +53,10 @@ package struct TokenExchange: Sendable, Equatable {
             return
         }
         guard requested != Self.transferTokenType else { throw OAuthError(.oauthInvalidTarget) }
+        // Silently dropping a delegation would be worse than refusing it.
+        guard self.actorToken == nil else {
+            throw .invalidRequest("An actor_token is accepted for a session transfer token only.")
+        }
         let wanted = try request.scopes()
         switch apis.target(audience) {
         case .unknown: throw OAuthError(.oauthInvalidTarget)

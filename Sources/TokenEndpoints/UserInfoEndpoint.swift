@@ -60,6 +60,7 @@ package struct UserInfoEndpoint: Sendable {
         }
         var claims = UserInfoClaims.claims(of: session.identity, scopes: session.scopes)
         claims["sub"] = .string(session.subject)
+        claims["act"] = session.actorClaim
         return .json(200, .object(claims))
     }
 

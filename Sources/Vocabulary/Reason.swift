@@ -112,6 +112,8 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case handoffOtherOrganization = "handoff.other_organization"
     case handoffCrossSite = "handoff.cross_site"
     case handoffUnconfirmed = "handoff.unconfirmed"
+    case handoffDelegationNotPermitted = "handoff.delegation_not_permitted"
+    case handoffAlreadySignedIn = "handoff.already_signed_in"
     case handoffNotPermitted = "handoff.not_permitted"
     case handoffNested = "handoff.nested"
     case handoffThrottled = "handoff.throttled"

@@ -117,12 +117,12 @@ package struct Refusal: Equatable, Sendable {
         // The request continues without the token.
         case .handoffUnknown, .handoffExpired, .handoffReplayed, .handoffBurned, .handoffQuarantined, .handoffMalformed,
             .handoffRepeated, .handoffMethodNotAllowed, .handoffOtherHost, .handoffOtherOrganization, .handoffCrossSite,
-            .ruleSignInRequired:
+            .handoffDelegationNotPermitted, .ruleSignInRequired:
             nil
         case .ruleDenied: Refusal(403)
         case .handoffNotPermitted, .handoffNested: Refusal(400)
         case .handoffOtherUser: endOfSession
-        case .handoffNotNavigation, .handoffUnconfirmed: Refusal(403)
+        case .handoffNotNavigation, .handoffUnconfirmed, .handoffAlreadySignedIn: Refusal(403)
         case .handoffThrottled: Refusal(429)
 
         case .ticketMalformed: Refusal(400)

@@ -179,6 +179,7 @@ struct Assembly: Sendable {
             confirmation: confirmation,
             share: share,
             devices: devices,
+            places: geo,
             proofs: proofs,
             clients: clients
         )

@@ -49,6 +49,7 @@ struct EndpointAssembly {
             providerSessions: self.roles.logout == nil ? nil : self.providerSessions,
             directory: self.roles.directory,
             rules: self.rules,
+            cascade: self.cascade,
             loops: self.foundations.group,
             audit: self.foundations.audit,
             metrics: self.foundations.registry,
@@ -255,6 +256,10 @@ struct EndpointAssembly {
 
     private var issuer: String { ServerMetadata.issuer(self.settings.issuer) }
 
+    private var cascade: SessionCascade {
+        SessionCascade(store: self.foundations.store, index: self.foundations.index)
+    }
+
     private var clientTokens: TokenService {
         let secrets = self.foundations.secrets
         return TokenService(
@@ -268,6 +273,7 @@ struct EndpointAssembly {
             directory: self.roles.directory,
             journal: TokenJournal(audit: self.foundations.audit, metrics: self.foundations.registry),
             rules: self.rules,
+            cascade: self.cascade,
             foreign: self.foreignGrants,
             loops: self.foundations.group,
             clock: self.foundations.clock

@@ -124,6 +124,37 @@ struct BrowserTests {
         }
     }
 
+    @Test func asksTheAppOfAWebViewAndGoesOnWithItsToken() throws {
+        try Self.with { demo, browser in
+            // The browser is a WebView: the app has set its cookie, and listens.
+            try browser.call("Network.setCookie", ["name": "sallyport-native", "value": "1", "url": demo.origin])
+            try browser.call("Page.enable")
+            try browser.call(
+                "Page.addScriptToEvaluateOnNewDocument",
+                ["source": "window.sallyport = {postMessage: text => { window.said = text }}"]
+            )
+            try browser.visit("\(demo.origin)/hello?a=%20")
+            #expect(try browser.value("document.title") == "Please sign in")
+            let said = try browser.value("window.said")
+            let message = try JSONSerialization.jsonObject(with: Data(said.utf8)) as? [String: String]
+            #expect(
+                message == ["type": "session_transfer", "realm": demo.origin, "return_to": "/hello?a=%20"],
+                "\(said)"
+            )
+            let token = try Self.transferToken(demo)
+            try browser.visit("\(demo.origin)/hello?a=%20&session_transfer_token=\(token)")
+            #expect(try browser.value("location.search") == "?a=%20")
+            #expect(try browser.value(Self.row("X-Auth-Origin")) == "transfer")
+            #expect(try browser.value(Self.row("Cookie")) == "undefined")
+            // Without an app the page has the way to the sign-in page.
+            try browser.call("Network.clearBrowserCookies")
+            try browser.call("Network.setCookie", ["name": "sallyport-native", "value": "1", "url": demo.origin])
+            try browser.visit("\(demo.origin)/hello")
+            try browser.perform("document.querySelector('a.way').click()")
+            try browser.wait(until: Self.signInPage)
+        }
+    }
+
     @Test func saysThatAFormWithoutASessionWasNotSent() throws {
         try Self.with { demo, browser in
             try browser.visit("\(demo.origin)/public/form?a=1")

@@ -289,6 +289,7 @@ import Testing
         // The client takes tokens in the query only.
         #expect(output.contains("the token in the query would be consumed first"), "\(output)")
         #expect(output.contains("transfer token\n  it is in the memory of the gateway that minted it"), "\(output)")
+        #expect(output.contains("another process, which this command cannot see"), "\(output)")
         #expect(!output.contains(token) && !output.contains("Authorization"), "\(output)")
         let open = try Self.explain(["--url", "\(Self.origin)/public/x", "--token-file", "-"], input: token)
         #expect(!open.contains("transfer token\n") && open.contains("forwarded"), "\(open)")

@@ -32,6 +32,21 @@ struct WebPageTests {
         #expect(!style.contains("url(") && !style.contains("@import"))
     }
 
+    @Test("The policy allows the page's one script, whatever its attributes, which are escaped")
+    func script() throws {
+        let script = WebPage.Script("let a = 1 < 2", data: [("to", #"/x?a="<b>'&c"#)])
+        let page = EndpointResponse.page(200, WebPage(title: "A", content: "<p>text</p>", script: script))
+        let html = String(decoding: page.body, as: UTF8.self)
+        #expect(
+            html.contains(
+                #"<p>text</p>"# + "\n" + #"<script data-to="/x?a=&quot;&lt;b&gt;&#39;&amp;c">let a = 1 < 2</script>"#
+            )
+        )
+        let digest = SHA256.digest(Array("let a = 1 < 2".utf8)).base64URL.replacing("-", with: "+")
+            .replacing("_", with: "/")
+        #expect(self.value("content-security-policy", page)?.contains("; script-src 'sha256-\(digest)='; base") == true)
+    }
+
     @Test("A page that may be framed can be framed by its own origin only")
     func framing() throws {
         let page = EndpointResponse.page(502, WebPage(title: "A", content: ""), framing: .ownOrigin)

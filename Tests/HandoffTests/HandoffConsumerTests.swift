@@ -220,6 +220,24 @@ struct HandoffConsumerTests {
         #expect(try await world.consume(tossed, by: .cookie).refusal == .bindingIPMismatch)
     }
 
+    @Test("T10: an attacker's own token in the victim's cookie jar is good at no other device, and replaces no user")
+    func plantedToken() async throws {
+        let world = try World()
+        let attacker = try await world.signIn("mallory")
+        // Elsewhere, but in the same network, as users of one relay are.
+        let planted = try await world.minted(attacker, from: "1.128.0.1")
+        #expect(try await world.consume(planted, from: "1.129.0.7").refusal == .bindingIPMismatch)
+        // With a binding that this passes, the victim's own account is not replaced silently: sign-in follows.
+        let victim = try await world.signIn("alice", kind: .web, origin: .browser)
+        let outcome = try await world.consume(
+            try await world.minted(attacker, from: "1.128.0.1"),
+            from: "1.129.0.7",
+            client: .web { $0.binding = .asn },
+            existing: (victim.key, victim.session)
+        )
+        #expect(outcome.refusal == .handoffOtherUser && outcome.endsExisting)
+    }
+
     @Test("a token is valid until its lifetime ends")
     func expiry() async throws {
         let world = try World()

@@ -98,7 +98,9 @@ struct HandoffRuleTests {
             attempt: AttemptSecret(),
             requestID: "req-preview"
         )
-        guard case .ended(.denied(text: "No.")) = try await world.consumer().preview(request, on: world.loop).get()
+        guard
+            case .ended(.denied(.ruleDenied, text: "No.")) = try await world.consumer().preview(request, on: world.loop)
+                .get()
         else {
             Issue.record("not denied")
             return

@@ -227,7 +227,7 @@ extension HandoffOutcome {
 
     /// The text of a denial; nil for every other outcome.
     var denial: String?? {
-        guard case .denied(let text) = self else { return nil }
+        guard case .denied(_, let text) = self else { return nil }
         return .some(text)
     }
 

@@ -87,6 +87,18 @@ extension Advisory {
             ]
         ),
         Advisory(
+            id: "T10",
+            about: """
+                An attacker plants his own, good transfer token in the victim's cookie jar: it is bound to the \
+                attacker's device, replaces no user who is signed in, and does not count where the cookie's name keeps \
+                sibling domains from setting it.
+                """,
+            tests: [
+                "T10: an attacker's own token in the victim's cookie jar is good at no other device, and replaces no user",
+                "T10: where handoff.cookies names a cookie that sibling domains cannot set, no other cookie counts",
+            ]
+        ),
+        Advisory(
             id: "T11",
             about: "A client sends identity fields in any spelling: they are removed on every route.",
             tests: [

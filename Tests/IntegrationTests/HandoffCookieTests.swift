@@ -54,6 +54,22 @@ import Testing
         }
     }
 
+    @Test("T10: where handoff.cookies names a cookie that sibling domains cannot set, no other cookie counts")
+    func hostCookie() throws {
+        let more = "handoff: {cookies: [__Host-transfer]}"
+        try Gateway.withApp({ Config.file(upstream: $0, more: more) }) { gateway, _ throws in
+            let token = try gateway.transferToken()
+            for name in ["session_transfer_token", "auth0_session_transfer_token"] {
+                let planted = try gateway.get("/hello", Self.page + ["Cookie: \(name)=\(token)"])
+                #expect(
+                    planted.value("location")?.contains("/.sallyport/login") == true && planted.sessionCookie == nil
+                )
+            }
+            let own = try gateway.get("/hello", Self.page + ["Cookie: __Host-transfer=\(token)"])
+            #expect(own.status == 303 && own.sessionCookie != nil, "the token is not used up: \(own.lines)")
+        }
+    }
+
     @Test("A mark cookie that is longer than the gateway ever sets is ignored")
     func longMarks() throws {
         try Gateway.withApp { gateway, _ throws in

@@ -35,6 +35,14 @@ import Vocabulary
         bare.issuedAt = UnixTime(milliseconds: .min)
         bare.identity.traits = .object([:])
         #expect(try self.readBack(bare) == bare)
+        var delegated = self.session
+        delegated.actor = "bob"
+        #expect(try self.readBack(delegated) == delegated)
+        delegated.kind = .native
+        delegated.endsAlone = true
+        delegated.access = AccessTerms(audience: nil)
+        delegated.keyThumbprint = "key"
+        #expect(try self.readBack(delegated) == delegated)
     }
 
     @Test("An assurance level is stored under its name; a name that is unknown is read as less than any level")

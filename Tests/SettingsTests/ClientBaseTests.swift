@@ -125,7 +125,7 @@ import Vocabulary
                 "session_transfer.allowed_authentication_methods[0]"
             ),
             (
-                #"{"session_transfer": {"delegation": {"allow_delegated_access": true}}}"#,
+                #"{"session_transfer": {"delegation": {"allow_delegated_access": "true"}}}"#,
                 "session_transfer.delegation.allow_delegated_access"
             ),
             (#"{"session_transfer": []}"#, "session_transfer"),

@@ -145,17 +145,25 @@ struct ValidationTests {
         self.expect(Fixture().problems(adding: both), "asn", "remove one")
     }
 
-    @Test("Auth0's keys that this version does not act on are refused unless they change nothing")
-    func laterFeatures() {
+    @Test("The binding of delegated tokens counts where the client takes them")
+    func delegation() {
         let inert =
             "enforce_cascade_revocation: true, allow_refresh_token: true, enforce_online_refresh_tokens: true, "
             + "delegation: {allow_delegated_access: false, enforce_device_binding: asn}"
         func file(_ text: String) -> String { "clients: [{client_id: a, session_transfer: {\(text)}}]\n" }
         #expect(Fixture().problems(adding: file(inert)).isEmpty)
+        #expect(Fixture().problems(adding: file("delegation: {allow_delegated_access: true}")).isEmpty)
         self.expect(
-            Fixture().problems(adding: file("delegation: {allow_delegated_access: true}")),
-            "clients[0].session_transfer.delegation.allow_delegated_access",
-            "remove the key"
+            Fixture().problems(
+                adding: file("delegation: {allow_delegated_access: true, enforce_device_binding: asn}")
+            ),
+            "clients[0].session_transfer.delegation.enforce_device_binding",
+            "add asn.database or asn.csv"
+        )
+        self.expect(
+            Fixture().problems(adding: file("delegation: {enforce_device_binding: none}")),
+            "clients[0].session_transfer.delegation.enforce_device_binding",
+            "one of these words"
         )
         #expect(Fixture().problems(adding: file("enforce_cascade_revocation: false")).isEmpty)
         #expect(Fixture().problems(adding: file("enforce_online_refresh_tokens: false")).isEmpty)

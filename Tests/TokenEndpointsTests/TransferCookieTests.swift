@@ -73,6 +73,32 @@ struct TransferCookieTests {
         #expect(second.field("set-cookie") == nil, "it is not dealt with again")
     }
 
+    @Test("a native app's WebView gets a challenge in place of the sign-in page, unless the client asks for a sign-in")
+    func challenge() async throws {
+        let world = Self.world()
+        let field = [(name: "sallyport-native", value: "1")]
+        var jar = BrowserJar()
+        let asked = await Self.open(world, &jar, [Self.name: "spt_no", "state": "s&1"], fields: field)
+        #expect(asked.response.status == 401 && asked.response.reason == .credentialMissing)
+        let challenge = try #require(asked.field("www-authenticate"))
+        #expect(challenge.hasPrefix(#"SessionTransfer realm="https://auth.example.com", return_to="/authorize?"#))
+        #expect(challenge.contains("state=s%261") && !challenge.contains("spt_no"))
+        #expect(asked.response.native != nil)
+        for (parameters, fields) in [([:], []), (["prompt": "login"], field)] as [([String: String?], _)] {
+            let answer = await Self.open(world, &jar, parameters, fields: fields)
+            #expect(answer.field("location")?.hasPrefix("/.sallyport/login") == true)
+        }
+        let silent = await Self.open(world, &jar, ["prompt": "none"], fields: field)
+        #expect(silent.redirect["error"] == "login_required")
+        // The app opens the same request with another token.
+        jar[Self.name] = try await Self.mint(world)
+        #expect(await Self.open(world, &jar, ["state": "s&1"], fields: field).redirect["code"] != nil)
+        let deaf = Self.world(cookie: false, query: false)
+        var other = BrowserJar()
+        let page = await Self.open(deaf, &other, fields: field)
+        #expect(page.field("location")?.hasPrefix("/.sallyport/login") == true)
+    }
+
     @Test("with prompt=none the refusal is an error for the client, and clears the cookie too")
     func silent() async throws {
         let world = Self.world()

@@ -18,6 +18,7 @@ package struct AuditEvent: Sendable {
         case operatorRefused = "operator.refused"
         case refreshTokenReplayed = "refresh_token.replayed"
         case ruleDryRun = "rule.dry_run"
+        case sessionCascaded = "session.cascaded"
         case sessionCreated = "session.created"
         case sessionDenied = "session.denied"
         case sessionEnded = "session.ended"
@@ -71,6 +72,11 @@ package struct AuditEvent: Sendable {
         /// A sign-in without asking the user worked, or not.
         case silentlySignedIn = "ssa"
         case silentSignInFailed = "fsa"
+        /// A sign-in by a delegated transfer token worked.
+        case delegatedSignedIn = "sdel"
+        /// An authorization code of a delegated session was redeemed, or not.
+        case delegatedCodeRedeemed = "sdeleacft"
+        case delegatedCodeRefused = "fdeleacft"
         /// A logout worked.
         case loggedOut = "slo"
         /// A warning.
@@ -139,6 +145,21 @@ package struct AuditEvent: Sendable {
 }
 
 extension AuditEvent {
+    /// The event of the sessions that ended with the one of this event.
+    ///
+    /// - Parameters:
+    ///   - count: How many.
+    ///   - cause: What was done to that session.
+    package func ofCascade(_ count: Int, by cause: String) -> AuditEvent {
+        var event = self
+        event.kind = .sessionCascaded
+        event.code = nil
+        event.description = nil
+        event.reason = .sessionRevoked
+        event.details = [("ended_by", cause), ("sessions", String(count))]
+        return event
+    }
+
     /// The event of a rule in dry run that would have refused the act of this event.
     ///
     /// - Parameter reason: Why.

@@ -9,6 +9,7 @@ extension LocalAnswer {
     ///   - session: The session that does not suffice; nil if there is none.
     ///   - isJudged: Whether a credential was presented.
     ///   - isProofScheme: Whether it came as `DPoP`.
+    ///   - asksApp: Whether a native app is asked for another transfer token in place of a sign-in.
     static func denial(
         _ denial: Denial,
         _ head: RequestHead,
@@ -18,6 +19,7 @@ extension LocalAnswer {
         session: Session?,
         isJudged: Bool,
         isProofScheme: Bool,
+        asksApp: Bool,
         configuration: PathConfiguration,
         requestID: RequestID,
         now: UnixTime
@@ -33,27 +35,38 @@ extension LocalAnswer {
             provider: provider,
             now: now
         )
-        if case .signIn(let demand) = form {
+        if case .signIn(let demand) = form, !asksApp {
             let path = SignInPath.leading(to: Self.ownTarget(head, base, without: parameter).utf8, demanding: demand)
             return .redirect(to: host.publicURL.description + path, reason: denial.reason)
         }
-        let challenge = denial.challenge(route.settings.require, isJudged: isJudged, isProofScheme: isProofScheme)
+        let wantsPage = Navigation.wantsPage(head, base)
+        // The page of a script's request, or of a posted form, is the one that the user sees.
+        let page =
+            wantsPage && head.knownMethod != .post
+            ? Self.ownTarget(head, base, without: parameter) : Self.pageBefore(head, base, host, without: parameter)
+        let native =
+            asksApp ? NativeChallenge(realm: host.publicURL.description, target: page, without: parameter) : nil
+        var fields = native?.fields ?? []
+        // A page that goes to the app names one scheme, for whoever reads only the first.
+        if native == nil || !wantsPage,
+            let challenge = denial.challenge(route.settings.require, isJudged: isJudged, isProofScheme: isProofScheme)
+        {
+            fields.insert(("WWW-Authenticate", challenge), at: 0)
+        }
         // A script sends its user to the sign-in page itself, with the page that it wants to return to.
-        let signsIn = form == .unauthorized && provider?.signsIn == true
+        let signsIn = form != .forbidden && provider?.signsIn == true
         var answer = LocalAnswer.problem(
             denial.reason,
             requestID: requestID,
             loginURL: signsIn ? SignInPath.url(on: host.publicURL.description) : nil,
-            fields: challenge.map { [("WWW-Authenticate", $0)] } ?? []
+            fields: fields
         )
-        if Navigation.wantsPage(head, base) {
-            let isPost = head.knownMethod == .post
-            let target =
-                isPost
-                ? Self.pageBefore(head, base, host, without: parameter)
-                : Self.ownTarget(head, base, without: parameter)
+        answer.native = native
+        if wantsPage {
             let demand = StepUp.demand(route.settings.require, denial, session, provider, now)
-            answer.signIn = SignInPath.leading(to: target.utf8, demanding: demand)
+            // In a native app, the page before a posted form asks the app when it is opened.
+            let asksLater = native != nil && head.knownMethod == .post
+            answer.signIn = asksLater ? page : SignInPath.leading(to: page.utf8, demanding: demand)
         }
         return CrossOrigin.readable(answer, head, base, route)
     }

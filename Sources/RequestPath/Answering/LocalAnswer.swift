@@ -15,6 +15,8 @@ package struct LocalAnswer: Sendable {
     package var signIn: String?
     /// What happened, in words of the operator, which the page shows in place of its own.
     package var explanation: String?
+    /// What the page passes on to the native app that shows it; nil: nothing.
+    package var native: NativeChallenge?
 
     package init(
         status: Int,

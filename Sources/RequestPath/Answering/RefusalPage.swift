@@ -8,6 +8,7 @@ extension LocalAnswer {
         self.init(status: response.status, reason: response.reason, fields: response.fields, body: response.body)
         self.signIn = response.signIn
         self.explanation = response.explanation
+        self.native = response.native
         self.isProblem = response.fields.contains {
             $0.name == "content-type" && $0.value == ProblemDocument.mediaType
         }
@@ -21,7 +22,9 @@ extension LocalAnswer {
     ///   - hasSignIn: Whether there is a sign-in page.
     package func page(requestID: RequestID, isForm: Bool, hasHost: Bool, hasSignIn: Bool) -> LocalAnswer {
         guard self.isProblem, let reason = self.reason else { return self }
-        let words = RefusalWords(reason, isForm: isForm)
+        // A form's data would be lost before the user reads that it was not sent.
+        let native = isForm ? nil : self.native
+        let words = RefusalWords(reason, isForm: isForm, asksApp: native != nil)
         var content =
             "<p>\(HTMLText.escaped(self.explanation ?? words.event))</p>\n<p>\(HTMLText.escaped(words.advice))</p>\n"
         if let way = self.link(words.way, hasHost: hasHost, hasSignIn: hasHost && hasSignIn) {
@@ -36,7 +39,7 @@ extension LocalAnswer {
             """
         var page = EndpointResponse.page(
             self.status,
-            WebPage(title: words.title, content: content),
+            WebPage(title: words.title, content: content, script: native?.script),
             framing: .ownOrigin,
             reason: reason
         )

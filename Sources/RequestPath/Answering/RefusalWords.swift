@@ -25,9 +25,16 @@ package struct RefusalWords: Equatable, Sendable {
     package private(set) var advice: String
     package private(set) var way: Way
 
-    /// - Parameter isForm: Whether the request carried a form that the user filled in.
-    package init(_ reason: Reason, isForm: Bool) {
+    /// - Parameters:
+    ///   - isForm: Whether the request carried a form that the user filled in.
+    ///   - asksApp: Whether the page asks the native app that shows it to sign the user in.
+    package init(_ reason: Reason, isForm: Bool, asksApp: Bool = false) {
         self = Self.row(reason) ?? Self.row(reason.status)
+        if asksApp {
+            self.advice =
+                "The app that shows this page signs you in again. If it does not, open the page once more from the app, or sign in here."
+            self.way = .signIn
+        }
         guard isForm else { return }
         switch reason {
         case .upstreamTimeout, .upstreamReset, .upstreamMalformed:
@@ -216,6 +223,13 @@ package struct RefusalWords: Equatable, Sendable {
                 "It was open for more than a minute, or your browser did not keep its cookie.",
                 "Open the link once more, from where you got it, or sign in.",
                 .signIn
+            )
+        case .handoffAlreadySignedIn:
+            return RefusalWords(
+                "You are signed in already",
+                "The link signs you in for another person, which is possible only where nobody is signed in.",
+                "Sign out here, then open a new link from where you got this one.",
+                .start
             )
         case .ruleDenied:
             return RefusalWords(

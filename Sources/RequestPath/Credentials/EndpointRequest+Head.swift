@@ -25,7 +25,9 @@ extension EndpointRequest {
         for index in 0..<head.fields.count {
             let line = head.fields[index]
             // A field that only the gateway may set is not passed to its endpoints either.
-            guard !line.isDropped || line.role == .upgrade, !line.role.presentsCredential else { continue }
+            guard !line.isDropped || line.role == .upgrade || line.role == .native, !line.role.presentsCredential else {
+                continue
+            }
             let name = String(decoding: line.name.bytes(in: base), as: UTF8.self).lowercased()
             fields.append((name, String(decoding: line.value.bytes(in: base), as: UTF8.self)))
         }

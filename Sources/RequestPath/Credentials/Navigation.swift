@@ -1,3 +1,5 @@
+import Endpoints
+
 /// The kind of request that a browser reports (Fetch Metadata), for the decisions that depend on it.
 package enum Navigation {
     /// A top-level page load that may consume a transfer token: not HEAD, a prefetch, a preview or a subresource, which
@@ -57,6 +59,21 @@ package enum Navigation {
             }
         }
         return acceptsHTML && !acceptsJSON
+    }
+
+    /// Whether the request comes from a native app's WebView, as far as it says (`NativeChallenge`).
+    static func announcesNativeApp(_ head: RequestHead, _ base: Bytes, _ cookies: OwnCookies) -> Bool {
+        func isAnnouncement(_ value: Slice) -> Bool {
+            value.bytes(in: base).elementsEqual(NativeChallenge.announcement.utf8)
+        }
+        if let line = head.line(.native) { return isAnnouncement(head.fields[line].value) }
+        guard let line = head.line(.cookie) else { return false }
+        var values: [Slice] = []
+        cookies.forEachCompanion(in: head.fields[line].value, base) { label, value in
+            if label.bytes(in: base).elementsEqual(NativeChallenge.cookieLabel.utf8) { values.append(value) }
+        }
+        // Of two different values one is not the app's.
+        return !values.isEmpty && values.allSatisfy(isAnnouncement)
     }
 
     /// Whether another site started the navigation.

@@ -19,7 +19,8 @@ package enum StepUp {
         _ now: UnixTime
     ) -> Bool {
         // Signing in changes the cookie's session, but not a token that a program presents.
-        guard let provider, provider.signsIn, session.kind == .web else { return false }
+        // Whoever acts for a user cannot sign in as that user.
+        guard let provider, provider.signsIn, session.kind == .web, session.actor == nil else { return false }
         // After a handoff the user has signed in to the app, and here not at all: nothing would repeat itself.
         if session.origin != .transfer, now.since(session.authenticatedAt) < self.recent {
             // A provider that is told the level ends a sign-in that does not reach it with a page

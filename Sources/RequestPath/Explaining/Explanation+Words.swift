@@ -25,8 +25,9 @@ extension Explanation {
             return "303 to the login page\(wish)\(reason)"
         }
         let allow = answer.fields.first { $0.name == "Allow" }.map { "; Allow: \($0.value)" } ?? ""
+        let native = answer.native == nil ? "" : "; the native app is asked for another transfer token"
         let status = "\(answer.status) \(StatusText.phrase(answer.status))"
-        return answer.reason == nil ? "answered: \(status)\(allow)" : "refused: \(status)\(reason)\(allow)"
+        return answer.reason == nil ? "answered: \(status)\(allow)" : "refused: \(status)\(reason)\(native)\(allow)"
     }
 
     static func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {

@@ -43,6 +43,7 @@ package final class AssertionSigner: Sendable {
         members["aud"] = .string(audience.text)
         members["sub"] = .string(session.subject)
         members["sid"] = .string(session.id)
+        members["act"] = session.actorClaim
         members["iat"] = .integer(wallNow.seconds)
         members["exp"] = .integer(expiry)
         var line = ContiguousArray("\(Self.field): ".utf8)

@@ -8,11 +8,12 @@ package struct IdentityPath: Sendable {
     package static let roots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",
-        "methods", "authenticated_at", "origin", "scopes", "client_id", "provider.access_token", "provider.id_token",
+        "methods", "authenticated_at", "origin", "actor", "scopes", "client_id", "provider.access_token",
+        "provider.id_token",
     ]
 
     private enum Place {
-        case subject, sessionID, schemaID, aal, methods, scopes, authenticatedAt, origin, clientID
+        case subject, sessionID, schemaID, aal, methods, scopes, authenticatedAt, origin, actor, clientID
         case accessToken, idToken
         case traits([[UInt8]])
         case metadataPublic([[UInt8]])
@@ -38,6 +39,7 @@ package struct IdentityPath: Sendable {
         case "scopes": self.place = .scopes
         case "authenticated_at": self.place = .authenticatedAt
         case "origin": self.place = .origin
+        case "actor": self.place = .actor
         case "client_id": self.place = .clientID
         case "provider.access_token": self.place = .accessToken
         case "provider.id_token": self.place = .idToken
@@ -78,6 +80,7 @@ package struct IdentityPath: Sendable {
         case .authenticatedAt:
             session.authenticatedAt.seconds > 0 ? .string(session.authenticatedAt.rfc3339Seconds) : nil
         case .origin: .string(session.origin.rawValue)
+        case .actor: session.actor.map { .string($0) }
         case .clientID: session.clientID.map { .string($0) }
         case .accessToken, .idToken: nil
         case .traits(let steps): Self.value(at: steps, of: session.identity.traitsDocument)

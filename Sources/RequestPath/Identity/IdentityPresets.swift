@@ -11,7 +11,7 @@ extension IdentityProfile {
                     ("X-Auth-Email", "identity.traits.email"), ("X-Auth-Name", "identity.traits.name"),
                     ("X-Auth-Groups", "identity.traits.groups"), ("X-Auth-Aal", "aal"),
                     ("X-Auth-Methods", "methods"), ("X-Auth-Authenticated-At", "authenticated_at"),
-                    ("X-Auth-Origin", "origin"),
+                    ("X-Auth-Origin", "origin"), ("X-Auth-Actor", "actor"),
                 ]
             case .remoteUser, .authelia:
                 [

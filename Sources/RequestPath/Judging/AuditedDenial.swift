@@ -33,10 +33,7 @@ extension RequestJudge {
         var event = self.event(kind, cause, head, base, given)
         event.subject = session?.session.subject
         event.session = session?.session.id
-        if kind == .bindingMismatch {
-            event.boundAddress = session?.session.device?.address.description
-            event.boundASN = session?.session.device?.asn
-        }
+        if kind == .bindingMismatch { self.noteDevices(in: &event, of: session, given) }
         self.findings.events.append(.audit(event))
     }
 
@@ -54,10 +51,19 @@ extension RequestJudge {
         var event = self.event(.bindingMismatch, mismatch, head, base, given)
         event.subject = session.session.subject
         event.session = session.session.id
-        event.boundAddress = session.session.device?.address.description
-        event.boundASN = session.session.device?.asn
+        self.noteDevices(in: &event, of: session, given)
         event.details.append(("dry_run", "true"))
         self.findings.events.append(.audit(event))
+    }
+
+    /// Notes in a mismatch the device of the session, and the countries of both.
+    private func noteDevices(in event: inout AuditEvent, of session: CachedSession?, _ given: JudgingContext) {
+        let places = given.configuration.places
+        let device = session?.session.device
+        event.boundAddress = device?.address.description
+        event.boundASN = device?.asn
+        event.boundCountry = device.flatMap { places?.place(of: $0.address)?.countryCode }
+        event.country = places?.place(of: self.findings.clientAddress ?? given.peer)?.countryCode
     }
 
     /// Records two session cookies with different values, one of which another site of the domain may have planted.

@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Clients
 import Endpoints
 import Handoff
 import Sessions
@@ -181,12 +182,30 @@ extension RequestJudge {
                 session: evidence.session?.session,
                 isJudged: self.credentials.presented != .none,
                 isProofScheme: self.credentials.isProofScheme,
+                asksApp: !evidence.isExplicit && self.asksApp(denial, head, base, given, route, host),
                 configuration: given.configuration,
                 requestID: self.findings.requestID,
                 now: given.now
             )
             return .answer(answer)
         }
+    }
+
+    /// Whether a native app can sign its user in by another transfer token: its WebView announces itself, the route's client
+    /// takes tokens, and no rule has just demanded that the user signs in here.
+    private func asksApp(
+        _ denial: Denial,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ route: RouteEntry,
+        _ host: HostEntry
+    ) -> Bool {
+        // A session that does not suffice for the route would be followed by another that does not.
+        guard case .unauthenticated = denial, route.settings.handoff, self.findings.note != .ruleSignInRequired,
+            let client = route.settings.client.flatMap(given.clients.client), client.takesTokens
+        else { return false }
+        return Navigation.announcesNativeApp(head, base, given.configuration.cookies(of: host))
     }
 
     @inline(__always)

@@ -233,18 +233,18 @@ extension RequestJudge {
                 hasCookieEnded = true
                 self.findings.addLine("Set-Cookie", cookie.clearing())
             }
-        case .denied:
-            self.findings.note = .ruleDenied
+        case .denied(let reason, _):
+            self.findings.note = reason
         }
         self.state = .ended
         if request.transport == .cookie { self.clearHandoffCookies(trial, given.configuration, host) }
         if self.credentials.cookies.hasAttempt {
             self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).clearing())
         }
-        if case .denied(let text) = outcome {
-            // The token in the URL is burned. The browser's session stays.
+        if case .denied(let reason, let text) = outcome {
+            // The URL may hold the token. The browser's session stays.
             let fields = [(name: "referrer-policy", value: "no-referrer")]
-            return .answer(self.refusal(.ruleDenied, explanation: text, head, base, route, fields: fields))
+            return .answer(self.refusal(reason, explanation: text, head, base, route, fields: fields))
         }
         if isSignedIn, let answer = self.onwards(trial, head, base, given, host) { return .answer(answer) }
         if request.transport == .query || isSignedIn {
@@ -265,17 +265,22 @@ extension RequestJudge {
     private mutating func noteOutcome(_ outcome: HandoffOutcome, _ request: HandoffRequest) {
         let recorded: HandoffRecord.Outcome
         let binding: JudgedBinding.Outcome?
+        var isDelegated = false
         switch outcome {
-        case .signedIn: (recorded, binding) = (.signedIn, request.client.bindingDryRun ? .dryRun : .match)
+        case .signedIn(_, let session, _):
+            isDelegated = session.actor != nil
+            (recorded, binding) = (.signedIn, request.client.bindingDryRun && !isDelegated ? .dryRun : .match)
         case .alreadySignedIn: (recorded, binding) = (.repeated, nil)
-        case .denied: (recorded, binding) = (.refused(.ruleDenied), request.client.bindingDryRun ? .dryRun : .match)
+        case .denied(let reason, _):
+            isDelegated = reason == .handoffAlreadySignedIn
+            (recorded, binding) =
+                (.refused(reason), request.client.bindingDryRun && !isDelegated ? .dryRun : .match)
         case .refused(let reason, _): (recorded, binding) = (.refused(reason), JudgedBinding.Outcome(reason))
         case .unavailable: (recorded, binding) = (.unavailable, nil)
         }
         let record = HandoffRecord(outcome: recorded, requestID: "", clientID: "", device: request.device)
         self.findings.handoff = record.result
-        if request.client.binding != .none, let binding {
-            self.findings.binding = JudgedBinding(mode: request.client.binding, outcome: binding)
-        }
+        let mode = isDelegated ? request.client.delegation ?? .ip : request.client.binding
+        if mode != .none, let binding { self.findings.binding = JudgedBinding(mode: mode, outcome: binding) }
     }
 }

@@ -1,4 +1,4 @@
-import AddressIntelligence
+package import AddressIntelligence
 package import Clients
 package import DPoP
 package import Endpoints
@@ -60,6 +60,8 @@ package final class PathConfiguration: Sendable {
     /// Set if a handoff also signs the browser in on the host on which users sign in.
     let share: HandoffShare?
     let devices: DeviceObserver
+    /// Tells the countries of addresses in the audit stream; nil: they are unknown.
+    let places: GeoDirectory?
     /// nil on a listener without routes.
     let proofs: DPoPGate?
     package let clients: ClientRegistry
@@ -77,6 +79,7 @@ package final class PathConfiguration: Sendable {
         confirmation: HandoffConfirmation? = nil,
         share: HandoffShare? = nil,
         devices: DeviceObserver,
+        places: GeoDirectory? = nil,
         proofs: DPoPGate? = nil,
         clients: ClientRegistry
     ) {
@@ -150,6 +153,7 @@ package final class PathConfiguration: Sendable {
         self.confirmation = confirmation
         self.share = share
         self.devices = devices
+        self.places = places
         self.proofs = proofs
         self.clients = clients
     }

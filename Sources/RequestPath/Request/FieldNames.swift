@@ -1,3 +1,5 @@
+import Endpoints
+
 #if canImport(Glibc)
 import Glibc
 #endif
@@ -19,6 +21,8 @@ package enum FieldRole: UInt8, Sendable {
     case methodOverride
     // For the log.
     case userAgent, referer
+    // A native app's WebView announces itself to the gateway (`NativeChallenge`); never forwarded.
+    case native
     // An identity or forwarding field in any spelling: the client's is always removed.
     case managed
     // Of a response only.
@@ -143,6 +147,7 @@ package final class FieldNames: @unchecked Sendable {
         ("forwarded", .forwarded), ("x-request-id", .requestID), ("user-agent", .userAgent), ("referer", .referer),
         ("content-type", .contentType), ("x-http-method-override", .methodOverride),
         ("x-http-method", .methodOverride), ("x-method-override", .methodOverride),
+        (NativeChallenge.field, .native),
     ]
 
     /// The names in a response that the gateway interprets.

@@ -330,7 +330,7 @@ package struct RequestParser: Sendable {
             head.fields[line].isDropped = true
         case .host:
             guard HostField.isValid(value) else { return .requestHost }
-        case .managed, .forwardedFor, .forwarded, .requestID:
+        case .managed, .forwardedFor, .forwarded, .requestID, .native:
             head.fields[line].isDropped = true
         default:
             if role.isHopByHop { head.fields[line].isDropped = true }

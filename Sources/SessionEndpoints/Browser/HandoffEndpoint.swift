@@ -91,6 +91,7 @@ package struct HandoffEndpoint: Sendable {
             return Page.confirmHandoff(
                 host: request.authority,
                 account: Self.account(of: session),
+                actor: session.actor,
                 proof: pending.proof,
                 elsewhere: request.origin + pending.target
             )
@@ -99,9 +100,9 @@ package struct HandoffEndpoint: Sendable {
             let cookie = ("set-cookie", self.requestCookies.cookie(request).setting(token))
             return self.leave(pending, request, fields: [cookie])
         case .ended(.alreadySignedIn): return self.leave(pending, request)
-        case .ended(.denied(let text)):
+        case .ended(.denied(let reason, let text)):
             return .problem(
-                .ruleDenied,
+                reason,
                 explanation: text,
                 requestID: request.requestID,
                 fields: [("set-cookie", self.cookies.pending(isSecure: request.isSecure).clearing())]

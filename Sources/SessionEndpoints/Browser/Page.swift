@@ -135,17 +135,29 @@ enum Page {
     ///
     /// - Parameters:
     ///   - account: The name of the account that the link signs in.
+    ///   - actor: Who acts for its user; nil: nobody.
     ///   - proof: What the form brings back.
     ///   - elsewhere: The URL of the page that the user wanted, for a user who does not want that account.
-    static func confirmHandoff(host: String, account: String, proof: Secret, elsewhere: String) -> EndpointResponse {
-        .page(
+    static func confirmHandoff(
+        host: String,
+        account: String,
+        actor: String?,
+        proof: Secret,
+        elsewhere: String
+    ) -> EndpointResponse {
+        let question =
+            actor.map {
+                "Continue only if you are <strong>\(HTMLText.escaped($0))</strong>, who acts for this account."
+            }
+            ?? "Continue only if this is your own account and you have asked for the link."
+        return .page(
             200,
             WebPage(
                 title: "Sign in with this link?",
                 content: """
                     <p>The link signs you in to <strong>\(HTMLText.escaped(host))</strong> as \
                     <strong>\(HTMLText.escaped(account))</strong>.</p>
-                    <p>Continue only if this is your own account and you have asked for the link.</p>
+                    <p>\(question)</p>
                     <form method="post" action="\(HandoffPath.path)">
                     <input type="hidden" name="\(self.handoffProof)" value="\(String(decoding: proof.bytes, as: UTF8.self))">
                     <button type="submit">Sign in</button>

@@ -94,7 +94,8 @@ package struct SessionsPage: Sendable {
             "\(device.address)\(device.asn.map { " (AS\($0))" } ?? "")"
         }
         let facts = [
-            self.words(session.origin), place.map { "from \($0)" },
+            self.words(session.origin), session.actor.map { "used by \($0), who acts for you" },
+            place.map { "from \($0)" },
             "last seen \((found.usedAt ?? session.issuedAt).rfc3339)", session.host.map { "on \($0)" },
         ].compactMap(\.self)
         let name = HTMLText.escaped(DeviceName.text(session.device?.userAgent))

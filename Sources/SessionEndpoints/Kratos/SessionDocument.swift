@@ -68,6 +68,7 @@ enum SessionDocument {
             ],
             "devices": [],
         ]
+        members["act"] = session.actorClaim
         if let device = session.device {
             members["devices"] = [
                 [

@@ -135,6 +135,7 @@ package struct OperatorSessions: Sendable {
         ]
         if let host = session.host { members["host"] = .string(host) }
         if let client = session.clientID { members["client_id"] = .string(client) }
+        if let actor = session.actor { members["actor"] = .string(actor) }
         if let device = session.device {
             members["address"] = .string(device.address.description)
             if let asn = device.asn { members["asn"] = .integer(Int64(asn)) }

@@ -24,7 +24,9 @@ extension Session {
     /// Writes the session as a part of another record.
     package func write(to writer: inout CompactWriter) {
         writer.write(self.id)
-        writer.write(byte: self.form.rawValue | (self.endsAlone ? Self.aloneBit : 0))
+        writer.write(
+            byte: self.form.rawValue | (self.endsAlone ? Self.aloneBit : 0) | (self.actor == nil ? 0 : Self.actorBit)
+        )
         writer.write(byte: self.origin.byte)
         writer.write(self.lineage.tag)
         self.identity.write(to: &writer)
@@ -51,6 +53,7 @@ extension Session {
         if self.form == .access || self.form == .bound {
             writer.write(optional: self.keyThumbprint) { $0.write($1) }
         }
+        if let actor = self.actor { writer.write(actor) }
     }
 
     /// What follows the parts that every session has. Those that were written before there were other parts stay
@@ -66,6 +69,8 @@ extension Session {
 
     /// Added to the form of a session that ends alone.
     private static let aloneBit: UInt8 = 0x40
+    /// Added to the form of a session in which somebody acts for the user.
+    private static let actorBit: UInt8 = 0x20
 
     private var form: Form {
         if self.access != nil { return .access }
@@ -76,7 +81,7 @@ extension Session {
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Session {
         let id = try reader.text()
         let formByte = try reader.byte()
-        guard let form = Form(rawValue: formByte & ~self.aloneBit) else { throw CompactFormatError() }
+        guard let form = Form(rawValue: formByte & ~(self.aloneBit | self.actorBit)) else { throw CompactFormatError() }
         let originByte = try reader.byte()
         guard let origin = Session.Origin.allCases.first(where: { $0.byte == originByte }) else {
             throw CompactFormatError()
@@ -111,7 +116,8 @@ extension Session {
             },
             access: form == .access ? AccessTerms(audience: try reader.optionalText()) : nil,
             keyThumbprint: form == .access || form == .bound ? try reader.optionalText() : nil,
-            endsAlone: formByte & self.aloneBit != 0
+            endsAlone: formByte & self.aloneBit != 0,
+            actor: formByte & self.actorBit != 0 ? try reader.text() : nil
         )
     }
 }

@@ -203,16 +203,21 @@ extension Section {
             default: "true",
             "Web clients: such a refresh token ends with the browser's session in which it was granted."
         ),
-        SettingsKey("delegation", .section(.delegation), "This version has no delegated access."),
+        SettingsKey("delegation", .section(.delegation), "Web clients: tokens by which somebody acts for a user."),
     ])
 
     private static let delegation = Section([
-        SettingsKey("allow_delegated_access", .boolean, default: "false", "This version refuses true."),
+        SettingsKey(
+            "allow_delegated_access",
+            .boolean,
+            default: "false",
+            "Whether it takes such tokens; their sessions name the actor and last two hours at most."
+        ),
         SettingsKey(
             "enforce_device_binding",
             .choice(["ip", "asn"]),
             default: "ip",
-            "Has no effect while allow_delegated_access is false."
+            "What must be equal when such a token is minted and used; binding_dry_run does not apply."
         ),
     ])
 

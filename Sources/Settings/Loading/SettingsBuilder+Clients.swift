@@ -51,7 +51,10 @@ extension SettingsBuilder {
             client.bindingDryRun = transfer.boolean("binding_dry_run") ?? false
             client.burnsOnMismatch = transfer.text("on_mismatch") != "keep"
             client.revokesDerivedOnReplay = transfer.text("on_replay") == "revoke_derived"
-            self.refuseLaterFeatures(transfer, key: "\(key).session_transfer")
+            if let delegation = transfer.tree("delegation"), delegation.boolean("allow_delegated_access") == true {
+                client.delegation =
+                    delegation.text("enforce_device_binding").flatMap(BindingMode.init(rawValue:)) ?? .ip
+            }
             return client
         }
     }
@@ -186,20 +189,6 @@ extension SettingsBuilder {
             )
         }
         return true
-    }
-
-    /// Refuses Auth0's keys that this version reads but cannot act on, so that an operator does not rely on them.
-    private mutating func refuseLaterFeatures(_ transfer: SettingsTree, key: String) {
-        let delegation = transfer.tree("delegation") ?? SettingsTree(origin: .builtIn)
-        let name = "allow_delegated_access"
-        guard delegation.boolean(name) == true, let origin = delegation[name]?.origin else { return }
-        self.report(
-            origin,
-            "\(key).delegation.\(name)",
-            found: "true",
-            allowed: "false",
-            mend: "write false, or remove the key: this version has no delegated access"
-        )
     }
 }
 

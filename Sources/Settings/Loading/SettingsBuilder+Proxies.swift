@@ -58,11 +58,18 @@ extension SettingsBuilder {
         for (index, tree) in self.tree.trees("clients").enumerated() {
             guard let id = tree.text("client_id"), consumers.contains(id),
                 let client = settings.clients.first(where: { $0.clientID == id }),
-                client.allowsCookie || client.allowsQuery, client.binding != .none, !client.bindingDryRun
+                client.allowsCookie || client.allowsQuery
             else { continue }
             let transfer = tree.tree("session_transfer")
-            let origin = transfer?["enforce_device_binding"]?.origin ?? transfer?.origin ?? tree.origin
-            uses.append(("clients[\(index)].session_transfer.enforce_device_binding", origin, client.binding))
+            let key = "clients[\(index)].session_transfer"
+            if client.binding != .none, !client.bindingDryRun {
+                let origin = transfer?["enforce_device_binding"]?.origin ?? transfer?.origin ?? tree.origin
+                uses.append(("\(key).enforce_device_binding", origin, client.binding))
+            }
+            if let binding = client.delegation {
+                let origin = transfer?.tree("delegation")?.origin ?? tree.origin
+                uses.append(("\(key).delegation.enforce_device_binding", origin, binding))
+            }
         }
         return uses
     }

@@ -135,8 +135,14 @@ extension SettingsBuilder {
         var uses: [(key: String, setting: Setting)] = []
         for (index, client) in self.tree.trees("clients").enumerated() {
             let name = "enforce_device_binding"
-            guard let transfer = client.tree("session_transfer"), let setting = transfer[name] else { continue }
-            if needsASN(transfer.text(name)) { uses.append(("clients[\(index)].session_transfer.\(name)", setting)) }
+            guard let transfer = client.tree("session_transfer") else { continue }
+            let key = "clients[\(index)].session_transfer"
+            if let setting = transfer[name], needsASN(transfer.text(name)) { uses.append(("\(key).\(name)", setting)) }
+            if let delegation = transfer.tree("delegation"), delegation.boolean("allow_delegated_access") == true,
+                let setting = delegation[name], needsASN(delegation.text(name))
+            {
+                uses.append(("\(key).delegation.\(name)", setting))
+            }
         }
         for (key, route) in self.writtenRoutes() {
             guard let setting = route["binding"], needsASN(route.text("binding")) else { continue }

@@ -32,6 +32,8 @@ package import Vocabulary
 /// - `session_transfer.binding_dry_run` (boolean, default: false): check and count, but do not enforce.
 /// - `session_transfer.on_mismatch` (`burn` | `keep`, default: burn).
 /// - `session_transfer.on_replay` (`refuse` | `revoke_derived`, default: refuse).
+/// - `session_transfer.delegation.allow_delegated_access` (boolean, default: false): take delegated tokens.
+/// - `session_transfer.delegation.enforce_device_binding` (`ip` | `asn`, default: ip): their binding, always enforced.
 package struct ClientSettings: Sendable, Equatable {
     package var clientID: String
     /// Each is accepted.
@@ -70,6 +72,8 @@ package struct ClientSettings: Sendable, Equatable {
     package var bindingDryRun: Bool
     package var burnsOnMismatch: Bool
     package var revokesDerivedOnReplay: Bool
+    /// What must be equal when a delegated token is minted and used; nil: the client takes none.
+    package var delegation: BindingMode?
 
     package init(clientID: String) {
         self.clientID = clientID
@@ -96,6 +100,7 @@ package struct ClientSettings: Sendable, Equatable {
         self.bindingDryRun = false
         self.burnsOnMismatch = true
         self.revokesDerivedOnReplay = false
+        self.delegation = nil
     }
 
     /// The methods that it may use.

@@ -50,6 +50,8 @@ package struct TicketIssueCase: Sendable {
     /// The device is compared because the new session is bound to the device that uses the ticket: a cookie stolen from
     /// this host must not be of more use on a host that binds its sessions.
     package var suffices: Bool {
+        // Whoever acts for a user does so for the client that allows it.
+        if self.session.actor != nil { return false }
         if FreshSignIn.began(self.session, after: self.begunAt) { return true }
         if self.demand.isAgain { return false }
         if let aal = self.demand.aal, self.session.aal < aal { return false }
@@ -137,7 +139,8 @@ package struct TicketUseCase: Sendable {
 
     /// Whether the browser's session is of the same sign-in and would be no better if it were made now.
     private func isAsGood(_ own: Session, as parent: Session) -> Bool {
-        own.lineage == parent.lineage && own.subject == parent.subject && own.aal >= parent.aal
+        own.lineage == parent.lineage && own.subject == parent.subject && own.actor == parent.actor
+            && own.aal >= parent.aal
             && own.authenticatedAt >= parent.authenticatedAt
             && own.expiresAt >= parent.expiresAt && BindingJudge.allows(self.bindings, own, self.device)
     }

@@ -5,6 +5,8 @@ internal import Vocabulary
 struct AuthorizationError: Error, Sendable, Equatable {
     enum Code: String, Sendable {
         case accessDenied = "access_denied"
+        /// OpenID Connect Core 3.1.2.6
+        case interactionRequired = "interaction_required"
         case invalidRequest = "invalid_request"
         case invalidTarget = "invalid_target"
         case loginRequired = "login_required"
@@ -25,6 +27,7 @@ struct AuthorizationError: Error, Sendable, Equatable {
         self.description =
             switch code {
             case .accessDenied: "Access denied."
+            case .interactionRequired: "Interaction required."
             case .invalidRequest: "The request is malformed."
             case .invalidTarget: "The requested audience is not served here."
             case .loginRequired: "Login required."
@@ -53,6 +56,7 @@ struct AuthorizationError: Error, Sendable, Equatable {
     var reason: Reason {
         switch self.code {
         case .accessDenied: .ruleDenied
+        case .interactionRequired: .handoffDelegationNotPermitted
         case .invalidTarget: .oauthInvalidTarget
         case .loginRequired: .credentialMissing
         case .serverError, .temporarilyUnavailable: .storeUnavailable

@@ -22,7 +22,7 @@ extension AuthorizationEndpoint {
         var pushed: FoundRequest?
     }
 
-    private static let transferToken = "session_transfer_token"
+    static let transferToken = "session_transfer_token"
 
     /// Finds the parameters of the request.
     func arrival(

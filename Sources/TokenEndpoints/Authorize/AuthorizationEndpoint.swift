@@ -112,10 +112,15 @@ package struct AuthorizationEndpoint: Sendable {
                 response = wish.answer.error(denial)
             } else if let user = self.user(wish, transfer, begun: arrival.begun) {
                 response = try await self.answer(wish, to: user, isOfBrowser: transfer.user == nil)
+            } else if transfer.existing?.session.actor != nil {
+                response = wish.answer.error(AuthorizationError(.interactionRequired))
             } else if wish.prompt == .none {
                 response = wish.answer.error(AuthorizationError(.loginRequired))
             } else {
-                response = self.signIn(wish, arrival.carried, isAgain: transfer.demandsSignIn)
+                response =
+                    Self.asksApp(wish, transfer, request)
+                    ? self.askApp(arrival.carried, request)
+                    : self.signIn(wish, arrival.carried, isAgain: transfer.demandsSignIn)
                 isAnswer = false
             }
             // A pushed request gives one answer, an error too (RFC 9126 4).
@@ -152,6 +157,36 @@ package struct AuthorizationEndpoint: Sendable {
         return .seeOther(SignInPath.leading(to: target.utf8, demanding: demand))
     }
 
+    /// Whether a native app can sign its user in by another transfer token: its WebView announces itself, the client takes
+    /// tokens, and neither the client nor a rule demands that the user signs in here.
+    private static func asksApp(
+        _ wish: AuthorizationRequest,
+        _ transfer: TransferSignIn.Outcome,
+        _ request: EndpointRequest
+    ) -> Bool {
+        request.announcesNativeApp && request.isTopLevelPageLoad && wish.wish.client.takesTokens
+            && wish.prompt != .login
+            && transfer.user == nil && transfer.existing == nil && !transfer.isSignInRuled
+    }
+
+    /// The challenge to the native app, which opens this request again with another token.
+    private func askApp(
+        _ parameters: [(name: String, value: String)],
+        _ request: EndpointRequest
+    ) -> EndpointResponse {
+        let target = Self.path + "?" + FormText.encoded(parameters)
+        let challenge = NativeChallenge(realm: request.origin, target: target, without: Self.transferToken)
+        var response = EndpointResponse.problem(
+            .credentialMissing,
+            requestID: request.requestID,
+            loginURL: SignInPath.url(on: request.origin),
+            fields: challenge.fields
+        )
+        response.native = challenge
+        response.signIn = SignInPath.leading(to: target.utf8, demanding: SignInDemand())
+        return response
+    }
+
     private func answer(
         _ wish: AuthorizationRequest,
         to user: NewSession,
@@ -183,6 +218,7 @@ package struct AuthorizationEndpoint: Sendable {
     ) -> NewSession? {
         if let user = transfer.user { return self.suffices(user.session, wish, begun: nil) ? user : nil }
         guard let existing = transfer.existing, !transfer.demandsSignIn,
+            existing.session.actor == nil || wish.wish.client.delegation != nil,
             self.suffices(existing.session, wish, begun: begun)
         else { return nil }
         return NewSession(key: existing.key, session: existing.session)

@@ -1,12 +1,10 @@
-internal import Cryptography
 internal import Endpoints
 internal import Vocabulary
 
 /// The page that posts an answer to the client (OAuth 2.0 Form Post Response Mode 1.0): at once where scripts run, else by
 /// its button.
 enum FormPostPage {
-    private static let script = "document.forms[0].submit()"
-    private static let scriptDigest = Base64.encode(SHA256.digest(Array(script.utf8)).bytes)
+    private static let script = WebPage.Script("document.forms[0].submit()")
 
     static func response(
         to target: String,
@@ -23,13 +21,9 @@ enum FormPostPage {
                 \(inputs.joined(separator: "\n"))
                 <button type="submit">Continue</button>
                 </form>
-                <script>\(self.script)</script>
-                """
+                """,
+            script: self.script
         )
-        var response = EndpointResponse.page(200, page, reason: reason)
-        for index in response.fields.indices where response.fields[index].name == "content-security-policy" {
-            response.fields[index].value += "; script-src 'sha256-\(self.scriptDigest)'"
-        }
-        return response
+        return .page(200, page, reason: reason)
     }
 }

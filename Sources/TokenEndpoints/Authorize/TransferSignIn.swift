@@ -30,7 +30,9 @@ struct TransferSignIn: Sendable {
         /// Whether the user has to sign in, whoever is signed in here: the client asked for the user of a token that is
         /// not accepted.
         var demandsSignIn = false
-        /// The error by which a rule denied the sign-in.
+        /// Whether a rule demands it, so that no other token would help.
+        var isSignInRuled = false
+        /// The error by which the sign-in was denied.
         var denial: AuthorizationError?
         /// Why a token could not be judged.
         var failure: StoreError?
@@ -129,6 +131,7 @@ struct TransferSignIn: Sendable {
         case .alreadySignedIn: return true
         case .refused(let reason, let endsExisting):
             if endsExisting { trial.outcome.existing = nil }
+            if reason == .ruleSignInRequired { trial.outcome.isSignInRuled = true }
             // A cookie may be stale, or planted by another site of the domain; a token that a rule judged is neither
             // spent nor forged.
             if transport == .query || reason == .handoffOtherUser || reason == .ruleSignInRequired {
@@ -136,8 +139,9 @@ struct TransferSignIn: Sendable {
             }
             // With another user's session nobody is signed in, whatever is in the query.
             return reason != .handoffOtherUser
-        case .denied(let text):
-            trial.outcome.denial = .denied(text)
+        case .denied(let reason, let text):
+            trial.outcome.denial =
+                reason == .ruleDenied ? .denied(text) : AuthorizationError(.interactionRequired)
             return false
         case .unavailable(let error):
             trial.outcome.failure = error

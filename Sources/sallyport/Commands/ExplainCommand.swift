@@ -128,7 +128,7 @@ struct ExplainCommand: AsyncParsableCommand {
                 Explanation.device(of: request.bytes, from: peer, configuration: draft.assembly.configuration)
             )
         }
-        if let token { self.noteForm(of: token, draft) }
+        if let token { self.noteForm(of: token, isAssumed: assumed != nil, settings, draft) }
         if isNative, let bearer = assumed?.token ?? token.map({ String(decoding: $0, as: UTF8.self) }) {
             request.headers.append("Authorization: Bearer \(bearer)")
         } else if let assumed {
@@ -201,8 +201,15 @@ struct ExplainCommand: AsyncParsableCommand {
         return Array(text.trimmingCharacters(in: .whitespacesAndNewlines).utf8)
     }
 
-    private func noteForm(of token: [UInt8], _ draft: Draft) {
-        guard draft.foundations.authority.key(.session, of: token) == nil else { return }
+    private func noteForm(of token: [UInt8], isAssumed: Bool, _ settings: Settings, _ draft: Draft) {
+        guard draft.foundations.authority.key(.session, of: token) == nil else {
+            let place =
+                settings.store.redis == nil
+                ? "in the memory of the gateway, another process, which this command cannot see"
+                : "in Redis, which is not asked"
+            if !isAssumed { self.say("note", ["whether the token's session lives is \(place); --user assumes one"]) }
+            return
+        }
         let isForeign = token.withUnsafeBytes { draft.assembly.foreignTokens?.key(of: $0, as: .native) } != nil
         self.say(
             "note",

@@ -21,7 +21,10 @@ struct TransferTrial {
     /// The lines for the request that would consume the token.
     func lines(_ request: HandoffRequest) async -> [String] {
         guard self.settings.store.redis != nil else {
-            return ["it is in the memory of the gateway that minted it, which is not asked: only store.redis can be"]
+            return [
+                "it is in the memory of the gateway that minted it, another process, which this command cannot see:",
+                "whether it was used, burned or never minted, only a gateway with store.redis can tell",
+            ]
         }
         guard self.usesNetwork else { return ["--network asks Redis what has become of it"] }
         do {
@@ -78,7 +81,7 @@ struct TransferTrial {
             let network = token.device.asn.map { ", network \($0)" } ?? ""
             return [
                 "minted \(now.since(token.issuedAt).components.seconds) s ago by \(token.clientID) for "
-                    + "\(token.parent.subject), at \(token.device.address)\(network)",
+                    + "\(token.parent.subject)\(token.actor.map { ", for whom \($0) acts" } ?? ""), at \(token.device.address)\(network)",
                 "good for \(max(0, token.expiresAt.since(now).components.seconds)) s more, on "
                     + (token.host ?? "every host"),
                 Self.words(outcome, burns),
@@ -92,7 +95,8 @@ struct TransferTrial {
         case .signedIn(_, let session, _): "it would sign \(session.subject) in, for \(session.clientID ?? "no client")"
         case .alreadySignedIn: "the browser would keep its session"
         case .refused(let reason, _): "it would be refused, \(fate): \(reason.rawValue)"
-        case .denied(let text): "a rule would deny it, \(fate)\(text.map { ": \($0)" } ?? "")"
+        case .denied(.ruleDenied, let text): "a rule would deny it, \(fate)\(text.map { ": \($0)" } ?? "")"
+        case .denied(let reason, _): "it would be refused with a page, \(fate): \(reason.rawValue)"
         case .unavailable: "the store cannot answer"
         }
     }

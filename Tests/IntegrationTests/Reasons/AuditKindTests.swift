@@ -36,6 +36,19 @@ import Vocabulary
                     )
                 )
             }
+        case .sessionCascaded:
+            .act([nil]) { world in
+                let native = try world.gateway.native()
+                _ = try world.withToken(try world.gateway.mint(native))
+                _ = try world.gateway.request(
+                    Request.get(
+                        "/self-service/logout/api",
+                        ["Content-Type: application/json"],
+                        method: "DELETE",
+                        body: #"{"session_token":"\#(native)"}"#
+                    )
+                )
+            }
         case .sessionEnded: .act([.loggedOut]) { _ = try $0.gateway.signOut(try $0.gateway.browser()) }
         case .hostTicketIssued, .hostTicketRefused:
             .elsewhere("After a sign-out, a used ticket signs nobody in, not even with the nonce that belongs to it")
@@ -52,7 +65,8 @@ import Vocabulary
                 _ = try world.gateway.get("/bound/", cookie + [ReasonWorld.from("10.0.0.2")])
             }
         case .tokenIssued:
-            .act([.codeRedeemed, .minted, .exchanged, .socialExchanged]) { world in
+            .act([.codeRedeemed, .minted, .exchanged, .socialExchanged, .delegatedCodeRedeemed]) { world in
+                _ = try world.redeemDelegated(try world.delegatedCode())
                 _ = try world.tokenRequest(
                     "grant_type=urn:ietf:params:oauth:grant-type:token-exchange",
                     "client_id=app",
@@ -68,7 +82,9 @@ import Vocabulary
                 )
             }
         case .tokenRefused:
-            .act([.codeRefused, .mintFailed, .exchangeFailed, .socialRefused]) { world in
+            .act([.codeRefused, .mintFailed, .exchangeFailed, .socialRefused, .delegatedCodeRefused]) { world in
+                let other = String(repeating: "a", count: 43)
+                _ = try world.redeemDelegated(try world.delegatedCode(), verifier: other)
                 _ = try world.tokenRequest(
                     "grant_type=urn:ietf:params:oauth:grant-type:token-exchange",
                     "client_id=app",
@@ -105,7 +121,8 @@ import Vocabulary
         case .transferTokenMintRefused:
             .act([.mintFailed]) { _ = try $0.gateway.exchange(try $0.gateway.native(), client: "web") }
         case .transferTokenConsumed:
-            .act([.signedIn, .silentlySignedIn]) { world in
+            .act([.signedIn, .silentlySignedIn, .delegatedSignedIn]) { world in
+                _ = try world.withToken(try world.delegatedToken(), path: "/care/page")
                 _ = try world.withToken(try world.gateway.transferToken())
                 _ = try world.withToken(try world.gateway.transferToken(), try world.cookie())
             }

@@ -288,6 +288,9 @@ extension Reason {
                 return try world.withToken("a.b", fields)
             }
         case .handoffUnconfirmed: .request { try $0.gateway.get("/.sallyport/handoff") }
+        case .handoffDelegationNotPermitted: .answered(303) { try $0.withToken(try $0.delegatedToken()) }
+        case .handoffAlreadySignedIn:
+            .request { try $0.withToken(try $0.delegatedToken(), try $0.cookie(), path: "/care/page") }
         case .handoffNotPermitted:
             .request { try $0.gateway.exchange(try $0.gateway.native(), client: "web") }
         case .handoffNested:

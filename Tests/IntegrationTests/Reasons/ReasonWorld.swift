@@ -17,6 +17,7 @@ final class ReasonWorld {
     private static let routes = """
           - {path: /**, client: web}
           - {path: /query/**, client: query}
+          - {path: /care/**, client: care}
           - {path: /public/**, auth: public}
           - {path: /get/**, auth: public, methods: [GET]}
           - {path: /bound/**, binding: ip}
@@ -65,6 +66,12 @@ final class ReasonWorld {
             \(Config.clients())
               - client_id: query
                 session_transfer: {allowed_authentication_methods: [query]}
+              - client_id: care
+                callbacks: ["https://care.example/cb"]
+                session_transfer: {allowed_authentication_methods: [query], delegation: {allow_delegated_access: true}}
+              - client_id: desk
+                client_secret_file: desk-secret
+                session_transfer: {can_create_session_transfer_token: true}
               - client_id: app
                 callbacks: ["myapp://auth/callback"]
                 native_social_login: {google: {enabled: true}}
@@ -92,6 +99,7 @@ final class ReasonWorld {
         do {
             let files = [
                 "asn.csv": "10.0.0.0/24,64500\n10.0.1.0/24,64501\n", "operator-tokens": OperatorTokens.file,
+                "desk-secret": Self.deskSecret,
             ]
             self.gateway = try Gateway(
                 self.settings,
@@ -169,6 +177,42 @@ final class ReasonWorld {
     /// Sends a token request with these parameters.
     func tokenRequest(_ parameters: String...) throws -> Answer {
         try self.form("/oauth/token", parameters.joined(separator: "&"))
+    }
+
+    private static let deskSecret = "a secret of the help desk"
+
+    /// A transfer token with which Grace acts for Ada.
+    func delegatedToken() throws -> String {
+        let type = "urn:sallyport:params:oauth:token-type:session_token"
+        let answer = try self.tokenRequest(
+            "grant_type=urn:ietf:params:oauth:grant-type:token-exchange",
+            "client_id=desk&client_secret=\(Self.deskSecret.replacing(" ", with: "+"))",
+            "subject_token=\(try self.gateway.native())&subject_token_type=\(type)",
+            "actor_token=\(try self.gateway.native(.grace))&actor_token_type=\(type)",
+            "audience=urn:\(Request.host):session_transfer"
+        )
+        guard let token = answer.text.firstMatch(of: /spt_[A-Za-z0-9_-]+/) else { throw BenchFailure(answer.text) }
+        return String(token.0)
+    }
+
+    /// The authorization code that such a token gives.
+    func delegatedCode() throws -> String {
+        let query =
+            "client_id=care&response_type=code&redirect_uri=https://care.example/cb&code_challenge_method=S256"
+            + "&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+        let answer = try self.gateway.get("/authorize?\(query)&session_transfer_token=\(try self.delegatedToken())")
+        guard let code = answer.lines.joined().firstMatch(of: /[?&]code=([A-Za-z0-9_-]+)/) else {
+            throw BenchFailure("\(answer.lines)")
+        }
+        return String(code.1)
+    }
+
+    /// Redeems such a code.
+    func redeemDelegated(_ code: String, verifier: String = ReasonWorld.verifier) throws -> Answer {
+        try self.tokenRequest(
+            "grant_type=authorization_code&client_id=care&redirect_uri=https://care.example/cb",
+            "code=\(code)&code_verifier=\(verifier)"
+        )
     }
 
     /// The authorization code of a user who is signed in, for the client `app`.
