@@ -73,19 +73,19 @@ package struct HandoffMint: Sendable {
     private let limiter: any RateLimiter
     private let lifetime: Duration
     private let observer: DeviceObserver
-    private let directory: (any UserDirectory)?
+    private let users: RealmUsers
     private let rules: RuleBook
     private let journal: HandoffJournal
     private let clock: Clock
 
-    /// - Parameter directory: Tells whose users are gone; nil if the provider cannot.
+    /// - Parameter users: From whose sessions tokens are minted.
     package init(
         store: any SessionStore & SingleUseStore,
         authority: TokenAuthority,
         limiter: any RateLimiter,
         settings: HandoffSettings,
         asn: ASNDirectory?,
-        directory: (any UserDirectory)? = nil,
+        users: RealmUsers = RealmUsers(.default),
         rules: RuleBook = RuleBook(),
         journal: HandoffJournal,
         clock: Clock
@@ -95,7 +95,7 @@ package struct HandoffMint: Sendable {
         self.limiter = limiter
         self.lifetime = settings.lifetime
         self.observer = DeviceObserver(directory: asn)
-        self.directory = directory
+        self.users = users
         self.rules = rules
         self.journal = journal
         self.clock = clock
@@ -150,7 +150,7 @@ package struct HandoffMint: Sendable {
         device: DeviceFacts,
         on loop: any EventLoop
     ) -> EventLoopFuture<MintOutcome> {
-        self.store.session(key, in: self.directory, on: loop).flatMap { stored in
+        self.store.session(key, in: self.users, on: loop).flatMap { stored in
             guard let parent = stored?.record else {
                 return loop.makeSucceededFuture(self.refuse(.sessionUnknown, request, device, parent: nil))
             }
@@ -196,7 +196,7 @@ package struct HandoffMint: Sendable {
             RuleFacts(
                 request: RuleFacts.Request(device),
                 authority: authority,
-                userID: parent.subject,
+                userID: parent.identity.id,
                 traits: parent.identity.traits,
                 clientID: client.clientID
             )

@@ -45,8 +45,8 @@ package struct SessionService: Sendable {
     let tokens: (any ForeignTokens)?
     /// Finds the lineages of providers' sessions; nil if no provider ends sessions here.
     let providerSessions: ProviderSessions?
-    /// Tells whose users are gone; nil if the provider cannot.
-    let directory: (any UserDirectory)?
+    /// Whose users sign in and are found; nil: those of all providers, of whom none signs in.
+    let users: RealmUsers?
     /// Judged before a session begins.
     let rules: RuleBook
     private let loops: any EventLoopGroup
@@ -57,7 +57,7 @@ package struct SessionService: Sendable {
     ///   - grants: Keeps providers' tokens; nil if no provider hands out any.
     ///   - tokens: The tokens that a provider made; nil if no provider knows any.
     ///   - providerSessions: Finds the lineages of providers' sessions; nil if no provider ends sessions here.
-    ///   - directory: Tells whose users are gone; nil if the provider cannot.
+    ///   - users: Whose users sign in and are found; nil: those of all providers, for a service by which none signs in.
     ///   - rules: Judged before a session begins.
     ///   - loops: The loops on which the store is called.
     ///   - audit: Receives every sign-in, refusal and sign-out before it is answered; returns false when it has no room
@@ -70,7 +70,7 @@ package struct SessionService: Sendable {
         grants: ProviderGrants? = nil,
         tokens: (any ForeignTokens)? = nil,
         providerSessions: ProviderSessions? = nil,
-        directory: (any UserDirectory)? = nil,
+        users: RealmUsers? = RealmUsers(.default),
         rules: RuleBook = RuleBook(),
         loops: any EventLoopGroup,
         audit: @escaping @Sendable (SignInRecord) -> Bool,
@@ -83,7 +83,7 @@ package struct SessionService: Sendable {
         self.grants = grants
         self.tokens = tokens
         self.providerSessions = providerSessions
-        self.directory = directory
+        self.users = users
         self.rules = rules
         self.loops = loops
         self.audit = audit
@@ -99,7 +99,7 @@ package struct SessionService: Sendable {
         grants: ProviderGrants? = nil,
         tokens: (any ForeignTokens)? = nil,
         providerSessions: ProviderSessions? = nil,
-        directory: (any UserDirectory)? = nil,
+        users: RealmUsers? = RealmUsers(.default),
         rules: RuleBook = RuleBook(),
         loops: any EventLoopGroup,
         audit: AuditStream,
@@ -115,7 +115,7 @@ package struct SessionService: Sendable {
             grants: grants,
             tokens: tokens,
             providerSessions: providerSessions,
-            directory: directory,
+            users: users,
             rules: rules,
             loops: loops,
             audit: { record in
@@ -126,6 +126,9 @@ package struct SessionService: Sendable {
             clock: clock
         )
     }
+
+    /// Whose users sign in.
+    package var realm: Realm { self.users?.realm ?? .default }
 
     /// Records a refusal of a request that another site may have caused, with the user whom it would have signed in or
     /// out, as far as known.

@@ -17,10 +17,12 @@ import SignIn
 import TokenEndpoints
 import Vocabulary
 
-/// Makes the endpoints of the public listeners.
+/// Makes the endpoints of the hosts of one provider.
 struct EndpointAssembly {
+    /// Those for these hosts (`Settings.realms`).
     let settings: Settings
     let foundations: Foundations
+    let users: RealmUsers
     let roles: ProviderRoles
     let kratos: KratosProvider?
     let tokens: (any ForeignTokens)?
@@ -47,7 +49,7 @@ struct EndpointAssembly {
             grants: self.foundations.grants,
             tokens: self.tokens,
             providerSessions: self.roles.logout == nil ? nil : self.providerSessions,
-            directory: self.roles.directory,
+            users: self.users,
             rules: self.rules,
             loops: self.foundations.group,
             audit: self.foundations.audit,
@@ -265,7 +267,7 @@ struct EndpointAssembly {
             lifetimes: self.settings.session.native,
             devices: self.devices,
             limiter: self.foundations.limiter,
-            directory: self.roles.directory,
+            users: self.users,
             journal: TokenJournal(audit: self.foundations.audit, metrics: self.foundations.registry),
             rules: self.rules,
             foreign: self.foreignGrants,
@@ -307,7 +309,7 @@ struct EndpointAssembly {
             limiter: self.foundations.limiter,
             settings: self.settings.handoff,
             asn: self.asn,
-            directory: self.roles.directory,
+            users: self.users,
             rules: self.rules,
             journal: self.journal,
             clock: self.foundations.clock

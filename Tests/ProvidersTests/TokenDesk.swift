@@ -183,9 +183,10 @@ struct TokenDesk {
         _ authority: TokenAuthority,
         _ store: ScriptedStore,
         _ clock: MovableClock
-    ) -> ProviderTokens? {
-        guard !providers.isEmpty else { return nil }
-        return ProviderTokens(providers, authority: authority, store: store, clock: clock.clock)
+    ) -> [RealmTokens] {
+        guard !providers.isEmpty else { return [] }
+        let tokens = ProviderTokens(providers, authority: authority, store: store, clock: clock.clock)
+        return [RealmTokens(.default, tokens)]
     }
 
     /// Replaces the providers, as a reload does.
@@ -224,7 +225,7 @@ struct TokenDesk {
     func answer(_ token: String) async throws -> Answer {
         let bytes = Array(token.utf8)
         return try await self.loop.flatSubmit {
-            guard let tokens = self.resolver.value.foreignTokens,
+            guard let tokens = self.resolver.value.foreignTokens.first?.tokens,
                 let key = bytes.withUnsafeBytes({ tokens.key(of: $0, as: .native) })
             else { return self.loop.makeSucceededFuture(Answer.none(.credentialMalformed)) }
             return tokens.session(Secret(bytes), as: .native, key: key, known: nil, on: self.loop).map { answer in

@@ -24,7 +24,10 @@ extension Session {
     /// Writes the session as a part of another record.
     package func write(to writer: inout CompactWriter) {
         writer.write(self.id)
-        writer.write(byte: self.form.rawValue | (self.endsAlone ? Self.aloneBit : 0))
+        let isOfDefault = self.identity.realm == .default
+        writer.write(
+            byte: self.form.rawValue | (self.endsAlone ? Self.aloneBit : 0) | (isOfDefault ? 0 : Self.realmBit)
+        )
         writer.write(byte: self.origin.byte)
         writer.write(self.lineage.tag)
         self.identity.write(to: &writer)
@@ -51,6 +54,7 @@ extension Session {
         if self.form == .access || self.form == .bound {
             writer.write(optional: self.keyThumbprint) { $0.write($1) }
         }
+        if !isOfDefault { writer.write(self.identity.realm.name) }
     }
 
     /// What follows the parts that every session has. Those that were written before there were other parts stay
@@ -66,6 +70,8 @@ extension Session {
 
     /// Added to the form of a session that ends alone.
     private static let aloneBit: UInt8 = 0x40
+    /// Added to the form of a session that ends with the name of its realm. Without it the realm is the default one.
+    private static let realmBit: UInt8 = 0x20
 
     private var form: Form {
         if self.access != nil { return .access }
@@ -76,13 +82,13 @@ extension Session {
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Session {
         let id = try reader.text()
         let formByte = try reader.byte()
-        guard let form = Form(rawValue: formByte & ~self.aloneBit) else { throw CompactFormatError() }
+        guard let form = Form(rawValue: formByte & ~(self.aloneBit | self.realmBit)) else { throw CompactFormatError() }
         let originByte = try reader.byte()
         guard let origin = Session.Origin.allCases.first(where: { $0.byte == originByte }) else {
             throw CompactFormatError()
         }
         // Arguments are evaluated in order, which is the order of the fields.
-        return Session(
+        var session = Session(
             id: id,
             kind: form == .web ? .web : .native,
             origin: origin,
@@ -113,11 +119,13 @@ extension Session {
             keyThumbprint: form == .access || form == .bound ? try reader.optionalText() : nil,
             endsAlone: formByte & self.aloneBit != 0
         )
+        if formByte & self.realmBit != 0 { session.identity.realm = Realm(try reader.text()) }
+        return session
     }
 }
 
 extension Identity {
-    /// Writes the identity as a part of a record.
+    /// Writes the identity without its realm, as a part of a record.
     package func write(to writer: inout CompactWriter) {
         writer.write(self.id)
         writer.write(self.schemaID)
