@@ -182,16 +182,19 @@ struct TokenDesk {
         _ providers: [any TokenProvider],
         _ authority: TokenAuthority,
         _ store: ScriptedStore,
-        _ clock: MovableClock
+        _ clock: MovableClock,
+        of realm: Realm = .default
     ) -> [RealmTokens] {
         guard !providers.isEmpty else { return [] }
-        let tokens = ProviderTokens(providers, authority: authority, store: store, clock: clock.clock)
-        return [RealmTokens(.default, tokens)]
+        let tokens = ProviderTokens(providers, realm: realm, authority: authority, store: store, clock: clock.clock)
+        return [RealmTokens(realm, tokens)]
     }
 
     /// Replaces the providers, as a reload does.
-    func reload(_ providers: [any TokenProvider]) async throws {
-        let tokens = Self.tokens(providers, self.authority, self.store, self.clock)
+    ///
+    /// - Parameter realm: Whose they are; the desk resolves for the default realm.
+    func reload(_ providers: [any TokenProvider], of realm: Realm = .default) async throws {
+        let tokens = Self.tokens(providers, self.authority, self.store, self.clock, of: realm)
         try await self.loop.submit { self.resolver.value.foreignTokens = tokens }.get()
     }
 

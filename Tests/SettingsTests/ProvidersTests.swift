@@ -130,6 +130,11 @@ import Vocabulary
             with: "provider: staff"
         )
         #expect(Fixture().problems(file).contains { $0.key == "providers[1].oidc" })
+        let demo = Self.file([Self.oidc("staff"), Self.users], staff: "provider: demo", client: "provider: demo")
+        let apart = try Fixture().load(
+            demo.replacing("endpoints: true\n    provider: demo", with: "provider: demo")
+        ).get()
+        #expect(apart.warnings.contains { $0.contains("demo has endpoints: true") }, "\(apart.warnings)")
     }
 
     @Test("The kits of native_social sign users of the first provider in, and no others")

@@ -180,6 +180,13 @@ extension SettingsBuilder {
                 mend: "write endpoints: true on the host whose /.sallyport/callback is registered"
             )
         }
+        if case .fixedUsers = provider, settings.hosts.contains(where: \.endpoints), !hosts.isEmpty,
+            !hosts.contains(where: \.endpoints)
+        {
+            self.warnings.append(
+                "\(self.providerKey): no host of the provider \(chosen) has endpoints: true, so its users cannot sign in"
+            )
+        }
         for (key, route) in self.writtenRoutes(of: chosen) {
             self.checkLevel(route, key, provider, name)
             if !provider.signsIn, route.text("unauthenticated") == "login",
