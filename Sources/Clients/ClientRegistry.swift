@@ -11,15 +11,22 @@ internal import Vocabulary
 package final class ClientRegistry: Sendable {
     private struct State: Sendable {
         var snapshot: ClientSnapshot
+        /// Those of each provider; a provider without clients is not there.
+        var byProvider: [String: ClientSnapshot]
         var catalogue: ClientCatalogue
     }
 
     package let base: ClientBase
     private let file: [ClientSettings]
     private let state: Mutex<State>
+    /// The registry of which this one shows the clients of one provider; nil: it is a registry of its own.
+    private let source: (registry: ClientRegistry, provider: String)?
 
     /// The current clients. A request that looks at clients more than once takes the snapshot once.
-    package var snapshot: ClientSnapshot { self.state.withLock { $0.snapshot } }
+    package var snapshot: ClientSnapshot {
+        guard let source = self.source else { return self.state.withLock { $0.snapshot } }
+        return source.registry.state.withLock { $0.byProvider[source.provider] } ?? .empty
+    }
 
     /// What the clients are made of, for operators.
     package var catalogue: ClientCatalogue { self.state.withLock { $0.catalogue } }
@@ -30,12 +37,34 @@ package final class ClientRegistry: Sendable {
     package init(_ clients: [ClientSettings], base: ClientBase = ClientBase()) {
         self.base = base
         self.file = clients
+        self.source = nil
         self.state = Mutex(
             State(
                 snapshot: ClientSnapshot(clients),
+                byProvider: Self.byProvider(clients),
                 catalogue: ClientCatalogue(base: base, changes: [:], withheld: [:])
             )
         )
+    }
+
+    private init(_ source: ClientRegistry, of provider: String) {
+        self.base = source.base
+        self.file = []
+        self.source = (source, provider)
+        self.state = Mutex(
+            State(
+                snapshot: .empty,
+                byProvider: [:],
+                catalogue: ClientCatalogue(base: source.base, changes: [:], withheld: [:])
+            )
+        )
+    }
+
+    /// The same registry as the hosts of one provider see it: its snapshots have that provider's clients only.
+    package func clients(of provider: String) -> ClientRegistry { ClientRegistry(self, of: provider) }
+
+    private static func byProvider(_ clients: [ClientSettings]) -> [String: ClientSnapshot] {
+        Dictionary(grouping: clients, by: \.provider).mapValues(ClientSnapshot.init)
     }
 
     /// Overlays the clients of the file with these changes, and no others. A change that does not fit the file withholds
@@ -48,6 +77,7 @@ package final class ClientRegistry: Sendable {
         clients.removeAll { withheld[$0.clientID] != nil }
         let next = State(
             snapshot: ClientSnapshot(clients),
+            byProvider: Self.byProvider(clients),
             catalogue: ClientCatalogue(base: self.base, changes: changes, withheld: withheld)
         )
         self.state.withLock { $0 = next }

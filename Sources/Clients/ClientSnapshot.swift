@@ -3,6 +3,8 @@ package import Settings
 
 /// The registered clients at one moment; immutable. A reference, because every step of a request passes it on.
 package final class ClientSnapshot: Sendable {
+    static let empty = ClientSnapshot([])
+
     private let clients: [String: ClientSettings]
     /// Read once, because every assertion of a client needs them.
     private let keySets: [String: JWKSet]

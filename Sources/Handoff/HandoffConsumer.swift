@@ -177,6 +177,7 @@ package struct HandoffConsumer: Sendable {
             host: request.authority,
             client: request.client,
             device: request.device,
+            realm: request.realm,
             existing: request.existing?.session,
             organization: request.organization,
             now: now,

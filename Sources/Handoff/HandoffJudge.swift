@@ -20,6 +20,8 @@ package struct HandoffCase: Sendable {
     package var client: ClientSettings
     /// The device that presents the token.
     package var device: DeviceFacts
+    /// Whose host it is.
+    package var realm: Realm
     /// The session that this browser already has on this host.
     package var existing: Session?
     /// The organization that the client asks for; nil: any user.
@@ -34,6 +36,7 @@ package struct HandoffCase: Sendable {
         host: String,
         client: ClientSettings,
         device: DeviceFacts,
+        realm: Realm = .default,
         existing: Session?,
         organization: String? = nil,
         now: UnixTime,
@@ -44,6 +47,7 @@ package struct HandoffCase: Sendable {
         self.host = host
         self.client = client
         self.device = device
+        self.realm = realm
         self.existing = existing
         self.organization = organization
         self.now = now
@@ -95,6 +99,9 @@ extension HandoffCase {
         guard let parent = self.parent, self.now < parent.expiresAt else {
             return HandoffJudgement(verdict: .refuse(.sessionRevoked, burns: false, endsExisting: false))
         }
+        guard parent.identity.realm == self.realm else {
+            return HandoffJudgement(verdict: self.mismatch(.sessionOtherProvider))
+        }
         if let host = self.token.host, host != self.host {
             return HandoffJudgement(verdict: self.mismatch(.handoffOtherHost))
         }
@@ -145,7 +152,7 @@ extension HandoffCase {
                 scopes: self.token.scopes,
                 request: RuleFacts.Request(self.token.device)
             ),
-            userID: parent.subject,
+            userID: parent.identity.id,
             traits: parent.identity.traits,
             clientID: self.client.clientID
         )

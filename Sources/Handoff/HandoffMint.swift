@@ -77,19 +77,19 @@ package struct HandoffMint: Sendable {
     private let limiter: any RateLimiter
     private let lifetime: Duration
     private let observer: DeviceObserver
-    private let directory: (any UserDirectory)?
+    private let users: RealmUsers
     private let rules: RuleBook
     private let journal: HandoffJournal
     private let clock: Clock
 
-    /// - Parameter directory: Tells whose users are gone; nil if the provider cannot.
+    /// - Parameter users: From whose sessions tokens are minted.
     package init(
         store: any SessionStore & SingleUseStore,
         authority: TokenAuthority,
         limiter: any RateLimiter,
         settings: HandoffSettings,
         asn: ASNDirectory?,
-        directory: (any UserDirectory)? = nil,
+        users: RealmUsers = RealmUsers(.default),
         rules: RuleBook = RuleBook(),
         journal: HandoffJournal,
         clock: Clock
@@ -99,7 +99,7 @@ package struct HandoffMint: Sendable {
         self.limiter = limiter
         self.lifetime = settings.lifetime
         self.observer = DeviceObserver(directory: asn)
-        self.directory = directory
+        self.users = users
         self.rules = rules
         self.journal = journal
         self.clock = clock
@@ -160,7 +160,7 @@ package struct HandoffMint: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Result<Session?, Reason>> {
         guard let key else { return loop.makeSucceededFuture(.success(nil)) }
-        return self.store.session(key, in: self.directory, on: loop).map { stored in
+        return self.store.session(key, in: self.users, on: loop).map { stored in
             guard let actor = stored?.record else { return .failure(.sessionUnknown) }
             if let reason = self.objection(to: actor, request) { return .failure(reason) }
             return .success(actor)
@@ -190,7 +190,7 @@ package struct HandoffMint: Sendable {
         device: DeviceFacts,
         on loop: any EventLoop
     ) -> EventLoopFuture<MintOutcome> {
-        self.store.session(key, in: self.directory, on: loop).flatMap { stored in
+        self.store.session(key, in: self.users, on: loop).flatMap { stored in
             guard var parent = stored?.record else {
                 return loop.makeSucceededFuture(self.refuse(.sessionUnknown, request, device, parent: nil))
             }
@@ -198,7 +198,7 @@ package struct HandoffMint: Sendable {
                 return loop.makeSucceededFuture(self.refuse(reason, request, device, parent: parent))
             }
             if let actor {
-                parent.actor = actor.subject
+                parent.actor = actor.identity.id
                 parent.expiresAt = min(parent.expiresAt, actor.expiresAt)
             }
             let rules = self.judgement(of: parent, client: request.client, device, authority: request.authority)
@@ -237,7 +237,7 @@ package struct HandoffMint: Sendable {
             RuleFacts(
                 request: RuleFacts.Request(device),
                 authority: authority,
-                userID: parent.subject,
+                userID: parent.identity.id,
                 traits: parent.identity.traits,
                 clientID: client.clientID
             )

@@ -9,6 +9,8 @@ package struct HandoffRequest: Sendable {
     package var transport: HandoffTransport
     /// The public authority (`host[:port]`) of the request: the web session will be valid only there.
     package var authority: String
+    /// Whose host it is.
+    package var realm: Realm
     /// The consuming web client of the route.
     package var client: ClientSettings
     /// The device that presents it; its ASN is looked up if it is not set.
@@ -33,6 +35,7 @@ package struct HandoffRequest: Sendable {
         token: [UInt8],
         transport: HandoffTransport,
         authority: String,
+        realm: Realm = .default,
         client: ClientSettings,
         device: DeviceFacts,
         existing: (key: RecordKey, session: Session)?,
@@ -42,6 +45,7 @@ package struct HandoffRequest: Sendable {
         self.token = token
         self.transport = transport
         self.authority = authority
+        self.realm = realm
         self.client = client
         self.device = device
         self.existing = existing

@@ -233,7 +233,7 @@ extension TokenService {
             kind: .native,
             origin: .native,
             lineage: self.authority.newLineage(),
-            identity: user.identity,
+            identity: user.identity.inRealm(self.users.realm),
             clientID: requester.client.clientID,
             aal: user.aal,
             methods: user.methods,

@@ -160,11 +160,11 @@ extension TokenService {
         try await self.ask { store, loop in store.replaceable(key, as: RefreshFamily.self, on: loop) }
     }
 
-    func hasLostUser(of session: Session) -> Bool { self.directory?.hasLostUser(of: session) ?? false }
+    func hasLostUser(of session: Session) -> Bool { self.users.hasLostUser(of: session) }
 
     /// A live session whose user has not gone.
     func session(_ key: RecordKey) async throws(StoreError) -> NewSession? {
-        let stored = try await self.ask { [directory] store, loop in store.session(key, in: directory, on: loop) }
+        let stored = try await self.ask { [users] store, loop in store.session(key, in: users, on: loop) }
         return stored.map { NewSession(key: key, session: $0.record) }
     }
 

@@ -85,8 +85,7 @@ package struct TokenService: Sendable {
     let lifetimes: SessionSettings.Lifetimes
     let devices: DeviceObserver
     let limiter: any RateLimiter
-    /// Tells whose users are gone; nil if the provider cannot.
-    let directory: (any UserDirectory)?
+    let users: RealmUsers
     let journal: TokenJournal
     /// Judged when a user signs in.
     let rules: RuleBook
@@ -101,7 +100,7 @@ package struct TokenService: Sendable {
     ///   - lifetimes: Of the sessions of native apps.
     ///   - devices: Finds the network of a client's device.
     ///   - limiter: Counts the uses of each family of refresh tokens.
-    ///   - directory: Tells whose users are gone; nil if the provider cannot.
+    ///   - users: Whose users get tokens.
     ///   - rules: Judged when a user signs in.
     ///   - cascade: Counts what ends with a session; nil: that is not recorded.
     ///   - foreign: The providers' tokens that can be exchanged; nil: none.
@@ -114,7 +113,7 @@ package struct TokenService: Sendable {
         lifetimes: SessionSettings.Lifetimes,
         devices: DeviceObserver,
         limiter: any RateLimiter,
-        directory: (any UserDirectory)? = nil,
+        users: RealmUsers = RealmUsers(.default),
         journal: TokenJournal,
         rules: RuleBook = RuleBook(),
         cascade: SessionCascade? = nil,
@@ -129,7 +128,7 @@ package struct TokenService: Sendable {
         self.lifetimes = lifetimes
         self.devices = devices
         self.limiter = limiter
-        self.directory = directory
+        self.users = users
         self.journal = journal
         self.rules = rules
         self.cascade = cascade
@@ -137,6 +136,9 @@ package struct TokenService: Sendable {
         self.loops = loops
         self.clock = clock
     }
+
+    /// Whose users get tokens.
+    package var realm: Realm { self.users.realm }
 
     /// Calls the store on one of its loops.
     func ask<Answer: Sendable>(

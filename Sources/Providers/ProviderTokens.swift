@@ -15,20 +15,24 @@ package struct ProviderTokens: ForeignTokens {
     private static let usualCacheLifetime = Duration.seconds(5)
 
     private let providers: [any TokenProvider]
+    private let realm: Realm
     private let authority: TokenAuthority
     private let sessions: ForeignSessions
     private let clock: Clock
 
     /// - Parameters:
     ///   - providers: The first one that may know a token, in this order, is asked for it.
+    ///   - realm: Whose users they vouch for.
     ///   - clock: The clock of the store.
     package init(
         _ providers: [any TokenProvider],
+        realm: Realm = .default,
         authority: TokenAuthority,
         store: any SessionStore & ReplaceableStore,
         clock: Clock
     ) {
         self.providers = providers
+        self.realm = realm
         self.authority = authority
         self.sessions = ForeignSessions(store: store, authority: authority, clock: clock)
         self.clock = clock
@@ -36,7 +40,14 @@ package struct ProviderTokens: ForeignTokens {
 
     package func key(of token: UnsafeRawBufferPointer, as kind: Session.Kind) -> RecordKey? {
         self.provider(of: token, as: kind).map {
-            self.authority.foreignKey(token, as: kind, of: $0.name, configuration: $0.configuration)
+            self.authority.foreignKey(
+                token,
+                as: kind,
+                of: $0.name,
+                // A verdict says whose user it is, so that of a former realm is not used.
+                configuration: self.realm == .default
+                    ? $0.configuration : "\(self.realm.name)\u{0}\($0.configuration)"
+            )
         }
     }
 
@@ -192,7 +203,7 @@ package struct ProviderTokens: ForeignTokens {
             kind: question.token.kind,
             origin: question.token.kind == .web ? .browser : .native,
             lineage: question.key.lineage,
-            identity: known.identity,
+            identity: known.identity.inRealm(self.realm),
             clientID: known.clientID,
             aal: known.aal,
             methods: known.methods,

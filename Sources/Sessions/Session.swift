@@ -2,8 +2,10 @@ package import Vocabulary
 
 /// Who the user is, as the provider reported it, in the shape of a Kratos identity.
 package struct Identity: Sendable, Hashable {
-    /// The provider's stable id of the user: the subject.
+    /// The provider's stable id of the user, which apps see as the subject.
     package var id: String
+    /// Whose user it is: only with it does the id name one person.
+    package var realm = Realm.default
     package var schemaID: String
     package private(set) var traitsDocument: JSONDocument
     package private(set) var metadataPublicDocument: JSONDocument
@@ -22,6 +24,16 @@ package struct Identity: Sendable, Hashable {
         self.schemaID = schemaID
         self.traitsDocument = traits
         self.metadataPublicDocument = metadataPublic
+    }
+
+    /// What the store and its indexes call the user; never shown.
+    package var subject: String { self.realm.subject(self.id) }
+
+    /// The same user, of this realm.
+    package func inRealm(_ realm: Realm) -> Identity {
+        var identity = self
+        identity.realm = realm
+        return identity
     }
 
     /// All traits. Where only some are needed, use `traitsDocument`.
@@ -135,7 +147,8 @@ package struct Session: Sendable, Hashable {
         self.actor = actor
     }
 
-    package var subject: String { self.identity.id }
+    /// What the store calls the user (`Identity.subject`). Apps and operators are shown `identity.id`.
+    package var subject: String { self.identity.subject }
 
     /// The claim about whoever acts for the user (RFC 8693 4.1), of one level; nil: nobody does.
     package var actorClaim: JSONValue? { self.actor.map { .object(["sub": .string($0)]) } }

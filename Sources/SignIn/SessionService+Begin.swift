@@ -110,7 +110,7 @@ extension SessionService {
         record.rules = rules.findings
         guard let objection = rules.objection else { return nil }
         record.event = .refused(objection.reason)
-        record.subject = authentication.identity.id
+        record.subject = authentication.identity.inRealm(self.realm).subject
         _ = self.audit(record)
         return .denied(text: objection.text)
     }
@@ -163,7 +163,7 @@ extension SessionService {
             kind: terms.kind,
             origin: terms.kind == .web ? .browser : .native,
             lineage: lineage,
-            identity: authentication.identity,
+            identity: authentication.identity.inRealm(self.realm),
             clientID: terms.clientID,
             aal: authentication.aal,
             methods: authentication.methods,

@@ -85,7 +85,7 @@ extension SessionService {
 
     /// The live session under `key` whose user has not gone.
     func living(_ key: RecordKey) async throws(StoreError) -> FoundSession? {
-        let stored = try await self.ask { [directory] store, loop in store.session(key, in: directory, on: loop) }
+        let stored = try await self.ask { [users] store, loop in store.session(key, in: users, on: loop) }
         return stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }
     }
 }

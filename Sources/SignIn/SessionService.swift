@@ -45,8 +45,8 @@ package struct SessionService: Sendable {
     let tokens: (any ForeignTokens)?
     /// Finds the lineages of providers' sessions; nil if no provider ends sessions here.
     let providerSessions: ProviderSessions?
-    /// Tells whose users are gone; nil if the provider cannot.
-    let directory: (any UserDirectory)?
+    /// Whose users sign in and are found; nil: those of all providers, of whom none signs in.
+    let users: RealmUsers?
     /// Judged before a session begins.
     let rules: RuleBook
     /// Counts what ends with a session; nil: that is not recorded.
@@ -59,7 +59,7 @@ package struct SessionService: Sendable {
     ///   - grants: Keeps providers' tokens; nil if no provider hands out any.
     ///   - tokens: The tokens that a provider made; nil if no provider knows any.
     ///   - providerSessions: Finds the lineages of providers' sessions; nil if no provider ends sessions here.
-    ///   - directory: Tells whose users are gone; nil if the provider cannot.
+    ///   - users: Whose users sign in and are found; nil: those of all providers, for a service by which none signs in.
     ///   - rules: Judged before a session begins.
     ///   - cascade: Counts what ends with a session; nil: that is not recorded.
     ///   - loops: The loops on which the store is called.
@@ -73,7 +73,7 @@ package struct SessionService: Sendable {
         grants: ProviderGrants? = nil,
         tokens: (any ForeignTokens)? = nil,
         providerSessions: ProviderSessions? = nil,
-        directory: (any UserDirectory)? = nil,
+        users: RealmUsers? = RealmUsers(.default),
         rules: RuleBook = RuleBook(),
         cascade: SessionCascade? = nil,
         loops: any EventLoopGroup,
@@ -87,7 +87,7 @@ package struct SessionService: Sendable {
         self.grants = grants
         self.tokens = tokens
         self.providerSessions = providerSessions
-        self.directory = directory
+        self.users = users
         self.rules = rules
         self.cascade = cascade
         self.loops = loops
@@ -104,7 +104,7 @@ package struct SessionService: Sendable {
         grants: ProviderGrants? = nil,
         tokens: (any ForeignTokens)? = nil,
         providerSessions: ProviderSessions? = nil,
-        directory: (any UserDirectory)? = nil,
+        users: RealmUsers? = RealmUsers(.default),
         rules: RuleBook = RuleBook(),
         cascade: SessionCascade? = nil,
         loops: any EventLoopGroup,
@@ -121,7 +121,7 @@ package struct SessionService: Sendable {
             grants: grants,
             tokens: tokens,
             providerSessions: providerSessions,
-            directory: directory,
+            users: users,
             rules: rules,
             cascade: cascade,
             loops: loops,
@@ -133,6 +133,9 @@ package struct SessionService: Sendable {
             clock: clock
         )
     }
+
+    /// Whose users sign in.
+    package var realm: Realm { self.users?.realm ?? .default }
 
     /// Records a refusal of a request that another site may have caused, with the user whom it would have signed in or
     /// out, as far as known.

@@ -77,7 +77,7 @@ package struct IntrospectionEndpoint: Sendable {
         var members: [String: JSONValue] = [
             "active": true,
             "iss": .string(self.issuer),
-            "sub": .string(session.subject),
+            "sub": .string(session.identity.id),
             "sid": .string(session.id),
             "scope": .string(scopes.joined(separator: " ")),
             "iat": .integer(session.issuedAt.seconds),

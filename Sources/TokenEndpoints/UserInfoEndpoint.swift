@@ -59,7 +59,7 @@ package struct UserInfoEndpoint: Sendable {
             return Self.refusal(.requireScopes, "insufficient_scope", #"Bearer error="insufficient_scope""#)
         }
         var claims = UserInfoClaims.claims(of: session.identity, scopes: session.scopes)
-        claims["sub"] = .string(session.subject)
+        claims["sub"] = .string(session.identity.id)
         claims["act"] = session.actorClaim
         return .json(200, .object(claims))
     }

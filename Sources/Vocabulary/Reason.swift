@@ -44,6 +44,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case sessionUnknown = "session.unknown"
     case sessionOtherClient = "session.other_client"
     case sessionOtherHost = "session.other_host"
+    case sessionOtherProvider = "session.other_provider"
     case sessionRevoked = "session.revoked"
     case sessionProviderEnded = "session.provider_ended"
     case sessionRenewalAmbiguous = "session.renewal_ambiguous"

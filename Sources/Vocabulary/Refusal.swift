@@ -88,7 +88,8 @@ package struct Refusal: Equatable, Sendable {
         case .credentialBoundToKey, .credentialNotBound: Refusal(401)
         case .proofInvalid, .proofMissing, .proofNonceNeeded, .proofOtherKey, .proofReplayed: Refusal(401)
         case .credentialAmbiguousCookie: endOfSession
-        case .sessionUnknown, .sessionOtherHost, .sessionRenewalAmbiguous, .sessionUserGone: Refusal(401)
+        case .sessionUnknown, .sessionOtherHost, .sessionOtherProvider, .sessionRenewalAmbiguous, .sessionUserGone:
+            Refusal(401)
         case .sessionOtherClient: Refusal(400)
         // No request is refused: a stream under way is closed, a transfer token is removed, or a session ends.
         case .sessionRevoked, .sessionProviderEnded, .sessionPasswordChanged: nil

@@ -51,11 +51,10 @@ struct Foundations: Sendable {
 /// The parts made from one configuration, at the start and at every reload.
 struct Assembly: Sendable {
     let configuration: PathConfiguration
-    let provider: AssembledProvider
-    /// The tokens that the configured provider knows; nil if it has no such role.
-    let foreignTokens: (any ForeignTokens)?
-    /// Renews and revokes providers' tokens; nil if the configured provider cannot.
-    let refreshing: (any RefreshingProvider)?
+    /// The providers, each with what is of its hosts only.
+    let realms: [AssembledRealm]
+    /// Tells whose users are gone.
+    let users: AllRealms
     /// Reads providers' tokens; nil if no field of the identity names them.
     let tokenReader: (any SessionTokenReader)?
     let asn: ASNDirectory?
@@ -90,7 +89,11 @@ struct Assembly: Sendable {
         let identity = IdentityProfile(
             settings.identity,
             assertion: settings.identity.assertion.map {
-                AssertionSigner($0, issuer: settings.issuer, key: signingKeys.current)
+                AssertionSigner(
+                    $0,
+                    issuers: Dictionary(uniqueKeysWithValues: settings.realms.map { ($0.realm, $0.settings.issuer) }),
+                    key: signingKeys.current
+                )
             }
         )
         let problems = IdentityProfile.problems(settings.identity)
@@ -113,18 +116,11 @@ struct Assembly: Sendable {
                 throw StartRefusal(description: "\(error)")
             }
         }
-        let provider = try AssembledProvider(settings.provider, foundations, former: former?.provider)
-        self.provider = provider
-        self.foreignTokens =
-            provider.roles.tokens.isEmpty
-            ? nil
-            : ProviderTokens(
-                provider.roles.tokens,
-                authority: foundations.authority,
-                store: foundations.store,
-                clock: foundations.clock
-            )
-        self.refreshing = provider.roles.refreshing
+        let realms = try settings.realms.map { realm, settings in
+            try AssembledRealm(realm, settings, foundations, former: former?.realms ?? [])
+        }
+        self.realms = realms
+        self.users = AllRealms(realms.map(\.users))
         self.tokenReader = identity.namesTokens ? foundations.grants : nil
         let keys = SealingKeyRing(current: foundations.secrets.current, accepted: foundations.secrets.accepted)
         let hosts = SignInHosts(settings.hosts)
@@ -137,40 +133,47 @@ struct Assembly: Sendable {
             authority: foundations.authority,
             sessions: settings.session,
             asn: asn,
-            directory: provider.roles.directory,
+            directory: self.users,
             rules: rules,
             journal: journal,
             clock: foundations.clock
         )
+        let keySets = KeySetEndpoints(signingKeys.published) { await idTokens.published() }.endpoints
+        let groups = try realms.map { realm in
+            let settings = realm.settings
+            let hosts = SignInHosts(settings.hosts)
+            let own = EndpointAssembly(
+                settings: settings,
+                foundations: foundations,
+                users: realm.users,
+                roles: realm.provider.roles,
+                kratos: realm.provider.kratos,
+                tokens: realm.tokens,
+                devices: devices,
+                hosts: hosts,
+                keys: keys,
+                share: settings.handoff.isShared ? HandoffShare(hosts: hosts, keys: keys) : nil,
+                asn: asn,
+                rules: rules,
+                journal: journal,
+                handoff: handoff,
+                confirmation: confirmation,
+                clients: realms.count > 1 ? clients.clients(of: realm.realm.name) : clients,
+                idTokenKeys: idTokens,
+                social: try AssembledProvider.social(settings.nativeSocial, foundations),
+                proofs: proofs
+            )
+            return EndpointTable.Group(
+                realm.realm,
+                own.endpoints + keySets,
+                forwarding: realm.provider.forwarding
+            )
+        }
         self.configuration = PathConfiguration(
             settings: settings,
             routes: routes,
             targets: targets,
-            endpoints: try EndpointTable(
-                EndpointAssembly(
-                    settings: settings,
-                    foundations: foundations,
-                    roles: provider.roles,
-                    kratos: provider.kratos,
-                    tokens: self.foreignTokens,
-                    devices: devices,
-                    hosts: hosts,
-                    keys: keys,
-                    share: share,
-                    asn: asn,
-                    rules: rules,
-                    journal: journal,
-                    handoff: handoff,
-                    confirmation: confirmation,
-                    clients: clients,
-                    idTokenKeys: idTokens,
-                    social: try AssembledProvider.social(settings.nativeSocial, foundations),
-                    proofs: proofs
-                ).endpoints + KeySetEndpoints(signingKeys.published) { await idTokens.published() }.endpoints,
-                forwarding: provider.forwarding,
-                on: routes,
-                upstreams: settings.upstreams.map(\.name)
-            ),
+            endpoints: try EndpointTable(groups, on: routes, upstreams: settings.upstreams.map(\.name)),
             registry: foundations.registry,
             audit: foundations.audit,
             generation: generation,
@@ -186,6 +189,14 @@ struct Assembly: Sendable {
         self.asn = asn
         self.geo = geo
     }
+
+    /// The tokens that providers know.
+    var foreignTokens: [RealmTokens] {
+        self.realms.compactMap { realm in realm.tokens.map { RealmTokens(realm.realm, $0) } }
+    }
+
+    /// Renew and revoke the tokens that they handed out.
+    var refreshing: [any RefreshingProvider] { self.realms.compactMap(\.provider.roles.refreshing) }
 
     /// A reload must not withhold a client that works: the former file stays in use.
     private static func refuse(newFaultsOf clients: ClientRegistry, _ former: ClientRegistry?) throws {

@@ -17,10 +17,12 @@ import SignIn
 import TokenEndpoints
 import Vocabulary
 
-/// Makes the endpoints of the public listeners.
+/// Makes the endpoints of the hosts of one provider.
 struct EndpointAssembly {
+    /// Those for these hosts (`Settings.realms`).
     let settings: Settings
     let foundations: Foundations
+    let users: RealmUsers
     let roles: ProviderRoles
     let kratos: KratosProvider?
     let tokens: (any ForeignTokens)?
@@ -47,7 +49,7 @@ struct EndpointAssembly {
             grants: self.foundations.grants,
             tokens: self.tokens,
             providerSessions: self.roles.logout == nil ? nil : self.providerSessions,
-            directory: self.roles.directory,
+            users: self.users,
             rules: self.rules,
             cascade: self.cascade,
             loops: self.foundations.group,
@@ -270,7 +272,7 @@ struct EndpointAssembly {
             lifetimes: self.settings.session.native,
             devices: self.devices,
             limiter: self.foundations.limiter,
-            directory: self.roles.directory,
+            users: self.users,
             journal: TokenJournal(audit: self.foundations.audit, metrics: self.foundations.registry),
             rules: self.rules,
             cascade: self.cascade,
@@ -313,7 +315,7 @@ struct EndpointAssembly {
             limiter: self.foundations.limiter,
             settings: self.settings.handoff,
             asn: self.asn,
-            directory: self.roles.directory,
+            users: self.users,
             rules: self.rules,
             journal: self.journal,
             clock: self.foundations.clock

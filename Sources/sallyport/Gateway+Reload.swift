@@ -30,10 +30,10 @@ extension Gateway {
                 $0.adopt(assembly.configuration)
                 $0.sessions.foreignTokens = assembly.foreignTokens
                 $0.sessions.tokenReader = assembly.tokenReader
-                $0.sessions.directory = assembly.provider.roles.directory
+                $0.sessions.directory = assembly.users
             }
             self.foundations.grants.adopt(assembly.refreshing)
-            self.startProvider(assembly.provider)
+            self.startProviders(of: assembly)
             self.gate.adopt(loaded.settings.limits, trusted: loaded.settings.trustedProxies)
             self.state.withLock {
                 $0.settings = loaded.settings
@@ -46,7 +46,7 @@ extension Gateway {
             let admin = self.admin.withLock { $0 }
             try await admin?.adopt(operators: self.operatorEndpoints(loaded.settings))
             for target in assembly.configuration.targets { target.refresh() }
-            await self.endSessions(ofUsersIn: loaded.settings.provider)
+            await self.endSessions(ofUsersIn: loaded.settings.fixedUsers)
             self.logger.info("configuration reloaded", metadata: ["generation": "\(generation)"])
             self.foundations.audit.emit(AuditEvent(.configReloaded))
             registry.increment(registry.counter(MetricNames.configReloads, "success"))

@@ -118,7 +118,7 @@ extension Gateway {
                 sessions.foreignTokens = assembly.foreignTokens
                 sessions.renewer = grants
                 sessions.tokenReader = assembly.tokenReader
-                sessions.directory = assembly.provider.roles.directory
+                sessions.directory = assembly.users
                 let loop = PathLoop(
                     eventLoop: eventLoop,
                     configuration: assembly.configuration,
@@ -148,7 +148,7 @@ extension Gateway {
         try await backing.start()
         foundations.idTokenKeys.start(following: caches)
         await gateway.startClients()
-        gateway.startProvider(assembly.provider)
+        gateway.startProviders(of: assembly)
         watch.start()
         for target in assembly.configuration.targets { target.refresh() }
         gateway.registerMetrics()
@@ -203,10 +203,10 @@ extension Gateway {
         }
     }
 
-    /// Asks the provider from now on; once it was, this does nothing.
-    func startProvider(_ provider: AssembledProvider) {
-        self.watch.adopt(provider.issuer, provider.kratos)
-        provider.start()
+    /// Asks the providers from now on; for those that were asked before, this does nothing.
+    func startProviders(of assembly: Assembly) {
+        self.watch.adopt(assembly.realms)
+        for realm in assembly.realms { realm.provider.start() }
     }
 
     func listen(_ settings: Settings) async throws {

@@ -14,17 +14,20 @@ extension Gateway {
     ///
     /// The sessions of a user who is gone count as ended wherever they are read (`UserDirectory`), so that an operator can
     /// bring the user back. Those of a user with another password end in the store, for every gateway.
-    func endSessions(ofUsersIn provider: ProviderSettings?) async {
-        let changes = self.state.withLock { $0.users.adopt(provider) }
+    func endSessions(ofUsersIn provider: NamedProvider?) async {
+        let realm = provider.map { Realm($0.name) } ?? .default
+        let changes = self.state.withLock { $0.users.adopt(provider?.settings) }
         if !changes.gone.isEmpty {
             // Every known session is read again, also those of open streams. A loop that cannot confirm is ending.
             try? await self.foundations.caches.invalidate(.all, on: self.group.next()).get()
         }
-        for id in changes.gone { self.recordEnd(of: id, .sessionUserGone) }
+        for id in changes.gone { self.recordEnd(of: realm.subject(id), .sessionUserGone) }
         for id in changes.changed {
             do {
-                try await self.foundations.group.ask(self.foundations.store) { $0.end(subject: id, on: $1) }
-                self.recordEnd(of: id, .sessionPasswordChanged)
+                try await self.foundations.group.ask(self.foundations.store) { store, loop in
+                    store.end(subject: realm.subject(id), on: loop)
+                }
+                self.recordEnd(of: realm.subject(id), .sessionPasswordChanged)
             } catch {
                 self.state.withLock { $0.users.forgetPassword(of: id) }
                 self.logger.error(
@@ -35,7 +38,7 @@ extension Gateway {
         }
     }
 
-    private func recordEnd(of id: String, _ reason: Reason) {
-        self.foundations.audit.emit(AuditEvent(.sessionEnded, reason: reason, subject: id))
+    private func recordEnd(of subject: String, _ reason: Reason) {
+        self.foundations.audit.emit(AuditEvent(.sessionEnded, reason: reason, subject: subject))
     }
 }

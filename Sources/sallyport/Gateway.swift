@@ -52,7 +52,7 @@ final class Gateway: Sendable {
                 settings: settings,
                 assembly: assembly,
                 readAt: Clock.system.now(),
-                users: KnownUsers(settings.provider)
+                users: KnownUsers(settings.fixedUsers?.settings)
             )
         )
         self.foundations = foundations

@@ -45,6 +45,21 @@ struct ClientRegistryTests {
         #expect(ClientRegistry([ClientSettings(clientID: "app"), express]).snapshot.hasImplicit)
     }
 
+    @Test("The hosts of a provider see its clients only, also after a change")
+    func providers() {
+        var back = ClientSettings(clientID: "back-office")
+        back.provider = "staff"
+        let registry = ClientRegistry([ClientSettings(clientID: "shop"), back])
+        let (staff, shop) = (registry.clients(of: "staff"), registry.clients(of: "default"))
+        for _ in 0..<2 {
+            #expect(staff.snapshot.client("back-office") != nil && staff.snapshot.client("shop") == nil)
+            #expect(shop.snapshot.client("shop") != nil && shop.snapshot.client("back-office") == nil)
+            #expect(registry.clients(of: "other").snapshot.isEmpty)
+            registry.adopt([:])
+        }
+        #expect(registry.snapshot.client("back-office") != nil && registry.snapshot.client("shop") != nil)
+    }
+
     @Test("Without clients none is found")
     func empty() {
         #expect(ClientRegistry([]).snapshot.client("web-app") == nil)

@@ -149,6 +149,14 @@ import Testing
             let result = try Servers.run(Gateway.binary.path, ["check", "--quiet", "--config", file.path])
             #expect(result.status == 0, "\(provider)\n\(result.output)")
         }
+        let several = try #require(blocks.first { $0.hasPrefix("providers:") })
+        try Data(several.utf8).write(to: file)
+        let chosen = try Servers.run(Gateway.binary.path, ["check", "--config", file.path])
+        #expect(chosen.status == 0, "\(chosen.output)")
+        #expect(chosen.output.contains("routes of https://reports.example.com, for the users of staff:"))
+        let url = "https://reports.example.com/"
+        let explained = try Servers.run(Gateway.binary.path, ["explain", "--config", file.path, "--url", url])
+        #expect(explained.status == 0 && explained.output.contains("provider\n  staff\n"), "\(explained.output)")
         let variables = try #require(readme.firstMatch(of: /((SALLYPORT_[A-Z_]+=.* \\\n){5})/))
         let pairs = variables.1.split(separator: "\n").map { line in
             let parts = line.split(separator: "=", maxSplits: 1)

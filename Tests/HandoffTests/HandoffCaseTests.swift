@@ -43,6 +43,14 @@ struct HandoffCaseTests {
         Row("a token for another host's audience", .refuse(.handoffOtherHost, burns: true, endsExisting: false)) {
             $0.token.host = "other.example.com"
         },
+        Row(
+            "the session of another provider",
+            .refuse(.sessionOtherProvider, burns: true, endsExisting: false)
+        ) { $0.parent?.identity.realm = Realm("staff") },
+        Row("on a host of another provider", .refuse(.sessionOtherProvider, burns: false, endsExisting: false)) {
+            $0.realm = Realm("staff")
+            $0.client.burnsOnMismatch = false
+        },
         Row("for this name on another port", .refuse(.handoffOtherHost, burns: true, endsExisting: false)) {
             $0.token.host = "app.example.com:8443"
         },

@@ -25,6 +25,19 @@ struct SharedTokenTests {
         #expect(self.provider.calls.count == 2)
     }
 
+    @Test("No token is shown to the provider of another realm, and none of its verdicts is used")
+    func realms() async throws {
+        let desk = try await TokenDesk([self.provider])
+        self.provider.say(desk.alice(cached: .seconds(600)), of: self.opaque)
+        _ = try #require(try await desk.resolve(self.opaque).session)
+        #expect(self.provider.calls.count == 1)
+        try await desk.reload([self.provider], of: Realm("staff"))
+        #expect(try await desk.resolve(self.opaque).session == nil)
+        #expect(self.provider.calls.count == 1)
+        try await desk.reload([self.provider])
+        #expect(try await desk.resolve(self.opaque).session?.identity.realm == .default)
+    }
+
     @Test("New claims reach the other loops, and the session stays the same")
     func claims() async throws {
         let desk = try await TokenDesk([self.provider])

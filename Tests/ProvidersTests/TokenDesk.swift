@@ -182,15 +182,19 @@ struct TokenDesk {
         _ providers: [any TokenProvider],
         _ authority: TokenAuthority,
         _ store: ScriptedStore,
-        _ clock: MovableClock
-    ) -> ProviderTokens? {
-        guard !providers.isEmpty else { return nil }
-        return ProviderTokens(providers, authority: authority, store: store, clock: clock.clock)
+        _ clock: MovableClock,
+        of realm: Realm = .default
+    ) -> [RealmTokens] {
+        guard !providers.isEmpty else { return [] }
+        let tokens = ProviderTokens(providers, realm: realm, authority: authority, store: store, clock: clock.clock)
+        return [RealmTokens(realm, tokens)]
     }
 
     /// Replaces the providers, as a reload does.
-    func reload(_ providers: [any TokenProvider]) async throws {
-        let tokens = Self.tokens(providers, self.authority, self.store, self.clock)
+    ///
+    /// - Parameter realm: Whose they are; the desk resolves for the default realm.
+    func reload(_ providers: [any TokenProvider], of realm: Realm = .default) async throws {
+        let tokens = Self.tokens(providers, self.authority, self.store, self.clock, of: realm)
         try await self.loop.submit { self.resolver.value.foreignTokens = tokens }.get()
     }
 
@@ -224,7 +228,7 @@ struct TokenDesk {
     func answer(_ token: String) async throws -> Answer {
         let bytes = Array(token.utf8)
         return try await self.loop.flatSubmit {
-            guard let tokens = self.resolver.value.foreignTokens,
+            guard let tokens = self.resolver.value.foreignTokens.first?.tokens,
                 let key = bytes.withUnsafeBytes({ tokens.key(of: $0, as: .native) })
             else { return self.loop.makeSucceededFuture(Answer.none(.credentialMalformed)) }
             return tokens.session(Secret(bytes), as: .native, key: key, known: nil, on: self.loop).map { answer in

@@ -45,6 +45,22 @@ import Vocabulary
         #expect(try self.readBack(delegated) == delegated)
     }
 
+    @Test("A session of a named realm is read as it was written, and one that names none is of the default realm")
+    func realms() throws {
+        let plain = self.session.encoded
+        #expect(try Session.decoded(plain).identity.realm == .default)
+        for kind in [Session.Kind.web, .native] {
+            var staff = self.session
+            staff.kind = kind
+            staff.endsAlone = true
+            staff.identity.realm = Realm("staff")
+            let read = try self.readBack(staff)
+            #expect(read == staff && read.identity.realm.name == "staff" && read.subject != self.session.subject)
+            #expect(read.identity.id == self.session.identity.id)
+            #expect(throws: (any Error).self) { try Session.decoded(Array(staff.encoded.dropLast())) }
+        }
+    }
+
     @Test("An assurance level is stored under its name; a name that is unknown is read as less than any level")
     func assuranceLevels() throws {
         var bytes = self.session.encoded

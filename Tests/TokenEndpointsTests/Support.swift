@@ -103,7 +103,7 @@ final class TokenWorld: Sendable {
             lifetimes: SessionSettings().native,
             devices: devices,
             limiter: limiter,
-            directory: records,
+            users: RealmUsers(.default, records),
             journal: TokenJournal { records.keep($0) },
             loops: group,
             clock: clock
@@ -145,7 +145,7 @@ final class TokenWorld: Sendable {
                 limiter: limiter,
                 settings: HandoffSettings(),
                 asn: nil,
-                directory: records,
+                users: RealmUsers(.default, records),
                 journal: journal,
                 clock: clock
             ),
@@ -182,7 +182,7 @@ final class TokenWorld: Sendable {
                 authority: self.authority,
                 settings: SessionSettings(),
                 devices: devices,
-                directory: records,
+                users: RealmUsers(.default, records),
                 loops: group,
                 audit: { _ in true },
                 clock: clock

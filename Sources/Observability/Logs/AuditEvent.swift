@@ -90,7 +90,7 @@ package struct AuditEvent: Sendable {
     package var description: String?
     /// The requested audience, where filters for Auth0's events expect it.
     package var audience: String?
-    /// The user's id.
+    /// What the store calls the user; the line has the id, and the name of a provider that is not the default one.
     package var subject: String?
     /// The account that was tried, where no user has signed in: a keyed hash of the typed identifier.
     package var account: String?

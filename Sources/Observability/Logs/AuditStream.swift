@@ -45,7 +45,10 @@ package struct AuditStream: Sendable {
         line.member("reason", event.reason?.rawValue)
         line.member("description", event.description)
         line.member("audience", event.audience)
-        line.member("subject", event.subject)
+        if let user = event.subject.map(Realm.user(of:)) {
+            line.member("subject", user.id)
+            if user.realm != Realm.default.name { line.member("provider", user.realm) }
+        }
         line.member("account", event.account)
         line.member("session", event.session)
         line.member("client_id", event.clientID)

@@ -102,7 +102,7 @@ extension ProviderGrant {
     package func update(of session: Session, _ key: RecordKey) -> Session? {
         guard session.provider?.grant == key, session.subject == self.owner.subject else { return nil }
         var next = session
-        if let identity = self.identity { next.identity = identity }
+        if let identity = self.identity { next.identity = identity.inRealm(session.identity.realm) }
         next.provider?.renewAt = self.renewAt
         next.provider?.tokensEndAt = self.tokensEndAt
         return next == session ? nil : next

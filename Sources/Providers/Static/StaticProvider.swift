@@ -61,6 +61,6 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
 
     /// Other users than its own have a provider that is named, or another method (`native_social`).
     package func hasLostUser(of session: Session) -> Bool {
-        session.provider == nil && session.methods == Self.methods && !self.subjects.contains(session.subject)
+        session.provider == nil && session.methods == Self.methods && !self.subjects.contains(session.identity.id)
     }
 }

@@ -25,7 +25,7 @@ extension LocalAnswer {
         now: UnixTime
     ) -> LocalAnswer {
         let parameter = configuration.settings.handoff.queryParameter
-        let provider = configuration.settings.provider
+        let provider = configuration.provider(of: host)
         let form = DenialForm.of(
             denial,
             head,

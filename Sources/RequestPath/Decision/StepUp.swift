@@ -28,7 +28,7 @@ package enum StepUp {
             guard provider.takesDemands, let aal = require.aal, session.aal < aal else { return false }
         }
         var renewed = session
-        renewed.aal = provider.assurance(of: session.subject) ?? session.aal
+        renewed.aal = provider.assurance(of: session.identity.id) ?? session.aal
         renewed.origin = .browser
         renewed.scopes = []
         renewed.authenticatedAt = now
@@ -48,7 +48,7 @@ package enum StepUp {
     ) -> SignInDemand {
         var demand = SignInDemand()
         if let provider, provider.takesDemands {
-            if let aal = require.aal, let best = provider.assurance(of: session?.subject ?? ""), best >= aal {
+            if let aal = require.aal, let best = provider.assurance(of: session?.identity.id ?? ""), best >= aal {
                 demand.aal = aal
             }
             demand.maxAge = require.maxAge

@@ -50,7 +50,7 @@ extension Exchange {
             requestID: self.facts.requestID,
             isForm: self.facts.method == .post,
             hasHost: self.facts.host != nil && self.configuration.routes.anyHost == nil,
-            hasSignIn: self.configuration.settings.provider?.signsIn == true
+            hasSignIn: self.configuration.provider(of: self.facts.host)?.signsIn == true
         )
     }
 

@@ -63,9 +63,10 @@ extension Exchange {
                 let token = UnsafeRawBufferPointer(question.token.bytes(in: base))
                 let answer: SessionAnswer
                 let now = self.loop.sessionNow
+                let realm = self.facts.host?.realm ?? .default
                 switch question.isProviders
-                    ? self.loop.sessions.resolve(providerCookie: token, now: now)
-                    : self.loop.sessions.resolve(question.kind, token: token, now: now)
+                    ? self.loop.sessions.resolve(providerCookie: token, of: realm, now: now)
+                    : self.loop.sessions.resolve(question.kind, token: token, of: realm, now: now)
                 {
                 case .hit(let session): answer = .found(session)
                 case .miss(let read):

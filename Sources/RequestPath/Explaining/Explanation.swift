@@ -226,7 +226,7 @@ package struct Explanation: Sendable {
 
     private mutating func tellSession(_ answer: SessionAnswer) {
         guard case .found(let session) = answer else { return self.say("session", ["none that lives"]) }
-        self.say("session", ["\(session.session.kind.rawValue), of \(session.session.subject)"])
+        self.say("session", ["\(session.session.kind.rawValue), of \(session.session.identity.id)"])
     }
 
     private mutating func tell(

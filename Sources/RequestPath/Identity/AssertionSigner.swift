@@ -14,15 +14,16 @@ package final class AssertionSigner: Sendable {
     /// The age from which an assertion is not sent any more, in milliseconds. The app needs the rest of its lifetime.
     private static let servingAge = lifetime * 750
 
-    private let issuer: String
+    /// The value of `iss` for the users of each realm.
+    private let issuers: [Realm: String]
     private let key: SigningKey
     private let claims: [(name: String, path: IdentityPath)]
 
     /// - Parameters:
     ///   - settings: A claim whose path leads to no value was refused with the settings.
-    ///   - issuer: The value of `iss`.
-    package init(_ settings: IdentitySettings.Assertion, issuer: String, key: SigningKey) {
-        self.issuer = issuer
+    ///   - issuers: The value of `iss` for the users of each realm: `sub` is unique for one issuer.
+    package init(_ settings: IdentitySettings.Assertion, issuers: [Realm: String], key: SigningKey) {
+        self.issuers = issuers
         self.key = key
         self.claims = settings.claims.compactMap { claim in IdentityPath(claim.path).map { (claim.name, $0) } }
     }
@@ -39,9 +40,9 @@ package final class AssertionSigner: Sendable {
         let expiry = isLast ? end.seconds : wallNow.seconds + Self.lifetime
         var members: [String: JSONValue] = [:]
         for claim in self.claims { members[claim.name] = Self.value(of: claim.path, in: session) }
-        members["iss"] = .string(self.issuer)
+        members["iss"] = self.issuers[session.identity.realm].map { .string($0) }
         members["aud"] = .string(audience.text)
-        members["sub"] = .string(session.subject)
+        members["sub"] = .string(session.identity.id)
         members["sid"] = .string(session.id)
         members["act"] = session.actorClaim
         members["iat"] = .integer(wallNow.seconds)

@@ -70,7 +70,7 @@ package struct IdentityPath: Sendable {
     /// The value, or nil where the session has none; nil for a token.
     package func value(of session: Session) -> JSONValue? {
         switch self.place {
-        case .subject: .string(session.subject)
+        case .subject: .string(session.identity.id)
         case .sessionID: .string(session.id)
         case .schemaID: .string(session.identity.schemaID)
         case .aal: .string(session.aal.rawValue)

@@ -83,6 +83,8 @@ extension RequestJudge {
         case .found(let session) where isOwnCookie && session.session.host != host.publicURL.authority:
             // A cookie is valid only on the host for which it was made (RFC 6265 8.6: cookies do not respect ports).
             evidence.missing = .sessionOtherHost
+        case .found(let session) where session.session.identity.realm != host.realm:
+            evidence.missing = .sessionOtherProvider
         case .found(let session):
             evidence.session = session
             if session.isLimited || self.credentials.isProofScheme,

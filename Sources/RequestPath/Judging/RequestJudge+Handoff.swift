@@ -57,7 +57,7 @@ extension RequestJudge {
         // HEAD and subresources continue without the token, wherever it is.
         guard mayConsume || Navigation.isSpeculative(head) else { return nil }
         guard let consumer = given.configuration.handoff,
-            let client = route.settings.client.flatMap(given.clients.client)
+            let client = route.settings.client.flatMap(given.clients.client), client.provider == host.settings.provider
         else { return nil }
         var trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)
         // Not for a link on another site: that is not the navigation for which the token was moved.
@@ -152,6 +152,7 @@ extension RequestJudge {
             token: token.map { Array($0.bytes(in: base)) } ?? [],
             transport: transport,
             authority: host.publicURL.authority,
+            realm: host.realm,
             client: trial.client,
             device: DeviceFacts(
                 address: self.findings.clientAddress ?? given.peer,
@@ -188,8 +189,8 @@ extension RequestJudge {
         _ host: HostEntry
     ) -> JudgeAction {
         guard var request = trial.request else { preconditionFailure("a handoff without a token") }
-        // A session of another host does not count here.
-        let own = existing.flatMap { $0.session.host == host.publicURL.authority ? $0 : nil }
+        // A session of another host or of another provider does not count here.
+        let own = existing.flatMap { SessionAnswer.found($0).isUsable(on: host) ? $0 : nil }
         if let own {
             let binding = route.settings.enforcedBinding
             request.existing = (own.key, own.session)

@@ -231,6 +231,7 @@ package enum SessionAnswer {
 
     /// Whether it is a session that the gateway's own cookie can present on this host.
     func isUsable(on host: HostEntry) -> Bool {
-        if case .found(let session) = self { session.session.host == host.publicURL.authority } else { false }
+        guard case .found(let session) = self else { return false }
+        return session.session.host == host.publicURL.authority && session.session.identity.realm == host.realm
     }
 }

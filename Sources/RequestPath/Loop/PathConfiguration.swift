@@ -124,19 +124,21 @@ package final class PathConfiguration: Sendable {
         self.plainCookie = SessionCookie(name: settings.session.cookieName, isSecure: false)
         let handoffCookies = HandoffCookies(settings)
         self.handoffCookies = handoffCookies
+        // No cookie of the one provider that has one counts on the hosts of another: that one knows no cookies.
+        let providerCookie = settings.providers.lazy.compactMap(\.settings.cookieName).first
         self.secureCookies = OwnCookies(
             session: self.secureCookie.name,
             handoff: handoffCookies.names,
             attempt: handoffCookies.attempt(isSecure: true).name,
             handled: handoffCookies.handled(isSecure: true).name,
-            provider: settings.provider?.cookieName
+            provider: providerCookie
         )
         self.plainCookies = OwnCookies(
             session: self.plainCookie.name,
             handoff: handoffCookies.names,
             attempt: handoffCookies.attempt(isSecure: false).name,
             handled: handoffCookies.handled(isSecure: false).name,
-            provider: settings.provider?.cookieName
+            provider: providerCookie
         )
         self.responseWriter = ResponseWriter(
             sessionCookies: [self.secureCookie.name, self.plainCookie.name],
@@ -156,6 +158,11 @@ package final class PathConfiguration: Sendable {
         self.places = places
         self.proofs = proofs
         self.clients = clients
+    }
+
+    /// The provider at which users of the host sign in; nil: none is configured.
+    func provider(of host: HostEntry?) -> ProviderSettings? {
+        host.map { self.settings.provider(named: $0.settings.provider) } ?? self.settings.provider
     }
 
     /// The session cookie of a host.

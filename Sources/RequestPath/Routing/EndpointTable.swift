@@ -1,5 +1,6 @@
 package import Endpoints
 import Settings
+package import Vocabulary
 
 /// The gateway's own endpoints by host and path. They take precedence over routes: on hosts that have them, the listed
 /// paths do not reach the app, and `check` says so.
@@ -18,31 +19,58 @@ package struct EndpointTable: Sendable {
     private let paths: [EndpointPaths]
     /// Those of `paths`, side by side.
     private let filters: [EndpointPaths.Filter]
-    private let listed: [(path: String, scope: EndpointScope)]
+    private let listed: [Realm: [(path: String, scope: EndpointScope)]]
 
-    /// - Parameters:
-    ///   - endpoints: The endpoints that the gateway answers.
-    ///   - forwarding: The endpoints that the identity provider answers.
-    ///   - table: The hosts.
-    ///   - upstreams: The names of the apps and the provider, in the order of `RouteEntry.upstreamIndex`.
+    /// What the hosts of one realm answer.
+    package struct Group: Sendable {
+        let realm: Realm
+        let endpoints: [Endpoint]
+        let forwarding: [ForwardingEndpoint]
+
+        /// - Parameters:
+        ///   - endpoints: The endpoints that the gateway answers.
+        ///   - forwarding: The endpoints that the identity provider answers.
+        package init(_ realm: Realm, _ endpoints: [Endpoint], forwarding: [ForwardingEndpoint]) {
+            self.realm = realm
+            self.endpoints = endpoints
+            self.forwarding = forwarding
+        }
+    }
+
+    /// The same endpoints on the hosts of every realm of `table`.
     package init(
         _ endpoints: [Endpoint],
         forwarding: [ForwardingEndpoint],
         on table: RouteTable,
         upstreams: [String]
     ) throws(UnknownUpstream) {
-        var forwards: [(endpoint: ForwardingEndpoint, upstream: Int)] = []
-        for endpoint in forwarding {
+        try self.init(
+            Set(table.hosts.map(\.realm)).map { Group($0, endpoints, forwarding: forwarding) },
+            on: table,
+            upstreams: upstreams
+        )
+    }
+
+    /// - Parameters:
+    ///   - groups: One for each realm that has hosts.
+    ///   - table: The hosts.
+    ///   - upstreams: The names of the apps and the provider, in the order of `RouteEntry.upstreamIndex`.
+    package init(_ groups: [Group], on table: RouteTable, upstreams: [String]) throws(UnknownUpstream) {
+        var indexes: [String: Int] = [:]
+        for endpoint in groups.flatMap(\.forwarding) {
             guard let upstream = upstreams.firstIndex(of: endpoint.upstream) else {
                 throw UnknownUpstream(name: endpoint.upstream)
             }
-            forwards.append((endpoint, upstream))
+            indexes[endpoint.upstream] = upstream
         }
+        let groups = Dictionary(groups.map { ($0.realm, $0) }, uniquingKeysWith: { first, _ in first })
         var routes: [RouteEntry] = []
         self.paths = table.hosts.map { host in
             func isServed(_ scope: EndpointScope) -> Bool { scope == .everyHost || host.servesSignIn }
-            var entries = endpoints.filter { isServed($0.scope) }.map { EndpointPaths.Entry($0) }
-            for (endpoint, upstream) in forwards where isServed(endpoint.scope) {
+            let group = groups[host.realm]
+            var entries = (group?.endpoints ?? []).filter { isServed($0.scope) }.map { EndpointPaths.Entry($0) }
+            for endpoint in group?.forwarding ?? [] where isServed(endpoint.scope) {
+                guard let upstream = indexes[endpoint.upstream] else { continue }
                 let index = table.entries.count + routes.count
                 let route = RouteEntry(forwarding: endpoint, on: host, index: index, upstreamIndex: upstream)
                 routes.append(route)
@@ -52,7 +80,9 @@ package struct EndpointTable: Sendable {
         }
         self.filters = self.paths.map(\.filter)
         self.routes = routes
-        self.listed = endpoints.map { ($0.path, $0.scope) } + forwarding.map { ($0.pattern.text, $0.scope) }
+        self.listed = groups.mapValues { group -> [(path: String, scope: EndpointScope)] in
+            group.endpoints.map { ($0.path, $0.scope) } + group.forwarding.map { ($0.pattern.text, $0.scope) }
+        }
     }
 
     /// Looks a normalised path up among the paths of `host`, which is in the route table. Nearly every request is for
@@ -81,9 +111,9 @@ package struct EndpointTable: Sendable {
         return self.paths.lazy.compactMap { $0.envelope(of: path) }.first
     }
 
-    /// The paths that a host takes from its app, parameters as `{name}`.
-    package func takenPaths(servesSignIn: Bool) -> [String] {
-        Array(Set(self.listed.filter { servesSignIn || $0.scope == .everyHost }.map(\.path))).sorted()
+    /// The paths that a host of the realm takes from its app, parameters as `{name}`.
+    package func takenPaths(of realm: Realm = .default, servesSignIn: Bool) -> [String] {
+        Array(Set((self.listed[realm] ?? []).filter { servesSignIn || $0.scope == .everyHost }.map(\.path))).sorted()
     }
 }
 

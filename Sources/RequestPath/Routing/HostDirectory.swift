@@ -1,9 +1,12 @@
 package import Settings
+package import Vocabulary
 
 /// A served host with its routes.
 package final class HostEntry: Sendable {
     package let index: Int
     package let settings: HostSettings
+    /// Whose users the host is for.
+    package let realm: Realm
     package let routes: [RouteEntry]
     /// `X-Forwarded-Host` and `X-Forwarded-Proto` from the public URL, ready to be written.
     package let forwardedLines: [UInt8]
@@ -23,6 +26,7 @@ package final class HostEntry: Sendable {
     init(index: Int, settings: HostSettings, routes: [(pattern: RoutePattern, entry: RouteEntry)]) {
         self.index = index
         self.settings = settings
+        self.realm = Realm(settings.provider)
         self.routes = routes.map(\.entry)
         self.tree = RouteTree(routes)
         let url = settings.publicURL

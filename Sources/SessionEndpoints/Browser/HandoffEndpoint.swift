@@ -70,6 +70,7 @@ package struct HandoffEndpoint: Sendable {
             token: pending.token.bytes,
             transport: .query,
             authority: request.authority,
+            realm: self.sessions.realm,
             client: client,
             device: DeviceFacts(address: request.address, asn: nil, userAgent: requester.userAgent),
             existing: nil,
@@ -160,6 +161,6 @@ package struct HandoffEndpoint: Sendable {
     private static func account(of session: Session) -> String {
         let claims = UserInfoClaims.claims(of: session.identity, scopes: ["email", "profile"])
         let names = ["email", "preferred_username", "name"].lazy.compactMap { claims[$0]?.string }
-        return names.first ?? session.subject
+        return names.first ?? session.identity.id
     }
 }

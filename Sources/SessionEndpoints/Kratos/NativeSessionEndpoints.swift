@@ -60,7 +60,7 @@ package struct NativeSessionEndpoints: Sendable {
                     200,
                     SessionDocument.value(found.session, origin: request.origin, now: self.sessions.clock.now()),
                     fields: [
-                        ("x-kratos-authenticated-identity-id", PercentCoding.encoded(found.session.subject)),
+                        ("x-kratos-authenticated-identity-id", PercentCoding.encoded(found.session.identity.id)),
                         ("vary", "Cookie, Authorization, X-Session-Token"),
                     ]
                 )

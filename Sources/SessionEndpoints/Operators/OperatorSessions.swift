@@ -9,7 +9,7 @@ internal import Vocabulary
 /// The sessions of users, for operators. To be served on the admin listener only.
 ///
 /// ```
-/// GET    /sessions?subject=                the sessions of a user
+/// GET    /sessions?subject=                the sessions of a user; of several providers, &provider= names the user's
 /// DELETE /sessions/{id}[?subject=]         ends one: by its handle, or by its id and its subject
 /// POST   /subjects/{subject}/sign-out      ends all sessions of a user
 /// ```
@@ -44,7 +44,14 @@ package struct OperatorSessions: Sendable {
 
     private static func subject(_ request: EndpointRequest) -> String? {
         let values = request.parameters("subject")
-        return values.count == 1 && !values[0].isEmpty ? values[0] : nil
+        return values.count == 1 && !values[0].isEmpty
+            ? self.realm(request).map { Realm.subject(values[0], in: $0) } : nil
+    }
+
+    /// The name of the provider whose user is meant; nil if the parameter is repeated.
+    private static func realm(_ request: EndpointRequest) -> String? {
+        let names = request.parameters("provider")
+        return names.isEmpty ? Realm.default.name : names.count == 1 ? names[0] : nil
     }
 
     @Sendable
@@ -88,9 +95,11 @@ package struct OperatorSessions: Sendable {
 
     @Sendable
     private func signOut(_ request: EndpointRequest) async -> EndpointResponse {
-        let subject = request.pathParameter("subject") ?? ""
+        let realm = Self.realm(request)
+        let subject = Realm.subject(request.pathParameter("subject") ?? "", in: realm ?? Realm.default.name)
         return await self.gate.admit(request, .sessions, OperatorGate.Act("subjects.sign_out", subject: subject)) {
             caller in
+            guard realm != nil else { return .problem(.requestParameters, requestID: request.requestID) }
             do throws(StoreError) {
                 try await self.users.endAll(of: subject, by: caller.name, for: Self.requester(request))
                 return .noContent()
@@ -126,13 +135,15 @@ package struct OperatorSessions: Sendable {
     private static func document(_ found: FoundSession) -> JSONValue {
         let session = found.session
         var members: [String: JSONValue] = [
-            "id": .string(session.id), "handle": .string(self.handle(found.key)), "subject": .string(session.subject),
+            "id": .string(session.id), "handle": .string(self.handle(found.key)),
+            "subject": .string(session.identity.id),
             "kind": .string(session.kind.rawValue), "origin": .string(session.origin.rawValue),
             "aal": .string(session.aal.rawValue), "issued_at": .string(session.issuedAt.rfc3339),
             "authenticated_at": .string(session.authenticatedAt.rfc3339),
             "expires_at": .string(session.expiresAt.rfc3339),
             "last_seen_at": .string((found.usedAt ?? session.issuedAt).rfc3339),
         ]
+        if session.identity.realm != .default { members["provider"] = .string(session.identity.realm.name) }
         if let host = session.host { members["host"] = .string(host) }
         if let client = session.clientID { members["client_id"] = .string(client) }
         if let actor = session.actor { members["actor"] = .string(actor) }

@@ -7,16 +7,27 @@ extension SessionResolver {
     private static let longestForeignToken = 8192
 
     /// The session of a browser that presents a provider's own cookie.
-    package func resolve(providerCookie cookie: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
+    ///
+    /// - Parameter realm: Whose provider's.
+    package func resolve(
+        providerCookie cookie: UnsafeRawBufferPointer,
+        of realm: Realm = .default,
+        now: UnixTime
+    ) -> Resolution {
         self.loop.assertInEventLoop()
-        return self.foreign(.web, token: cookie, now: now)
+        return self.foreign(.web, token: cookie, of: realm, now: now)
     }
 
     /// The session of a token that is not of the gateway's own syntax.
     ///
     /// - Parameter kind: `web` for a cookie of the provider: neither passes as the other.
-    func foreign(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
-        guard let foreign = self.foreignFlight(as: kind, known: nil), token.count <= Self.longestForeignToken
+    func foreign(
+        _ kind: Session.Kind,
+        token: UnsafeRawBufferPointer,
+        of realm: Realm,
+        now: UnixTime
+    ) -> Resolution {
+        guard let foreign = self.foreignFlight(as: kind, of: realm, known: nil), token.count <= Self.longestForeignToken
         else { return .malformed }
         if let entry = self.cache.lookup(token, now: now) {
             guard entry.session.kind == kind, entry.verdict != nil else { return .otherKind }
@@ -51,20 +62,28 @@ extension SessionResolver {
         return flight
     }
 
-    /// nil if no configured provider knows any tokens.
-    func foreignFlight(as kind: Session.Kind, known: ForeignSession?) -> ForeignFlight? {
-        self.foreignTokens.map {
+    /// nil if the realm's provider knows no tokens.
+    func foreignFlight(as kind: Session.Kind, of realm: Realm, known: ForeignSession?) -> ForeignFlight? {
+        self.tokens(of: realm).map {
             ForeignFlight(tokens: $0, kind: kind, generation: self.foreignGeneration, known: known)
         }
+    }
+
+    /// There are one or a few providers, so a search is faster than a table.
+    private func tokens(of realm: Realm) -> (any ForeignTokens)? {
+        self.foreignTokens.first { $0.realm == realm }?.tokens
     }
 
     /// How the token of an entry is judged now, and the key of its record. An entry that a stream holds may be older than
     /// the configuration; then nothing is known of the token.
     func question(for entry: CachedSession, _ known: ForeignSession) -> (RecordKey, ForeignFlight)? {
-        guard let tokens = self.foreignTokens,
+        let realm = known.session.identity.realm
+        guard let tokens = self.tokens(of: realm),
             let key = entry.token.bytes.withUnsafeBytes({ tokens.key(of: $0, as: known.session.kind) })
         else { return nil }
-        return self.foreignFlight(as: known.session.kind, known: key == entry.key ? known : nil).map { (key, $0) }
+        return self.foreignFlight(as: known.session.kind, of: realm, known: key == entry.key ? known : nil).map {
+            (key, $0)
+        }
     }
 
     func ask(_ foreign: ForeignFlight, _ flight: SessionFlight) {

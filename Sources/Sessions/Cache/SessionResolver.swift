@@ -39,9 +39,9 @@ package final class SessionResolver {
     private let authority: TokenAuthority
     let clock: Clock
     var flights: [RecordKey: SessionFlight] = [:]
-    /// The providers that know foreign tokens; nil if no configured provider knows any. A reload replaces it: what was
+    /// The tokens that providers know, by realm; empty if no configured provider knows any. A reload replaces it: what was
     /// found under the former configuration is forgotten (CVE-2026-33496).
-    package var foreignTokens: (any ForeignTokens)? {
+    package var foreignTokens: [RealmTokens] = [] {
         didSet {
             self.foreignGeneration += 1
             self.unknownTokens = UnknownTokens()
@@ -86,26 +86,41 @@ package final class SessionResolver {
 
     /// The session that `token` names, if it is of this kind: a cookie's token does not pass as a bearer token, nor the
     /// reverse. A hit allocates nothing, except every few seconds to refresh the entry and to note the use.
-    package func resolve(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
+    ///
+    /// - Parameter realm: Whose provider may be asked about a token that is not the gateway's own. Whether a session that
+    ///   is found counts there is for the caller to judge.
+    package func resolve(
+        _ kind: Session.Kind,
+        token: UnsafeRawBufferPointer,
+        of realm: Realm = .default,
+        now: UnixTime
+    ) -> Resolution {
         self.loop.assertInEventLoop()
-        guard token.count == TokenAuthority.tokenLength else { return self.other(kind, token: token, now: now) }
+        guard token.count == TokenAuthority.tokenLength else {
+            return self.other(kind, token: token, of: realm, now: now)
+        }
         if let entry = self.cache.lookup(token, now: now) {
             guard entry.session.kind == kind else { return .otherKind }
             self.cache.counters.hits += 1
             if now >= entry.dueAt { self.maintain(entry, now: now) }
             return .hit(entry)
         }
-        return self.miss(kind, token: token, now: now)
+        return self.miss(kind, token: token, of: realm, now: now)
     }
 
     // MARK: Misses
 
-    private func miss(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
+    private func miss(
+        _ kind: Session.Kind,
+        token: UnsafeRawBufferPointer,
+        of realm: Realm,
+        now: UnixTime
+    ) -> Resolution {
         let key: RecordKey
         switch self.authority.readSession(token) {
         case .record(let named): key = named
         case .otherKey: return .otherKey
-        case .malformed: return self.other(kind, token: token, now: now)
+        case .malformed: return self.other(kind, token: token, of: realm, now: now)
         }
         self.cache.counters.misses += 1
         let flight = self.flights[key] ?? self.read(Secret(Array(token)), key: key, now: now)
@@ -113,8 +128,13 @@ package final class SessionResolver {
     }
 
     /// A token that is not of our syntax. None is in our own cookie.
-    private func other(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
-        kind == .native ? self.foreign(kind, token: token, now: now) : .malformed
+    private func other(
+        _ kind: Session.Kind,
+        token: UnsafeRawBufferPointer,
+        of realm: Realm,
+        now: UnixTime
+    ) -> Resolution {
+        kind == .native ? self.foreign(kind, token: token, of: realm, now: now) : .malformed
     }
 
     /// What a request that waited gets: what the read found, or, when the store could not answer, the loop's own entry

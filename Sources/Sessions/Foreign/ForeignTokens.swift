@@ -41,6 +41,17 @@ package protocol ForeignTokens: Sendable {
     func revoke(_ token: Secret, as kind: Session.Kind, sessionID: String?) async -> Bool
 }
 
+/// The tokens that the provider of a realm knows.
+package struct RealmTokens: Sendable {
+    package let realm: Realm
+    package let tokens: any ForeignTokens
+
+    package init(_ realm: Realm, _ tokens: any ForeignTokens) {
+        self.realm = realm
+        self.tokens = tokens
+    }
+}
+
 extension ForeignTokens {
     /// The same as a future of `loop`.
     package func session(

@@ -24,8 +24,10 @@ extension Session {
     /// Writes the session as a part of another record.
     package func write(to writer: inout CompactWriter) {
         writer.write(self.id)
+        let isOfDefault = self.identity.realm == .default
         writer.write(
             byte: self.form.rawValue | (self.endsAlone ? Self.aloneBit : 0) | (self.actor == nil ? 0 : Self.actorBit)
+                | (isOfDefault ? 0 : Self.realmBit)
         )
         writer.write(byte: self.origin.byte)
         writer.write(self.lineage.tag)
@@ -54,6 +56,7 @@ extension Session {
             writer.write(optional: self.keyThumbprint) { $0.write($1) }
         }
         if let actor = self.actor { writer.write(actor) }
+        if !isOfDefault { writer.write(self.identity.realm.name) }
     }
 
     /// What follows the parts that every session has. Those that were written before there were other parts stay
@@ -71,6 +74,8 @@ extension Session {
     private static let aloneBit: UInt8 = 0x40
     /// Added to the form of a session in which somebody acts for the user.
     private static let actorBit: UInt8 = 0x20
+    /// Added to the form of a session that ends with the name of its realm. Without it the realm is the default one.
+    private static let realmBit: UInt8 = 0x10
 
     private var form: Form {
         if self.access != nil { return .access }
@@ -81,13 +86,15 @@ extension Session {
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Session {
         let id = try reader.text()
         let formByte = try reader.byte()
-        guard let form = Form(rawValue: formByte & ~(self.aloneBit | self.actorBit)) else { throw CompactFormatError() }
+        guard let form = Form(rawValue: formByte & ~(self.aloneBit | self.actorBit | self.realmBit)) else {
+            throw CompactFormatError()
+        }
         let originByte = try reader.byte()
         guard let origin = Session.Origin.allCases.first(where: { $0.byte == originByte }) else {
             throw CompactFormatError()
         }
         // Arguments are evaluated in order, which is the order of the fields.
-        return Session(
+        var session = Session(
             id: id,
             kind: form == .web ? .web : .native,
             origin: origin,
@@ -119,11 +126,13 @@ extension Session {
             endsAlone: formByte & self.aloneBit != 0,
             actor: formByte & self.actorBit != 0 ? try reader.text() : nil
         )
+        if formByte & self.realmBit != 0 { session.identity.realm = Realm(try reader.text()) }
+        return session
     }
 }
 
 extension Identity {
-    /// Writes the identity as a part of a record.
+    /// Writes the identity without its realm, as a part of a record.
     package func write(to writer: inout CompactWriter) {
         writer.write(self.id)
         writer.write(self.schemaID)

@@ -4,6 +4,12 @@ extension Section {
     static let client = Section([
         SettingsKey("client_id", .text(.clientID), required: true, "The client's id, as it sends it."),
         SettingsKey(
+            "provider",
+            .text(.providerName),
+            default: "the first of providers",
+            "Whose users the client is for; the client is known on the hosts of that provider only."
+        ),
+        SettingsKey(
             "client_secret_file",
             .path(isSecret: true),
             default: "none",

@@ -3,6 +3,17 @@ internal import Vocabulary
 
 /// Rules for the keys of `provider`.
 extension TextRule {
+    /// The name of a provider among several.
+    static let providerName = TextRule(
+        "provider name",
+        allowed: "1 to 32 of a-z, 0-9 and -",
+        pattern: "^[a-z0-9-]{1,32}$",
+        mend: "use only these characters"
+    ) { text in
+        (1...32).contains(text.utf8.count)
+            && text.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D }
+    }
+
     /// The identifier of an OpenID provider (OpenID Connect Discovery 2), kept byte for byte because `iss` must equal it.
     static let issuer = TextRule(
         "issuer",

@@ -23,6 +23,18 @@ extension Section {
         SettingsKey("static", .section(.staticProvider), "Users in the configuration, for demos and tests."),
     ])
 
+    /// An element of `providers`.
+    static let namedProvider = Section(
+        [
+            SettingsKey(
+                "name",
+                .text(.providerName),
+                required: true,
+                "Its name here, under which its users' sessions are stored; default is what a lone provider is called."
+            )
+        ] + Self.provider.keys
+    )
+
     // MARK: OpenID
 
     static let openID = Section(

@@ -15,6 +15,12 @@ extension Section {
             "Serve the sign-in and token endpoints on this host; the app does not get their paths."
         ),
         SettingsKey(
+            "provider",
+            .text(.providerName),
+            default: "the first of providers",
+            "Whose users the host is for: they sign in there, and sessions and tokens of others do not count on it."
+        ),
+        SettingsKey(
             "case_sensitive",
             .boolean,
             default: "false",

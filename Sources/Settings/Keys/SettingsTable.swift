@@ -67,6 +67,11 @@ extension Section {
         SettingsKey("apis", .sections(.api), "What access tokens are issued for."),
         SettingsKey("provider", .section(.provider), "How users sign in."),
         SettingsKey(
+            "providers",
+            .sections(.namedProvider),
+            "Several providers instead of provider: hosts and clients choose one by its name, else they have the first."
+        ),
+        SettingsKey(
             "native_social",
             .section(.nativeSocial),
             "Native apps may sign users in by what the kits of Google, Apple and Facebook gave them."

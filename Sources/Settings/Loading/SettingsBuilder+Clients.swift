@@ -18,6 +18,7 @@ extension SettingsBuilder {
                 )
             }
             var client = ClientSettings(clientID: id)
+            client.provider = self.providerName(chosenBy: tree, key: "\(key).")
             client.clientSecrets = self.clientSecrets(tree, key: "\(key).client_secret_file")
             client.keySet = self.clientKeys(tree, key: "\(key).jwks_file")
             client.authenticationMethod = self.authenticationMethod(tree, key: key)
@@ -165,6 +166,15 @@ extension SettingsBuilder {
     /// Refuses a kit that is enabled for a client and configured nowhere.
     private mutating func checkSocialLogins(_ client: ClientSettings, _ tree: SettingsTree, key: String) {
         let configured = self.tree.tree("native_social")
+        if !client.socialLogins.isEmpty, client.provider != self.providerNames.first, !self.isPartial {
+            self.report(
+                tree["native_social_login"]?.origin ?? tree.origin,
+                "\(key).native_social_login",
+                found: "enabled for a client of the provider \(client.provider)",
+                allowed: "it for clients of the first provider, whose users they sign in",
+                mend: "remove it, or write provider: \(self.providerNames.first ?? "")"
+            )
+        }
         for login in client.socialLogins where configured?[login.rawValue] == nil && !self.isPartial {
             self.report(
                 tree["native_social_login"]?.origin ?? tree.origin,

@@ -13,6 +13,7 @@ extension SettingsBuilder {
             guard case .text(let label) = setting.value else { return nil }
             return ExchangeSettings.Choice(id: name, label: label)
         }
+        exchange.namesProviders = !exchange.providers.isEmpty
         if exchange.providers.isEmpty, let choice = provider?.exchangeChoice { exchange.providers = [choice] }
         if let origin = tree?["return_to"]?.origin { self.check(exchange, provider, origin) }
         return exchange
@@ -39,7 +40,7 @@ extension SettingsBuilder {
 
 extension ProviderSettings {
     /// The name of the sign-in at this provider, where the settings choose none; nil: nobody can sign in.
-    fileprivate var exchangeChoice: ExchangeSettings.Choice? {
+    var exchangeChoice: ExchangeSettings.Choice? {
         switch self {
         case .fixedUsers: ExchangeSettings.Choice(id: "static", label: "user name and password")
         case .openID: ExchangeSettings.Choice(id: "oidc", label: "single sign-on")

@@ -2,7 +2,7 @@ internal import Vocabulary
 
 extension SettingsBuilder {
     mutating func kratos(_ tree: SettingsTree, besides session: SessionSettings) -> KratosSettings? {
-        let key = "provider.kratos"
+        let key = "\(self.providerKey).kratos"
         let caFile = self.readablePath("ca_file", of: tree, key: key)
         self.reportMissingKeys(of: tree, in: Section.kratos, key: key)
         guard let publicURL = tree.url("public_url") else { return nil }

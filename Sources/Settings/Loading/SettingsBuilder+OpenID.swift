@@ -4,7 +4,7 @@ extension SettingsBuilder {
     // MARK: The providers
 
     mutating func openID(_ tree: SettingsTree) -> OpenIDSettings? {
-        let key = "provider.oidc"
+        let key = "\(self.providerKey).oidc"
         let caFile = self.readablePath("ca_file", of: tree, key: key)
         let client = self.providerClient(tree, key: key)
         self.reportMissingKeys(of: tree, in: Section.openID, key: key)
@@ -42,23 +42,31 @@ extension SettingsBuilder {
         settings.audiences = self.someTexts("audiences", of: tree, key: key) ?? []
         settings.usesDPoP = tree.boolean("dpop") ?? false
         if let introspection = tree.tree("introspection") {
-            settings.introspection = self.introspection(introspection, of: settings)
+            settings.introspection = self.introspection(
+                introspection,
+                of: settings,
+                hasAudiences: tree["audiences"] != nil
+            )
         }
         return tree.text("issuer") == nil || client == nil ? nil : settings
     }
 
     /// Introspection at the provider that also signs users in.
-    private mutating func introspection(_ tree: SettingsTree, of provider: OpenIDSettings) -> IntrospectionSettings {
-        let key = "provider.oidc.introspection"
+    private mutating func introspection(
+        _ tree: SettingsTree,
+        of provider: OpenIDSettings,
+        hasAudiences: Bool
+    ) -> IntrospectionSettings {
+        let key = "\(self.providerKey).oidc.introspection"
         let names = ["client_id", "client_secret_file", "client_key_file", "client_authentication"]
         var client = provider.client
         if names.contains(where: { tree[$0] != nil }) {
             client = self.providerClient(tree, key: key, id: provider.client.id) ?? client
         }
-        if provider.audiences.isEmpty, self.tree.tree("provider")?.tree("oidc")?["audiences"] == nil {
+        if provider.audiences.isEmpty, !hasAudiences {
             self.reportMissing(
                 tree.origin,
-                "provider.oidc.audiences",
+                "\(self.providerKey).oidc.audiences",
                 "one audience or more with introspection: otherwise tokens that were meant for other apps would pass",
                 "add the audience of the access tokens, as the provider writes it in aud"
             )
@@ -72,7 +80,7 @@ extension SettingsBuilder {
     }
 
     mutating func oauth2(_ tree: SettingsTree) -> OAuth2Settings? {
-        let key = "provider.oauth2"
+        let key = "\(self.providerKey).oauth2"
         let caFile = self.readablePath("ca_file", of: tree, key: key)
         let client = self.providerClient(tree, key: key)
         self.reportMissingKeys(of: tree, in: Section.oauth2, key: key)
@@ -94,7 +102,7 @@ extension SettingsBuilder {
     }
 
     mutating func introspection(_ tree: SettingsTree) -> IntrospectionSettings? {
-        let key = "provider.introspection"
+        let key = "\(self.providerKey).introspection"
         let caFile = self.readablePath("ca_file", of: tree, key: key)
         let client = self.providerClient(tree, key: key)
         self.reportMissingKeys(of: tree, in: Section.introspection, key: key)

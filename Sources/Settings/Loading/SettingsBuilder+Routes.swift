@@ -77,9 +77,14 @@ extension SettingsBuilder {
     // MARK: Hosts
 
     /// Every route that was written, with its key, in the order of the settings.
-    func writtenRoutes() -> [(key: String, route: SettingsTree)] {
+    ///
+    /// - Parameter provider: Only those on its hosts; nil: all.
+    func writtenRoutes(of provider: String? = nil) -> [(key: String, route: SettingsTree)] {
         var routes: [(key: String, route: SettingsTree)] = []
+        let first = self.providerNames.first
         for (prefix, host) in self.writtenHosts() {
+            let chosen = self.tree["hosts"] == nil ? first : host.text("provider") ?? first
+            guard provider == nil || provider == chosen else { continue }
             for (index, route) in host.trees("routes").enumerated() {
                 routes.append(("\(prefix)routes[\(index)]", route))
             }
@@ -136,6 +141,11 @@ extension SettingsBuilder {
                 }
             }
             let endpoints = isShorthand ? true : host.boolean("endpoints") ?? (written.count == 1)
+            // At the top level the key is the provider itself.
+            let provider =
+                isShorthand
+                ? self.providerNames.first ?? Realm.default.name : self.providerName(chosenBy: host, key: prefix)
+            let clients = clients.filter { $0.provider == provider }
             var routes: [RouteSettings] = []
             if host["routes"] == nil, isShorthand {
                 routes = [self.route(SettingsTree(origin: host.origin), "", url, fallback, clients)]
@@ -167,6 +177,7 @@ extension SettingsBuilder {
             return HostSettings(
                 publicURL: url,
                 endpoints: endpoints,
+                provider: provider,
                 caseSensitive: host.boolean("case_sensitive") ?? false,
                 routes: routes
             )
@@ -285,7 +296,8 @@ extension SettingsBuilder {
             self.report(
                 setting.origin,
                 "\(prefix)client",
-                found: "\(quoted(name)), which is not in clients",
+                found: "\(quoted(name)), which is not in clients"
+                    + (self.providerNames.count > 1 ? " for the provider of this host" : ""),
                 allowed: names.isEmpty ? "a client_id from clients, which is empty" : alternatives(names),
                 mend: nearest.map { "did you mean \($0)?" } ?? "add it to clients"
             )

@@ -18,14 +18,14 @@ extension SettingsBuilder {
         "x-forwarded-user", "x-forwarded-email", "x-forwarded-groups", "x-forwarded-preferred-username",
     ]
 
-    mutating func identity(provider: ProviderSettings?) -> IdentitySettings {
+    mutating func identity(providers: [ProviderSettings]) -> IdentitySettings {
         var identity = IdentitySettings()
         guard let tree = self.tree.tree("identity") else { return identity }
         identity.preset = tree.text("preset").flatMap(IdentitySettings.Preset.init(rawValue:)) ?? identity.preset
         identity.delimiter = tree.text("delimiter")?.utf8.first ?? identity.delimiter
         identity.maxSize = (tree.size("max_size") ?? nil) ?? identity.maxSize
         identity.stripUnderscoreFields = tree.boolean("strip_underscore_fields") ?? identity.stripUnderscoreFields
-        if let headers = tree.tree("headers") { identity.fields = self.identityFields(headers, provider) }
+        if let headers = tree.tree("headers") { identity.fields = self.identityFields(headers, providers) }
         if let assertion = tree.tree("assertion") { identity.assertion = self.assertion(assertion) }
         if let basic = tree.tree("basic") {
             let password = self.secret("password_file", of: basic, key: "identity.basic.password_file", minBytes: 1)
@@ -55,7 +55,7 @@ extension SettingsBuilder {
 
     private mutating func identityFields(
         _ headers: SettingsTree,
-        _ provider: ProviderSettings?
+        _ providers: [ProviderSettings]
     ) -> [IdentitySettings.Field] {
         var names: [String: SettingsOrigin] = [:]
         var fields: [IdentitySettings.Field] = []
@@ -86,7 +86,7 @@ extension SettingsBuilder {
                 )
             }
             guard case .text(let path) = setting.value else { continue }
-            self.checkToken(path, setting.origin, key, provider)
+            self.checkToken(path, setting.origin, key, providers)
             fields.append(IdentitySettings.Field(name: name, path: path))
         }
         if headers.entries.isEmpty, !self.isPartial {

@@ -19,10 +19,11 @@ extension SettingsBuilder {
                 mend: "add one, or remove native_social"
             )
         }
-        let providers = self.tree.tree("provider")?.entries ?? []
-        for (name, _) in providers where self.tree.setting(at: ["provider", name, "allow"]) != nil {
+        let first = self.tree["providers"] == nil ? "provider" : "providers[0]"
+        let provider = self.tree.tree("provider") ?? self.tree.trees("providers").first
+        for (name, _) in provider?.entries ?? [] where provider?.tree(name)?["allow"] != nil {
             self.warnings.append(
-                "provider.\(name).allow does not apply to native_social: everybody with an account there can sign in"
+                "\(first).\(name).allow does not apply to native_social: everybody with an account there can sign in"
             )
         }
         return settings

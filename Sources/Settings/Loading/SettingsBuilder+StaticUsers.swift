@@ -7,7 +7,7 @@ extension SettingsBuilder {
         if tree["users"] != nil, let setting = tree["users_file"] {
             self.report(
                 setting.origin,
-                "provider.static.users_file",
+                "\(self.providerKey).static.users_file",
                 found: "both users_file and users",
                 allowed: "one of the two",
                 mend: "remove one"
@@ -17,9 +17,14 @@ extension SettingsBuilder {
         if let setting = tree["users_file"] {
             users = self.users(inFile: setting)
         } else {
-            users = self.users(tree.trees("users"), key: "provider.static.users")
+            users = self.users(tree.trees("users"), key: "\(self.providerKey).static.users")
             if users.isEmpty {
-                self.reportMissing(tree.origin, "provider.static.users", "one user or more", "add users, or users_file")
+                self.reportMissing(
+                    tree.origin,
+                    "\(self.providerKey).static.users",
+                    "one user or more",
+                    "add users, or users_file"
+                )
             }
         }
         self.checkStaticUsers(tree.origin, settings)
@@ -36,7 +41,7 @@ extension SettingsBuilder {
         } else {
             self.report(
                 origin,
-                "provider.static",
+                "\(self.providerKey).static",
                 found: "the static provider, while listen is \(address)",
                 allowed: "the static provider on loopback only: it is meant for demos and tests",
                 mend: "listen on 127.0.0.1, or accept it with --insecure-static-users"
@@ -45,7 +50,7 @@ extension SettingsBuilder {
     }
 
     private mutating func users(inFile setting: Setting) -> [UserSettings] {
-        let key = "provider.static.users_file"
+        let key = "\(self.providerKey).static.users_file"
         guard let path = self.resolved(setting) else { return [] }
         let bytes: [UInt8]
         do throws(SettingsFiles.Fault) {

@@ -13,6 +13,8 @@ struct SettingsBuilder {
     var warnings: [String] = []
     /// Named apps, and those that routes name by a URL.
     var upstreams: [UpstreamSettings] = []
+    /// The key of the provider that is being read, for messages.
+    var providerKey = "provider"
 
     init(
         tree: SettingsTree,
@@ -42,13 +44,13 @@ struct SettingsBuilder {
         settings.operatorTokens = self.operatorTokens()
         self.setTrust(&settings)
         self.checkUnnamedProxy(settings)
-        settings.provider = self.provider(settings)
+        settings.providers = self.providers(settings)
         settings.nativeSocial = self.nativeSocial()
         settings.session = self.session()
         settings.exchange = self.exchange(settings.provider)
         settings.store = self.store(hasSecret: settings.secrets != nil)
         settings.handoff = self.handoff(besides: settings.session)
-        settings.identity = self.identity(provider: settings.provider)
+        settings.identity = self.identity(providers: settings.providers.map(\.settings))
         self.checkAudiences(settings.identity)
         settings.asn = self.asn()
         settings.geo = self.geo()

@@ -4,6 +4,7 @@ package import Vocabulary
 ///
 /// ## Configuration keys (`clients[]`)
 /// - `client_id` (token, required).
+/// - `provider` (provider name, default: the first): whose users the client is for.
 /// - `client_secret_file` (path): the secret, or two while it is rotated, one a line.
 /// - `jwks_file` (path): a JWK set of its public keys, for `private_key_jwt`. Without either the client is public.
 /// - `token_endpoint_auth_method` (`client_secret_basic` | `client_secret_post` | `private_key_jwt` | `none`, default: any
@@ -36,6 +37,8 @@ package import Vocabulary
 /// - `session_transfer.delegation.enforce_device_binding` (`ip` | `asn`, default: ip): their binding, always enforced.
 package struct ClientSettings: Sendable, Equatable {
     package var clientID: String
+    /// The name of the provider whose users it is for; it is known on the hosts of that provider only.
+    package var provider: String
     /// Each is accepted.
     package var clientSecrets: [Secret]
     /// The JWK set of its public keys, as it is in the file.
@@ -77,6 +80,7 @@ package struct ClientSettings: Sendable, Equatable {
 
     package init(clientID: String) {
         self.clientID = clientID
+        self.provider = Realm.default.name
         self.clientSecrets = []
         self.keySet = nil
         self.authenticationMethod = nil

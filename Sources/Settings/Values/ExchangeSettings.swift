@@ -34,6 +34,8 @@ package struct ExchangeSettings: Sendable, Equatable {
     package var lifetime: Duration = .seconds(600)
     /// In the order of the file. Each leads to the provider that is configured.
     package var providers: [Choice] = []
+    /// Whether the file names them; else they follow from the provider.
+    var namesProviders = false
     package var allowedOrigins: [String] = []
     package var dialect = Dialect.current
 

@@ -1,5 +1,17 @@
 package import Vocabulary
 
+/// A provider and the name by which hosts and clients choose it.
+package struct NamedProvider: Sendable, Equatable {
+    /// Unique in the settings; the name of its users' realm, under which their sessions are stored.
+    package var name: String
+    package var settings: ProviderSettings
+
+    package init(_ name: String, _ settings: ProviderSettings) {
+        self.name = name
+        self.settings = settings
+    }
+}
+
 /// How users sign in, and which tokens of others are accepted.
 package enum ProviderSettings: Sendable, Equatable {
     /// Users in the configuration, for demos and tests. Not served beyond loopback without its flag.
@@ -57,6 +69,18 @@ package enum ProviderSettings: Sendable, Equatable {
     /// The name of the provider's own session cookie, which counts as a credential; nil: none does.
     package var cookieName: String? {
         if case .kratos(let settings) = self { settings.cookieName } else { nil }
+    }
+
+    /// What the provider calls itself in the sessions and records that come from it; nil: nothing. No two configured
+    /// providers call themselves the same.
+    var ownName: String? {
+        switch self {
+        case .fixedUsers: nil
+        case .openID(let settings): settings.issuer
+        case .kratos(let settings): settings.publicURL.description
+        case .oauth2(let settings): settings.name
+        case .introspection(let settings): settings.issuer ?? settings.url
+        }
     }
 
     /// Whether a browser can sign in.

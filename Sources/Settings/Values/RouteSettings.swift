@@ -5,17 +5,27 @@ package import Vocabulary
 /// ## Configuration keys (`hosts[]`)
 /// - `public_url` (URL, required): scheme, host and port of the URL by which clients reach it.
 /// - `endpoints` (boolean, default: false; true when it is the only host): serve sign-in and token endpoints here.
+/// - `provider` (provider name, default: the first): whose users the host is for.
 /// - `case_sensitive` (boolean, default: false): its apps treat `/Admin` and `/admin` as different.
 /// - `routes` (list, required): the paths that are served; the most specific one wins, in any order.
 package struct HostSettings: Sendable, Equatable {
     package var publicURL: PublicURL
     package var endpoints: Bool
+    /// The name of the provider whose users the host is for; the sessions of others do not count on it.
+    package var provider: String
     package var caseSensitive: Bool
     package var routes: [RouteSettings]
 
-    package init(publicURL: PublicURL, endpoints: Bool, caseSensitive: Bool = false, routes: [RouteSettings]) {
+    package init(
+        publicURL: PublicURL,
+        endpoints: Bool,
+        provider: String = Realm.default.name,
+        caseSensitive: Bool = false,
+        routes: [RouteSettings]
+    ) {
         self.publicURL = publicURL
         self.endpoints = endpoints
+        self.provider = provider
         self.caseSensitive = caseSensitive
         self.routes = routes
     }

@@ -10,6 +10,7 @@ package import Vocabulary
 ///
 /// ## Configuration keys
 /// - `public_url`, `upstream`, `routes`: shorthand for one host with endpoints; `hosts` for several.
+/// - `provider` (map): the only provider; `providers` (list) for several, each with a `name`.
 /// - `listen` (address or list, default: 127.0.0.1:8080): the addresses for clients.
 /// - `admin.listen` (address, default: 127.0.0.1:9090): the address for health, readiness and metrics.
 /// - `admin.tokens_file` (path, default: none): the tokens of operators.
@@ -36,7 +37,8 @@ package struct Settings: Sendable, Equatable {
     package var upstreams: [UpstreamSettings]
     package var clients: [ClientSettings]
     package var apis: [APISettings]
-    package var provider: ProviderSettings?
+    /// Empty: nobody can sign in. Their names differ.
+    package var providers: [NamedProvider]
     /// nil: what Google, Apple and Facebook give to native apps is not accepted.
     package var nativeSocial: NativeSocialSettings?
     package var session: SessionSettings
@@ -69,7 +71,7 @@ package struct Settings: Sendable, Equatable {
         self.upstreams = upstreams
         self.clients = []
         self.apis = []
-        self.provider = nil
+        self.providers = []
         self.nativeSocial = nil
         self.session = SessionSettings()
         self.exchange = ExchangeSettings()
@@ -86,10 +88,49 @@ package struct Settings: Sendable, Equatable {
         self.allowsInsecureHTTP = false
     }
 
-    /// The issuer in everything that the gateway signs: the origin of the first host with endpoints, else of the first
-    /// host. One for all hosts, so that a verifier is configured once.
+    /// The first provider: of the hosts and clients that name none, and of `native_social`.
+    package var provider: ProviderSettings? {
+        get { self.providers.first?.settings }
+        set { self.providers = newValue.map { [NamedProvider(Realm.default.name, $0)] } ?? [] }
+    }
+
+    /// The provider with this name; nil if there is none.
+    package func provider(named name: String) -> ProviderSettings? {
+        self.providers.first { $0.name == name }?.settings
+    }
+
+    /// The provider whose users are in the settings; nil if there is none.
+    package var fixedUsers: NamedProvider? {
+        self.providers.first { if case .fixedUsers = $0.settings { true } else { false } }
+    }
+
+    /// The settings for the hosts of each provider. Without a provider there is one realm, in which nobody can sign in.
+    package var realms: [(realm: Realm, settings: Settings)] {
+        guard !self.providers.isEmpty else { return [(.default, self)] }
+        return self.providers.map { (Realm($0.name), self.scoped(to: $0)) }
+    }
+
+    /// The settings as the hosts of one provider need them: with these hosts and its clients only, and with it as the
+    /// only provider.
+    private func scoped(to provider: NamedProvider) -> Settings {
+        guard self.providers.count > 1 else { return self }
+        var scoped = self
+        scoped.providers = [provider]
+        scoped.hosts = self.hosts.filter { $0.provider == provider.name }
+        scoped.clients = self.clients.filter { $0.provider == provider.name }
+        if provider.name != self.providers[0].name { scoped.nativeSocial = nil }
+        if !self.exchange.namesProviders {
+            scoped.exchange.providers = [provider.settings.exchangeChoice].compactMap(\.self)
+        }
+        return scoped
+    }
+
+    /// The issuer in everything that the gateway signs on the hosts of the first provider: the origin of the first of
+    /// them with endpoints, else of the first. One for all of them, so that a verifier is configured once; another
+    /// provider's hosts have another issuer (`realms`), because another user may have the same `sub` there.
     package var issuer: String {
-        (self.hosts.first(where: \.endpoints) ?? self.hosts.first)?.publicURL.description ?? ""
+        let hosts = self.hosts.filter { $0.provider == self.providers.first?.name ?? $0.provider }
+        return (hosts.first(where: \.endpoints) ?? hosts.first)?.publicURL.description ?? ""
     }
 }
 

@@ -1,13 +1,15 @@
 package import Vocabulary
 
 /// The hosts of the gateway, and where the users of each sign in: a host without endpoints leaves that to the first
-/// host that has them, so that one sign-in serves all hosts.
+/// host of its provider that has them, so that one sign-in serves all hosts of a provider.
 package struct SignInHosts: Sendable {
     /// A host, as far as sign-ins concern it.
     package struct Host: Sendable, Hashable {
         package let url: PublicURL
         /// Whether users sign in on the host itself.
         package let hasEndpoints: Bool
+        /// The name of its provider.
+        package let provider: String
         /// What the host's routes compare of a device on every request, without `none`.
         package let bindings: Set<BindingMode>
 
@@ -18,22 +20,27 @@ package struct SignInHosts: Sendable {
     }
 
     private let hosts: [String: Host]
-    private let first: Host?
+    /// The first host with endpoints of each provider.
+    private let first: [String: Host]
 
     package init(_ hosts: [HostSettings]) {
         let all = hosts.map { host in
             Host(
                 url: host.publicURL,
                 hasEndpoints: host.endpoints,
+                provider: host.provider,
                 bindings: Set(host.routes.map(\.enforcedBinding)).subtracting([.none])
             )
         }
         self.hosts = Dictionary(all.map { ($0.authority, $0) }, uniquingKeysWith: { first, _ in first })
-        self.first = all.first(where: \.hasEndpoints)
+        self.first = Dictionary(
+            all.filter(\.hasEndpoints).map { ($0.provider, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
     }
 
     /// Whether there is a host whose users sign in on another one.
-    package var isShared: Bool { self.first != nil && self.hosts.values.contains { !$0.hasEndpoints } }
+    package var isShared: Bool { self.hosts.keys.contains { self.signInHost(of: $0) != nil } }
 
     /// The host with this authority; nil if the gateway does not serve it.
     package func host(_ authority: String) -> Host? { self.hosts[authority] }
@@ -41,6 +48,6 @@ package struct SignInHosts: Sendable {
     /// The host on which the users of `authority` sign in; nil: on that host itself.
     package func signInHost(of authority: String) -> Host? {
         guard let host = self.hosts[authority], !host.hasEndpoints else { return nil }
-        return self.first
+        return self.first[host.provider]
     }
 }

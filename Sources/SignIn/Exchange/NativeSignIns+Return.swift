@@ -32,7 +32,7 @@ extension NativeSignIns {
             return await self.fail(id, flow, .ruleDenied, explanation: text)
         }
         do {
-            let subject = authentication.identity.id
+            let subject = self.sessions.realm.subject(authentication.identity.id)
             let epoch = try await self.ask { store, loop in store.epoch(of: subject, on: loop) }
             var session = self.sessions.draft(
                 authentication,

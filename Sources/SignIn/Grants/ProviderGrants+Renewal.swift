@@ -151,7 +151,7 @@ extension ProviderGrants: SessionRenewer {
     private func refresh(_ leased: ProviderGrant, _ renewal: Renewal) async -> UnixTime? {
         switch await self.answer(leased, renewal) {
         case .refreshed(_, let authentication?)
-        where !authentication.identity.id.utf8.elementsEqual(leased.owner.subject.utf8):
+        where !authentication.identity.id.utf8.elementsEqual(renewal.session.identity.id.utf8):
             return await self.endLineage(renewal, detail: "the answer is for another user")
         case .refreshed(let tokens, let authentication):
             let settlement = await self.settle(renewal.key) { current in
@@ -186,7 +186,7 @@ extension ProviderGrants: SessionRenewer {
     /// The provider's answer. If the first one is lost, the same token is sent once more, at once.
     private func answer(_ leased: ProviderGrant, _ renewal: Renewal) async -> ProviderRefresh {
         func refresh() async -> ProviderRefresh {
-            await renewal.provider.refresh(leased.tokens, of: leased.owner.subject)
+            await renewal.provider.refresh(leased.tokens, of: renewal.session.identity.id)
         }
         var answer = await refresh()
         guard case .ambiguous = answer else { return answer }

@@ -20,7 +20,7 @@ package final class ProviderGrants: Sendable {
 
     /// State that all threads share.
     struct State {
-        var provider: (any RefreshingProvider)?
+        var providers: [any RefreshingProvider] = []
         /// The grants that are being renewed here, and the requests that wait for that.
         var underWay: [RecordKey: [EventLoopPromise<Void>]] = [:]
         /// When the next look at a grant is due.
@@ -68,14 +68,15 @@ package final class ProviderGrants: Sendable {
         self.pause = pause
     }
 
-    /// Uses this provider from now on; nil: tokens are kept but neither renewed nor revoked. A reload replaces it.
-    package func adopt(_ provider: (any RefreshingProvider)?) {
-        self.state.withLock { $0.provider = provider }
+    /// Uses these providers from now on; the tokens of others are kept but neither renewed nor revoked. A reload replaces
+    /// them.
+    package func adopt(_ providers: [any RefreshingProvider]) {
+        self.state.withLock { $0.providers = providers }
     }
 
     /// The provider of this name, if it is configured.
     func provider(named name: String) -> (any RefreshingProvider)? {
-        self.state.withLock { $0.provider?.name == name ? $0.provider : nil }
+        self.state.withLock { $0.providers.first { $0.name == name } }
     }
 
     /// How long a stopping process waits for renewals and revocations at least: longer than one call of a provider.

@@ -41,7 +41,12 @@ package struct ProviderLogout: Sendable {
         } catch {
             return .unavailable(SessionService.reason(error))
         }
-        self.record(subject: logout.subject, sessionID: logout.sessionID, "back-channel", requester)
+        self.record(
+            subject: logout.subject.map(self.sessions.realm.subject),
+            sessionID: logout.sessionID,
+            "back-channel",
+            requester
+        )
         return .ended
     }
 
@@ -70,7 +75,7 @@ package struct ProviderLogout: Sendable {
             // A provider may name a session in its logout tokens and not in its id_tokens. Then the subject decides.
             if isKnown || logout.namesEverySession { return }
         }
-        if let subject = logout.subject { try await self.ends.end(subject: subject) }
+        if let subject = logout.subject { try await self.ends.end(subject: self.sessions.realm.subject(subject)) }
     }
 
     private func refuse(_ reason: Reason, _ detail: String?, _ requester: Requester) -> Outcome {

@@ -18,6 +18,7 @@ extension Gateway {
             settings: settings.session,
             devices: DeviceObserver(directory: nil),
             grants: self.foundations.grants,
+            users: nil,
             cascade: SessionCascade(store: self.foundations.store, index: self.foundations.index),
             loops: self.foundations.group,
             audit: self.foundations.audit,

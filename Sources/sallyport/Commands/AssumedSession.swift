@@ -19,8 +19,8 @@ struct AssumedUser {
     let provider: String?
 
     /// A user of the static provider.
-    init(named identifier: String, _ provider: ProviderSettings?) throws {
-        guard case .fixedUsers(let users)? = provider else {
+    init(named identifier: String, _ provider: NamedProvider?) throws {
+        guard let provider, case .fixedUsers(let users) = provider.settings else {
             throw ValidationError(
                 "--user names a user of the static provider: write the claims of a user to a file for --claims."
             )
@@ -28,14 +28,14 @@ struct AssumedUser {
         guard let user = users.first(where: { $0.identifier == identifier }) else {
             throw ValidationError("--user must name a user of the static provider.")
         }
-        self.identity = Identity(id: user.id, traits: user.traits)
+        self.identity = Identity(id: user.id, traits: user.traits).inRealm(Realm(provider.name))
         self.aal = user.aal
         self.methods = ["password"]
         self.provider = nil
     }
 
-    private init(_ user: Authentication, provider: String) {
-        self.identity = user.identity
+    private init(_ user: Authentication, provider: String, realm: Realm) {
+        self.identity = user.identity.inRealm(realm)
         self.aal = user.aal
         self.methods = user.methods
         self.provider = provider
@@ -44,7 +44,7 @@ struct AssumedUser {
     /// A user with these claims at the configured provider.
     static func with(
         claims document: [UInt8],
-        _ provider: ProviderSettings?
+        _ provider: NamedProvider?
     ) throws -> Result<AssumedUser, Refusal> {
         guard let value = JSONText.decode(document), case .object = value else {
             throw ValidationError(
@@ -52,13 +52,15 @@ struct AssumedUser {
             )
         }
         let claims = UserClaims([value])
-        switch provider {
+        let realm = provider.map { Realm($0.name) } ?? .default
+        switch provider?.settings {
         case .openID(let settings):
-            return self.mapped(claims, settings.claims, settings.allow, settings.issuer)
+            return self.mapped(claims, settings.claims, settings.allow, settings.issuer, realm)
         case .oauth2(let settings):
-            return self.mapped(claims, settings.claims, settings.allow, settings.name)
+            return self.mapped(claims, settings.claims, settings.allow, settings.name, realm)
         case .introspection(let settings):
-            return self.mapped(claims, settings.claims, AdmissionSettings(), settings.issuer ?? settings.url ?? "")
+            let name = settings.issuer ?? settings.url ?? ""
+            return self.mapped(claims, settings.claims, AdmissionSettings(), name, realm)
         case .kratos, .fixedUsers, nil:
             throw ValidationError(
                 "--claims needs provider.oidc, provider.oauth2 or provider.introspection: use --user."
@@ -70,7 +72,8 @@ struct AssumedUser {
         _ claims: UserClaims,
         _ settings: ClaimSettings,
         _ allow: AdmissionSettings,
-        _ provider: String
+        _ provider: String,
+        _ realm: Realm
     ) -> Result<AssumedUser, Refusal> {
         let mapping = ClaimsMapping(settings)
         do throws(ClaimsError) {
@@ -79,7 +82,7 @@ struct AssumedUser {
             if let refusal = Admission(allow, settings).refusal(claims) {
                 return .failure(Refusal(words: "\(Reason.signInNotAllowed.rawValue): \(refusal)"))
             }
-            return .success(AssumedUser(user, provider: provider))
+            return .success(AssumedUser(user, provider: provider, realm: realm))
         } catch {
             return .failure(Refusal(words: error.detail))
         }

@@ -64,20 +64,26 @@ struct CheckCommand: AsyncParsableCommand {
     private func verdicts(on settings: Settings, _ draft: Draft) async throws -> [Verdict]? {
         var verdicts: [Verdict]?
         if let redis = settings.store.redis { verdicts = try await Self.verdicts(on: redis) }
-        guard let provider = settings.provider else { return verdicts }
-        // The files were read with the settings.
-        let transport = try draft.foundations.providerClient.transport(
-            caFile: provider.caFile,
-            allowsPlainHTTP: provider.cookieName != nil
-        )
-        let check = ProviderCheck(transport: transport, hosts: settings.hosts)
-        guard let found = await check.run(provider) else { return verdicts }
-        return (verdicts ?? []) + found
+        for provider in settings.providers {
+            // The files were read with the settings.
+            let transport = try draft.foundations.providerClient.transport(
+                caFile: provider.settings.caFile,
+                allowsPlainHTTP: provider.settings.cookieName != nil
+            )
+            let hosts = settings.hosts.filter { $0.provider == provider.name }
+            guard let found = await ProviderCheck(transport: transport, hosts: hosts).run(provider.settings) else {
+                continue
+            }
+            let isNamed = settings.providers.count > 1
+            verdicts = (verdicts ?? []) + found.map { isNamed ? $0.of(provider.name) : $0 }
+        }
+        return verdicts
     }
 
     private func sayAll(_ loaded: LoadedSettings, _ draft: Draft) {
         for host in loaded.settings.hosts {
-            self.say("routes of \(host.publicURL)", host.routes.map { Self.line($0, on: host) })
+            let users = loaded.settings.providers.count > 1 ? ", for the users of \(host.provider)" : ""
+            self.say("routes of \(host.publicURL)\(users)", host.routes.map { Self.line($0, on: host) })
             self.say("paths of \(host.publicURL) that the gateway answers itself", draft.ownPaths(of: host))
         }
         let text = loaded.describe(changedOnly: self.changed)

@@ -68,6 +68,9 @@ struct Draft {
 
     /// The paths that the app of this host does not get.
     func ownPaths(of host: HostSettings) -> [String] {
-        self.assembly.configuration.endpoints.takenPaths(servesSignIn: host.endpoints)
+        self.assembly.configuration.endpoints.takenPaths(
+            of: Realm(host.provider),
+            servesSignIn: host.endpoints
+        )
     }
 }

@@ -116,8 +116,10 @@ struct ExplainCommand: AsyncParsableCommand {
         let presented = try self.token()
         let isTransfer = presented.map { TokenAuthority.isWellFormed(.transfer, $0) } ?? false
         let token = isTransfer ? nil : presented
-        let user = try self.assumedUser(settings)
-        let isNative = token != nil || settings.provider?.signsIn == false
+        let chosen = Self.provider(of: request, settings)
+        if settings.providers.count > 1 { self.say("provider", [chosen?.name ?? "none"]) }
+        let user = try self.assumedUser(chosen)
+        let isNative = token != nil || chosen?.settings.signsIn == false
         let assumed = try user.map { user in
             try AssumedSession(
                 of: user,
@@ -128,7 +130,7 @@ struct ExplainCommand: AsyncParsableCommand {
                 Explanation.device(of: request.bytes, from: peer, configuration: draft.assembly.configuration)
             )
         }
-        if let token { self.noteForm(of: token, isAssumed: assumed != nil, settings, draft) }
+        if let token { self.noteForm(of: token, isAssumed: assumed != nil, settings, draft, chosen) }
         if isNative, let bearer = assumed?.token ?? token.map({ String(decoding: $0, as: UTF8.self) }) {
             request.headers.append("Authorization: Bearer \(bearer)")
         } else if let assumed {
@@ -201,7 +203,19 @@ struct ExplainCommand: AsyncParsableCommand {
         return Array(text.trimmingCharacters(in: .whitespacesAndNewlines).utf8)
     }
 
-    private func noteForm(of token: [UInt8], isAssumed: Bool, _ settings: Settings, _ draft: Draft) {
+    /// The provider of the host that the request is for.
+    private static func provider(of request: Request, _ settings: Settings) -> NamedProvider? {
+        let host = SignInHosts(settings.hosts).host(request.authority.lowercased())
+        return settings.providers.first { $0.name == host?.provider } ?? settings.providers.first
+    }
+
+    private func noteForm(
+        of token: [UInt8],
+        isAssumed: Bool,
+        _ settings: Settings,
+        _ draft: Draft,
+        _ provider: NamedProvider?
+    ) {
         guard draft.foundations.authority.key(.session, of: token) == nil else {
             let place =
                 settings.store.redis == nil
@@ -210,7 +224,8 @@ struct ExplainCommand: AsyncParsableCommand {
             if !isAssumed { self.say("note", ["whether the token's session lives is \(place); --user assumes one"]) }
             return
         }
-        let isForeign = token.withUnsafeBytes { draft.assembly.foreignTokens?.key(of: $0, as: .native) } != nil
+        let known = draft.assembly.foreignTokens.first { $0.realm.name == provider?.name }
+        let isForeign = token.withUnsafeBytes { known?.tokens.key(of: $0, as: .native) } != nil
         self.say(
             "note",
             [
@@ -230,12 +245,12 @@ struct ExplainCommand: AsyncParsableCommand {
     }
 
     /// The user whose session is assumed; nil: none is.
-    private func assumedUser(_ settings: Settings) throws -> AssumedUser? {
+    private func assumedUser(_ provider: NamedProvider?) throws -> AssumedUser? {
         guard self.user == nil || self.claims == nil else { throw ValidationError("Use --user or --claims, not both.") }
-        if let user = self.user { return try AssumedUser(named: user, settings.provider) }
+        if let user = self.user { return try AssumedUser(named: user, provider) }
         guard let file = self.claims else { return nil }
         let document = try Self.content(of: file, "--claims")
-        switch try AssumedUser.with(claims: Array(document), settings.provider) {
+        switch try AssumedUser.with(claims: Array(document), provider) {
         case .success(let user): return user
         case .failure(let refusal):
             self.say("sign-in", ["refused: \(refusal.words)"])
@@ -245,12 +260,14 @@ struct ExplainCommand: AsyncParsableCommand {
 
     /// Where the user signs in.
     private func signIn(_ settings: Settings) throws -> [String] {
-        let name = try Request(url: self.url ?? "", method: self.method, headers: []).authority.lowercased()
+        let request = try Request(url: self.url ?? "", method: self.method, headers: [])
+        let name = request.authority.lowercased()
+        let provider = Self.provider(of: request, settings)?.settings
         let hosts = SignInHosts(settings.hosts)
         guard let place = hosts.signInHost(of: name) ?? hosts.host(name) else { return ["on no host with endpoints"] }
         var lines =
             place.authority == name ? [] : ["the browser goes to \(place.origin), which sends it back with a ticket"]
-        switch settings.provider {
+        switch provider {
         case .openID(let provider): lines.append("that page sends the browser to \(provider.issuer)")
         case .kratos(let provider):
             lines.append("that page sends the browser to the login of Kratos at \(provider.publicURL)")
@@ -259,7 +276,7 @@ struct ExplainCommand: AsyncParsableCommand {
         case .introspection, nil:
             lines.append("nobody can sign in: no provider is configured that browsers are sent to")
         }
-        if settings.provider?.redirects == true {
+        if provider?.redirects == true {
             lines.append("the provider sends it back to \(place.origin)\(BrowserSessionEndpoints.callbackPath)")
         }
         return lines

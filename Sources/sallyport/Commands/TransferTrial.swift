@@ -51,7 +51,7 @@ struct TransferTrial {
             authority: foundations.authority,
             sessions: self.settings.session,
             asn: self.draft.assembly.asn,
-            directory: self.draft.assembly.provider.roles.directory,
+            directory: self.draft.assembly.users,
             rules: RuleBook(self.settings.rules, places: self.draft.assembly.geo),
             journal: HandoffJournal { _ in true },
             clock: backing.clock
@@ -81,7 +81,7 @@ struct TransferTrial {
             let network = token.device.asn.map { ", network \($0)" } ?? ""
             return [
                 "minted \(now.since(token.issuedAt).components.seconds) s ago by \(token.clientID) for "
-                    + "\(token.parent.subject)\(token.actor.map { ", for whom \($0) acts" } ?? ""), at \(token.device.address)\(network)",
+                    + "\(token.parent.identity.id)\(token.actor.map { ", for whom \($0) acts" } ?? ""), at \(token.device.address)\(network)",
                 "good for \(max(0, token.expiresAt.since(now).components.seconds)) s more, on "
                     + (token.host ?? "every host"),
                 Self.words(outcome, burns),
@@ -92,7 +92,8 @@ struct TransferTrial {
     private static func words(_ outcome: HandoffOutcome, _ burns: Bool) -> String {
         let fate = burns ? "and burned" : "and not burned"
         return switch outcome {
-        case .signedIn(_, let session, _): "it would sign \(session.subject) in, for \(session.clientID ?? "no client")"
+        case .signedIn(_, let session, _):
+            "it would sign \(session.identity.id) in, for \(session.clientID ?? "no client")"
         case .alreadySignedIn: "the browser would keep its session"
         case .refused(let reason, _): "it would be refused, \(fate): \(reason.rawValue)"
         case .denied(.ruleDenied, let text): "a rule would deny it, \(fate)\(text.map { ": \($0)" } ?? "")"

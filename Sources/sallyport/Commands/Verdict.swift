@@ -12,6 +12,11 @@ struct Verdict: Sendable {
 }
 
 extension Verdict {
+    /// The same, about the provider with this name.
+    func of(_ provider: String) -> Verdict {
+        Verdict(level: self.level, subject: "\(provider): \(self.subject)", finding: self.finding)
+    }
+
     static func ok(_ subject: String, _ finding: String) -> Verdict {
         Verdict(level: .ok, subject: subject, finding: finding)
     }

@@ -1,10 +1,11 @@
 import Endpoints
 import Foundation
 import Providers
+import Sessions
 import Settings
 import Vocabulary
 
-/// The configured provider, made from one configuration.
+/// A configured provider, made from one configuration.
 struct AssembledProvider: Sendable {
     /// Reads the time of tokens, which were made by the provider's clock. Unlike the store's clock, it follows when the
     /// machine's clock is set.
@@ -20,37 +21,38 @@ struct AssembledProvider: Sendable {
     /// - Parameter former: The provider of the configuration that this one replaces. Its issuer is kept with all that is
     ///   known of it, unless the new settings reach or judge it differently.
     /// - Throws: `StartRefusal` that names the setting.
-    init(_ settings: ProviderSettings?, _ foundations: Foundations, former: AssembledProvider?) throws {
+    init(_ provider: NamedProvider?, _ foundations: Foundations, former: AssembledProvider?) throws {
+        let place = provider.map { $0.name == Realm.default.name ? "provider" : "provider \($0.name)" } ?? ""
         var issuer: OpenIDIssuer?
         var origin: IssuerOrigin?
         var kratos: KratosProvider?
-        switch settings {
+        switch provider?.settings {
         case nil: self.roles = ProviderRoles()
         case .fixedUsers(let users):
             let provider = StaticProvider(users: users)
             self.roles = ProviderRoles(password: provider, directory: provider)
         case .kratos(let settings):
-            self.roles = try Self.refusing("kratos") {
+            self.roles = try Self.refusing(place, "kratos") {
                 let transport = try Self.transport(caFile: settings.caFile, allowsPlainHTTP: true, foundations)
                 let provider = KratosProvider(settings, transport: transport, clock: Self.clock)
                 kratos = provider
                 return ProviderRoles(tokens: [provider], pages: provider)
             }
         case .oauth2(let settings):
-            self.roles = try Self.refusing("oauth2") {
+            self.roles = try Self.refusing(place, "oauth2") {
                 let transport = try Self.transport(caFile: settings.caFile, foundations)
                 let provider = try OAuth2Provider(settings, transport: transport, clock: Self.clock)
                 return ProviderRoles(browser: provider, refreshing: provider)
             }
         case .introspection(let settings):
-            self.roles = try Self.refusing("introspection") {
+            self.roles = try Self.refusing(place, "introspection") {
                 let transport = try Self.transport(caFile: settings.caFile, foundations)
                 return ProviderRoles(
                     tokens: [try IntrospectionProvider(settings, transport: transport, clock: Self.clock)]
                 )
             }
         case .openID(let settings):
-            self.roles = try Self.refusing("oidc") {
+            self.roles = try Self.refusing(place, "oidc") {
                 let transport = try Self.transport(caFile: settings.caFile, foundations)
                 let wanted = IssuerOrigin(settings)
                 let kept = former?.origin == wanted ? former?.issuer : nil
@@ -121,13 +123,46 @@ struct AssembledProvider: Sendable {
     }
 
     /// Puts the name of the settings' section in front of an error's sentence.
-    private static func refusing<Value>(_ section: String, _ make: () throws -> Value) throws -> Value {
+    private static func refusing<Value>(_ place: String, _ section: String, _ make: () throws -> Value) throws -> Value
+    {
         do {
             return try make()
         } catch {
-            throw StartRefusal(description: "provider.\(section).\(error)")
+            throw StartRefusal(description: "\(place).\(section).\(error)")
         }
     }
+}
+
+/// A provider with what the hosts of its users need.
+struct AssembledRealm: Sendable {
+    let users: RealmUsers
+    /// The settings for these hosts.
+    let settings: Settings
+    let provider: AssembledProvider
+    /// The tokens that the provider knows; nil if it has no such role.
+    let tokens: (any ForeignTokens)?
+
+    /// - Parameter former: The realms of the configuration that this one replaces.
+    /// - Throws: `StartRefusal` that names the setting.
+    init(_ realm: Realm, _ settings: Settings, _ foundations: Foundations, former: [AssembledRealm]) throws {
+        let former = former.first { $0.realm == realm }
+        let provider = try AssembledProvider(settings.providers.first, foundations, former: former?.provider)
+        self.settings = settings
+        self.provider = provider
+        self.users = RealmUsers(realm, provider.roles.directory)
+        self.tokens =
+            provider.roles.tokens.isEmpty
+            ? nil
+            : ProviderTokens(
+                provider.roles.tokens,
+                realm: realm,
+                authority: foundations.authority,
+                store: foundations.store,
+                clock: foundations.clock
+            )
+    }
+
+    var realm: Realm { self.users.realm }
 }
 
 /// What an issuer is reached and judged by: while it is the same, so is the issuer.

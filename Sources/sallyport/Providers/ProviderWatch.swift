@@ -2,8 +2,9 @@ import JOSE
 import Logging
 import Providers
 import Synchronization
+import Vocabulary
 
-/// Logs when the provider cannot be used and when it can be again, and says so in the readiness.
+/// Logs when a provider cannot be used and when it can be again, and says so in the readiness.
 ///
 /// The issuer is asked in the background, again and again, without a log of its own; this looks at the outcome. It sends
 /// nothing.
@@ -12,13 +13,20 @@ final class ProviderWatch: Sendable {
         case metadata, keys, sessions
     }
 
-    private struct State {
-        var issuer: OpenIDIssuer?
-        var kratos: KratosProvider?
+    /// A provider, and what is known of it.
+    private struct Watched {
+        /// Begins every line about it.
+        let name: String
+        let issuer: OpenIDIssuer?
+        let kratos: KratosProvider?
         /// Why each cannot be had, as it was logged.
         var reasons: [Subject: String] = [:]
-        /// Whether the metadata of any issuer were known since the start.
+        /// Whether the metadata of any issuer of this realm were known since the start.
         var wasKnown = false
+    }
+
+    private struct State {
+        var providers: [Realm: Watched] = [:]
         var task: Task<Void, Never>?
     }
 
@@ -32,14 +40,22 @@ final class ProviderWatch: Sendable {
         self.logger = logger
     }
 
-    /// Watches this provider from now on instead of the former one.
-    func adopt(_ issuer: OpenIDIssuer?, _ kratos: KratosProvider?) {
+    /// Watches the providers of these realms from now on instead of the former ones.
+    func adopt(_ realms: [AssembledRealm]) {
         self.state.withLock { state in
-            if issuer !== state.issuer || kratos !== state.kratos { state.reasons = [:] }
-            state.kratos = kratos
-            // It may have become known since the last look.
-            if state.issuer?.isKnown == true { state.wasKnown = true }
-            state.issuer = issuer
+            let former = state.providers
+            state.providers = [:]
+            for realm in realms {
+                let (issuer, kratos) = (realm.provider.issuer, realm.provider.kratos)
+                let name = realm.realm == .default ? "provider" : "provider \(realm.realm.name)"
+                var watched = Watched(name: name, issuer: issuer, kratos: kratos)
+                if let former = former[realm.realm] {
+                    if issuer === former.issuer, kratos === former.kratos { watched.reasons = former.reasons }
+                    // It may have become known since the last look.
+                    watched.wasKnown = former.wasKnown || former.issuer?.isKnown == true
+                }
+                state.providers[realm.realm] = watched
+            }
         }
     }
 
@@ -58,51 +74,62 @@ final class ProviderWatch: Sendable {
         self.state.withLock { $0.task }?.cancel()
     }
 
-    /// The condition of readiness; empty for a provider that needs no discovery.
+    /// The conditions of readiness; none for a provider that needs no discovery.
     ///
-    /// Once any issuer was known, it holds: if a reload names an issuer that cannot be reached, nobody can sign in, but
-    /// the sessions that are there go on, and no gateway should leave the load balancer for that.
+    /// Once any issuer of a realm was known, its condition holds: if a reload names an issuer that cannot be reached, nobody
+    /// can sign in, but the sessions that are there go on, and no gateway should leave the load balancer for that.
     var checks: [AdminServer.Check] {
-        let (issuer, wasKnown) = self.state.withLock { ($0.issuer, $0.wasKnown) }
-        guard let issuer else { return [] }
-        guard !issuer.isKnown else {
-            return [(name: "provider", ok: true, detail: "\(issuer.name) was asked for its metadata")]
+        let providers = self.state.withLock { $0.providers }
+        return providers.values.sorted { $0.name < $1.name }.compactMap { provider -> AdminServer.Check? in
+            guard let issuer = provider.issuer else { return nil }
+            guard !issuer.isKnown else {
+                return (name: provider.name, ok: true, detail: "\(issuer.name) was asked for its metadata")
+            }
+            let reason = issuer.metadata.failure?.description ?? "its metadata are not here yet"
+            return (name: provider.name, ok: provider.wasKnown, detail: "nobody can sign in: \(reason)")
         }
-        let reason = issuer.metadata.failure?.description ?? "its metadata are not here yet"
-        return [(name: "provider", ok: wasKnown, detail: "nobody can sign in: \(reason)")]
     }
 
     // MARK: Steps
 
     private func look() {
-        let (issuer, kratos) = self.state.withLock { ($0.issuer, $0.kratos) }
-        if let kratos {
-            self.settle(.sessions, kratos.failure) { reason in
-                "provider: Kratos does not say whose sessions are, those it has vouched for serve for a while: \(reason)"
+        for (realm, provider) in self.state.withLock({ $0.providers }) { self.look(at: provider, realm) }
+    }
+
+    private func look(at provider: Watched, _ realm: Realm) {
+        if let kratos = provider.kratos {
+            self.settle(.sessions, kratos.failure, provider, realm) { reason in
+                "Kratos does not say whose sessions are, those it has vouched for serve for a while: \(reason)"
             }
         }
-        guard let issuer else { return }
+        guard let issuer = provider.issuer else { return }
         let isKnown = issuer.isKnown
-        if isKnown { self.state.withLock { $0.wasKnown = true } }
-        self.settle(.metadata, issuer.metadata.failure?.description) { reason in
+        if isKnown { self.state.withLock { $0.providers[realm]?.wasKnown = true } }
+        self.settle(.metadata, issuer.metadata.failure?.description, provider, realm) { reason in
             isKnown
-                ? "provider: its metadata cannot be read again, those of the last time are used: \(reason)"
-                : "provider: nobody can sign in until its metadata are read: \(reason)"
+                ? "its metadata cannot be read again, those of the last time are used: \(reason)"
+                : "nobody can sign in until its metadata are read: \(reason)"
         }
-        self.settle(.keys, issuer.keys.failure) { reason in "provider: its keys cannot be read: \(reason)" }
+        self.settle(.keys, issuer.keys.failure, provider, realm) { reason in "its keys cannot be read: \(reason)" }
     }
 
     /// Logs a reason that is new, and the end of one.
-    private func settle(_ subject: Subject, _ reason: String?, _ words: (String) -> String) {
+    private func settle(
+        _ subject: Subject,
+        _ reason: String?,
+        _ provider: Watched,
+        _ realm: Realm,
+        _ words: (String) -> String
+    ) {
         let former = self.state.withLock { state in
-            defer { state.reasons[subject] = reason }
-            return state.reasons[subject]
+            defer { state.providers[realm]?.reasons[subject] = reason }
+            return state.providers[realm]?.reasons[subject]
         }
         guard former != reason else { return }
         if let reason {
-            self.logger.warning("\(words(reason))")
+            self.logger.warning("\(provider.name): \(words(reason))")
         } else {
-            self.logger.info("provider: its \(subject.rawValue) can be read again")
+            self.logger.info("\(provider.name): its \(subject.rawValue) can be read again")
         }
     }
 }

@@ -102,6 +102,8 @@ extension Reason {
                 let text = Request.get("/", try world.cookie())
                 return try world.raw(text.replacing("Host: \(Request.host)", with: "Host: \(ReasonWorld.otherHost)"))
             }
+        case .sessionOtherProvider:
+            .inProcess("Required: only a live session passes, and the reason depends on the credential")
         case .sessionProviderEnded: .inProcess("A refusal of the provider ends the lineage and deletes its tokens")
         case .sessionRenewalAmbiguous:
             .inProcess("A session whose tokens are lost asks for sign-in where the app needs them")

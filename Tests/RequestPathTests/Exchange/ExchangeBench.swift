@@ -45,7 +45,7 @@ final class ExchangeBench {
             identity: IdentityProfile(
                 settings.identity,
                 assertion: settings.identity.assertion.map {
-                    AssertionSigner($0, issuer: settings.issuer, key: keys.current)
+                    AssertionSigner($0, issuers: [.default: settings.issuer], key: keys.current)
                 }
             ),
             handoff: nil,

@@ -72,7 +72,7 @@ final class JudgeFixture {
         let identity = IdentityProfile(
             settings.identity,
             assertion: settings.identity.assertion.map {
-                AssertionSigner($0, issuer: settings.issuer, key: key)
+                AssertionSigner($0, issuers: [.default: settings.issuer], key: key)
             }
         )
         let table = RouteTable(settings.hosts, upstreams: ["app"])

@@ -13,6 +13,7 @@ struct SessionStepTests {
     enum Case: String, CaseIterable, Sendable {
         case nothing, liveCookie, deadCookie, liveToken, deadToken, malformedToken, otherKey, ambiguousCookies
         case dpop, emptyToken, cookieOfOtherHost, refusedToken
+        case cookieOfOtherProvider, tokenOfOtherProvider
     }
 
     private func judged(_ auth: AuthRequirement, _ presented: Case) throws -> JudgedRequest.Told {
@@ -21,8 +22,9 @@ struct SessionStepTests {
         let fields: [String] =
             switch presented {
             case .nothing: []
-            case .liveCookie, .deadCookie, .cookieOfOtherHost: ["Cookie: \(name)=a"]
-            case .liveToken, .deadToken, .malformedToken, .otherKey, .refusedToken: ["Authorization: Bearer a"]
+            case .liveCookie, .deadCookie, .cookieOfOtherHost, .cookieOfOtherProvider: ["Cookie: \(name)=a"]
+            case .liveToken, .deadToken, .malformedToken, .otherKey, .refusedToken, .tokenOfOtherProvider:
+                ["Authorization: Bearer a"]
             case .ambiguousCookies: ["Cookie: \(name)=a; \(name)=b"]
             case .dpop: ["Authorization: DPoP a"]
             case .emptyToken: ["X-Session-Token:"]
@@ -35,6 +37,10 @@ struct SessionStepTests {
         switch presented {
         case .liveCookie: return try request.found(fixture.live().session)
         case .cookieOfOtherHost: return try request.found(fixture.live { $0.host = "app.example.com:8443" }.session)
+        case .cookieOfOtherProvider:
+            return try request.found(fixture.live { $0.identity.realm = Realm("staff") }.session)
+        case .tokenOfOtherProvider:
+            return try request.found(fixture.live(.native) { $0.identity.realm = Realm("staff") }.session)
         case .liveToken: return try request.found(fixture.live(.native).session)
         case .malformedToken: return try request.found(.malformed)
         case .otherKey: return try request.found(.otherKey)
@@ -55,6 +61,7 @@ struct SessionStepTests {
             case .refusedToken: .answer(401, .credentialOtherAudience)
             case .ambiguousCookies: .answer(401, .credentialAmbiguousCookie)
             case .cookieOfOtherHost: .answer(401, .sessionOtherHost)
+            case .cookieOfOtherProvider, .tokenOfOtherProvider: .answer(401, .sessionOtherProvider)
             }
         #expect(try self.judged(.required, presented) == expected)
     }
@@ -67,11 +74,12 @@ struct SessionStepTests {
         let expected: JudgedRequest.Told =
             switch presented {
             case .liveCookie, .liveToken: .permitted(route: "/**", subject: "ada")
-            case .nothing, .deadCookie, .ambiguousCookies, .cookieOfOtherHost:
+            case .nothing, .deadCookie, .ambiguousCookies, .cookieOfOtherHost, .cookieOfOtherProvider:
                 .permitted(route: "/**", subject: nil)
             case .deadToken, .dpop: .answer(401, .sessionUnknown)
             case .malformedToken, .emptyToken: .answer(401, .credentialMalformed)
             case .otherKey: .answer(401, .credentialOtherKey)
+            case .tokenOfOtherProvider: .answer(401, .sessionOtherProvider)
             case .refusedToken: .answer(401, .credentialOtherAudience)
             }
         #expect(try self.judged(.optional, presented) == expected)

@@ -179,7 +179,7 @@ final class GrantDesk: Sendable {
                 try? await Task.sleep(for: .milliseconds(2))
             }
         )
-        grants.adopt(self.provider)
+        grants.adopt([self.provider])
         let sessions = SessionService(
             store: self.store,
             authority: self.authority,

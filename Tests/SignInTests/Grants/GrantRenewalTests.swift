@@ -458,11 +458,11 @@ struct GrantRenewalTests {
         let desk = GrantDesk()
         let node = desk.node()
         let holder = try await desk.signIn(node)
-        node.grants.adopt(nil)
+        node.grants.adopt([])
         desk.time.advance(by: .seconds(300))
         try await desk.use(holder, at: node)
         #expect(try await desk.session(holder) == holder.session)
-        node.grants.adopt(desk.provider)
+        node.grants.adopt([desk.provider])
         try await desk.use(holder, at: node)
         #expect(desk.events == [.renewed])
     }

@@ -1,0 +1,50 @@
+internal import Synchronization
+
+/// The users of one configured provider. The users of two realms are different people, whatever their ids are.
+@usableFromInline
+package struct Realm: Sendable, Hashable {
+    /// The name of the only provider where the settings give it none. What is stored for its users names no realm.
+    package static let `default` = Realm("default")
+
+    /// The provider's name in the settings.
+    package let name: String
+    /// Equal for equal names in this process, so that requests compare no texts.
+    @usableFromInline let number: Int
+
+    private static let numbers = Mutex<[String: Int]>([:])
+
+    package init(_ name: String) {
+        self.name = name
+        self.number = Self.numbers.withLock { numbers in
+            let number = numbers[name] ?? numbers.count
+            numbers[name] = number
+            return number
+        }
+    }
+
+    @inlinable
+    package static func == (one: Realm, other: Realm) -> Bool { one.number == other.number }
+
+    @inlinable
+    package func hash(into hasher: inout Hasher) { hasher.combine(self.number) }
+
+    /// What the store and its indexes call the user with this id: the id itself in the default realm. No id has a zero
+    /// byte, so no two users have the same one.
+    package func subject(_ id: String) -> String { Self.subject(id, in: self.name) }
+
+    /// The same in the realm with this name.
+    package static func subject(_ id: String, in name: String) -> String {
+        name == Self.default.name ? id : "\(Self.mark)\(name)\u{0}\(id)"
+    }
+
+    /// Begins every subject outside the default realm.
+    private static let mark = "\u{0}realm\u{0}"
+
+    /// The name of the realm, and the id of which `subject(_:)` made a subject.
+    package static func user(of subject: String) -> (realm: String, id: String) {
+        guard subject.hasPrefix(self.mark) else { return (Self.default.name, subject) }
+        let rest = subject.dropFirst(self.mark.count)
+        guard let end = rest.firstIndex(of: "\u{0}") else { return (Self.default.name, subject) }
+        return (String(rest[..<end]), String(rest[rest.index(after: end)...]))
+    }
+}

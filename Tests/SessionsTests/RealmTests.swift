@@ -1,0 +1,62 @@
+import NIOCore
+import Sessions
+import StoreBench
+import Testing
+import Vocabulary
+
+/// The users of two providers are different people, whatever their ids are.
+@Suite("Realms") struct RealmTests {
+    private static let staff = Realm("staff")
+
+    private struct Lost: UserDirectory {
+        func hasLostUser(of session: Session) -> Bool { session.identity.id == "gone" }
+    }
+
+    private func session(_ id: String, _ realm: Realm) -> Session {
+        var session = makeSession(
+            subject: id,
+            lineage: testAuthority.newLineage(),
+            now: UnixTime(milliseconds: 1_800_000_000_000)
+        )
+        session.identity.realm = realm
+        return session
+    }
+
+    @Test("A user's name in the store says the realm, except that of the default one, and leads back to the user")
+    func subjects() {
+        let names = [Realm.default, Self.staff, Realm("staf"), Realm("s")].map { $0.subject("taff") }
+        #expect(Set(names).count == 4 && names[0] == "taff")
+        let user = Realm.user(of: Self.staff.subject("a\u{0}b"))
+        #expect(user.realm == "staff" && user.id == "a\u{0}b")
+        #expect(Realm.user(of: "ada").realm == "default" && Realm.user(of: "ada").id == "ada")
+    }
+
+    @Test("Ends of all sessions of a user leave the user with the same id of another provider alone")
+    func ends() throws {
+        let fixture = MemoryFixture()
+        var keys: [RecordKey] = []
+        for realm in [Realm.default, Self.staff] {
+            var session = self.session("ada", realm)
+            session.expiresAt = fixture.clock.now.advanced(by: .seconds(3600))
+            session.issuedAt = fixture.clock.now
+            let key = fixture.authority.make(.session, in: session.lineage).key
+            try fixture.store.create(NewSession(key: key, session: session), on: fixture.loop).wait()
+            keys.append(key)
+        }
+        try fixture.store.end(subject: Self.staff.subject("ada"), on: fixture.loop).wait()
+        #expect(try fixture.session(keys[0]) != nil)
+        #expect(try fixture.session(keys[1]) == nil)
+    }
+
+    @Test("To what serves one provider, the sessions of another are those of users who are gone")
+    func users() {
+        let users = RealmUsers(Self.staff, Lost())
+        #expect(!users.hasLostUser(of: self.session("ada", Self.staff)))
+        #expect(users.hasLostUser(of: self.session("gone", Self.staff)))
+        #expect(users.hasLostUser(of: self.session("ada", .default)))
+        let all = AllRealms([RealmUsers(.default), users])
+        #expect(!all.hasLostUser(of: self.session("gone", .default)))
+        #expect(all.hasLostUser(of: self.session("gone", Self.staff)))
+        #expect(all.hasLostUser(of: self.session("ada", Realm("removed"))))
+    }
+}
