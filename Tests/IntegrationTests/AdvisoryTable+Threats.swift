@@ -282,7 +282,7 @@ extension Advisory {
                 "T31: gateways whose machines' clocks differ by minutes accept each other's sessions and tokens",
                 "T31: codes, refresh tokens and proofs are good at gateways whose machines' clocks differ by minutes",
                 "A device with a wrong clock is told so and gets a nonce; with it, its clock does not matter",
-                "Clocks may differ by a minute, and what is right in another form is right",
+                "F17: Clocks may differ by a minute, and what is right in another form is right",
             ]
         ),
         Advisory(

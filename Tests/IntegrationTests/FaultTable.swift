@@ -27,9 +27,17 @@ enum Fault {
         """,
         13: "An app sends a malformed answer: 502, and its connection closes.",
         14: "A client or an app reads slowly: the sender waits, and memory stays bounded.",
+        15: """
+        A provider is away: sessions and tokens of known keys go on, sign-in is 503, the gateway says not ready only \
+        before its first answer, and nobody is signed out by it.
+        """,
         16: """
         A provider rotates its signing keys: tokens of the new key are accepted after one fetch, tokens of a \
         withdrawn key end with the set, and unknown keys cost one fetch per cool-down.
+        """,
+        17: """
+        Clocks differ or are changed: a minute is tolerated in tokens of others, and what has expired or was used \
+        stays so.
         """,
         19: "Connections or descriptors run out: the gateway accepts what it can serve, does not spin, and recovers.",
         21: "A client leaves within a request: the app's exchange is cancelled, and a token that was used stays used.",

@@ -95,7 +95,7 @@ import Vocabulary
         #expect(clock.clock.now() == own.now.advanced(by: .seconds(-300)))
     }
 
-    @Test("If Redis does not report its time, each gateway uses its machine's clock, also when that is changed")
+    @Test("F17: If Redis does not report its time, each gateway uses its machine's clock, also when that is changed")
     func untold() async throws {
         try await FakeRedis.with({ _ in FakeRedis.Act(bytes: "$-1\r\n") }) { fake in
             try await withClient(fake.configuration(), localClock: self.machine(300)) { client in

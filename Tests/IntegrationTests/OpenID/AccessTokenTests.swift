@@ -117,7 +117,7 @@ import Vocabulary
         }
     }
 
-    @Test("Signed tokens are accepted during an outage of the provider, once its keys are known")
+    @Test("F15: Signed tokens are accepted during an outage of the provider, once its keys are known")
     func outage() throws {
         try OpenIDWorld.with(OpenIDScript(), Self.audience) { (world) throws in
             let first = world.provider.accessToken()

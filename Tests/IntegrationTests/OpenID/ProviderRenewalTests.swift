@@ -99,7 +99,7 @@ import Vocabulary
         }
     }
 
-    @Test("An outage of the provider signs nobody out, and ends with a renewal")
+    @Test("F15: An outage of the provider signs nobody out, and ends with a renewal")
     func outage() throws {
         try OpenIDWorld.with(Self.provider(life: .seconds(2)), "") { (world) throws in
             var browser = OpenIDBrowser(world)

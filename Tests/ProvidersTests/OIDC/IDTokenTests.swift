@@ -70,7 +70,7 @@ struct IDTokenTests {
         ["at_hash": .string(Base64URL.encode(SHA2.sha256.digest(of: Array("access-1".utf8)).prefix(16)))],
     ]
 
-    @Test("Clocks may differ by a minute, and what is right in another form is right", arguments: Self.variants)
+    @Test("F17: Clocks may differ by a minute, and what is right in another form is right", arguments: Self.variants)
     func accepted(_ claims: [String: JSONValue]) async throws {
         let completion = try await OpenIDDesk().signIn(claims: claims)
         #expect(completion.user != nil, "\(completion)")
