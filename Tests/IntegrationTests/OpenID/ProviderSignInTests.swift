@@ -134,7 +134,9 @@ import Testing
         }
     }
 
-    @Test("F15: The gateway starts while its issuer is down: it is not ready, sign-in is 503, and it recovers by itself")
+    @Test(
+        "F15: The gateway starts while its issuer is down: it is not ready, sign-in is 503, and it recovers by itself"
+    )
     func lateIssuer() throws {
         try OpenIDWorld.with(isUp: false) { world throws in
             var browser = OpenIDBrowser(world)
