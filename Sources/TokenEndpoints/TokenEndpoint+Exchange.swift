@@ -51,9 +51,7 @@ extension TokenEndpoint {
         _ signer: IDTokenIssuer.Signer
     ) async throws(OAuthError) -> EndpointResponse {
         let artefact = Secret(try parameters.required("subject_token"))
-        guard try parameters.text("actor_token") == nil else {
-            throw .invalidRequest("An actor_token is accepted for a session transfer token only.")
-        }
+        try TokenExchange.refuseActor(in: parameters)
         let api: APISettings?
         switch self.tokens.apis.target(try parameters.audience()) {
         case .unknown: throw OAuthError(.oauthInvalidTarget)

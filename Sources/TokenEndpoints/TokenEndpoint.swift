@@ -67,6 +67,7 @@ package struct TokenEndpoint: Sendable {
                 throw OAuthError(.oauthUnsupportedGrantType)
             }
             guard client.grantTypes.contains(grant) else { throw OAuthError(.oauthUnauthorizedClient) }
+            if grant != .tokenExchange { try TokenExchange.refuseActor(in: parameters) }
             let proof = try await self.proofs.proof(of: request)
             guard proof != nil || !client.requiresProof else { throw OAuthError(.proofMissing) }
             requester.keyThumbprint = proof?.thumbprint

@@ -53,16 +53,20 @@ package struct TokenExchange: Sendable, Equatable {
             return
         }
         guard requested != Self.transferTokenType else { throw OAuthError(.oauthInvalidTarget) }
-        // Silently dropping a delegation would be worse than refusing it.
-        guard self.actorToken == nil else {
-            throw .invalidRequest("An actor_token is accepted for a session transfer token only.")
-        }
+        try Self.refuseActor(in: request)
         let wanted = try request.scopes()
         switch apis.target(audience) {
         case .unknown: throw OAuthError(.oauthInvalidTarget)
         case .none: self.target = .access(nil, scopes: APIDirectory.granted(wanted, of: nil, hasRefresh: false))
         case .api(let api):
             self.target = .access(api, scopes: APIDirectory.granted(wanted, of: api, hasRefresh: false))
+        }
+    }
+
+    /// Refuses a delegation where none is made: silently dropping it would give the actor the user's own tokens.
+    static func refuseActor(in request: TokenRequest) throws(OAuthError) {
+        for name in ["actor_token", "actor_token_type"] where try request.text(name) != nil {
+            throw .invalidRequest("An actor_token is accepted for a session transfer token by token exchange only.")
         }
     }
 }

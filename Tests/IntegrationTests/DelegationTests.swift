@@ -19,6 +19,11 @@ import Testing
         #expect(seen.values("x-auth-origin") == ["transfer"])
         let document = try world.gateway.get("/.sallyport/session", cookie)
         #expect(document.text.contains(#""act":{"sub":"user-1906"}"#), "\(document.text)")
+        // Whoever acts sees and ends none of the user's other sessions.
+        for path in ["/.sallyport/sessions", "/sessions"] {
+            let refused = try world.gateway.get(path, cookie)
+            #expect(refused.status == 403 && !refused.text.contains("ses_"), "\(path): \(refused.text)")
+        }
         // A step-up cannot be asked of somebody who is not the user.
         #expect(try world.gateway.get("/age/", cookie + ["Accept: text/html"]).status != 303)
         // The session's own client asks /authorize: nobody is asked to sign in.

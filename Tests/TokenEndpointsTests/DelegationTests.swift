@@ -92,6 +92,19 @@ struct DelegatedAccessTests {
         #expect(refused.error == "unauthorized_client" && refused.reason == .handoffNotPermitted)
     }
 
+    @Test("where no delegation is made an actor is refused, not forgotten, and costs no token")
+    func elsewhere() async throws {
+        let world = Self.world()
+        let token = try await world.tokens().text("refresh_token")
+        for audience in [TokenWorld.api, "urn:auth.example.com:session_transfer"] {
+            for name in ["actor_token", "actor_token_type"] {
+                let answer = await world.refresh(token, ["audience": audience, name: TokenWorld.sessionTokenType])
+                #expect(answer.status == 400 && answer.error == "invalid_request", "\(answer.body)")
+            }
+        }
+        #expect(await world.refresh(token).status == 200)
+    }
+
     @Test("a browser that is signed in is not asked for anything: the client gets interaction_required")
     func signedIn() async throws {
         let world = Self.world()

@@ -11,7 +11,7 @@ extension IdentityProfile {
                     ("X-Auth-Email", "identity.traits.email"), ("X-Auth-Name", "identity.traits.name"),
                     ("X-Auth-Groups", "identity.traits.groups"), ("X-Auth-Aal", "aal"),
                     ("X-Auth-Methods", "methods"), ("X-Auth-Authenticated-At", "authenticated_at"),
-                    ("X-Auth-Origin", "origin"), ("X-Auth-Actor", "actor"),
+                    ("X-Auth-Origin", "origin"),
                 ]
             case .remoteUser, .authelia:
                 [
@@ -35,6 +35,7 @@ extension IdentityProfile {
                     ("X-User-Email", "identity.traits.email"),
                 ]
             }
-        return pairs.map { IdentitySettings.Field(name: $0.0, path: $0.1) }
+        // No such gateway has the last one, but an app must be able to tell who acts for the user.
+        return (pairs + [("X-Auth-Actor", "actor")]).map { IdentitySettings.Field(name: $0.0, path: $0.1) }
     }
 }

@@ -59,6 +59,10 @@ package struct SessionListEndpoints: Sendable {
             switch try await self.native.presented(request) {
             case .none(let reason): return Herodot.error(reason, "No valid session cookie found.", to: request)
             case .session(let found):
+                // Whoever acts for the user neither sees nor ends the user's other sessions.
+                guard found.session.actor == nil else {
+                    return Herodot.error(.requireOrigin, "Somebody acts for the user in this session.", to: request)
+                }
                 if found.session.kind == .web, !["GET", "HEAD"].contains(request.method), !SameOrigin.isProven(request)
                 {
                     await self.users.sessions.recordDenial(

@@ -16,10 +16,13 @@ internal import Vocabulary
 package struct OperatorSessions: Sendable {
     private let users: UserSessions
     private let gate: OperatorGate
+    private let providers: @Sendable () -> [String]
 
-    package init(users: UserSessions, gate: OperatorGate) {
+    /// - Parameter providers: The names of the providers that are configured now; a reload changes them.
+    package init(users: UserSessions, gate: OperatorGate, providers: @escaping @Sendable () -> [String]) {
         self.users = users
         self.gate = gate
+        self.providers = providers
     }
 
     package var endpoints: [Endpoint] {
@@ -42,21 +45,24 @@ package struct OperatorSessions: Sendable {
         ]
     }
 
-    private static func subject(_ request: EndpointRequest) -> String? {
+    private func subject(_ request: EndpointRequest) -> String? {
         let values = request.parameters("subject")
         return values.count == 1 && !values[0].isEmpty
             ? self.realm(request).map { Realm.subject(values[0], in: $0) } : nil
     }
 
-    /// The name of the provider whose user is meant; nil if the parameter is repeated.
-    private static func realm(_ request: EndpointRequest) -> String? {
-        let names = request.parameters("provider")
-        return names.isEmpty ? Realm.default.name : names.count == 1 ? names[0] : nil
+    /// The name of the provider whose user is meant: by default the only one, or the one that is called `default`. nil if
+    /// there is none of that name, because a sign-out that ends nothing must not look like one, or if it is repeated.
+    private func realm(_ request: EndpointRequest) -> String? {
+        let (names, known) = (request.parameters("provider"), self.providers())
+        guard names.count <= 1 else { return nil }
+        let name = names.first ?? (known.count == 1 ? known[0] : Realm.default.name)
+        return known.contains(name) || known.isEmpty ? name : nil
     }
 
     @Sendable
     private func list(_ request: EndpointRequest) async -> EndpointResponse {
-        let subject = Self.subject(request)
+        let subject = self.subject(request)
         return await self.gate.admit(request, .read, OperatorGate.Act("sessions.list", subject: subject)) { _ in
             guard let subject else { return .problem(.requestParameters, requestID: request.requestID) }
             do throws(StoreError) {
@@ -71,7 +77,7 @@ package struct OperatorSessions: Sendable {
     @Sendable
     private func end(_ request: EndpointRequest) async -> EndpointResponse {
         let id = request.pathParameter("id") ?? ""
-        let subject = Self.subject(request)
+        let subject = self.subject(request)
         let act = OperatorGate.Act("sessions.end", subject: subject, session: String(id.prefix(64)))
         return await self.gate.admit(request, .sessions, act) { caller in
             do throws(StoreError) {
@@ -95,7 +101,7 @@ package struct OperatorSessions: Sendable {
 
     @Sendable
     private func signOut(_ request: EndpointRequest) async -> EndpointResponse {
-        let realm = Self.realm(request)
+        let realm = self.realm(request)
         let subject = Realm.subject(request.pathParameter("subject") ?? "", in: realm ?? Realm.default.name)
         return await self.gate.admit(request, .sessions, OperatorGate.Act("subjects.sign_out", subject: subject)) {
             caller in

@@ -100,6 +100,8 @@ extension NativeSignIns {
             return .notSignedIn(id: stored.record.flow, flow)
         }
         let session = self.sessions.begun(draft, id: attempt.session.sessionID, for: requester)
+        // Codes of another provider's host, or of a user who has gone: they are not used up here.
+        if self.sessions.users?.hasLostUser(of: session) == true { return self.refuse(.exchangeUnknown, requester) }
         let new = NewSession(key: attempt.session.sessionKey, session: session)
         let consumption = try await self.ask { store, loop in
             store.consume(
@@ -138,7 +140,9 @@ extension NativeSignIns {
         try await self.ask { store, loop in store.confirm(marker, of: attempt.key, on: loop) }
         let key = attempt.session.sessionKey
         let stored = try await self.ask { store, loop in store.session(key, on: loop) }
-        guard let session = stored?.record else { return self.refuse(.exchangeUnknown, attempt.requester) }
+        guard let session = stored?.record, self.sessions.users?.hasLostUser(of: session) != true else {
+            return self.refuse(.exchangeUnknown, attempt.requester)
+        }
         let limit = self.settings.dialect == .documented ? self.settings.lifetime : Self.repetition
         guard self.sessions.clock.now().since(session.issuedAt) < limit else {
             return self.refuse(.exchangeReplayed, attempt.requester, session)

@@ -188,7 +188,8 @@ extension Session {
             device: device,
             bornOf: parent.familyRoot(parentKey) ?? parentKey,
             epoch: parent.epoch,
-            provider: parent.provider
+            provider: parent.provider,
+            actor: parent.actor
         )
     }
 }

@@ -35,7 +35,8 @@ extension Gateway {
         )
         return OperatorSessions(
             users: UserSessions(sessions: sessions, index: self.foundations.index, loops: self.foundations.group),
-            gate: gate
+            gate: gate,
+            providers: { self.state.withLock { $0.settings.providers.map(\.name) } }
         ).endpoints + clients.endpoints
     }
 }

@@ -195,7 +195,11 @@ struct TwoProvidersTests {
             #expect(try listed("customers").contains("\"kind\":\"native\""))
             #expect(try !listed("customers").contains("\"kind\":\"web\""))
             #expect(try listed("staff").contains("\"provider\":\"staff\""))
-            #expect(try listed("other") == #"{"sessions":[]}"#)
+            // A sign-out that ends nothing must not look like one.
+            #expect(try listed("other").contains("request.parameters"))
+            for target in ["/subjects/ada/sign-out?provider=other", "/subjects/ada/sign-out"] {
+                #expect(try world.gateway.operate("POST", target, token: OperatorTokens.all).status == 400)
+            }
             let target = "/subjects/ada/sign-out?provider=staff"
             #expect(try world.gateway.operate("POST", target, token: OperatorTokens.all).status == 204)
             #expect(try world.get(Self.staff, staff).status == 401)

@@ -34,6 +34,10 @@ struct IdentityProfileTests {
         var settings = IdentitySettings()
         settings.fields = profile.fields
         #expect(IdentityProfile.problems(settings).isEmpty)
+        // An app must be able to tell who acts for the user.
+        var delegated = session()
+        delegated.actor = "user-2"
+        #expect(try lines(profile, delegated).get().contains("X-Auth-Actor: user-2"))
     }
 
     @Test("A field can show a token of the provider as it is, and none where there is none or where it is not safe")
