@@ -100,14 +100,14 @@ extension HandoffConsumer {
         _ request: HandoffRequest,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
-        let endsExisting = reason == .handoffOtherUser && request.existing != nil && request.endsOtherUser
+        let ended = reason == .handoffOtherUser && request.endsOtherUser ? request.endable : nil
         var record = record
         record.outcome = .refused(reason)
         record.burns = true
-        record.endedSessionID = endsExisting ? request.existing?.session.id : nil
+        record.endedSessionID = ended?.session.id
         let plan = Plan(
             // Which rule it was is not known any more.
-            outcome: .refusal(reason, text: nil, endsExisting: endsExisting),
+            outcome: .refusal(reason, text: nil, endsExisting: ended != nil),
             record: record
         )
         return self.finish(plan, request, on: loop)

@@ -195,13 +195,13 @@ package struct HandoffConsumer: Sendable {
         record.rules = judgement.rules.findings
         switch judgement.verdict {
         case .refuse(let reason, let burns, let isOtherUser):
-            let endsExisting = isOtherUser && request.endsOtherUser
+            let ended = isOtherUser && request.endsOtherUser ? request.endable : nil
             record.outcome = .refused(reason)
             record.burns = burns
-            record.endedSessionID = endsExisting ? request.existing?.session.id : nil
+            record.endedSessionID = ended?.session.id
             return Plan(
                 marker: burns ? .burned(attempt.transfer.id, reason) : nil,
-                outcome: .refusal(reason, text: judgement.rules.objection?.text, endsExisting: endsExisting),
+                outcome: .refusal(reason, text: judgement.rules.objection?.text, endsExisting: ended != nil),
                 record: record
             )
         case .accept(let parent):
@@ -230,7 +230,7 @@ package struct HandoffConsumer: Sendable {
                     record: record
                 )
             }
-            let former = request.replacesExisting ? request.existing : nil
+            let former = request.replacesExisting ? request.endable : nil
             record.sessionID = session.id
             record.endedSessionID = former?.session.id
             return Plan(

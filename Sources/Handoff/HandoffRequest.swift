@@ -15,15 +15,14 @@ package struct HandoffRequest: Sendable {
     package var client: ClientSettings
     /// The device that presents it; its ASN is looked up if it is not set.
     package var device: DeviceFacts
-    /// The live session that the browser already has on this host.
+    /// The live session that the browser already has on this host: one of this gateway, or of the provider's own cookie.
     package var existing: (key: RecordKey, session: Session)?
     /// Whether that session meets the route's requirements, so that it may stay when a token of the same user is
     /// consumed.
     package var existingSuffices = true
-    /// Whether the new session takes the place of that session of the same user, which then ends.
+    /// Whether the new session takes the place of that session of the same user, which then ends (`endable`).
     package var replacesExisting = true
-    /// Whether that session ends if it is another user's. A link on another site must not sign a
-    /// user out.
+    /// Whether that session ends if it is another user's (`endable`). A link on another site must not sign a user out.
     package var endsOtherUser = true
     /// The organization (`org_id` or `org_name`) that the client asks for; nil: any user.
     package var organization: String?
@@ -52,6 +51,10 @@ package struct HandoffRequest: Sendable {
         self.attempt = attempt
         self.requestID = requestID
     }
+
+    /// The existing session if it can end here. That of a provider's own cookie stays: while its provider has not ended it,
+    /// the provider's sign-in page would send the browser straight back with it.
+    var endable: (key: RecordKey, session: Session)? { self.existing.flatMap { $0.key.kind == .session ? $0 : nil } }
 }
 
 /// The result of presenting a session-transfer token.

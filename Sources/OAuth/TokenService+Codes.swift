@@ -66,7 +66,8 @@ extension TokenService {
     /// end with it, and are in its lineage.
     ///
     /// - Parameters:
-    ///   - user: The user's session on this gateway, and its key.
+    ///   - user: The user's session, and its key: one of this gateway, or of a cookie of the provider, of which the gateway
+    ///     learns when its user signs out here.
     ///   - isOfBrowser: Whether that is a session that the browser has; else a transfer token made it for this request.
     package func issueCode(
         _ wish: CodeWish,
@@ -83,6 +84,7 @@ extension TokenService {
             && web.actor == nil
         let isOnline = !isTransferred && hasRefresh && settings.isOnline
         let isBound = isTransferred || isOnline
+        let isProviders = user.key.kind == .foreignSession
         let lineage = isBound ? web.lineage : self.authority.newLineage()
         var session = web
         session.id = self.authority.newSessionID()
@@ -100,6 +102,9 @@ extension TokenService {
         session.bornOf = nil
         session.endsAlone = !isBound && !wish.client.cascades
         session.provider = web.provider.map { ProviderSession(name: $0.name, sessionID: $0.sessionID) }
+        if isBound, isProviders, let provider = web.provider {
+            try await self.foreign?.note(lineage, provider, session.expiresAt)
+        }
         let (token, key) = self.authority.make(.code, in: lineage)
         let code = AuthorizationCode(
             session: session,
@@ -111,7 +116,7 @@ extension TokenService {
             nonce: wish.nonce,
             keyThumbprint: wish.keyThumbprint,
             issuedAt: now,
-            parent: isBound ? user.key : nil,
+            parent: isBound && !isProviders ? user.key : nil,
             endsWithParent: isTransferred && isOfBrowser && hasRefresh && wish.client.endsRefreshAfterTransfer
         )
         try await self.ask { store, loop in store.create(code, key: key, on: loop) }

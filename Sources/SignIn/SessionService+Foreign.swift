@@ -49,6 +49,8 @@ extension SessionService {
             if kind == .web, let name = session.provider?.endName {
                 try await self.ask { store, loop in store.end(subject: name, on: loop) }
             }
+            // What a client got of it under an earlier cookie.
+            if let id = session.provider?.sessionID { _ = try await self.providerSessions?.end(id, of: provider) }
             var record = self.record(.signedOut, kind, requester)
             record.subject = session.subject
             record.sessionID = session.id

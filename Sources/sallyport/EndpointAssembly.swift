@@ -48,7 +48,7 @@ struct EndpointAssembly {
             devices: self.devices,
             grants: self.foundations.grants,
             tokens: self.tokens,
-            providerSessions: self.roles.logout == nil ? nil : self.providerSessions,
+            providerSessions: self.endingSessions,
             users: self.users,
             rules: self.rules,
             cascade: self.cascade,
@@ -90,9 +90,15 @@ struct EndpointAssembly {
         )
     }
 
+    /// Finds what began with a session of the provider; nil if none of its sessions ends here, by its own word or by a
+    /// sign-out with its cookie.
+    private var endingSessions: ProviderSessions? {
+        self.roles.logout == nil && self.kratos == nil ? nil : self.providerSessions
+    }
+
     /// nil if no provider's tokens are known.
     private var foreignGrants: ForeignGrants? {
-        let ends = self.roles.logout == nil ? nil : self.providerSessions
+        let ends = self.endingSessions
         return self.tokens.map { tokens in
             ForeignGrants(tokens: tokens) { (lineage, session, end) throws(StoreError) in
                 guard let ends, let id = session.sessionID else { return }
@@ -254,7 +260,7 @@ struct EndpointAssembly {
     }
 
     /// Whether users can sign in here.
-    private var signsIn: Bool { self.roles.password != nil || self.roles.browser != nil }
+    private var signsIn: Bool { self.roles.password != nil || self.roles.browser != nil || self.roles.pages != nil }
 
     private var issuer: String { ServerMetadata.issuer(self.settings.issuer) }
 

@@ -20,8 +20,10 @@ struct HandoffTrial {
     var marks: [UInt8] = []
     /// The token that is tried now.
     var request: HandoffRequest?
-    /// The browser's own session on this host, once looked up; the inner nil means that it has none.
+    /// The browser's session on this host, once looked up; the inner nil means that it has none.
     var existing: CachedSession??
+    /// Whether the session of the provider's own cookie was looked up.
+    var isProvidersAsked = false
 }
 
 /// Selects which of a request's transfer tokens is consumed, and what follows.
@@ -174,14 +176,54 @@ extension RequestJudge {
     ) -> JudgeAction {
         if let existing = trial.existing { return self.consume(trial, existing, given, route, host) }
         guard let cookie = self.credentials.cookies.session else {
-            return self.consume(trial, nil, given, route, host)
+            return self.askProvider(trial, given, route, host)
         }
         self.state = .existing(trial)
         return .ask(SessionQuestion(kind: .web, token: cookie, purpose: .handoff))
     }
 
-    /// - Parameter existing: The browser's session.
-    mutating func consume(
+    /// Looks up the session of the provider's own cookie, which counts where the browser has none of the gateway.
+    private mutating func askProvider(
+        _ trial: HandoffTrial,
+        _ given: JudgingContext,
+        _ route: RouteEntry,
+        _ host: HostEntry
+    ) -> JudgeAction {
+        guard let cookie = self.credentials.cookies.provider else {
+            return self.consume(trial, nil, given, route, host)
+        }
+        var trial = trial
+        trial.isProvidersAsked = true
+        self.state = .existing(trial)
+        return .ask(SessionQuestion(kind: .web, isProviders: true, token: cookie, purpose: .handoff))
+    }
+
+    /// Continues after one of the browser's sessions was looked up.
+    mutating func existingFound(
+        _ answer: SessionAnswer,
+        _ trial: HandoffTrial,
+        _ given: JudgingContext,
+        _ route: RouteEntry,
+        _ host: HostEntry
+    ) -> JudgeAction {
+        self.state = .ended
+        if trial.isProvidersAsked {
+            // A session of another provider does not count here. One whose provider demands more of its user signs nobody
+            // in.
+            guard case .found(let existing) = answer, existing.session.identity.realm == host.realm else {
+                return self.consume(trial, nil, given, route, host)
+            }
+            return self.consume(trial, existing, given, route, host)
+        }
+        // A session of another host does not count here.
+        guard answer.isUsable(on: host), case .found(let existing) = answer else {
+            return self.askProvider(trial, given, route, host)
+        }
+        return self.consume(trial, existing, given, route, host)
+    }
+
+    /// - Parameter existing: The browser's session on this host.
+    private mutating func consume(
         _ trial: HandoffTrial,
         _ existing: CachedSession?,
         _ given: JudgingContext,
@@ -189,17 +231,15 @@ extension RequestJudge {
         _ host: HostEntry
     ) -> JudgeAction {
         guard var request = trial.request else { preconditionFailure("a handoff without a token") }
-        // A session of another host or of another provider does not count here.
-        let own = existing.flatMap { SessionAnswer.found($0).isUsable(on: host) ? $0 : nil }
-        if let own {
+        if let existing {
             let binding = route.settings.enforcedBinding
-            request.existing = (own.key, own.session)
+            request.existing = (existing.key, existing.session)
             request.existingSuffices =
-                Requirements.unmet(route.settings.require, own.session, given.now) == nil
-                && (binding == .none || self.bindingMismatch(binding, own.session, given) == nil)
+                Requirements.unmet(route.settings.require, existing.session, given.now) == nil
+                && (binding == .none || self.bindingMismatch(binding, existing.session, given) == nil)
         }
         var trial = trial
-        trial.existing = .some(own)
+        trial.existing = .some(existing)
         trial.request = request
         self.state = .consuming(trial)
         return .consume(OutOfLine(request))

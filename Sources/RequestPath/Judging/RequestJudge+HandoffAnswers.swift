@@ -50,11 +50,12 @@ extension RequestJudge {
     mutating func postpone(
         _ trial: HandoffTrial,
         _ error: StoreError,
+        _ reason: Reason,
         _ head: RequestHead,
         _ base: Bytes,
         _ given: JudgingContext
     ) -> LocalAnswer {
-        let reason: Reason = error == .full ? .storeFull : .storeUnavailable
+        let reason: Reason = error == .full ? .storeFull : reason
         var answer = LocalAnswer.problem(reason, requestID: self.findings.requestID)
         guard let host = self.findings.host, let attempt = trial.request?.attempt else { return answer }
         var value = attempt.value

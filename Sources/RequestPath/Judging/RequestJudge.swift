@@ -109,10 +109,7 @@ package struct RequestJudge {
             self.state = .ended
             return self.decide(on: answer, head, base, given, route, host, isProven: true)
         case .existing(let trial):
-            self.state = .ended
-            var existing: CachedSession?
-            if case .found(let session) = answer { existing = session }
-            return self.consume(trial, existing, given, route, host)
+            return self.existingFound(answer, trial, given, route, host)
         case .head, .consuming, .redeeming, .ended:
             preconditionFailure("a session was found that was not requested")
         }
@@ -134,7 +131,7 @@ package struct RequestJudge {
         case .session, .redeeming, .proven:
             return .answer(.problem(reason, requestID: self.findings.requestID))
         case .existing(let trial), .consuming(let trial):
-            return .answer(self.postpone(trial, error, head, base, given))
+            return .answer(self.postpone(trial, error, reason, head, base, given))
         case .head, .ended:
             preconditionFailure("the store was reported unavailable but was not asked")
         }

@@ -81,8 +81,9 @@ package struct HandoffEndpoint: Sendable {
         handoff.endsOtherUser = false
         let preview: HandoffPreview
         do throws(StoreError) {
-            let present = try await self.sessions.presented(by: requester)
-            if present.count == 1 { handoff.existing = (present[0].key, present[0].session) }
+            if case .session(let present) = try await self.sessions.browser(requester) {
+                handoff.existing = (present.key, present.session)
+            }
             preview = try await self.loops.ask(self.handoff) { [handoff] in $0.preview(handoff, on: $1) }
         } catch {
             return .problem(SessionService.reason(error), requestID: request.requestID)

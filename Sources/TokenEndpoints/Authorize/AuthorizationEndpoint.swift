@@ -18,6 +18,8 @@ package struct AuthorizationEndpoint: Sendable {
     package static let path = "/authorize"
     /// The longest time from a sign-in to the return of its browser.
     private static let justNow = Duration.seconds(60)
+    /// How far a provider's clock may be behind or ahead.
+    private static let leeway = Duration.seconds(10)
 
     let clients: ClientRegistry
     let tokens: TokenService
@@ -94,18 +96,30 @@ package struct AuthorizationEndpoint: Sendable {
             userAgent: request.field("user-agent"),
             authority: request.authority,
             requestID: request.requestID,
-            cookies: request.credentials.sessionCookies
+            cookies: request.credentials.sessionCookies,
+            providerCookies: request.credentials.providerCookies
         )
         var transfer = TransferSignIn.Outcome()
         do throws(StoreError) {
             var existing: FoundSession?
-            if case .session(let found) = try await self.sessions.web(requester) { existing = found }
+            var demand = SignInDemand(
+                isAgain: wish.prompt == .login,
+                maxAge: wish.maxAge.map { .seconds($0) },
+                loginHint: wish.loginHint
+            )
+            switch try await self.sessions.browser(requester) {
+            case .session(let found): existing = found
+            // The provider tells whose session it is after a second factor.
+            case .none(.requireAAL): demand.aal = .aal2
+            case .none: break
+            }
             transfer.existing = existing
             // A token does not show that the user is there, which `prompt=login` asks for.
             if wish.prompt != .login {
                 transfer = await self.transfers.outcome(of: wish, request, requester, existing: existing)
             }
             if let failure = transfer.failure { throw failure }
+            demand.isAgain = demand.isAgain || transfer.demandsSignIn
             var response: EndpointResponse
             var isAnswer = true
             if let denial = transfer.denial {
@@ -120,7 +134,7 @@ package struct AuthorizationEndpoint: Sendable {
                 response =
                     Self.asksApp(wish, transfer, request)
                     ? self.askApp(arrival.carried, request)
-                    : self.signIn(wish, arrival.carried, isAgain: transfer.demandsSignIn)
+                    : self.signIn(arrival.carried, demand)
                 isAnswer = false
             }
             // A pushed request gives one answer, an error too (RFC 9126 4).
@@ -139,21 +153,10 @@ package struct AuthorizationEndpoint: Sendable {
 
     /// The way to the sign-in page.
     ///
-    /// - Parameters:
-    ///   - parameters: Those that the browser brings back.
-    ///   - isAgain: Whether whoever is signed in has to sign in again.
-    private func signIn(
-        _ wish: AuthorizationRequest,
-        _ parameters: [(name: String, value: String)],
-        isAgain: Bool
-    ) -> EndpointResponse {
+    /// - Parameter parameters: Those that the browser brings back.
+    private func signIn(_ parameters: [(name: String, value: String)], _ demand: SignInDemand) -> EndpointResponse {
         let mark = self.marks.mark(parameters, now: self.tokens.clock.now())
         let target = Self.path + "?" + FormText.encoded(parameters + [(SignInMarks.parameter, mark)])
-        let demand = SignInDemand(
-            isAgain: isAgain || wish.prompt == .login,
-            maxAge: wish.maxAge.map { .seconds($0) },
-            loginHint: wish.loginHint
-        )
         return .seeOther(SignInPath.leading(to: target.utf8, demanding: demand))
     }
 
@@ -219,17 +222,28 @@ package struct AuthorizationEndpoint: Sendable {
         if let user = transfer.user { return self.suffices(user.session, wish, begun: nil) ? user : nil }
         guard let existing = transfer.existing, !transfer.demandsSignIn,
             existing.session.actor == nil || wish.wish.client.delegation != nil,
-            self.suffices(existing.session, wish, begun: begun)
+            self.suffices(existing.session, wish, begun: begun, isProviders: existing.key.kind == .foreignSession)
         else { return nil }
         return NewSession(key: existing.key, session: existing.session)
     }
 
-    private func suffices(_ session: Session, _ wish: AuthorizationRequest, begun: UnixTime?) -> Bool {
+    /// - Parameters:
+    ///   - begun: When the browser was sent to the sign-in page for this request; nil: it was not.
+    ///   - isProviders: Whether it is the session of a provider's cookie.
+    private func suffices(
+        _ session: Session,
+        _ wish: AuthorizationRequest,
+        begun: UnixTime?,
+        isProviders: Bool = false
+    ) -> Bool {
         let now = self.tokens.clock.now()
+        // The provider's session goes on when its user signs in again, and has the time by the provider's clock.
+        let (signedIn, leeway) = isProviders ? (session.authenticatedAt, Self.leeway) : (session.issuedAt, .zero)
         // Just now, so that the page in the browser's history does not count as a sign-in again. A transfer is none.
         let hasSignedIn =
             begun.map {
-                session.origin != .transfer && session.issuedAt >= $0 && now.since(session.issuedAt) <= Self.justNow
+                session.origin != .transfer && signedIn.advanced(by: leeway) >= $0
+                    && now.since(signedIn) <= Self.justNow + leeway
             } ?? false
         if wish.prompt == .login, !hasSignedIn { return false }
         guard let maxAge = wish.maxAge, !hasSignedIn else { return true }

@@ -153,6 +153,49 @@ struct KratosSessionTests {
         }
     }
 
+    @Test("A link does not swap the account of a browser that is signed in at Kratos: the token is used up")
+    func otherUsersBrowser() throws {
+        let clients = "clients:\n" + Config.clients(binding: "none")
+        try KratosWorld.with(more: clients, client: "web") { world throws in
+            let (ada, grace) = (world.kratos.newSession(), world.kratos.newSession(email: "grace@example.com"))
+            let cookie = "Cookie: ory_kratos_session=\(grace.cookie)"
+            let transfer = try world.gateway.mint(ada.token)
+            let page = try world.get("/x?session_transfer_token=\(transfer)", [cookie] + KratosWorld.navigation)
+            #expect(page.status == 303 && page.value("location") == "\(Request.origin)/x")
+            #expect(page.values("set-cookie").allSatisfy { !$0.hasPrefix("sallyport=") }, "\(page.lines)")
+            #expect(try world.get("/x", [cookie]).text.contains(grace.identityID), "her session stays")
+            #expect(eventually { world.gateway.output.contains("handoff.other_user") })
+            let again = try world.get("/x?session_transfer_token=\(transfer)", KratosWorld.navigation)
+            #expect(again.values("set-cookie").allSatisfy { !$0.hasPrefix("sallyport=") }, "the token is burned")
+            // The same user keeps the session of Kratos, or gets one of the gateway: both are hers.
+            let own = try world.gateway.mint(grace.token)
+            let same = try world.get("/x?session_transfer_token=\(own)", [cookie] + KratosWorld.navigation)
+            #expect(same.status == 303)
+            let set = same.values("set-cookie").first { $0.hasPrefix("sallyport=") }?.prefix { $0 != ";" }
+            let both = set.map { "\(cookie); \($0)" } ?? cookie
+            #expect(try world.get("/x", [both]).text.contains(grace.identityID))
+            #expect(try world.get("/x", [cookie]).status == 200, "and Kratos's session goes on")
+        }
+    }
+
+    @Test("While Kratos is away, a token for a browser with Kratos's cookie waits and is not used up")
+    func handoffInOutage() throws {
+        let clients = "clients:\n" + Config.clients(binding: "none")
+        try KratosWorld.with(more: clients, client: "web") { world throws in
+            let session = world.kratos.newSession()
+            let cookie = "Cookie: ory_kratos_session=\(session.cookie)"
+            let transfer = try world.gateway.mint(session.token)
+            world.kratos.fail("/sessions/whoami", with: .status(500))
+            let target = "/x?session_transfer_token=\(transfer)"
+            let away = try world.get(target, [cookie, "Accept: */*", "Sec-Fetch-Mode: navigate"])
+            #expect(away.status == 503 || away.status == 303, "\(away.lines)")
+            #expect(away.values("set-cookie").allSatisfy { !$0.hasPrefix("sallyport=") })
+            world.kratos.heal()
+            let page = try world.get(target, KratosWorld.navigation)
+            #expect(page.values("set-cookie").contains { $0.hasPrefix("sallyport=") }, "\(page.lines)")
+        }
+    }
+
     @Test("A token of Kratos gives a transfer token at once; without the client's permission, or when it is dead, none")
     func mint() throws {
         try KratosWorld.with(more: "clients:\n" + Config.clients(binding: "none"), client: "web") { world throws in

@@ -44,7 +44,8 @@ extension KratosState {
         guard value("password") == "ada", let email = value("identifier") else {
             return .json(400, self.document(of: flow, error: "The provided credentials are invalid."))
         }
-        let session = self.newSession(email: email, aal: "aal1")
+        let present = flow.isAPI ? nil : self.session(of: call).flatMap { $0.email == email ? $0 : nil }
+        let session = present.map { self.refresh($0) } ?? self.newSession(email: email, aal: "aal1")
         if flow.isAPI {
             return .json(
                 200,
@@ -130,13 +131,15 @@ extension KratosState {
     // MARK: Documents
 
     func document(of session: Session) -> JSONValue {
-        let issuedAt = Self.text(session.issuedAt)
+        let (issuedAt, authenticatedAt) = (Self.text(session.issuedAt), Self.text(session.authenticatedAt))
         var members: [String: JSONValue] = [
             "id": .string(session.id), "active": true,
             "expires_at": .string(Self.text(session.issuedAt.addingTimeInterval(self.lifespan))),
-            "authenticated_at": .string(issuedAt), "issued_at": .string(issuedAt),
+            "authenticated_at": .string(authenticatedAt), "issued_at": .string(issuedAt),
             "authenticator_assurance_level": .string(session.aal),
-            "authentication_methods": [["method": "password", "aal": "aal1", "completed_at": .string(issuedAt)]],
+            "authentication_methods": [
+                ["method": "password", "aal": "aal1", "completed_at": .string(authenticatedAt)]
+            ],
             "identity": .null,
             "devices": [
                 [

@@ -10,13 +10,18 @@ package struct KratosState: Sendable {
         package let id: String
         package let identityID: String
         package let token: String
-        package let cookie: String
+        /// The present value of its cookie; earlier ones count as well, because they name the same session.
+        package fileprivate(set) var cookie: String
+        fileprivate var earlierCookies: [String] = []
         package var email: String
         package var aal: String
         package var isActive = true
         /// Whether its identity is in its document.
         package var hasIdentity = true
         package var issuedAt: Date
+        package var authenticatedAt: Date
+
+        fileprivate func has(_ cookie: String) -> Bool { self.cookie == cookie || self.earlierCookies.contains(cookie) }
     }
 
     struct Flow: Sendable {
@@ -58,15 +63,30 @@ package struct KratosState: Sendable {
             id: UUID().uuidString.lowercased(),
             identityID: Self.identityID(of: email),
             token: "ory_st_" + Self.letters(32),
-            cookie: "MTc" + Random.base64URL(90),
+            cookie: Self.newCookie(),
             email: email,
             aal: aal,
-            issuedAt: Date()
+            issuedAt: Date(),
+            authenticatedAt: Date()
         )
         Secrets.shared.note(session.token)
-        Secrets.shared.note(session.cookie)
         self.sessions.append(session)
         return session
+    }
+
+    private static func newCookie() -> String {
+        let cookie = "MTc" + Random.base64URL(90)
+        Secrets.shared.note(cookie)
+        return cookie
+    }
+
+    /// Notes that the user has signed in again: the session goes on, with a new value of its cookie.
+    mutating func refresh(_ session: Session) -> Session {
+        guard let index = self.sessions.firstIndex(where: { $0.id == session.id }) else { return session }
+        self.sessions[index].earlierCookies.append(self.sessions[index].cookie)
+        self.sessions[index].cookie = Self.newCookie()
+        self.sessions[index].authenticatedAt = Date()
+        return self.sessions[index]
     }
 
     /// Changes a session.
@@ -77,7 +97,10 @@ package struct KratosState: Sendable {
 
     /// Makes every session older.
     package mutating func backdate(by seconds: TimeInterval) {
-        for index in self.sessions.indices { self.sessions[index].issuedAt.addTimeInterval(-seconds) }
+        for index in self.sessions.indices {
+            self.sessions[index].issuedAt.addTimeInterval(-seconds)
+            self.sessions[index].authenticatedAt.addTimeInterval(-seconds)
+        }
     }
 
     static func letters(_ count: Int) -> String {
@@ -136,7 +159,7 @@ package struct KratosState: Sendable {
     func session(of call: KratosCall) -> Session? {
         if let token = call.field("x-session-token") { return self.live { $0.token == token } }
         if let cookie = call.cookie("ory_kratos_session"), cookie.hasPrefix("MTc") {
-            return self.live { $0.cookie == cookie }
+            return self.live { $0.has(cookie) }
         }
         let parts = (call.field("authorization") ?? "").split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
