@@ -1,4 +1,5 @@
 package import Cryptography
+package import Vocabulary
 
 /// A kind of record, by the letter of its keys in the store (`sp:<letter>:`).
 ///
@@ -64,6 +65,9 @@ package struct RecordKey: Sendable, Hashable {
         self.lineage = lineage
         self.digest = digest
     }
+
+    /// The name of the token in logs.
+    package var fingerprint: Fingerprint { self.digest.withUnsafeBytes { Fingerprint($0) } }
 
     package static func == (left: RecordKey, right: RecordKey) -> Bool {
         // The digest differs in nearly all cases.

@@ -50,8 +50,7 @@ extension SessionService {
                 try await self.ask { store, loop in store.end(subject: name, on: loop) }
             }
             var record = self.record(.signedOut, kind, requester)
-            record.subject = session.subject
-            record.sessionID = session.id
+            record.note(session, key)
             // The sign-out takes place in any case: a full queue must not keep the user signed in.
             _ = self.audit(record)
         // It has ended here before, or its user could not use it; the provider may not know that the user has left.

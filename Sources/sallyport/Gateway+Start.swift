@@ -53,6 +53,7 @@ extension Gateway {
         let authority = TokenAuthority(current: secrets.current, accepted: secrets.accepted)
         let backing = try Backing(
             settings.store,
+            sessions: settings.session,
             secrets: secrets,
             group: group,
             caches: caches,

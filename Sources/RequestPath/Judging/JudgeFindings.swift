@@ -80,6 +80,8 @@ package struct JudgeFindings {
     package internal(set) var crossOriginLines: [UInt8] = []
     /// A reason that did not decide the request, such as a refused transfer token; for the log.
     package internal(set) var note: Reason?
+    /// Why the presented session is not there any more, where the client is not told (`Reason.told`).
+    package internal(set) var absence: Reason?
     /// The result of a transfer token and of its device check; for the log.
     package internal(set) var handoff: TransferTokenResult?
     package internal(set) var binding: JudgedBinding?

@@ -123,8 +123,7 @@ extension NativeSignIns {
     /// Hands out the session of this try, unless it cannot be recorded.
     private func hand(out session: Session, _ attempt: Attempt) async -> ExchangeOutcome {
         var record = self.sessions.record(.signedIn, .native, attempt.requester)
-        record.subject = session.subject
-        record.sessionID = session.id
+        record.note(session, attempt.session.sessionKey)
         record.provider = session.provider?.name
         guard self.sessions.audit(record) else {
             // The token is never handed out, so the session is useless even if the store cannot end it now.

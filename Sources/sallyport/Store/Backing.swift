@@ -16,6 +16,7 @@ enum Backing: Sendable {
     /// - Throws: `StartRefusal` that names the setting.
     init(
         _ settings: StoreSettings,
+        sessions: SessionSettings = SessionSettings(),
         secrets: SecretRing,
         group: any EventLoopGroup,
         caches: SessionCaches,
@@ -23,17 +24,30 @@ enum Backing: Sendable {
         logger: Logger
     ) throws {
         let clock = Clock.steady()
+        let lapsed: LapseReceiver = { lapse in
+            if let event = AuditEvent(lapse) { audit.emit(event) }
+        }
         if let redis = settings.redis {
             let journal = RedisJournal(logger: logger, audit: audit, clock: clock)
             self = .redis(
-                try RedisBacking(redis, secrets: secrets, group: group, caches: caches, journal: journal, clock: clock)
+                try RedisBacking(
+                    redis,
+                    secrets: secrets,
+                    group: group,
+                    caches: caches,
+                    journal: journal,
+                    lapsed: lapsed,
+                    clock: clock
+                )
             )
         } else {
             let store = MemoryStore(
                 maxSessions: settings.maxSessions,
                 maxMarkers: settings.maxMarkers,
                 clock: clock,
-                caches: caches
+                caches: caches,
+                longestSession: max(sessions.browser.absolute, sessions.native.absolute),
+                lapsed: lapsed
             )
             self = .memory(store, LocalRateLimiter(clock: clock), clock)
         }
@@ -101,5 +115,22 @@ enum Backing: Sendable {
     /// - Parameter handoffLifetime: how long transfer tokens live under the settings in use.
     func register(in registry: MetricsRegistry, handoffLifetime: @escaping @Sendable () -> Duration) {
         if case .redis(let redis) = self { redis.register(in: registry, handoffLifetime: handoffLifetime) }
+    }
+}
+
+extension AuditEvent {
+    /// The event of a session that ended by time. An access token's end is none: it is replaced by the next one.
+    fileprivate init?(_ lapse: SessionLapse) {
+        guard lapse.session.access == nil else { return nil }
+        self.init(
+            .sessionEnded,
+            reason: lapse.reason,
+            subject: lapse.session.subject,
+            session: lapse.session.id,
+            fingerprint: lapse.key.fingerprint,
+            clientID: lapse.session.clientID,
+            host: lapse.session.host,
+            details: [("kind", lapse.session.kind.rawValue), ("expires_at", lapse.session.expiresAt.rfc3339)]
+        )
     }
 }

@@ -19,8 +19,9 @@ final class RedisBacking: Sendable {
 
     /// Does not connect before `start()`.
     ///
-    /// - Parameter clock: A monotonic clock for this process, and for Redis's records until Redis has reported its
-    ///   time.
+    /// - Parameters:
+    ///   - lapsed: Is told of sessions that have ended by time.
+    ///   - clock: A monotonic clock for this process, and for Redis's records until Redis has reported its time.
     /// - Throws: `StartRefusal` that names the setting.
     init(
         _ settings: RedisSettings,
@@ -28,6 +29,7 @@ final class RedisBacking: Sendable {
         group: any EventLoopGroup,
         caches: SessionCaches,
         journal: RedisJournal,
+        lapsed: @escaping LapseReceiver,
         clock: Clock
     ) throws {
         let configuration: RedisConfiguration
@@ -58,7 +60,13 @@ final class RedisBacking: Sendable {
             throw StartRefusal(description: "store.redis: \(fault ?? "ca=, cert= or key= of the URL: \(error)")")
         }
         let ring = SealingKeyRing(current: secrets.current, accepted: secrets.accepted)
-        self.redis = RedisStore(client: self.client, ring: ring, clock: self.client.clock, caches: caches)
+        self.redis = RedisStore(
+            client: self.client,
+            ring: ring,
+            clock: self.client.clock,
+            caches: caches,
+            lapsed: lapsed
+        )
         self.store = IndexedStore(
             self.redis,
             authority: TokenAuthority(current: secrets.current, accepted: secrets.accepted),
