@@ -3,7 +3,7 @@ package import Vocabulary
 
 /// A kind of record, by the letter of its keys in the store (`sp:<letter>:`).
 ///
-/// Each kind has a letter of its own. The store itself uses `c`, `d`, `e`, `f`, `g`, `i`, `l`, `m` and `o`.
+/// Each kind has a letter of its own. The store itself uses `c`, `d`, `e`, `f`, `g`, `i`, `l`, `m`, `o` and `y`.
 package struct RecordKind: Sendable, Hashable {
     /// A lower-case letter of ASCII.
     package let letter: UInt8

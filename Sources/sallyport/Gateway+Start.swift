@@ -147,6 +147,7 @@ extension Gateway {
             reload: reload
         )
         try await backing.start()
+        await backing.join()
         foundations.idTokenKeys.start(following: caches)
         await gateway.startClients()
         gateway.startProviders(of: assembly)

@@ -22,7 +22,7 @@ package struct AccessEntry {
     /// The status; 0 when no response was begun.
     package var status = 0
     package var reason: Reason?
-    /// The route's name.
+    /// The route's name, or the path of the gateway's own endpoint.
     package var route: String?
     /// The decision, e.g. `allow`, `deny`, `login`, `handoff`, `local`.
     package var decision: String?

@@ -113,6 +113,7 @@ extension Exchange {
         let duration = (NIODeadline.now() - self.facts.startedAt).nanoseconds
         self.loop.metrics.requestEnded(
             route: self.facts.route,
+            endpoint: self.facts.endpointPath,
             status: self.facts.status,
             reason: self.facts.reason,
             nanoseconds: duration

@@ -277,6 +277,7 @@ extension ExchangeFacts {
     @inline(__always) var clientAddress: IPAddress? { self.judge.findings.clientAddress }
     @inline(__always) var host: HostEntry? { self.judge.findings.host }
     @inline(__always) var route: RouteEntry? { self.judge.findings.route }
+    @inline(__always) var endpointPath: String? { self.judge.findings.endpoint }
     var session: CachedSession? {
         @inline(__always) get { self.judge.findings.session }
         @inline(__always) set { self.judge.findings.session = newValue }

@@ -28,7 +28,7 @@ extension Exchange {
             if hasHead { entry.host = run(facts.logAuthority) }
             entry.status = facts.status
             entry.reason = facts.reason ?? facts.note ?? facts.absence
-            entry.route = facts.route?.name
+            entry.route = facts.route?.name ?? facts.endpointPath
             entry.decision = facts.reason == nil ? "allowed" : "denied"
             entry.session = facts.session?.session.id
             entry.fingerprint = facts.fingerprint

@@ -74,6 +74,9 @@ package final class MemoryStore: RecordStore, SessionIndex {
     /// How many sessions there is room for.
     package var sessionLimit: Int { self.limits.sessions.limit }
 
+    /// How many single-use records and markers there is room for.
+    package var markerLimit: Int { self.limits.markers.limit }
+
     /// Removes everything that has expired. Meant to be run every minute, off the event loops.
     package func sweep() {
         while self.collect() {}

@@ -118,7 +118,7 @@ struct ExplainCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard [self.url, self.event, self.session].count(where: { $0 != nil }) == 1 else {
-            throw ValidationError("Use --url, --event or --session.")
+            throw ValidationError("Use --url or --event, or --session with --log.")
         }
         guard (self.session == nil) == self.log.isEmpty else {
             throw ValidationError("--session needs --log, and --log needs --session.")
