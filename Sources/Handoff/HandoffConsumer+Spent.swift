@@ -16,7 +16,7 @@ extension HandoffConsumer {
         minted: TransferToken? = nil,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
-        var record = Self.record(.refused(.handoffReplayed), attempt.request)
+        var record = self.record(.refused(.handoffReplayed), attempt.request)
         if let minted { record.note(minted) }
         switch marker {
         case .used(let id, session: let kept?) where kept == attempt.request.existing?.key:
@@ -51,8 +51,9 @@ extension HandoffConsumer {
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
         let isThisTry = id == attempt.transfer.id
-        var record = Self.record(isThisTry ? .sessionStays : .repeated, attempt.request)
+        var record = self.record(isThisTry ? .sessionStays : .repeated, attempt.request)
         record.sessionID = attempt.request.existing?.session.id
+        record.fingerprint = attempt.request.existing?.key.fingerprint
         record.subject = attempt.request.existing?.session.subject
         let promised =
             isThisTry
@@ -85,6 +86,7 @@ extension HandoffConsumer {
             var plan = self.plan(for: token, parent: session, attempt, made: session)
             plan.record.subject = session.subject
             plan.record.sessionID = session.id
+            plan.record.fingerprint = key.fingerprint
             plan.record.firstDevice = session.device
             guard case .refused = plan.outcome, plan.marker != nil else {
                 return self.finish(plan, attempt.request, on: loop)
@@ -126,6 +128,7 @@ extension HandoffConsumer {
         self.store.session(derived, on: loop).flatMap { first in
             var record = record
             record.sessionID = first?.record.id
+            record.fingerprint = first == nil ? nil : derived.fingerprint
             record.subject = first?.record.subject
             // A session that stayed when the token was used up was not made from the token.
             let isDerived = first?.record.bornOf == attempt.key

@@ -63,11 +63,11 @@ package struct HandoffConsumer: Sendable {
             return loop.makeSucceededFuture(self.refuse(error, request))
         }
         if attempt.isRepeated {
-            self.journal.record(Self.record(.repeated, request))
+            self.journal.record(self.record(.repeated, request))
             return loop.makeSucceededFuture(.alreadySignedIn)
         }
         return self.lookUp(attempt, isLast: false, on: loop).flatMapErrorThrowing { error in
-            self.journal.record(Self.record(.unavailable, attempt.request))
+            self.journal.record(self.record(.unavailable, attempt.request))
             return .unavailable(error as? StoreError ?? .unavailable)
         }
     }
@@ -152,7 +152,7 @@ package struct HandoffConsumer: Sendable {
             case .spent(let marker):
                 return self.answerSpent(marker, attempt, minted: stored.record, on: loop)
             case .quarantined:
-                var record = Self.record(.refused(.handoffQuarantined), attempt.request)
+                var record = self.record(.refused(.handoffQuarantined), attempt.request)
                 record.note(stored.record)
                 self.journal.record(record)
                 return loop.makeSucceededFuture(.refused(.handoffQuarantined, endsExisting: false))
@@ -184,7 +184,7 @@ package struct HandoffConsumer: Sendable {
             rules: made == nil ? self.rules : RuleBook()
         ).judged()
 
-        var record = Self.record(.signedIn, request)
+        var record = self.record(.signedIn, request)
         record.actor = token.actor
         if made == nil {
             record.note(token)
@@ -224,6 +224,7 @@ package struct HandoffConsumer: Sendable {
             {
                 record.outcome = .sessionStays
                 record.sessionID = existing.session.id
+                record.fingerprint = existing.key.fingerprint
                 return Plan(
                     marker: .used(transfer.id, session: existing.key),
                     outcome: .alreadySignedIn,
@@ -232,6 +233,7 @@ package struct HandoffConsumer: Sendable {
             }
             let former = request.replacesExisting ? request.endable : nil
             record.sessionID = session.id
+            record.fingerprint = transfer.sessionKey.fingerprint
             record.endedSessionID = former?.session.id
             return Plan(
                 marker: transfer.success,
@@ -276,11 +278,11 @@ package struct HandoffConsumer: Sendable {
     }
 
     func refuse(_ reason: Reason, _ request: HandoffRequest) -> HandoffOutcome {
-        self.journal.record(Self.record(.refused(reason), request))
+        self.journal.record(self.record(.refused(reason), request))
         return .refused(reason, endsExisting: false)
     }
 
-    static func record(_ outcome: HandoffRecord.Outcome, _ request: HandoffRequest) -> HandoffRecord {
+    func record(_ outcome: HandoffRecord.Outcome, _ request: HandoffRequest) -> HandoffRecord {
         var record = HandoffRecord(
             outcome: outcome,
             requestID: request.requestID,
@@ -290,7 +292,13 @@ package struct HandoffConsumer: Sendable {
         record.transport = request.transport
         record.host = request.authority
         record.hadSession = request.existing != nil
+        record.tokenFingerprint = self.fingerprint(of: request.token)
         return record
+    }
+
+    /// The name of a presented token in the logs; nil if it is none of this gateway.
+    package func fingerprint(of token: [UInt8]) -> Fingerprint? {
+        self.authority.key(.transfer, of: token)?.fingerprint
     }
 }
 

@@ -176,6 +176,8 @@ extension HandoffRecord {
             requestID: self.requestID,
             details: details
         )
+        event.fingerprint = self.fingerprint
+        event.tokenFingerprint = self.tokenFingerprint
         event.description = self.description
         event.audience = self.audience
         event.boundAddress = self.mintedDevice?.address.description

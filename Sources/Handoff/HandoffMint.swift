@@ -287,6 +287,8 @@ package struct HandoffMint: Sendable {
         return self.store.create(transfer, key: key, on: loop).map {
             var record = self.record(.minted, request, device, parent: parent)
             record.rules = rules
+            record.fingerprint = parentKey.fingerprint
+            record.tokenFingerprint = key.fingerprint
             guard self.journal.record(record) else {
                 return .unavailable(.full)
             }

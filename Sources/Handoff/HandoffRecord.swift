@@ -38,6 +38,9 @@ package struct HandoffRecord: Sendable, Equatable {
     package var subject: String?
     /// The public id of the session concerned: the parent at mint, the web session at consumption.
     package var sessionID: String?
+    /// The names of that session's token and of the transfer token in the logs.
+    package var fingerprint: Fingerprint?
+    package var tokenFingerprint: Fingerprint?
     /// The public id of the native session that the token was minted from.
     package var parentSessionID: String?
     /// The native client and the device that the token was minted for.

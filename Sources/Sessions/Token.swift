@@ -1,8 +1,9 @@
 package import Cryptography
+package import Vocabulary
 
 /// A kind of record, by the letter of its keys in the store (`sp:<letter>:`).
 ///
-/// Each kind has a letter of its own. The store itself uses `c`, `d`, `e`, `f`, `g`, `i`, `l`, `m` and `o`.
+/// Each kind has a letter of its own. The store itself uses `c`, `d`, `e`, `f`, `g`, `i`, `l`, `m`, `o` and `y`.
 package struct RecordKind: Sendable, Hashable {
     /// A lower-case letter of ASCII.
     package let letter: UInt8
@@ -64,6 +65,9 @@ package struct RecordKey: Sendable, Hashable {
         self.lineage = lineage
         self.digest = digest
     }
+
+    /// The name of the token in logs.
+    package var fingerprint: Fingerprint { self.digest.withUnsafeBytes { Fingerprint($0) } }
 
     package static func == (left: RecordKey, right: RecordKey) -> Bool {
         // The digest differs in nearly all cases.

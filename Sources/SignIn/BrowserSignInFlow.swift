@@ -35,7 +35,7 @@ package struct BrowserSignInFlow: Sendable {
     }
 
     /// Sign-ins from one address that fail: each costs a call to the provider. Fifty, then one a second.
-    private static let perAddress = RateLimit("signin.callback", burst: 50, interval: .seconds(1))
+    static let perAddress = RateLimit("signin.callback", burst: 50, interval: .seconds(1))
 
     package let sessions: SessionService
     private let provider: any BrowserProvider

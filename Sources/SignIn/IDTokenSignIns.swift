@@ -18,7 +18,7 @@ package struct IDTokenSignIns: Sendable {
     }
 
     /// Sign-ins from one address that fail: fifty, then one a second.
-    private static let perAddress = RateLimit("signin.id_token", burst: 50, interval: .seconds(1))
+    static let perAddress = RateLimit("signin.id_token", burst: 50, interval: .seconds(1))
 
     private let sessions: SessionService
     private let verifiers: SocialVerifiers

@@ -71,8 +71,7 @@ extension SessionService {
                 if let grant = session.session.provider?.grant { self.grants?.discard(grant) }
             }
             let (token, found) = try await self.create(authentication, terms, evidence, requester)
-            record.subject = found.session.subject
-            record.sessionID = found.session.id
+            record.note(found.session, found.key)
             record.endedSessionID = former.first?.session.id
             guard self.audit(record) else {
                 // The token is never handed out, so the session is useless even if the store cannot end it now.

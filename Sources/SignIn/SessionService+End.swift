@@ -85,8 +85,7 @@ extension SessionService {
         if let root { try await self.ask { HandoffFamily.end(root: root, in: $0, on: $1) } }
         guard case .ended(let session) = end else { return end }
         var record = self.record(.signedOut, kind, requester)
-        record.subject = session.subject
-        record.sessionID = session.id
+        record.note(session, key)
         record.cascaded = cascaded
         // The sign-out takes place in any case: a full queue must not keep the user signed in.
         _ = self.audit(record)

@@ -52,8 +52,7 @@ extension SessionService {
             // What a client got of it under an earlier cookie.
             if let id = session.provider?.sessionID { _ = try await self.providerSessions?.end(id, of: provider) }
             var record = self.record(.signedOut, kind, requester)
-            record.subject = session.subject
-            record.sessionID = session.id
+            record.note(session, key)
             // The sign-out takes place in any case: a full queue must not keep the user signed in.
             _ = self.audit(record)
         // It has ended here before, or its user could not use it; the provider may not know that the user has left.

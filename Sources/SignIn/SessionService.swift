@@ -145,8 +145,7 @@ package struct SessionService: Sendable {
         var record = self.record(.denied(reason), .web, requester)
         record.account = account
         let found = (try? await self.presented(by: requester))?.first
-        record.subject = found?.session.subject
-        record.sessionID = found?.session.id
+        if let found { record.note(found.session, found.key) }
         _ = self.audit(record)
     }
 

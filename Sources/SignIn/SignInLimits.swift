@@ -22,6 +22,9 @@ struct SignInLimits {
     /// An IPv4 /24, where each address may have many users: twice as much.
     private static let perIPv4Network = RateLimit("signin.ipv4_network", burst: 400, interval: .milliseconds(125))
 
+    /// Whether a limit counts the tries of each user by themselves.
+    static func countsUsers(_ limit: RateLimit) -> Bool { limit == Self.perUser || limit == Self.perUserAndNetwork }
+
     /// All buckets in which a try is counted.
     let tries: [RateBucket]
     /// The bucket that a success empties.

@@ -29,6 +29,14 @@ package struct SignInRecord: Sendable, Equatable {
     package var account: String?
     /// The public id of the session that began or ended.
     package var sessionID: String?
+    /// The name of that session's token in the logs.
+    package var fingerprint: Fingerprint?
+    /// When the session that began ends at the latest.
+    package var expiresAt: UnixTime?
+    /// After which time without use it ends before.
+    package var idleLifetime: Duration?
+    /// Who ended the session, if it is about a sign-out.
+    package var cause = Reason.sessionSignedOut
     /// The public id of the browser's former session, which the new one replaced.
     package var endedSessionID: String?
     /// The name of the provider at which the user signed in with the browser.
@@ -48,6 +56,16 @@ package struct SignInRecord: Sendable, Equatable {
         self.device = device
     }
 
+    /// Records whose session it is about.
+    package mutating func note(_ session: Session, _ key: RecordKey) {
+        self.subject = session.subject
+        self.sessionID = session.id
+        self.fingerprint = key.fingerprint
+        guard self.event == .signedIn else { return }
+        self.expiresAt = session.expiresAt
+        self.idleLifetime = session.idleLifetime
+    }
+
     /// Auth0's code: `s`/`f` in a browser, `ssa`/`fsa` for native apps, `slo` for a sign-out, `w` for a warning.
     package var code: AuditEvent.Code {
         switch (self.event, self.kind) {
@@ -60,11 +78,12 @@ package struct SignInRecord: Sendable, Equatable {
         }
     }
 
-    /// The reason of a refusal; nil if it was none.
+    /// The reason of a refusal or of an end; nil if it was neither.
     package var reason: Reason? {
         switch self.event {
         case .refused(let reason), .denied(let reason): reason
-        case .signedIn, .judged, .signedOut: nil
+        case .signedOut: self.cause
+        case .signedIn, .judged: nil
         }
     }
 
@@ -86,6 +105,8 @@ package struct SignInRecord: Sendable, Equatable {
             case .denied: .sessionDenied
             }
         var details = [("kind", self.kind.rawValue)]
+        if let expiresAt = self.expiresAt { details.append(("expires_at", expiresAt.rfc3339)) }
+        if let idle = self.idleLifetime { details.append(("idle_seconds", String(idle.components.seconds))) }
         if let ended = self.endedSessionID { details.append(("ended_session", ended)) }
         if let provider = self.provider { details.append(("provider", provider)) }
         if let detail = self.detail { details.append(("detail", detail)) }
@@ -96,6 +117,7 @@ package struct SignInRecord: Sendable, Equatable {
             reason: self.reason,
             subject: self.subject,
             session: self.sessionID,
+            fingerprint: self.fingerprint,
             host: self.host,
             address: self.device.address.description,
             asn: self.device.asn,

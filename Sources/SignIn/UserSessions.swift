@@ -58,7 +58,7 @@ package struct UserSessions: Sendable {
             cascaded = await self.sessions.cascaded(with: found.session, found.key)
             try await self.sessions.end(found)
         }
-        self.record(found.session.subject, found.session, cascaded, `operator`, requester)
+        self.record(found.session.subject, found, cascaded, `operator`, requester)
     }
 
     /// Ends every session of the subject that exists now, also those that no index names.
@@ -79,17 +79,20 @@ package struct UserSessions: Sendable {
         try await self.sessions.ask { store, loop in store.touch(found.key, on: loop) }
     }
 
-    /// - Parameter cascaded: How many sessions ended beside `session`.
+    /// - Parameters:
+    ///   - found: The session that ended; nil: all of the subject.
+    ///   - cascaded: How many sessions ended beside it.
     private func record(
         _ subject: String,
-        _ session: Session?,
+        _ found: FoundSession?,
         _ cascaded: Int,
         _ operator: String?,
         _ requester: Requester
     ) {
-        var record = self.sessions.record(.signedOut, session?.kind ?? .web, requester)
+        var record = self.sessions.record(.signedOut, found?.session.kind ?? .web, requester)
         record.subject = subject
-        record.sessionID = session?.id
+        if let found { record.note(found.session, found.key) }
+        if `operator` != nil { record.cause = .sessionOperatorEnded }
         record.cascaded = cascaded
         record.detail = `operator`.map { "operator \($0)" } ?? "by its user"
         // The sign-out takes place in any case: a full queue must not keep a thief signed in.

@@ -42,10 +42,16 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case credentialBoundToKey = "credential.bound_to_key"
     case credentialNotBound = "credential.not_bound"
     case sessionUnknown = "session.unknown"
+    case sessionIdle = "session.idle"
+    case sessionExpired = "session.expired"
+    case sessionForgotten = "session.forgotten"
     case sessionOtherClient = "session.other_client"
     case sessionOtherHost = "session.other_host"
     case sessionOtherProvider = "session.other_provider"
     case sessionRevoked = "session.revoked"
+    case sessionSignedOut = "session.signed_out"
+    case sessionOperatorEnded = "session.operator_ended"
+    case sessionProviderSignedOut = "session.provider_signed_out"
     case sessionProviderEnded = "session.provider_ended"
     case sessionRenewalAmbiguous = "session.renewal_ambiguous"
     case sessionUserGone = "session.user_gone"
@@ -185,4 +191,15 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case gatewayOverloaded = "gateway.overloaded"
     case gatewayDraining = "gateway.draining"
     case clientGone = "client.gone"
+}
+
+extension Reason {
+    /// What the client is told. Why a session is not there any more is for the logs only: whoever presents a token that was
+    /// found somewhere must not learn from the answer what became of it.
+    package var told: Reason {
+        switch self {
+        case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionRevoked: .sessionUnknown
+        default: self
+        }
+    }
 }

@@ -91,8 +91,11 @@ package struct Refusal: Equatable, Sendable {
         case .sessionUnknown, .sessionOtherHost, .sessionOtherProvider, .sessionRenewalAmbiguous, .sessionUserGone:
             Refusal(401)
         case .sessionOtherClient: Refusal(400)
-        // No request is refused: a stream under way is closed, a transfer token is removed, or a session ends.
-        case .sessionRevoked, .sessionProviderEnded, .sessionPasswordChanged: nil
+        // Only logged: the answer is that of `Reason.told`, a stream under way is closed, a transfer token is removed, or a
+        // session ends.
+        case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionRevoked, .sessionSignedOut,
+            .sessionOperatorEnded, .sessionProviderSignedOut, .sessionProviderEnded, .sessionPasswordChanged:
+            nil
 
         case .signInMalformed, .signInReturnToForbidden, .signInStateMismatch: Refusal(400)
         case .signInCancelled, .signInInsufficient, .signInInteractionRequired, .signInNotAllowed,

@@ -53,6 +53,7 @@ extension Gateway {
         let authority = TokenAuthority(current: secrets.current, accepted: secrets.accepted)
         let backing = try Backing(
             settings.store,
+            sessions: settings.session,
             secrets: secrets,
             group: group,
             caches: caches,
@@ -146,6 +147,7 @@ extension Gateway {
             reload: reload
         )
         try await backing.start()
+        await backing.join()
         foundations.idTokenKeys.start(following: caches)
         await gateway.startClients()
         gateway.startProviders(of: assembly)

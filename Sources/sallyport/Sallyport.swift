@@ -9,6 +9,7 @@ struct Sallyport: AsyncParsableCommand {
         version: Version.current,
         subcommands: [
             RunCommand.self, DemoCommand.self, CheckCommand.self, ExplainCommand.self, HealthcheckCommand.self,
+            LimitsCommand.self,
             KeysCommand.self, HashPasswordCommand.self, VerifyCommand.self, DPoPProofCommand.self,
         ]
     )

@@ -194,4 +194,8 @@ private struct NoLimiter: RateLimiter {
     func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
         loop.makeSucceededVoidFuture()
     }
+
+    func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
+        loop.makeSucceededFuture(.zero)
+    }
 }

@@ -256,6 +256,10 @@ private struct FailingLimiter: RateLimiter {
     func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
         loop.makeSucceededVoidFuture()
     }
+
+    func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
+        loop.makeSucceededFuture(.zero)
+    }
 }
 
 extension World {

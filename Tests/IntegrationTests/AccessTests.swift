@@ -224,7 +224,14 @@ import Testing
         defer { app.stop() }
         let more = "store:\n  memory:\n    max_sessions: 1\n"
         try Gateway.with(Config.file(upstream: app.port, more: more)) { gateway throws in
+            #expect(try !gateway.admin("/readyz?verbose").text.contains("store full"))
             let cookie = try gateway.browser()
+            // The users who are signed in still need this gateway.
+            let readiness = try gateway.admin("/readyz?verbose")
+            #expect(readiness.status == 200 && readiness.text.contains("store full: 1 sessions"), "\(readiness.text)")
+            let metrics = try gateway.admin("/metrics").text
+            #expect(metrics.contains(#"sallyport_store_records{kind="sessions"} 1"#))
+            #expect(metrics.contains(#"sallyport_store_records_limit{kind="sessions"} 1"#))
             let flow = try gateway.get("/self-service/login/api")
             let action = flow.text.firstMatch(of: /"action":"http:\/\/[^\/]*(\/[^"]*)"/).map { String($0.1) } ?? ""
             let body = #"{"method":"password","identifier":"ada@example.com","password":"analytical-engine"}"#

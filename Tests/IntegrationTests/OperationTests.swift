@@ -307,6 +307,26 @@ import Glibc
         }
     }
 
+    @Test("The gateway's own endpoints are counted by their paths, and what is neither route nor endpoint as none")
+    func endpointsByName() throws {
+        try Gateway.withApp({ Config.file(upstream: $0) }) { gateway, _ in
+            _ = try gateway.browser()
+            #expect(try gateway.get("/sessions/whoami").status == 401)
+            #expect(try gateway.get("/%zz").status == 400)
+            let metrics = try gateway.admin("/metrics").text
+            for line in [
+                #"sallyport_http_requests_total{route="/.sallyport/login",code_class="3xx",outcome="ok"} 1"#,
+                #"sallyport_http_requests_total{route="/sessions/whoami",code_class="4xx",outcome="refused"} 1"#,
+                #"sallyport_http_requests_total{route="none",code_class="4xx",outcome="refused"} 1"#,
+                #"sallyport_http_request_duration_seconds_count{route="/sessions/whoami"} 1"#,
+                #"sallyport_sign_ins_total{kind="web",result="ok"} 1"#,
+            ] {
+                #expect(metrics.contains(line), "\(line)")
+            }
+            #expect(eventually { gateway.output.contains(#""route":"/sessions/whoami""#) })
+        }
+    }
+
     @Test("promtool accepts the metrics of a gateway that has served, refused and failed")
     func metrics() throws {
         let promtool = "/usr/bin/promtool"

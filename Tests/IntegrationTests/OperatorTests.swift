@@ -57,6 +57,50 @@ import Vocabulary
         }
     }
 
+    @Test(
+        "Operators see what is counted against an address, and empty it by sallyport limits, which is in the audit stream"
+    )
+    func limits() throws {
+        try self.with(Self.admin) { gateway throws in
+            func signIn(_ password: String) throws -> Int {
+                let fields = ["Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded"]
+                let body = "identifier=\(User.ada.identifier)&password=\(password)&return_to=/"
+                return try gateway.request(Request.post("/.sallyport/login", fields, body: body)).status
+            }
+            func run(_ arguments: [String], token: String = OperatorTokens.all) throws -> (
+                status: Int32, output: String
+            ) {
+                let admin = "127.0.0.1:\(gateway.adminPort)"
+                let all = ["limits"] + arguments + ["--token-file", "-", "--admin", admin]
+                return try Servers.run(Gateway.binary.path, all, input: Array("\(token)\n".utf8))
+            }
+            while try signIn("wrong") == 422 {}
+            #expect(try signIn(User.ada.password) == 429)
+            let question = ["--address", "127.0.0.1", "--account", "ADA@example.com"]
+            let shown = try run(question, token: OperatorTokens.reader)
+            #expect(
+                shown.status == 0 && shown.output.contains("signin.user: 10 of 10, throttled for "),
+                "\(shown.output)"
+            )
+            #expect(shown.output.contains("signin.ipv4_network: ") && shown.output.contains("exchange.flow: 0 of 60"))
+            #expect(try run(["--address", "127.0.0.1"]).output.contains("signin.user:") == false)
+            #expect(try run(["clear"] + question, token: OperatorTokens.reader).status == 1)
+            // Another address, and all accounts together, are another count.
+            #expect(try run(["clear", "--address", "127.0.0.2", "--account", User.ada.identifier]).status == 0)
+            #expect(try run(["clear", "--address", "127.0.0.1"]).status == 0)
+            #expect(try signIn(User.ada.password) == 429)
+            #expect(try run(["clear"] + question).output.contains("cleared"))
+            #expect(try signIn(User.ada.password) == 303)
+            #expect(
+                try run(question, token: "another-token").output.contains("the token is not in its admin.tokens_file")
+            )
+            #expect(try run(["--address", "nowhere"]).status != 0)
+            #expect(try gateway.operate("GET", "/limits", token: OperatorTokens.all).status == 400)
+            #expect(eventually { gateway.output.contains(#""act":"limits.clear of 127.0.0.1""#) })
+            #expect(eventually { gateway.output.contains(#""act":"limits.list""#) })
+        }
+    }
+
     @Test("Without a token, or with another one, nothing is shown; health and metrics need none")
     func refused() throws {
         try self.with(Self.admin) { gateway throws in

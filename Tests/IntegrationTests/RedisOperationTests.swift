@@ -54,6 +54,8 @@ import Glibc
                     #"sallyport_redis_commands_total{command="mget",result="ok"}"#,
                     #"sallyport_redis_command_duration_seconds_bucket{command="mget",le="+Inf"}"#,
                     #"sallyport_redis_connections{state="down"} 0"#, "sallyport_redis_replicas 0",
+                    "sallyport_redis_up 1", #"sallyport_redis_down{reason="not_connected"} 0"#,
+                    "sallyport_redis_other_secrets 0",
                     #"sallyport_l1_lookups_total{result="miss"} 1"#, "sallyport_redis_primary_changes_total 0",
                 ] {
                     #expect(metrics.contains(line), "\(line)")
@@ -109,6 +111,38 @@ import Glibc
             #expect(try gateway.get("/public/").status == 200)
             gateway.signal(SIGTERM)
             #expect(gateway.exitStatus() == 0)
+        }
+    }
+
+    @Test("a gateway with another secret is not ready beside earlier ones, which stay ready; one with both secrets is")
+    func otherSecret() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let redis = try RedisProcess([])
+        defer { redis.stop() }
+        let (folder, yaml) = try Self.settings(app: app.port, url: "redis://127.0.0.1:\(redis.port)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        func settings(_ name: String, _ secrets: [Character]) throws -> String {
+            let text = secrets.map { String(repeating: $0, count: 48) + "\n" }.joined()
+            try Data(text.utf8).write(to: folder.appending(path: name))
+            return yaml.replacing("/secret\n", with: "/\(name)\n")
+        }
+        try Gateway.with(yaml) { first throws in
+            #expect(eventually { (try? first.admin("/readyz").status) == 200 })
+            try Gateway.with(try settings("rotated", ["t", "s"])) { rotated throws in
+                #expect(eventually { (try? rotated.admin("/readyz").status) == 200 })
+            }
+            try Gateway.with(try settings("wrong", ["w"])) { wrong throws in
+                #expect(eventually { (try? wrong.admin("/readyz").text) == "not ready: store_secrets\n" })
+                #expect(
+                    eventually { wrong.output.contains("which were here before, have none of this gateway's secrets") }
+                )
+                #expect(try wrong.admin("/metrics").text.contains("sallyport_redis_other_secrets 1"))
+                #expect(try first.admin("/readyz").status == 200)
+                #expect(eventually(within: 20) { first.output.contains("that came later have none of this gateway's") })
+                #expect(try first.admin("/readyz").status == 200)
+            }
+            #expect(eventually(within: 20) { first.output.contains("all gateways share a secret again") })
         }
     }
 

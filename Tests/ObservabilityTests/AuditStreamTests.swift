@@ -31,13 +31,16 @@ struct AuditStreamTests {
         event.country = "SE"
         event.boundCountry = "GB"
         event.isTriggeredByTransferToken = true
+        event.fingerprint = Fingerprint("mzxw6ytboi")
+        event.tokenFingerprint = Fingerprint("aaaaaaaaaa")
         #expect(audit.emit(event))
         #expect(audit.emit(AuditEvent(.configReloaded)))
         let expected = #"""
             {"stream":"audit","time":"2026-11-21T06:17:00.123Z","event":"transfer_token.rejected","code":"w",\#
             "reason":"binding.asn_mismatch","description":"A sentence.",\#
             "audience":"urn:app.example.com:session_transfer",\#
-            "subject":"user-1","session":"ses_1","client_id":"web",\#
+            "subject":"user-1","session":"ses_1","fingerprint":"mzxw6ytboi","token_fingerprint":"aaaaaaaaaa",\#
+            "client_id":"web",\#
             "host":"app.example.com","address":"192.0.2.1","asn":64496,"country":"SE","bound_address":"2001:db8::",\#
             "bound_asn":4294967295,"bound_country":"GB","user_agent":"evil\u000a{\"stream\":\"audit\"}","request_id":"req",\#
             "details":{"triggered_by_session_transfer_token":true,"policy":"burn","na\"me":"val\u000aue"}}

@@ -37,6 +37,10 @@ import Vocabulary
         func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
             RedisRateLimiterTests.limiter(self.client).forgive(bucket, on: loop)
         }
+
+        func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
+            RedisRateLimiterTests.limiter(self.client).drainTime(of: bucket, on: loop)
+        }
     }
 
     @Test(

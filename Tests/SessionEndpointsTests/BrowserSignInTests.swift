@@ -298,6 +298,6 @@ struct BrowserSignInTests {
         #expect(event.session?.hasPrefix("ses_") == true)
         #expect(event.host == "app.example.com")
         #expect(event.address == "192.0.2.1")
-        #expect(event.details.map(\.0) == ["kind", "ended_session"])
+        #expect(event.details.map(\.0) == ["kind", "expires_at", "idle_seconds", "ended_session"])
     }
 }

@@ -311,6 +311,10 @@ struct NativeSignInTests {
         func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
             loop.makeFailedFuture(StoreError.unavailable)
         }
+
+        func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
+            loop.makeFailedFuture(StoreError.unavailable)
+        }
     }
 
     private struct Refusing: PasswordProvider {

@@ -220,6 +220,10 @@ struct PressureTests {
         func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
             loop.makeSucceededVoidFuture()
         }
+
+        func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
+            loop.makeSucceededFuture(.zero)
+        }
     }
 
     private final class Flag: Sendable {
@@ -243,6 +247,10 @@ struct PressureTests {
 
         func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
             loop.makeSucceededVoidFuture()
+        }
+
+        func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
+            loop.makeSucceededFuture(.zero)
         }
     }
 }

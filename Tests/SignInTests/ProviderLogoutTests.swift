@@ -99,6 +99,7 @@ struct ProviderLogoutTests {
         )
         #expect(try await self.obey("l-1 ada s-1") == .ended)
         #expect(try await [self.lives(phone), self.lives(laptop), self.lives(other)] == [false, false, true])
+        #expect(self.desk.audit.records.last?.reason == .sessionProviderSignedOut)
     }
 
     @Test("Of more sign-ins with one sid than are kept, the oldest ends, as no logout would find it")

@@ -34,6 +34,10 @@ package struct LimiterHarness: Sendable {
         try await self.limiter.giveBack(buckets, cost: cost, on: self.group.next()).get()
     }
 
+    func drainTime(of bucket: RateBucket) async throws -> Duration {
+        try await self.limiter.drainTime(of: bucket, on: self.group.next()).get()
+    }
+
     func forgive(_ bucket: RateBucket) async throws {
         try await self.limiter.forgive(bucket, on: self.group.next()).get()
     }
@@ -91,6 +95,17 @@ package struct LimiterConformance: Sendable, CustomStringConvertible {
             try await harness.advance(.seconds(1_000_000))
             try await harness.fill(Self.bucket, times: 5)
             try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
+        },
+        LimiterConformance("looking at a bucket tells how full it is, and counts nothing") { harness in
+            try expect(try await harness.drainTime(of: Self.bucket) == .zero, "an empty bucket")
+            try await harness.fill(Self.bucket, times: 2)
+            for _ in 0..<5 {
+                let drain = try await harness.drainTime(of: Self.bucket)
+                try expect((.seconds(19_000)...(.seconds(20_000))).contains(drain), "two of five, not \(drain)")
+            }
+            try await harness.fill(Self.bucket, times: 3)
+            try await harness.forgive(Self.bucket)
+            try expect(try await harness.drainTime(of: Self.bucket) == .zero, "a forgiven bucket")
         },
         LimiterConformance("a refused request is not counted") { harness in
             try await harness.fill(Self.bucket, times: 5)

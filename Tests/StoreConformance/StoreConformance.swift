@@ -30,7 +30,7 @@ package struct StoreConformance: Sendable, CustomStringConvertible {
     /// Cases for every store. Those for single-use records run twice: with a kind whose use creates one session, and
     /// with one whose use creates several records.
     package static let cases: [StoreConformance] =
-        Self.sessionCases + Self.replacedSessionCases + Self.endCases + Self.transferCases
+        Self.sessionCases + Self.absenceCases + Self.replacedSessionCases + Self.endCases + Self.transferCases
         + Self.singleUseCases + Self.singleUseCases.map { $0.about(TestTicket.self) }
         + Self.offspringCases + Self.replaceableCases + Self.onceCases + Self.documentCases
         + Self.foreignSessionCases

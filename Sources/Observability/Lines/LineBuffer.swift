@@ -66,6 +66,15 @@ struct LineBuffer: ~Copyable {
         if let text { self.member(name, text) }
     }
 
+    /// The same for a fingerprint.
+    mutating func member(_ name: StaticString, _ fingerprint: Fingerprint?) {
+        guard let fingerprint else { return }
+        self.key(name)
+        self.byte(UInt8(ascii: "\""))
+        fingerprint.forEachCharacter { self.byte($0) }
+        self.byte(UInt8(ascii: "\""))
+    }
+
     mutating func member(_ name: StaticString, _ number: Int64) {
         self.key(name)
         self.integer(number)

@@ -5,7 +5,7 @@ package import Vocabulary
 ///
 /// Members that are nil are left out of the line.
 package struct AccessEntry {
-    /// When the first byte of the request arrived.
+    /// When the request began, so that its line sorts before the events that it caused.
     package var time: UnixTime
     package var requestID: String
     /// The client's address after `trusted_proxies`, as text.
@@ -22,12 +22,16 @@ package struct AccessEntry {
     /// The status; 0 when no response was begun.
     package var status = 0
     package var reason: Reason?
-    /// The route's name.
+    /// The route's name, or the path of the gateway's own endpoint.
     package var route: String?
     /// The decision, e.g. `allow`, `deny`, `login`, `handoff`, `local`.
     package var decision: String?
     /// The session's public id (`ses_...`).
     package var session: String?
+    /// The name of the session's token, also where there is no such session.
+    package var fingerprint: Fingerprint?
+    /// The name of the session-transfer token.
+    package var tokenFingerprint: Fingerprint?
     /// How the session began.
     package var origin: String?
     /// Where the session was found: `l1`, `store`, `none`.

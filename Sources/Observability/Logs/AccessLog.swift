@@ -44,6 +44,8 @@ package final class AccessLog {
         line.member("route", entry.route)
         line.member("decision", entry.decision)
         line.member("session", entry.session)
+        line.member("fingerprint", entry.fingerprint)
+        line.member("token_fingerprint", entry.tokenFingerprint)
         line.member("origin", entry.origin)
         line.member("cache", entry.cache)
         line.member("upstream", entry.upstream)

@@ -96,6 +96,10 @@ package struct AuditEvent: Sendable {
     package var account: String?
     /// The session's public id.
     package var session: String?
+    /// The name of that session's token in the logs.
+    package var fingerprint: Fingerprint?
+    /// The name of the single-use token that the event is about.
+    package var tokenFingerprint: Fingerprint?
     package var clientID: String?
     package var host: String?
     /// The client's address and network in this request.
@@ -121,6 +125,7 @@ package struct AuditEvent: Sendable {
         reason: Reason? = nil,
         subject: String? = nil,
         session: String? = nil,
+        fingerprint: Fingerprint? = nil,
         clientID: String? = nil,
         host: String? = nil,
         address: String? = nil,
@@ -134,6 +139,7 @@ package struct AuditEvent: Sendable {
         self.reason = reason
         self.subject = subject
         self.session = session
+        self.fingerprint = fingerprint
         self.clientID = clientID
         self.host = host
         self.address = address

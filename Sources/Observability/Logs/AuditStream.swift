@@ -51,6 +51,8 @@ package struct AuditStream: Sendable {
         }
         line.member("account", event.account)
         line.member("session", event.session)
+        line.member("fingerprint", event.fingerprint)
+        line.member("token_fingerprint", event.tokenFingerprint)
         line.member("client_id", event.clientID)
         line.member("host", event.host)
         line.member("address", event.address)

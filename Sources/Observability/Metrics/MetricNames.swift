@@ -10,7 +10,8 @@ package enum MetricNames {
     package static let httpRequests = MetricFamily(
         .counter,
         "sallyport_http_requests_total",
-        help: "Requests answered, by route, class of the status code (1xx to 5xx) and outcome.",
+        help:
+            "Requests answered, by route (or path of the gateway's own endpoint), class of the status code (1xx to 5xx) and outcome.",
         labels: ["route", "code_class", "outcome"],
         hidesZero: true
     )
@@ -18,7 +19,8 @@ package enum MetricNames {
         .histogram,
         "sallyport_http_request_duration_seconds",
         help: "Time from the first byte of a request to the last byte of its answer.",
-        labels: ["route"]
+        labels: ["route"],
+        hidesZero: true
     )
     package static let httpRequestsInFlight = MetricFamily(
         .gauge,
@@ -173,6 +175,20 @@ package enum MetricNames {
         labels: ["result"]
     )
 
+    // What the process keeps where there is no Redis.
+    package static let storeRecords = MetricFamily(
+        .gauge,
+        "sallyport_store_records",
+        help: "Records in this process's memory, by kind (sessions, single_use: tokens with their marks).",
+        labels: ["kind"]
+    )
+    package static let storeLimit = MetricFamily(
+        .gauge,
+        "sallyport_store_records_limit",
+        help: "How many such records there is room for: store.memory.max_sessions and max_markers.",
+        labels: ["kind"]
+    )
+
     // Sessions that the loops cache (L1), and Redis.
     package static let l1Entries = MetricFamily(
         .gauge,
@@ -222,6 +238,22 @@ package enum MetricNames {
         "sallyport_redis_command_duration_seconds",
         help: "Time from a command to its answer, including the queue.",
         labels: ["command"]
+    )
+    package static let redisUp = MetricFamily(
+        .gauge,
+        "sallyport_redis_up",
+        help: "1 while every event loop reaches every primary of Redis, and each serves."
+    )
+    package static let redisDown = MetricFamily(
+        .gauge,
+        "sallyport_redis_down",
+        help: "1 for the reason for which Redis cannot be used now: a state of the connections, or its own error code.",
+        labels: ["reason"]
+    )
+    package static let redisStrangers = MetricFamily(
+        .gauge,
+        "sallyport_redis_other_secrets",
+        help: "Gateways of the same Redis that have none of this gateway's secrets: neither knows the other's sessions."
     )
     package static let redisConnections = MetricFamily(
         .gauge,
@@ -388,8 +420,10 @@ package enum MetricNames {
         providerCalls,
         providerCallDuration, providerRenewals, upstreamRequests,
         upstreamDuration,
+        storeRecords, storeLimit,
         l1Entries, l1Lookups, l1Refreshes, l1Rereads, l1Evictions, l1Doubts, l1DoubtedUses, redisCommands,
-        redisCommandDuration, redisConnections, redisRefusedWrites, redisRefusing, redisReplicas, redisClockOffset,
+        redisCommandDuration, redisUp, redisDown, redisStrangers, redisConnections, redisRefusedWrites, redisRefusing,
+        redisReplicas, redisClockOffset,
         redisPrimaryChanges, redisRestoredEnds, redisCutOff, redisQuarantine,
         upstreamConnections, upstreamRetries, upstreamUnasked, buildInfo, configReloads, configLastReloadSuccessful,
         configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp,

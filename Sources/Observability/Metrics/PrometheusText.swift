@@ -25,11 +25,13 @@ struct PrometheusText {
                 self.line(family.name, series.labels, Self.number(read()))
             case .histogram(let id):
                 let count = registered.buckets.count
+                let counts = (0...count).map { self.slot(Int(id.slot) + $0) }
+                if family.hidesZero, counts.allSatisfy({ $0 == 0 }) { continue }
                 self.histogram(
                     family.name,
                     series.labels,
                     registered.buckets,
-                    counts: (0...count).map { self.slot(Int(id.slot) + $0) },
+                    counts: counts,
                     sum: Self.seconds(nanoseconds: self.slot(Int(id.slot) + count + 1))
                 )
             case .histogramReading(let read):

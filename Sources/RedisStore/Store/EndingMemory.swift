@@ -117,6 +117,15 @@ package final class EndingMemory: Sendable {
         self.state.withLock { max($0.current.subjects[name] ?? 0, $0.previous.subjects[name] ?? 0) }
     }
 
+    /// Whether the end of this session or of its lineage is kept.
+    func knowsEnd(of key: RecordKey) -> Bool {
+        self.state.withLock { state in
+            [state.current, state.previous].contains {
+                $0.records.contains(key) || $0.lineages.contains(key.lineage)
+            }
+        }
+    }
+
     /// Whether this session has ended, whatever the store says.
     ///
     /// - Parameter names: Gives the store's names of a subject; called only while subjects are kept.

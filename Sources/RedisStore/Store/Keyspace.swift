@@ -63,6 +63,9 @@ package enum Keyspace {
     /// documents' own changes are reported.
     package static func directory(_ collection: String) -> [UInt8] { Self.tagged("sp:d:{", collection) }
 
+    /// The register of the gateways' secrets (`SecretRegister`), outside the prefixes that caches follow.
+    static let secrets = Array("sp:y:{secrets}".utf8)
+
     // Not by string interpolation, which is slower: every read of a session makes three of them.
 
     private static func tagged(_ prefix: StaticString, _ tag: String) -> [UInt8] {

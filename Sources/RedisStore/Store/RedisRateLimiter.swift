@@ -83,6 +83,16 @@ package struct RedisRateLimiter: RateLimiter {
         return RedisStore.answered(self.client.evaluate(call, on: loop)).map { _ in }
     }
 
+    package func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
+        // A bucket's key lives until the bucket is empty.
+        let asked = RedisStore.answered(self.client.send(RedisCommand("PTTL", [self.place(of: bucket)]), on: loop))
+        return asked.flatMapThrowing { reply in
+            guard case .integer(let milliseconds) = reply else { throw StoreError.unavailable }
+            let shared = min(Duration.milliseconds(max(milliseconds, 0)), bucket.limit.drainTime)
+            return max(shared, self.local.drainTime(of: bucket))
+        }
+    }
+
     private func place(of bucket: RateBucket) -> [UInt8] {
         // The ring gives one name for each secret, the current one's first; there is always at least one.
         Keyspace.limit(self.ring.names(of: "\(bucket.limit.name) \(bucket.id.base64URL)")[0])

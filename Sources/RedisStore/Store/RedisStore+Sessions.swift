@@ -6,7 +6,9 @@ internal import Vocabulary
 extension RedisStore {
     package func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?> {
         let promise = loop.makePromise(of: Stored<Session>?.self)
-        let ask = { @Sendable in self.session(key, on: loop) { promise.completeWith($0.mapError { $0 }) } }
+        let ask = { @Sendable in
+            self.session(key, on: loop) { promise.completeWith($0.map(\.session).mapError { $0 }) }
+        }
         if loop.inEventLoop { ask() } else { loop.execute(ask) }
         return promise.futureResult
     }
@@ -56,7 +58,7 @@ extension RedisStore {
         let promise = loop.makePromise(of: Bool.self)
         self.ending(.session(key), on: loop).whenComplete { reply in
             self.judge(reply.mapError(RedisError.of), found, on: loop) { ended in
-                promise.completeWith(ended.map { $0 != nil }.mapError { $0 })
+                promise.completeWith(ended.map { $0.session != nil }.mapError { $0 })
             }
         }
         return self.telling(.session(key), after: promise.futureResult, on: loop)
@@ -176,17 +178,18 @@ extension RedisStore {
             guard let candidate = try self.candidate(values, found) else {
                 let doubtful = (0..<3).filter { values[$0] == nil }
                 // Normally all are missing, or none.
-                guard !doubtful.isEmpty, doubtful.count < 3 else { return receiver(.success(nil)) }
+                let absence = SessionFinding.absent(self.absence(values, found))
+                guard !doubtful.isEmpty, doubtful.count < 3 else { return receiver(.success(absence)) }
                 let keys = Keyspace.all(of: found.key)
                 self.verify(absent: doubtful.map { keys[$0] }, on: loop).assumeIsolated().whenComplete { result in
-                    receiver(result.map { nil }.mapError { _ in .unavailable })
+                    receiver(result.map { absence }.mapError { _ in .unavailable })
                 }
                 return
             }
             let known = found.known?.name == candidate.record.subject
             if known, found.epoch == nil {
                 let epoch = try values.latestEpoch(from: 3)
-                return receiver(.success(candidate.record.epoch >= epoch ? candidate : nil))
+                return receiver(.success(Self.finding(candidate, under: epoch)))
             }
             if !known { self.know(candidate.record.subject, as: found.key) }
             let epoch =
@@ -195,11 +198,38 @@ extension RedisStore {
                 }
             epoch.assumeIsolated().whenComplete { epoch in
                 // Ended after it was made, with all sessions of its subject.
-                receiver(epoch.map { candidate.record.epoch >= $0 ? candidate : nil }.mapError { _ in .unavailable })
+                receiver(epoch.map { Self.finding(candidate, under: $0) }.mapError { _ in .unavailable })
             }
         } catch {
             receiver(.failure(error))
         }
+    }
+
+    /// The candidate, unless its subject's sessions have ended since it was made.
+    private static func finding(_ candidate: Stored<Session>, under epoch: UInt64) -> SessionFinding {
+        candidate.record.epoch >= epoch ? .live(candidate) : .absent(.sessionRevoked)
+    }
+
+    /// Why these values hold no live session. An end by time is reported once.
+    private func absence(_ values: Values, _ found: Found) -> Reason {
+        guard !found.isEnding else { return .sessionRevoked }
+        guard let ledger = values[1], let bytes = values[0] else {
+            // What ends a session deletes its record; what loses it is not known.
+            return self.endings.knowsEnd(of: found.key) ? .sessionRevoked : .sessionUnknown
+        }
+        guard ledger.elementsEqual("L".utf8), let session = try? self.seals.session(bytes, at: found.place) else {
+            return .sessionRevoked
+        }
+        let now = self.clock.now()
+        let idleEnd = values[2].flatMap { try? IdleValue(bytes: $0) }?.deadline
+        // Without its idle value it has idled out some time ago, unless it has also expired: then either may be true.
+        let reason = session.lapseReason(idleEnd: idleEnd ?? now)
+        guard now >= session.expiresAt || idleEnd.map({ $0 <= now }) != false else { return .sessionRevoked }
+        if self.reportedLapses.value(for: found.key) == nil {
+            self.reportedLapses.update(found.key) { _ in }
+            self.lapsed(SessionLapse(key: found.key, session: session, reason: reason))
+        }
+        return reason
     }
 
     private func know(_ subject: String, as key: RecordKey) {
@@ -256,7 +286,9 @@ extension RedisStore {
         session.epoch = epoch
         let now = self.clock.now()
         let key = Keyspace.record(new.key)
-        let life = Self.life(until: session.expiresAt, from: now)
+        // An access token is replaced by its next one: nobody asks what became of it.
+        let recollection = session.access == nil ? Self.recollection : .zero
+        let life = Self.life(until: session.expiresAt, from: now) + recollection
         let idle = IdleValue(now: now, idleLifetime: session.idleLifetime)
         return SessionParts(
             key: key,

@@ -21,6 +21,9 @@ package import Vocabulary
 package final class RedisStore: RecordStore {
     /// How much longer keys are kept than the lifetime: more than the gateways' clocks differ (`StoreClock.tolerance`).
     static let margin = Duration.seconds(5)
+    /// How much longer the record of a session is kept than the session lives, so that a user who comes back then is known
+    /// to have had one.
+    static let recollection = Duration.seconds(900)
     /// No session lives longer than this, so an end need not be remembered longer.
     package static let longestLife = Duration.seconds(400 * 86_400)
 
@@ -50,6 +53,9 @@ package final class RedisStore: RecordStore {
     /// The subject of the record under a key, so that the epoch can be requested together with the record. Never wrong,
     /// because a session is only replaced by one of the same subject.
     let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 16_384)
+    /// The sessions whose end by time was reported: each is found again until its record is gone.
+    let reportedLapses = RecentTable<RecordKey, Void>(capacity: 16_384)
+    let lapsed: LapseReceiver
     private let feed: InvalidationFeed
     /// The ends that count whatever a primary that was replaced or restarted says.
     let endings: EndingMemory
@@ -66,13 +72,16 @@ package final class RedisStore: RecordStore {
     /// - Parameters:
     ///   - clock: The clock of `client`, except where a test controls the time.
     ///   - readBackPatience: How long to wait for a new connection after an answer was lost.
+    ///   - lapsed: Is told once of a session that has ended by time, if its token is presented later.
     package init(
         client: RedisClient,
         ring: SealingKeyRing,
         clock: Clock,
         caches: SessionCaches,
-        readBackPatience: Duration = .milliseconds(250)
+        readBackPatience: Duration = .milliseconds(250),
+        lapsed: @escaping LapseReceiver = { _ in }
     ) {
+        self.lapsed = lapsed
         self.readBackPatience = readBackPatience
         self.client = client
         self.seals = RecordSeals(ring: ring)

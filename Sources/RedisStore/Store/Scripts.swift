@@ -250,6 +250,6 @@ package enum Scripts {
         Self.endSession,
         Self.confirmEnd, Self.endLineage, Self.endSubject, Self.raiseEpoch, Self.replace, Self.replaceUnconfirmed,
         Self.rewrite, Self.endRecord, Self.once, Self.putDocument, Self.deleteDocument, Self.allow, Self.giveBack,
-        Self.forgive,
+        Self.forgive, Self.register,
     ]
 }

@@ -109,10 +109,11 @@ extension Exchange {
     func conclude(_ reason: Reason?) {
         guard self.facts.isOpen else { return }
         self.facts.isOpen = false
-        self.facts.reason = reason
+        self.facts.reason = reason == .sessionUnknown ? self.facts.absence ?? reason : reason
         let duration = (NIODeadline.now() - self.facts.startedAt).nanoseconds
         self.loop.metrics.requestEnded(
             route: self.facts.route,
+            endpoint: self.facts.endpointPath,
             status: self.facts.status,
             reason: self.facts.reason,
             nanoseconds: duration

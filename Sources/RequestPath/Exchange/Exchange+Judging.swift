@@ -70,7 +70,10 @@ extension Exchange {
                 {
                 case .hit(let session): answer = .found(session)
                 case .miss(let read):
-                    if question.purpose == .request { self.facts.sessionSource = .store }
+                    if question.purpose == .request {
+                        self.facts.sessionSource = .store
+                        if self.loop.accessLog != nil { self.facts.fingerprint = read.fingerprint }
+                    }
                     guard let result = read.result else { return .ask(read, question.purpose) }
                     next = self.proceed(Arrival(result, of: read, question.purpose), head, base)
                     continue
@@ -101,7 +104,8 @@ extension Exchange {
     /// - Parameter source: Where the session was looked up.
     @inline(__always)
     private func noteSession(_ answer: SessionAnswer, in source: SessionSource) {
-        guard case .found = answer else { return self.loop.metrics.sessionResolved(.none) }
+        guard case .found(let session) = answer else { return self.loop.metrics.sessionResolved(.none) }
+        if self.loop.accessLog != nil { self.facts.fingerprint = session.key.fingerprint }
         self.facts.sessionSource = source
         self.loop.metrics.sessionResolved(source)
     }
@@ -185,6 +189,9 @@ extension Exchange {
         case .consume(let request):
             guard let consumer = self.configuration.handoff else {
                 return self.resume(.unavailable(.unavailable, .storeUnavailable))
+            }
+            if self.loop.accessLog != nil {
+                self.facts.tokenFingerprint = consumer.fingerprint(of: request.value.token)
             }
             self.await(consumer.consume(request.value, on: self.loop.eventLoop)) { connection, result in
                 connection.resume(.handoff((try? result.get()) ?? .unavailable(.unavailable)))
@@ -270,6 +277,7 @@ extension ExchangeFacts {
     @inline(__always) var clientAddress: IPAddress? { self.judge.findings.clientAddress }
     @inline(__always) var host: HostEntry? { self.judge.findings.host }
     @inline(__always) var route: RouteEntry? { self.judge.findings.route }
+    @inline(__always) var endpointPath: String? { self.judge.findings.endpoint }
     var session: CachedSession? {
         @inline(__always) get { self.judge.findings.session }
         @inline(__always) set { self.judge.findings.session = newValue }
@@ -281,6 +289,7 @@ extension ExchangeFacts {
     }
     @inline(__always) var crossOriginLines: [UInt8] { self.judge.findings.crossOriginLines }
     @inline(__always) var note: Reason? { self.judge.findings.note }
+    @inline(__always) var absence: Reason? { self.judge.findings.absence }
     @inline(__always) var handoff: TransferTokenResult? { self.judge.findings.handoff }
     @inline(__always) var binding: JudgedBinding? { self.judge.findings.binding }
 }

@@ -18,7 +18,7 @@ extension Exchange {
             // Nothing of a refused head is logged, because it may hold arbitrary bytes.
             let hasHead = !facts.logMethod.isEmpty
             var entry = AccessEntry(
-                time: self.loop.wallNow,
+                time: facts.wallStartedAt,
                 requestID: facts.requestID.text,
                 client: (facts.clientAddress ?? self.peer).description,
                 method: hasHead ? run(facts.logMethod) : nil,
@@ -27,10 +27,12 @@ extension Exchange {
             )
             if hasHead { entry.host = run(facts.logAuthority) }
             entry.status = facts.status
-            entry.reason = facts.reason ?? facts.note
-            entry.route = facts.route?.name
+            entry.reason = facts.reason ?? facts.note ?? facts.absence
+            entry.route = facts.route?.name ?? facts.endpointPath
             entry.decision = facts.reason == nil ? "allowed" : "denied"
             entry.session = facts.session?.session.id
+            entry.fingerprint = facts.fingerprint
+            entry.tokenFingerprint = facts.tokenFingerprint
             entry.origin = facts.session?.session.origin.rawValue
             entry.cache = facts.sessionSource == .none ? nil : facts.sessionSource.rawValue
             if facts.isForwarded {

@@ -139,6 +139,8 @@ package final class Exchange {
         self.facts.requestFraming = framing
         self.facts.isOpen = true
         self.facts.startedAt = .now()
+        // Not the loop's time, which is a little older: the line must not sort before an earlier request's events.
+        if self.loop.accessLog != nil { self.facts.wallStartedAt = Clock.system.now() }
         self.facts.lastProgress = self.loop.now
         self.facts.requestID = self.loop.nextRequestID()
         self.facts.keepsAlive = keepsAlive

@@ -12,6 +12,8 @@ struct ExchangeFacts {
     var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
     var isOpen = false
     var startedAt = NIODeadline.uptimeNanoseconds(0)
+    /// The machine's time then. Only if an access log is written.
+    var wallStartedAt = UnixTime(milliseconds: 0)
     var lastProgress = NIODeadline.uptimeNanoseconds(0)
     var method = KnownMethod.other
     var minorVersion = 1
@@ -26,6 +28,9 @@ struct ExchangeFacts {
     /// Whether the session ended during the request.
     var hasSessionEnded = false
     var sessionSource = SessionSource.none
+    /// The names of the session's token and of the transfer token in the logs. Only if an access log is written.
+    var fingerprint: Fingerprint?
+    var tokenFingerprint: Fingerprint?
     var status = 0
     var reason: Reason?
     /// The number of unsent bytes when the deadlines were last checked.

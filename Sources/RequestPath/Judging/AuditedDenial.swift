@@ -33,6 +33,7 @@ extension RequestJudge {
         var event = self.event(kind, cause, head, base, given)
         event.subject = session?.session.subject
         event.session = session?.session.id
+        event.fingerprint = session?.key.fingerprint
         if kind == .bindingMismatch { self.noteDevices(in: &event, of: session, given) }
         self.findings.events.append(.audit(event))
     }
@@ -51,6 +52,7 @@ extension RequestJudge {
         var event = self.event(.bindingMismatch, mismatch, head, base, given)
         event.subject = session.session.subject
         event.session = session.session.id
+        event.fingerprint = session.key.fingerprint
         self.noteDevices(in: &event, of: session, given)
         event.details.append(("dry_run", "true"))
         self.findings.events.append(.audit(event))
@@ -104,11 +106,12 @@ extension RequestJudge {
 extension AuditEvent {
     /// The same event with the user of these sessions, if all sessions of `host` belong to one user.
     package func naming(_ known: [CachedSession], on host: String?) -> AuditEvent {
-        let sessions = known.map(\.session).filter { $0.kind == .web && $0.host == host }
-        guard Set(sessions.map(\.subject)).count == 1 else { return self }
+        let sessions = known.filter { $0.session.kind == .web && $0.session.host == host }
+        guard Set(sessions.map(\.session.subject)).count == 1 else { return self }
         var event = self
-        event.subject = sessions.first?.subject
-        event.session = sessions.first?.id
+        event.subject = sessions.first?.session.subject
+        event.session = sessions.first?.session.id
+        event.fingerprint = sessions.first?.key.fingerprint
         return event
     }
 }

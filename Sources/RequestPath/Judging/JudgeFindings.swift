@@ -67,6 +67,8 @@ package struct JudgeFindings {
     package internal(set) var host: HostEntry?
     /// The frozen route; nil if the request reached none.
     package internal(set) var route: RouteEntry?
+    /// The path of the gateway's own endpoint that the request is for, as it was written; nil if it is for none.
+    package internal(set) var endpoint: String?
     /// How clients of the requested endpoint are refused; nil: with problem documents, or pages for people.
     package var envelope: RefusalEnvelope?
     /// The session whose identity the app sees; set when the request is permitted.
@@ -80,6 +82,8 @@ package struct JudgeFindings {
     package internal(set) var crossOriginLines: [UInt8] = []
     /// A reason that did not decide the request, such as a refused transfer token; for the log.
     package internal(set) var note: Reason?
+    /// Why the presented session is not there any more, where the client is not told (`Reason.told`).
+    package internal(set) var absence: Reason?
     /// The result of a transfer token and of its device check; for the log.
     package internal(set) var handoff: TransferTokenResult?
     package internal(set) var binding: JudgedBinding?

@@ -116,7 +116,9 @@ extension RequestJudge {
                     .demand(demand, head, base, route: route, host: host, configuration: given.configuration)
                 )
             }
-        case .refused(let reason): evidence.missing = reason
+        case .refused(let reason):
+            evidence.missing = reason.told
+            if evidence.missing != reason { self.findings.absence = reason }
         case .otherKey: evidence.missing = .credentialOtherKey
         case .malformed: evidence.missing = .credentialMalformed
         }

@@ -25,6 +25,7 @@ extension RequestJudge {
             let method = head.method.bytes(in: base)
             switch configuration.endpoints.match(reading, method: method, host: host) {
             case .endpoint(let endpoint):
+                self.findings.endpoint = endpoint.path
                 self.findings.envelope = endpoint.envelope
                 if let readers = endpoint.readers,
                     let preflight = self.admitReaders(readers, of: endpoint, head, base)

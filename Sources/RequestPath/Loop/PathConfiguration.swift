@@ -91,6 +91,7 @@ package final class PathConfiguration: Sendable {
         self.metrics = PathMetricIDs(
             registry: registry,
             routes: (routes.entries + endpoints.routes).map(\.name),
+            endpoints: endpoints.names,
             upstreams: settings.upstreams.map(\.name)
         )
         self.limits = settings.limits

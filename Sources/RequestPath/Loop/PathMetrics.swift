@@ -14,12 +14,14 @@ package struct PathMetricIDs: Sendable {
         var label: String { "\(self)" }
     }
 
-    /// `requests[route][class - 1][outcome]`; the last route, "none", is for requests that match no route.
+    /// `requests[route][class - 1][outcome]`; behind the routes come the gateway's own endpoints, and last "none", for
+    /// requests that match neither.
     fileprivate let requests: [CounterID]
     fileprivate let durations: [HistogramID]
     /// `decisions[route][reason]`; the last reason is "allowed".
     fileprivate let decisions: [CounterID]
-    fileprivate let routeCount: Int
+    fileprivate let endpoints: [String: Int]
+    fileprivate let none: Int
     fileprivate let inFlight: GaugeID
     fileprivate let connections: GaugeID
     fileprivate let connectionsEvicted: CounterID
@@ -39,10 +41,14 @@ package struct PathMetricIDs: Sendable {
 
     /// - Parameters:
     ///   - routes: The names of the routes in the order of their indices.
+    ///   - endpoints: The names of the gateway's own endpoints.
     ///   - upstreams: The names of the apps in the order of their indices.
-    package init(registry: MetricsRegistry, routes: [String], upstreams: [String]) {
-        let names = routes + ["none"]
-        self.routeCount = names.count
+    package init(registry: MetricsRegistry, routes: [String], endpoints: [String], upstreams: [String]) {
+        let names = routes + endpoints + ["none"]
+        self.endpoints = Dictionary(
+            uniqueKeysWithValues: endpoints.enumerated().map { ($1, routes.count + $0) }
+        )
+        self.none = names.count - 1
         self.requests = names.flatMap { route in
             (1...Self.classes).flatMap { class_ in
                 Outcome.allCases.map {
@@ -109,9 +115,10 @@ final class PathMetrics {
     }
 
     @inline(__always)
-    func requestEnded(route: RouteEntry?, status: Int, reason: Reason?, nanoseconds: Int64) {
+    func requestEnded(route: RouteEntry?, endpoint: String?, status: Int, reason: Reason?, nanoseconds: Int64) {
         self.shard.add(self.ids.inFlight, -1)
-        let index = min(route?.index ?? .max, self.ids.routeCount - 1)
+        // A request may have begun under a configuration with other routes.
+        let index = min(route?.index ?? endpoint.flatMap { self.ids.endpoints[$0] } ?? .max, self.ids.none)
         let outcome: PathMetricIDs.Outcome =
             switch reason {
             case nil: .ok

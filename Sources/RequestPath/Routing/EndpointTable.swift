@@ -19,6 +19,8 @@ package struct EndpointTable: Sendable {
     private let paths: [EndpointPaths]
     /// Those of `paths`, side by side.
     private let filters: [EndpointPaths.Filter]
+    /// The paths of all endpoints that the gateway answers, each once: their names in the metrics.
+    let names: [String]
     private let listed: [Realm: [(path: String, scope: EndpointScope)]]
 
     /// What the hosts of one realm answer.
@@ -80,6 +82,7 @@ package struct EndpointTable: Sendable {
         }
         self.filters = self.paths.map(\.filter)
         self.routes = routes
+        self.names = Set(groups.values.flatMap(\.endpoints).map(\.path)).sorted()
         self.listed = groups.mapValues { group -> [(path: String, scope: EndpointScope)] in
             group.endpoints.map { ($0.path, $0.scope) } + group.forwarding.map { ($0.pattern.text, $0.scope) }
         }

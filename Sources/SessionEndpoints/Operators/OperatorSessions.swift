@@ -142,7 +142,7 @@ package struct OperatorSessions: Sendable {
         let session = found.session
         var members: [String: JSONValue] = [
             "id": .string(session.id), "handle": .string(self.handle(found.key)),
-            "subject": .string(session.identity.id),
+            "fingerprint": .string(found.key.fingerprint.description), "subject": .string(session.identity.id),
             "kind": .string(session.kind.rawValue), "origin": .string(session.origin.rawValue),
             "aal": .string(session.aal.rawValue), "issued_at": .string(session.issuedAt.rfc3339),
             "authenticated_at": .string(session.authenticatedAt.rfc3339),

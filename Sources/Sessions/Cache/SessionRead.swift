@@ -80,6 +80,9 @@ package struct SessionRead {
     /// The reason of the refusal when there is no session.
     package var refusal: Reason { self.flight.refusal }
 
+    /// The name of the token in the logs.
+    package var fingerprint: Fingerprint { self.flight.key.fingerprint }
+
     /// What the provider demands of the user, if that is why there is no session.
     package var demand: ProviderDemand? { self.flight.demand }
 

@@ -65,7 +65,7 @@ package final class SessionResolver {
     /// The last version given to a foreign session; providers do not number theirs.
     var foreignVersion: UInt64 = 0
     /// The answers of the store in this tick.
-    private let arrivals = Batch<(flight: SessionFlight, result: Result<Stored<Session>?, StoreError>)>()
+    private let arrivals = Batch<(flight: SessionFlight, result: Result<SessionFinding, StoreError>)>()
 
     /// A resolver for `loop`, whose cache has been registered with the `SessionCaches` that the store tells of ends.
     ///
@@ -204,12 +204,12 @@ package final class SessionResolver {
         self.arrivals.drain { self.arrived($0.result, for: $0.flight) }
     }
 
-    private func arrived(_ result: Result<Stored<Session>?, StoreError>, for flight: SessionFlight) {
+    private func arrived(_ result: Result<SessionFinding, StoreError>, for flight: SessionFlight) {
         switch result {
-        case .success(.some(let stored)) where self.hasLostUser(of: stored.record):
+        case .success(.live(let stored)) where self.hasLostUser(of: stored.record):
             flight.refusal = .sessionUserGone
             self.forget(flight)
-        case .success(.some(let stored)):
+        case .success(.live(let stored)):
             guard let reader = self.tokenReader else { return self.keep(stored, .notNeeded, for: flight) }
             guard let grant = stored.record.provider?.grant else {
                 return self.keep(stored, .needed(nil), for: flight)
@@ -224,7 +224,8 @@ package final class SessionResolver {
                 case .failure: self.arrived(.failure(.unavailable), for: flight)
                 }
             }
-        case .success(.none):
+        case .success(.absent(let reason)):
+            flight.refusal = reason
             self.forget(flight)
         case .failure(let error):
             self.cache.endReading(flight.reading)

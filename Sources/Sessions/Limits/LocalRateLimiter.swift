@@ -45,6 +45,19 @@ package final class LocalRateLimiter: RateLimiter {
         return loop.makeSucceededVoidFuture()
     }
 
+    package func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
+        loop.makeSucceededFuture(self.drainTime(of: bucket))
+    }
+
+    /// As `drainTime`, with an immediate answer.
+    package func drainTime(of bucket: RateBucket) -> Duration {
+        let now = self.clock.now()
+        return self.tables.withLock { tables in
+            guard let emptyAt = tables[bucket.limit.name]?.emptyAt[bucket.id] else { return .zero }
+            return min(max(emptyAt.since(now), .zero), bucket.limit.drainTime)
+        }
+    }
+
     /// As `allow`, with an immediate answer.
     package func allow(_ buckets: [RateBucket], cost: Int) -> RateDecision {
         let now = self.clock.now()

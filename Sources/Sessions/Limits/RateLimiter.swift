@@ -23,6 +23,10 @@ package protocol RateLimiter: Sendable {
     /// Empties the bucket: a successful try has shown that the tries before it were no attack. If this is lost, the
     /// bucket only stays as full as it is.
     func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void>
+
+    /// The time until the bucket is empty if nothing more is counted, as far as this gateway and its store know; zero if it
+    /// is empty. Counts nothing.
+    func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration>
 }
 
 extension RateLimiter {

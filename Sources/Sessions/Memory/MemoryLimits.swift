@@ -3,7 +3,7 @@ internal import Vocabulary
 
 /// A counted supply of places: a record that holds one gives it back when it is removed.
 final class Places: Sendable {
-    private let limit: Int
+    let limit: Int
     private let taken = Atomic<Int>(0)
 
     init(limit: Int) {

@@ -42,6 +42,9 @@ struct MemoryRecords {
     var markers: [RecordKey: (marker: Marker, until: UnixTime)] = [:]
     private(set) var families: [Lineage: Family] = [:]
     private var deadlines = DeadlineQueue<Due>()
+    private var past = PastSessions()
+    /// Sessions that have ended by time and were not reported yet.
+    private var lapses: [SessionLapse] = []
 
     init(limits: MemoryLimits, subjects: SubjectDirectory) {
         self.limits = limits
@@ -54,16 +57,28 @@ struct MemoryRecords {
     mutating func session(_ key: RecordKey, at now: UnixTime) -> Stored<Session>? {
         guard let record = self.sessions[key] else { return nil }
         guard self.isLive(record, at: now) else {
-            self.removeSession(key)
+            self.remove(dead: key)
             return nil
         }
         return Stored(record: record.stored.record, version: record.stored.version, usedAt: record.lastUsed)
     }
 
+    /// Why there is no session under `key`; nil if nothing is known of one.
+    func absence(of key: RecordKey) -> Reason? {
+        self.past.reason(of: key) ?? (self.families[key.lineage]?.ended == nil ? nil : .sessionRevoked)
+    }
+
+    /// The sessions that have ended by time since this was last called.
+    mutating func takeLapses() -> [SessionLapse] {
+        guard !self.lapses.isEmpty else { return [] }
+        defer { self.lapses = [] }
+        return self.lapses
+    }
+
     /// Writes a session under its subject's epoch. If its lineage has ended, nothing is kept.
     mutating func insert(_ new: NewSession, at now: UnixTime) throws(StoreError) {
         guard self.families[new.key.lineage]?.ended == nil else { return }
-        self.removeSession(new.key)
+        self.removeSession(new.key, for: nil)
         guard self.limits.sessions.take() else { throw .full }
         self.write(new, at: now)
     }
@@ -91,7 +106,7 @@ struct MemoryRecords {
     /// Removes the session; true when it existed and was alive.
     mutating func end(_ key: RecordKey, at now: UnixTime) -> Bool {
         let wasLive = self.session(key, at: now) != nil
-        self.removeSession(key)
+        self.removeSession(key, for: .sessionRevoked)
         return wasLive
     }
 
@@ -101,7 +116,7 @@ struct MemoryRecords {
     mutating func end(_ lineage: Lineage, at now: UnixTime) {
         var family = self.families[lineage] ?? Family(bornUntil: now)
         for key in family.members {
-            self.removeSession(key)
+            self.removeSession(key, for: .sessionRevoked)
             self.removeRecord(key)
         }
         guard family.ended == nil else { return }
@@ -114,7 +129,9 @@ struct MemoryRecords {
 
     /// Removes the record if it was written before `epoch` of its subject.
     mutating func remove(_ key: RecordKey, bornBefore epoch: UInt64) {
-        if let record = self.sessions[key], record.stored.record.epoch < epoch { self.removeSession(key) }
+        if let record = self.sessions[key], record.stored.record.epoch < epoch {
+            self.removeSession(key, for: .sessionRevoked)
+        }
         if let owner = self.records[key]?.terms.owner, owner.epoch < epoch { self.removeRecord(key) }
     }
 
@@ -130,7 +147,7 @@ struct MemoryRecords {
             case .session(let key):
                 guard let deadline = self.sessions[key]?.deadline else { continue }
                 if deadline <= now {
-                    self.removeSession(key)
+                    self.remove(dead: key)
                 } else {
                     // It was used after this deadline was set.
                     self.deadlines.push(due, due: deadline)
@@ -187,8 +204,22 @@ struct MemoryRecords {
         self.schedule(.session(new.key), due: record.deadline)
     }
 
-    private mutating func removeSession(_ key: RecordKey) {
+    /// Removes a session that has ended by time, or with its subject's sessions.
+    private mutating func remove(dead key: RecordKey) {
+        guard let record = self.sessions[key] else { return }
+        let session = record.stored.record
+        guard self.subjects.epoch(of: session.subject) == session.epoch else {
+            return self.removeSession(key, for: .sessionRevoked)
+        }
+        let reason = session.lapseReason(idleEnd: record.lastUsed.advanced(by: session.idleLifetime))
+        self.lapses.append(SessionLapse(key: key, session: session, reason: reason))
+        self.removeSession(key, for: reason)
+    }
+
+    /// - Parameter reason: Why it ends; nil: another session takes its place.
+    private mutating func removeSession(_ key: RecordKey, for reason: Reason?) {
         guard let record = self.sessions.removeValue(forKey: key) else { return }
+        if let reason { self.past.note(key, reason) }
         self.limits.sessions.giveBack()
         self.subjects.leave(record.stored.record.subject, key)
         self.leaveFamily(key)

@@ -33,10 +33,24 @@ package final class MemoryStore: RecordStore, SessionIndex {
     /// Another number in each process, as the process before this one is forgotten.
     let epoch = UInt64.random(in: 1 ... .max)
     let begunAt: UnixTime
+    /// Until when a presented token may be from before this process.
+    private let recallsUntil: UnixTime
+    private let lapsed: LapseReceiver
 
     /// A store with room for `maxSessions` sessions, as many replaceable records, `maxMarkers` single-use records and
     /// markers together, and as many ids that are presented once. It reports ends to `caches`.
-    package init(maxSessions: Int, maxMarkers: Int, clock: Clock, caches: SessionCaches) {
+    ///
+    /// - Parameters:
+    ///   - longestSession: How long a session of the process before this one may have lived.
+    ///   - lapsed: Is told of sessions that have ended by time, at the latest by the next sweep.
+    package init(
+        maxSessions: Int,
+        maxMarkers: Int,
+        clock: Clock,
+        caches: SessionCaches,
+        longestSession: Duration = .zero,
+        lapsed: @escaping LapseReceiver = { _ in }
+    ) {
         let limits = MemoryLimits(maxSessions: maxSessions, maxMarkers: maxMarkers)
         let subjects = SubjectDirectory(shards: Self.shardCount, limits: limits)
         self.shards = (0..<Self.shardCount).map { _ in Shard(limits: limits, subjects: subjects) }
@@ -46,6 +60,8 @@ package final class MemoryStore: RecordStore, SessionIndex {
         self.clock = clock
         self.caches = caches
         self.begunAt = clock.now()
+        self.recallsUntil = self.begunAt.advanced(by: longestSession)
+        self.lapsed = lapsed
     }
 
     /// The number of sessions kept now, including those that have expired but were not removed yet.
@@ -55,6 +71,12 @@ package final class MemoryStore: RecordStore, SessionIndex {
     /// yet.
     package var markerCount: Int { self.limits.markers.count }
 
+    /// How many sessions there is room for.
+    package var sessionLimit: Int { self.limits.sessions.limit }
+
+    /// How many single-use records and markers there is room for.
+    package var markerLimit: Int { self.limits.markers.limit }
+
     /// Removes everything that has expired. Meant to be run every minute, off the event loops.
     package func sweep() {
         while self.collect() {}
@@ -63,6 +85,18 @@ package final class MemoryStore: RecordStore, SessionIndex {
     package func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?> {
         let now = self.clock.now()
         return loop.makeSucceededFuture(self.shard(of: key.lineage).records.withLock { $0.session(key, at: now) })
+    }
+
+    package func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver) {
+        let now = self.clock.now()
+        let (stored, reason, lapses) = self.shard(of: key.lineage).records.withLock { records in
+            let stored = records.session(key, at: now)
+            return (stored, stored == nil ? records.absence(of: key) : nil, records.takeLapses())
+        }
+        lapses.forEach(self.lapsed)
+        if let stored { return receiver(.success(.live(stored))) }
+        // A token that nobody was given is told apart from one of the process before this one by nothing.
+        receiver(.success(.absent(reason ?? (now < self.recallsUntil ? .sessionForgotten : .sessionUnknown))))
     }
 
     package func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -162,7 +196,10 @@ package final class MemoryStore: RecordStore, SessionIndex {
         let now = self.clock.now()
         var hasMore = false
         for shard in self.shards {
-            let isDue = shard.records.withLock { $0.collect(at: now, limit: Self.collectedPerHold) }
+            let (isDue, lapses) = shard.records.withLock { records in
+                (records.collect(at: now, limit: Self.collectedPerHold), records.takeLapses())
+            }
+            lapses.forEach(self.lapsed)
             hasMore = hasMore || isDue
         }
         self.subjects.collect(at: now, limit: Self.collectedPerHold)

@@ -84,8 +84,21 @@ package enum Invalidation: Sendable, Hashable {
     case all
 }
 
-/// Receives the session, nil when there is none, or the store's error.
-package typealias SessionReceiver = (Result<Stored<Session>?, StoreError>) -> Void
+/// The result of looking for a session.
+package enum SessionFinding: Sendable {
+    case live(Stored<Session>)
+    /// There is none, for this reason, as far as the store knows it: `session.unknown`, or one that is for the logs only
+    /// (`Reason.told`).
+    case absent(Reason)
+
+    /// The live session; nil if there is none.
+    package var session: Stored<Session>? {
+        if case .live(let stored) = self { stored } else { nil }
+    }
+}
+
+/// Receives what was found, or the store's error.
+package typealias SessionReceiver = (Result<SessionFinding, StoreError>) -> Void
 
 /// Everything that a deployment keeps. The gateway judges in Swift; the store compares and acts in one atomic step over
 /// records that it does not interpret, and never replaces a single-use record.
@@ -100,8 +113,8 @@ package protocol SessionStore: Sendable {
     /// current epoch. nil if there is none.
     func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?>
 
-    /// The same without a future, for every request whose session is not in the cache. Must be called on `loop`, where
-    /// `receiver` is called too: once, possibly before this returns.
+    /// The same without a future, for every request whose session is not in the cache, with the reason why there is
+    /// none. Must be called on `loop`, where `receiver` is called too: once, possibly before this returns.
     func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver)
 
     /// Writes a new session under the subject's current epoch; fails with `.full` when there is no room.
@@ -181,7 +194,10 @@ extension SessionStore {
 
     package func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver) {
         self.session(key, on: loop).assumeIsolated().whenComplete { result in
-            receiver(result.mapError { $0 as? StoreError ?? .unavailable })
+            receiver(
+                result.map { $0.map { .live($0) } ?? .absent(.sessionUnknown) }
+                    .mapError { $0 as? StoreError ?? .unavailable }
+            )
         }
     }
 }

@@ -6,9 +6,9 @@
 package struct OperatorToken: Sendable, Equatable {
     /// What a token may do.
     package enum Scope: String, Sendable, CaseIterable {
-        /// See the sessions of users.
+        /// See the sessions of users, the limits and the clients.
         case read
-        /// End them.
+        /// End sessions, and empty limits.
         case sessions
         /// Change the OAuth clients.
         case clients

@@ -21,13 +21,13 @@ extension NativeSignIns {
     /// How long the address that has exchanged the codes may repeat it, because the answer may have been lost.
     package static let repetition = Duration.seconds(30)
     /// Exchanges from one address that fail: sixty, then one a second.
-    private static let perAddress = RateLimit("exchange.address", burst: 60, interval: .seconds(1))
+    static let exchangesPerAddress = RateLimit("exchange.address", burst: 60, interval: .seconds(1))
 
     /// Gives a session token for the code that the app kept and the code that the browser brought back.
     ///
     /// Refusals: `exchange.unknown` (forged, mixed up, expired or ended), `exchange.replayed`.
     package func exchange(_ code: Secret, _ returned: Secret, for requester: Requester) async -> ExchangeOutcome {
-        let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
+        let bucket = RateBucket(Self.exchangesPerAddress, Array(requester.address.key.description.utf8))
         do {
             let decision = try await self.ask { [limiter] _, loop in limiter.allow(bucket, cost: 1, on: loop) }
             if case .throttled(let wait) = decision {
@@ -123,8 +123,7 @@ extension NativeSignIns {
     /// Hands out the session of this try, unless it cannot be recorded.
     private func hand(out session: Session, _ attempt: Attempt) async -> ExchangeOutcome {
         var record = self.sessions.record(.signedIn, .native, attempt.requester)
-        record.subject = session.subject
-        record.sessionID = session.id
+        record.note(session, attempt.session.sessionKey)
         record.provider = session.provider?.name
         guard self.sessions.audit(record) else {
             // The token is never handed out, so the session is useless even if the store cannot end it now.

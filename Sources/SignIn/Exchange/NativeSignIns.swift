@@ -48,7 +48,7 @@ package struct NativeSignIns: Sendable {
     private let loops: any EventLoopGroup
 
     /// Flows from one address, because each is kept: sixty, then one a second.
-    private static let perAddress = RateLimit("exchange.flow", burst: 60, interval: .seconds(1))
+    static let perAddress = RateLimit("exchange.flow", burst: 60, interval: .seconds(1))
     /// How often a flow is read and judged again when another request changed it meanwhile.
     private static let tries = 4
 

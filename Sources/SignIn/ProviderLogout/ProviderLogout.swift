@@ -89,6 +89,7 @@ package struct ProviderLogout: Sendable {
     private func record(subject: String?, sessionID: String?, _ channel: String, _ requester: Requester) {
         var record = self.sessions.record(.signedOut, .web, requester)
         record.subject = subject
+        record.cause = .sessionProviderSignedOut
         record.provider = self.provider.name
         record.detail = channel
         _ = self.sessions.audit(record)

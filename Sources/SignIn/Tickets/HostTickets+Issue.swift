@@ -95,6 +95,8 @@ extension HostTickets {
         record.audience = request.host
         record.subject = found.session.subject
         record.sessionID = found.session.id
+        record.fingerprint = found.key.fingerprint
+        record.tokenFingerprint = key.fingerprint
         guard self.journal.record(record) else { return .unavailable(.gatewayOverloaded) }
         // It is a use of the session. If the note is lost, the session only ends early.
         _ = try? await self.ask { store, loop in store.touch(found.key, on: loop) }

@@ -220,6 +220,9 @@ extension HostTickets {
         record.audience = attempt.requester.authority
         record.subject = session?.subject
         record.sessionID = session?.id
+        let key = outcome == .used ? attempt.session.sessionKey : attempt.existing.first?.key
+        record.fingerprint = session == nil ? nil : key?.fingerprint
+        record.tokenFingerprint = attempt.key.fingerprint
         record.parentSessionID = parent?.id
         if outcome == .used { record.endedSessionID = attempt.existing.first?.session.id }
         return self.journal.record(record)

@@ -27,6 +27,9 @@ package struct TicketRecord: Sendable, Equatable {
     package var subject: String?
     /// The public id of the session concerned: the issuing one, or the one on the other host.
     package var sessionID: String?
+    /// The names of that session's token and of the ticket in the logs.
+    package var fingerprint: Fingerprint?
+    package var tokenFingerprint: Fingerprint?
     /// The public id of the session that issued the ticket, when it is used.
     package var parentSessionID: String?
     /// The public id of the browser's former session on the host, which ended.
@@ -68,12 +71,13 @@ package struct TicketRecord: Sendable, Equatable {
             ("audience", self.audience), ("parent_session", self.parentSessionID),
             ("ended_session", self.endedSessionID), ("session_stays", self.outcome == .sessionStays ? "true" : nil),
         ]
-        return AuditEvent(
+        var event = AuditEvent(
             kind,
             code: code,
             reason: reason,
             subject: self.subject,
             session: self.sessionID,
+            fingerprint: self.fingerprint,
             host: self.host,
             address: self.device.address.description,
             asn: self.device.asn,
@@ -81,6 +85,8 @@ package struct TicketRecord: Sendable, Equatable {
             requestID: self.requestID,
             details: details.compactMap { name, value in value.map { (name, $0) } }
         )
+        event.tokenFingerprint = self.tokenFingerprint
+        return event
     }
 }
 

@@ -33,10 +33,14 @@ extension Gateway {
             metrics: self.foundations.registry,
             audit: audit
         )
+        let limits = OperatorLimits(
+            limits: AddressLimits(limiter: self.foundations.limiter, loops: self.foundations.group),
+            gate: gate
+        )
         return OperatorSessions(
             users: UserSessions(sessions: sessions, index: self.foundations.index, loops: self.foundations.group),
             gate: gate,
             providers: { self.state.withLock { $0.settings.providers.map(\.name) } }
-        ).endpoints + clients.endpoints
+        ).endpoints + limits.endpoints + clients.endpoints
     }
 }

@@ -3,6 +3,7 @@ import ArgumentParser
 import Endpoints
 import Foundation
 import NIOCore
+import Observability
 import RequestPath
 import SessionEndpoints
 import Sessions
@@ -17,7 +18,8 @@ struct ExplainCommand: AsyncParsableCommand {
             "Print what the gateway would do with a request: normalised path, route, decision, headers to the app.",
         discussion: """
             Sends nothing and asks neither a running gateway nor Redis nor the provider, so it checks only the form of a token. \
-            With --user or --claims it assumes a live session of that user. With --event it tries the rules instead. A \
+            With --user or --claims it assumes a live session of that user. With --event it tries the rules instead, and \
+            with --session it tells from log lines what became of a session. A \
             session-transfer token in --token-file is put into the request's cookie or query; with --network, Redis is \
             asked what would become of it, and the token stays as it is.
             """
@@ -36,6 +38,22 @@ struct ExplainCommand: AsyncParsableCommand {
         )
     )
     var event: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Instead of a request: tell what became of this session, by its fingerprint or id in the logs; needs --log.",
+            valueName: "fingerprint"
+        )
+    )
+    var session: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A file with what gateways wrote to standard output; - is standard input. Repeatable, for several gateways.",
+            valueName: "file"
+        )
+    )
+    var log: [String] = []
 
     @Option(help: ArgumentHelp("The method.", valueName: "method"))
     var method = "GET"
@@ -77,6 +95,7 @@ struct ExplainCommand: AsyncParsableCommand {
     var from = "127.0.0.1"
 
     func run() async throws {
+        if let session = self.session { return try self.tellStory(of: session) }
         do {
             let loaded = try self.options.load(self.insecure.flags)
             let draft = try Draft(loaded)
@@ -98,7 +117,27 @@ struct ExplainCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
-        guard (self.url == nil) != (self.event == nil) else { throw ValidationError("Use --url or --event.") }
+        guard [self.url, self.event, self.session].count(where: { $0 != nil }) == 1 else {
+            throw ValidationError("Use --url or --event, or --session with --log.")
+        }
+        guard (self.session == nil) == self.log.isEmpty else {
+            throw ValidationError("--session needs --log, and --log needs --session.")
+        }
+        let isName = self.session.map { Fingerprint($0) != nil || $0.hasPrefix("ses_") } ?? true
+        guard isName else {
+            // Never a token: the logs have none.
+            throw ValidationError("--session must be a fingerprint of ten characters, or an id that begins with ses_.")
+        }
+    }
+
+    private func tellStory(of session: String) throws {
+        let logs = try self.log.map { Array(try Self.content(of: $0, "--log")) }
+        let story = SessionStory(of: session, in: logs)
+        guard !story.isEmpty else {
+            Console.complain("no line of the log is about \(session)")
+            throw ExitCode.failure
+        }
+        Console.say(story.text)
     }
 
     private func tryRules(on file: String, _ draft: Draft, _ settings: Settings) throws {

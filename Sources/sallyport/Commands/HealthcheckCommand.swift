@@ -53,10 +53,10 @@ struct HealthcheckCommand: ParsableCommand {
             throw ExitCode.failure
         }
         do {
-            let answer = try HealthProbe.get(self.live ? "/healthz" : "/readyz", at: address, seconds: self.timeout)
+            let answer = try AdminProbe.get(self.live ? "/healthz" : "/readyz", at: address, seconds: self.timeout)
             Console.say("\(answer.status) \(answer.line)")
             guard answer.status == 200 else { throw ExitCode.failure }
-        } catch let failure as HealthProbe.Failure {
+        } catch let failure as AdminProbe.Failure {
             Console.complain(failure.description)
             throw ExitCode.failure
         }

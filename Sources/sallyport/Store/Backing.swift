@@ -16,6 +16,7 @@ enum Backing: Sendable {
     /// - Throws: `StartRefusal` that names the setting.
     init(
         _ settings: StoreSettings,
+        sessions: SessionSettings = SessionSettings(),
         secrets: SecretRing,
         group: any EventLoopGroup,
         caches: SessionCaches,
@@ -23,17 +24,30 @@ enum Backing: Sendable {
         logger: Logger
     ) throws {
         let clock = Clock.steady()
+        let lapsed: LapseReceiver = { lapse in
+            if let event = AuditEvent(lapse) { audit.emit(event) }
+        }
         if let redis = settings.redis {
             let journal = RedisJournal(logger: logger, audit: audit, clock: clock)
             self = .redis(
-                try RedisBacking(redis, secrets: secrets, group: group, caches: caches, journal: journal, clock: clock)
+                try RedisBacking(
+                    redis,
+                    secrets: secrets,
+                    group: group,
+                    caches: caches,
+                    journal: journal,
+                    lapsed: lapsed,
+                    clock: clock
+                )
             )
         } else {
             let store = MemoryStore(
                 maxSessions: settings.maxSessions,
                 maxMarkers: settings.maxMarkers,
                 clock: clock,
-                caches: caches
+                caches: caches,
+                longestSession: max(sessions.browser.absolute, sessions.native.absolute),
+                lapsed: lapsed
             )
             self = .memory(store, LocalRateLimiter(clock: clock), clock)
         }
@@ -78,6 +92,11 @@ enum Backing: Sendable {
         if case .redis(let redis) = self { try await redis.start() }
     }
 
+    /// Takes part as a gateway, beside others with the same store.
+    func join() async {
+        if case .redis(let redis) = self { await redis.join() }
+    }
+
     /// Closes the store. No request uses it any more.
     func stop() async {
         if case .redis(let redis) = self { await redis.shutDown() }
@@ -91,15 +110,54 @@ enum Backing: Sendable {
     /// The checks of the store that readiness depends on.
     var checks: [AdminServer.Check] {
         switch self {
-        case .memory: [(name: "store", ok: true, detail: "in this process's memory")]
+        // Still ready when full: users who are signed in go on, and no other gateway could take the others.
+        case .memory(let store, _, _): [(name: "store", ok: true, detail: Self.room(of: store))]
         case .redis(let redis): redis.checks
         }
+    }
+
+    /// Where the records are, and what there is no more room for.
+    private static func room(of store: MemoryStore) -> String {
+        var words = ["in this process's memory"]
+        if store.sessionCount >= store.sessionLimit {
+            words.append("store full: \(store.sessionLimit) sessions (store.memory.max_sessions), nobody can sign in")
+        }
+        if store.markerCount >= store.markerLimit {
+            words.append(
+                "store full: \(store.markerLimit) tokens (store.memory.max_markers), nothing can be handed over"
+            )
+        }
+        return words.joined(separator: "; ")
     }
 
     /// Registers the values that are read at a scrape.
     ///
     /// - Parameter handoffLifetime: how long transfer tokens live under the settings in use.
     func register(in registry: MetricsRegistry, handoffLifetime: @escaping @Sendable () -> Duration) {
-        if case .redis(let redis) = self { redis.register(in: registry, handoffLifetime: handoffLifetime) }
+        switch self {
+        case .redis(let redis): redis.register(in: registry, handoffLifetime: handoffLifetime)
+        case .memory(let store, _, _):
+            registry.read(MetricNames.storeRecords, "sessions") { Double(store.sessionCount) }
+            registry.read(MetricNames.storeRecords, "single_use") { Double(store.markerCount) }
+            registry.read(MetricNames.storeLimit, "sessions") { Double(store.sessionLimit) }
+            registry.read(MetricNames.storeLimit, "single_use") { Double(store.markerLimit) }
+        }
+    }
+}
+
+extension AuditEvent {
+    /// The event of a session that ended by time. An access token's end is none: it is replaced by the next one.
+    fileprivate init?(_ lapse: SessionLapse) {
+        guard lapse.session.access == nil else { return nil }
+        self.init(
+            .sessionEnded,
+            reason: lapse.reason,
+            subject: lapse.session.subject,
+            session: lapse.session.id,
+            fingerprint: lapse.key.fingerprint,
+            clientID: lapse.session.clientID,
+            host: lapse.session.host,
+            details: [("kind", lapse.session.kind.rawValue), ("expires_at", lapse.session.expiresAt.rfc3339)]
+        )
     }
 }

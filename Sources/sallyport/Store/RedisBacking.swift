@@ -14,13 +14,15 @@ final class RedisBacking: Sendable {
     private let client: RedisClient
     private let journal: RedisJournal
     private let watch: RedisWatch
+    private let secretWatch: SecretWatch
     private let requireSafe: Bool
     private let requireAppendOnly: Bool
 
     /// Does not connect before `start()`.
     ///
-    /// - Parameter clock: A monotonic clock for this process, and for Redis's records until Redis has reported its
-    ///   time.
+    /// - Parameters:
+    ///   - lapsed: Is told of sessions that have ended by time.
+    ///   - clock: A monotonic clock for this process, and for Redis's records until Redis has reported its time.
     /// - Throws: `StartRefusal` that names the setting.
     init(
         _ settings: RedisSettings,
@@ -28,6 +30,7 @@ final class RedisBacking: Sendable {
         group: any EventLoopGroup,
         caches: SessionCaches,
         journal: RedisJournal,
+        lapsed: @escaping LapseReceiver,
         clock: Clock
     ) throws {
         let configuration: RedisConfiguration
@@ -57,8 +60,15 @@ final class RedisBacking: Sendable {
             let fault = configuration.tls.flatMap { RedisCheck.faults(inFilesOf: $0).first?.finding }
             throw StartRefusal(description: "store.redis: \(fault ?? "ca=, cert= or key= of the URL: \(error)")")
         }
+        self.secretWatch = SecretWatch(client: self.client, secrets: secrets) { journal.note($0) }
         let ring = SealingKeyRing(current: secrets.current, accepted: secrets.accepted)
-        self.redis = RedisStore(client: self.client, ring: ring, clock: self.client.clock, caches: caches)
+        self.redis = RedisStore(
+            client: self.client,
+            ring: ring,
+            clock: self.client.clock,
+            caches: caches,
+            lapsed: lapsed
+        )
         self.store = IndexedStore(
             self.redis,
             authority: TokenAuthority(current: secrets.current, accepted: secrets.accepted),
@@ -86,9 +96,13 @@ final class RedisBacking: Sendable {
         self.watch.start()
     }
 
+    /// Takes part as a gateway, with which other gateways compare their secrets.
+    func join() async { await self.secretWatch.start() }
+
     /// Waits for the answers to what was sent, then closes.
     func shutDown() async {
         await self.watch.shutDown()
+        await self.secretWatch.shutDown()
         try? await self.redis.shutDown()
     }
 
@@ -114,6 +128,15 @@ final class RedisBacking: Sendable {
                 name: "store_writes",
                 ok: refusals.isEmpty,
                 detail: refusals.isEmpty ? "no write is refused" : RedisWords.writeRefusals(refusals)
+            )
+        )
+        let strangers = self.secretWatch.strangers
+        checks.append(
+            (
+                name: "store_secrets",
+                // Not the earlier one, too: one gateway with a wrong secret must not take the others down.
+                ok: strangers.earlier == 0,
+                detail: RedisWords.strangers(strangers) ?? "all gateways of this Redis share a secret"
             )
         )
         let isHeard = status.invalidationIsUp
@@ -164,6 +187,14 @@ final class RedisBacking: Sendable {
                 let durations = meter.durations(of: kind)
                 return (durations.counts, durations.seconds)
             }
+        }
+        registry.read(MetricNames.redisUp) { client.status.isConnected ? 1 : 0 }
+        for reason in RedisWords.reasons {
+            registry.read(MetricNames.redisDown, reason) { RedisWords.reason(client.status) == reason ? 1 : 0 }
+        }
+        registry.read(MetricNames.redisStrangers) { [secretWatch] in
+            let strangers = secretWatch.strangers
+            return Double(strangers.earlier + strangers.later)
         }
         registry.read(MetricNames.redisConnections, "up") { Double(client.status.upCount) }
         registry.read(MetricNames.redisConnections, "down") { Double(client.status.downCount) }

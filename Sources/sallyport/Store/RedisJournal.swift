@@ -109,6 +109,18 @@ final class RedisJournal: Sendable {
         }
     }
 
+    /// Takes what was found of gateways with other secrets.
+    func note(_ strangers: SecretRegister.Strangers) {
+        guard let words = RedisWords.strangers(strangers) else {
+            return self.logger.info("redis: all gateways share a secret again")
+        }
+        if strangers.earlier > 0 {
+            self.logger.error("redis: \(words)")
+        } else {
+            self.logger.warning("redis: \(words)")
+        }
+    }
+
     private func notePrimaryChange(_ endpoint: RedisEndpoint) {
         self.state.withLock { state in
             state.primaryChanges += 1

@@ -37,6 +37,38 @@ enum RedisWords {
         }
     }
 
+    /// The codes that `refusal` explains: the reasons for which a primary does not serve.
+    private static let codes = [
+        "NOAUTH", "WRONGPASS", "NOPERM", "DENIED", "LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "MOVED",
+        "NOMASTER",
+        "BUSY",
+    ]
+
+    /// Every reason for which Redis cannot be used: the values of `sallyport_redis_down{reason}`.
+    static let reasons = ["cut_off", "no_primary", "not_connected", "other_error"] + Self.codes.map { $0.lowercased() }
+
+    /// Why Redis cannot be used now; nil: it can.
+    static func reason(_ status: RedisStatus) -> String? {
+        if status.cutOff != nil { return "cut_off" }
+        guard !status.nodes.isEmpty else { return "no_primary" }
+        if let refusal = status.nodes.lazy.compactMap(\.refusal).first {
+            return Self.codes.contains(refusal.code) ? refusal.code.lowercased() : "other_error"
+        }
+        return status.isConnected ? nil : "not_connected"
+    }
+
+    /// What it means that gateways have other secrets; nil: there are none.
+    static func strangers(_ strangers: SecretRegister.Strangers) -> String? {
+        if strangers.earlier > 0 {
+            return
+                "\(strangers.earlier) gateways of this Redis, which were here before, have none of this gateway's secrets: "
+                + "it can read none of their sessions. Give it the secret_file of the others, or also accept their secret"
+        }
+        guard strangers.later > 0 else { return nil }
+        return "\(strangers.later) gateways of this Redis that came later have none of this gateway's secrets: "
+            + "their sessions are unknown here, and those of this gateway there. They are not ready"
+    }
+
     /// Replies with the plain code `ERR` are told apart by their text.
     private static func other(_ error: RedisServerError) -> String {
         let text = error.message.lowercased()

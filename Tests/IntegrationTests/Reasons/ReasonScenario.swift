@@ -89,12 +89,24 @@ extension Reason {
                 let fields = try world.proven().fields
                 return try world.gateway.get("/query/", fields)
             }
-        case .sessionUnknown:
+        case .sessionUnknown: .answered(400) { try $0.gateway.exchange(try $0.unknownToken()) }
+        case .sessionForgotten:
+            .request { try $0.gateway.get("/", ["Authorization: Bearer \(try $0.unknownToken())"]) }
+        case .sessionIdle, .sessionExpired:
+            .inProcess("An end by time is reported once, by the sweep or by the request that finds it")
+        case .sessionSignedOut:
             .request { world in
-                let token = try world.gateway.native()
-                let unknown = String(token.prefix(58)) + (token.hasSuffix("A") ? "B" : "A")
-                return try world.gateway.get("/", ["Authorization: Bearer \(unknown)"])
+                _ = try world.gateway.signOut(try world.gateway.browser())
+                return nil
             }
+        case .sessionOperatorEnded:
+            .request { world in
+                _ = try world.gateway.browser()
+                _ = try world.gateway.operate("POST", "/subjects/user-1815/sign-out", token: OperatorTokens.all)
+                return nil
+            }
+        case .sessionProviderSignedOut:
+            .inProcess("A sid ends the sessions that began with it, and no others of the subject")
         case .sessionOtherClient:
             .inProcess("a session of another client is refused, a session of this client is accepted")
         case .sessionOtherHost:

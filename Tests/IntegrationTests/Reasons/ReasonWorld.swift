@@ -116,6 +116,12 @@ final class ReasonWorld {
         self.app.stop()
     }
 
+    /// A session token that was never handed out, in the form of one.
+    func unknownToken() throws -> String {
+        let token = try self.gateway.native()
+        return String(token.prefix(58)) + (token.hasSuffix("A") ? "B" : "A")
+    }
+
     private static func indented(_ text: String, by count: Int) -> String {
         text.split(separator: "\n").map { String(repeating: " ", count: count) + $0 }.joined(separator: "\n")
     }

@@ -181,4 +181,8 @@ private struct NoLimit: RateLimiter {
     func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
         loop.makeSucceededVoidFuture()
     }
+
+    func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
+        loop.makeSucceededFuture(.zero)
+    }
 }

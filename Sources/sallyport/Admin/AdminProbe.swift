@@ -6,7 +6,7 @@ import Glibc
 
 /// Sends one request to a running gateway's admin listener, over a blocking socket: for containers with neither a shell
 /// nor curl, in a process that does nothing else.
-enum HealthProbe {
+enum AdminProbe {
     /// Why there is no answer.
     struct Failure: Error, CustomStringConvertible {
         let description: String
@@ -15,14 +15,24 @@ enum HealthProbe {
     /// The listener's answer.
     struct Answer: Equatable {
         var status: Int
+        var body: String
+
         /// The body's first line.
-        var line: String
+        var line: String { String(self.body.prefix { !$0.isNewline }.prefix(200)) }
     }
 
     private static let longestAnswer = 65_536
 
-    /// `GET path` at `address`; takes at most `seconds`, or a little more if the answer arrives slowly.
-    static func get(_ path: String, at address: ListenAddress, seconds: Int) throws(Failure) -> Answer {
+    /// `GET path` at `address`, or another method; takes at most `seconds`, or a little more if the answer arrives slowly.
+    ///
+    /// - Parameter token: An operator's; nil: none is sent.
+    static func get(
+        _ path: String,
+        method: String = "GET",
+        token: String? = nil,
+        at address: ListenAddress,
+        seconds: Int
+    ) throws(Failure) -> Answer {
         // A listener bound to all addresses is reached at loopback.
         let host =
             switch address.host {
@@ -34,7 +44,9 @@ enum HealthProbe {
         guard address.port != 0 else { throw Failure(description: "admin.listen has port 0: name a port to ask it") }
         let socket = try self.connect(host, address.port, seconds: seconds, place: place)
         defer { close(socket) }
-        try self.send("GET \(path) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\n\r\n", socket, place)
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\n"
+        if let token { head += "Authorization: Bearer \(token)\r\n" }
+        try self.send("\(head)\r\n", socket, place)
         return try self.answer(in: self.receive(socket, seconds: seconds, place: place), place)
     }
 
@@ -88,8 +100,7 @@ enum HealthProbe {
         guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]),
             let head = text.firstRange(of: "\r\n\r\n")
         else { throw Failure(description: "\(place) does not speak HTTP") }
-        let line = text[head.upperBound...].prefix { !$0.isNewline }
-        return Answer(status: status, line: String(line.prefix(200)))
+        return Answer(status: status, body: String(text[head.upperBound...]))
     }
 
     private static func error() -> String {

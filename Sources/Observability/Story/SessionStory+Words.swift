@@ -1,0 +1,140 @@
+internal import Vocabulary
+
+/// The story in words.
+extension SessionStory {
+    /// The session, what happened to it, and what became of it.
+    package var text: String {
+        let told = self.events.map { "  \($0.time)  \($0.words)" }
+        let parts = [["session"] + self.head.map { "  \($0)" }, ["events"] + told, ["result", "  \(self.result)"]]
+        return parts.map { $0.joined(separator: "\n") }.joined(separator: "\n")
+    }
+
+    /// The line about the session's beginning.
+    private var beginning: Line? {
+        let kinds: Set<AuditEvent.Kind> = [.sessionCreated, .transferTokenConsumed, .hostTicketUsed]
+        return self.lines.first { line in line.event.map(kinds.contains) == true }
+    }
+
+    private var head: [String] {
+        func all(_ name: String) -> String? {
+            var values: [String] = []
+            for line in self.lines {
+                let value = line.text(name)
+                let isOwn = [line.session, line.fingerprint].contains { $0.map(self.names.contains) == true }
+                if isOwn, !value.isEmpty, !values.contains(value) { values.append(value) }
+            }
+            return values.isEmpty ? nil : "\(name): \(values.joined(separator: ", "))"
+        }
+        var lines = ["fingerprint", "session", "subject", "client_id", "host"].compactMap(all)
+        if let end = self.beginning?.detail("expires_at") { lines.append("ends at the latest: \(end)") }
+        if let idle = self.beginning?.detail("idle_seconds") { lines.append("ends when unused for: \(idle) s") }
+        return lines
+    }
+
+    // MARK: Events
+
+    /// Requests that were let pass are told as one event for each run of them.
+    private var events: [(time: String, words: String)] {
+        var events: [(time: String, words: String)] = []
+        var run: (first: Line, last: Line, count: Int)?
+        func endRun() {
+            guard let ended = run else { return }
+            run = nil
+            guard ended.count > 1 else { return events.append((ended.first.time, Self.request(ended.first))) }
+            events.append(
+                (ended.first.time, "\(ended.count) requests were let pass, the last at \(ended.last.time)")
+            )
+        }
+        for line in self.lines {
+            if line.isAccess, line.reason == nil {
+                run = (run?.first ?? line, line, (run?.count ?? 0) + 1)
+                continue
+            }
+            endRun()
+            events.append((line.time, line.isAccess ? Self.request(line) : Self.event(line)))
+        }
+        endRun()
+        return events
+    }
+
+    private static func request(_ line: Line) -> String {
+        var status = ""
+        if case .integer(let number)? = line.value["status"] { status = " \(number)" }
+        let request = "\(line.text("method")) \(line.text("host"))\(line.text("path")) from \(line.text("client"))"
+        return "\(request):\(status)\(self.reason(of: line))"
+    }
+
+    private static func event(_ line: Line) -> String {
+        let address = line.text("address")
+        let place = address.isEmpty ? "" : " from \(address)"
+        let by = line.detail("detail").map { " (\($0))" } ?? ""
+        return "\(line.text("event"))\(by)\(place)\(self.reason(of: line))"
+    }
+
+    /// The reason and its meaning.
+    private static func reason(of line: Line) -> String {
+        guard let reason = line.reason else { return line.text("reason").isEmpty ? "" : ": \(line.text("reason"))" }
+        return ": \(reason.rawValue)\(self.meaning(reason).map { ", \($0)" } ?? "")"
+    }
+
+    // MARK: Result
+
+    /// What became of the session, as far as the lines tell.
+    private var result: String {
+        let own = self.lines.filter { $0.event == .sessionEnded || $0.event == .tokenRevoked }
+        if let end = own.last, let reason = end.reason {
+            return
+                "It ended by \(end.time): \(reason.rawValue), \(Self.meaning(reason) ?? "see Reason ids in the README")."
+        }
+        let refused = self.lines.last { $0.isAccess && $0.reason.map { Self.meaning($0) != nil } == true }
+        guard let refused, let reason = refused.reason else {
+            return "No line says that it has ended."
+        }
+        if reason == .sessionUnknown, let guess = self.guess(at: refused) { return guess }
+        return "It was refused at \(refused.time): \(reason.rawValue), \(Self.meaning(reason) ?? "")."
+    }
+
+    /// What the session's two ends say of a request whose session nobody knew any more.
+    private func guess(at refused: Line) -> String? {
+        guard let now = UnixTime(rfc3339: refused.time) else { return nil }
+        if let text = self.beginning?.detail("expires_at"), let end = UnixTime(rfc3339: text), now >= end {
+            return "It had ended at \(text) at the latest (session.expired), before the request at \(refused.time)."
+        }
+        let last = self.lines.last { $0.isAccess && $0.reason == nil && $0.time < refused.time } ?? self.beginning
+        guard let idle = self.beginning?.detail("idle_seconds").flatMap(Int.init), let last,
+            let used = UnixTime(rfc3339: last.time), now >= used.advanced(by: .seconds(idle))
+        else { return nil }
+        return "It was not used from \(last.time) to \(refused.time), longer than its \(idle) s (session.idle)."
+    }
+
+    /// The reasons for which users are asked to sign in, in plain words.
+    static func meaning(_ reason: Reason) -> String? {
+        switch reason {
+        case .sessionIdle: "it was not used for its idle lifetime"
+        case .sessionExpired: "it reached its longest lifetime"
+        case .sessionForgotten:
+            "the gateway keeps sessions in its memory and was restarted after it began (or nobody was given that token)"
+        case .sessionUnknown: "the store has nothing of it: it ended some time ago, or nobody was given that token"
+        case .sessionRevoked: "it was ended before its time; session.ended says by whom"
+        case .sessionSignedOut: "the user signed out"
+        case .sessionOperatorEnded: "an operator ended it"
+        case .sessionProviderSignedOut: "the provider signed the user out"
+        case .sessionProviderEnded: "the provider refused to renew its tokens"
+        case .sessionUserGone: "the user was removed from the list of users"
+        case .sessionPasswordChanged: "the user's password was changed"
+        case .sessionRenewalAmbiguous: "the provider's answer to a renewal was lost, and its tokens have expired"
+        case .sessionOtherHost: "the session is of another host"
+        case .sessionOtherProvider: "the session is of another provider"
+        case .credentialMissing: "the request had no session cookie and no token"
+        case .credentialMalformed: "the cookie or token is not one of the gateway"
+        case .credentialOtherKey:
+            "the cookie or token was made under a secret that this gateway does not have (sallyport keys list)"
+        case .credentialAmbiguousCookie: "the browser sent two different session cookies, so neither was used"
+        case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown:
+            "it came from another network than the session's"
+        case .requireMaxAge: "the sign-in is older than the route allows"
+        case .requireAAL: "the route needs a stronger sign-in"
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,144 @@
+internal import Vocabulary
+
+#if canImport(Glibc)
+internal import Glibc
+#endif
+
+/// What log lines tell of one session, in the order of time: for the question why a user was asked to sign in again.
+///
+/// Lines belong to it that have its fingerprint, its id or the id of a request that is about it; and the ends of all
+/// sessions of its user and of the session that it was made from.
+package struct SessionStory {
+    /// A line of a log.
+    struct Line {
+        let time: String
+        let value: JSONValue
+
+        var isAccess: Bool { self.text("stream") == "access" }
+        var event: AuditEvent.Kind? { AuditEvent.Kind(rawValue: self.text("event")) }
+        var session: String? { self.value["session"]?.string }
+        var fingerprint: String? { self.value["fingerprint"]?.string }
+        var reason: Reason? { Reason(rawValue: self.text("reason")) }
+
+        func text(_ name: String) -> String { self.value[name]?.string ?? "" }
+        func detail(_ name: String) -> String? { self.value["details"]?[name]?.string }
+    }
+
+    /// The lines that belong to the session, by time.
+    let lines: [Line]
+    /// The fingerprints and ids of the session.
+    let names: Set<String>
+
+    /// - Parameters:
+    ///   - name: The fingerprint of the session's token, or the session's public id.
+    ///   - logs: Lines as the gateways wrote them; other lines are skipped.
+    package init(of name: String, in logs: [[UInt8]]) {
+        var search = Search(name)
+        // What a line says may name lines before it.
+        for _ in 0..<Search.rounds where search.hasNews {
+            search.hasNews = false
+            for (number, log) in logs.enumerated() { search.read(log, number) }
+        }
+        self.names = search.names
+        // Lines of the same millisecond stay as they were written.
+        self.lines = search.found.sorted { left, right in
+            (left.value.time, left.key.log, left.key.offset) < (right.value.time, right.key.log, right.key.offset)
+        }.map(\.value)
+    }
+
+    /// Whether no line is about it.
+    package var isEmpty: Bool { self.lines.isEmpty }
+}
+
+/// Collects the lines of a session.
+private struct Search {
+    /// How often the logs are read at most.
+    static let rounds = 4
+
+    struct Place: Hashable {
+        let log: Int
+        let offset: Int
+    }
+
+    /// The session's own: each line with one belongs to the story.
+    private(set) var names: Set<String>
+    /// Requests that are about it.
+    private var requests: Set<String> = []
+    /// The sessions that it comes from, and its users: only ends belong to the story.
+    private var parents: Set<String> = []
+    private var subjects: Set<String> = []
+    private(set) var found: [Place: SessionStory.Line] = [:]
+    /// Whether something was found by which the logs were not read yet.
+    var hasNews = true
+
+    init(_ name: String) {
+        self.names = [name]
+    }
+
+    mutating func read(_ log: [UInt8], _ number: Int) {
+        for name in self.names.union(self.requests) {
+            for (offset, line) in Self.lines(of: log, with: name) {
+                self.take(line, Place(log: number, offset: offset))
+            }
+        }
+        for name in self.parents.union(self.subjects) {
+            for (offset, line) in Self.lines(of: log, with: name) where self.isEnd(line) {
+                self.found[Place(log: number, offset: offset)] = line
+            }
+        }
+    }
+
+    /// Whether the line is about the end of what the session comes from, or of all sessions of its user.
+    private func isEnd(_ line: SessionStory.Line) -> Bool {
+        guard line.event == .sessionEnded || line.event == .tokenRevoked else { return false }
+        return line.session.map(self.parents.contains) ?? self.subjects.contains(line.text("subject"))
+    }
+
+    private mutating func take(_ line: SessionStory.Line, _ place: Place) {
+        guard self.found.updateValue(line, forKey: place) == nil else { return }
+        let named = [line.session, line.fingerprint, line.value["token_fingerprint"]?.string].compactMap(\.self)
+        guard named.contains(where: self.names.contains) else { return }
+        self.note(line.text("request_id"), \.requests)
+        for name in [line.session, line.fingerprint].compactMap(\.self) { self.note(name, \.names) }
+        if let parent = line.detail("parent_session"), !self.names.contains(parent) { self.note(parent, \.parents) }
+        self.note(line.text("subject"), \.subjects)
+    }
+
+    private mutating func note(_ name: String, _ set: WritableKeyPath<Search, Set<String>>) {
+        if !name.isEmpty, self[keyPath: set].insert(name).inserted { self.hasNews = true }
+    }
+
+    /// The lines with a string of exactly this text, and their offsets.
+    private static func lines(of log: [UInt8], with text: String) -> [(Int, SessionStory.Line)] {
+        let needle = Array("\"\(text)\"".utf8)
+        var lines: [(Int, SessionStory.Line)] = []
+        var start = 0
+        while let hit = self.offset(of: needle, in: log, from: start) {
+            let first = log[..<hit].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+            let end = log[hit...].firstIndex(of: 0x0A) ?? log.count
+            if let value = JSONText.decode(Array(log[first..<end])), let time = value["time"]?.string {
+                lines.append((first, SessionStory.Line(time: time, value: value)))
+            }
+            start = end
+        }
+        return lines
+    }
+
+    /// Where `needle`, which begins with a quote, is next.
+    private static func offset(of needle: [UInt8], in log: [UInt8], from start: Int) -> Int? {
+        log.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return nil }
+            // The byte after the quote, as quotes are everywhere.
+            var place = start + 1
+            while place + needle.count <= bytes.count + 1,
+                let hit = memchr(base + place, Int32(needle[1]), bytes.count - place)
+            {
+                let first = UnsafeRawPointer(hit) - base - 1
+                guard first + needle.count <= bytes.count else { return nil }
+                if memcmp(base + first, needle, needle.count) == 0 { return first }
+                place = first + 2
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,81 @@
+internal import Cryptography
+internal import NIOCore
+import Synchronization
+package import Vocabulary
+
+/// Tells whether other gateways of the same Redis have other secrets. Each gateway writes the fingerprints of its own
+/// into one register, again and again, and reads those of the others.
+///
+/// A gateway with a wrong secret must be noticed, and must not take the others down: only the later of two that share no
+/// secret counts as wrong.
+package final class SecretWatch: Sendable {
+    /// How often a gateway writes its entry, and how long an entry counts that is not written again.
+    private static let interval = Duration.seconds(10)
+    private static let lifetime = Duration.seconds(30)
+
+    private struct State {
+        var strangers = SecretRegister.Strangers(earlier: 0, later: 0)
+        var task: Task<Void, Never>?
+    }
+
+    private let client: RedisClient
+    private let fingerprints: String
+    private let id = Base64URL.encode(Random.bytes(9))
+    private let changed: @Sendable (SecretRegister.Strangers) -> Void
+    private let state = Mutex(State())
+
+    /// - Parameter changed: Is told when there are others than before.
+    package init(
+        client: RedisClient,
+        secrets: SecretRing,
+        changed: @escaping @Sendable (SecretRegister.Strangers) -> Void
+    ) {
+        self.client = client
+        self.fingerprints = SecretRegister.fingerprints(of: secrets)
+        self.changed = changed
+    }
+
+    /// The gateways with other secrets, when last asked.
+    package var strangers: SecretRegister.Strangers { self.state.withLock { $0.strangers } }
+
+    /// Registers the gateway, and goes on in the background. Waits for the first answer or failure.
+    package func start() async {
+        await self.look()
+        let task = Task {
+            while !Task.isCancelled {
+                try? await Task.sleep(for: Self.interval)
+                if !Task.isCancelled { await self.look() }
+            }
+        }
+        self.state.withLock { $0.task = task }
+    }
+
+    /// Takes the gateway out of the register, if it was registered.
+    package func shutDown() async {
+        guard let task = self.state.withLock({ $0.task }) else { return }
+        task.cancel()
+        await task.value
+        _ = try? await self.write("").get()
+    }
+
+    private func look() async {
+        guard let reply = try? await self.write(self.fingerprints).get(), case .bulk(let bytes) = reply,
+            let strangers = SecretRegister(String(decoding: bytes, as: UTF8.self)).strangers(to: self.id)
+        else { return }
+        let isNew = self.state.withLock { state in
+            defer { state.strangers = strangers }
+            return state.strangers != strangers
+        }
+        if isNew { self.changed(strangers) }
+    }
+
+    /// - Parameter fingerprints: Empty to take the entry out.
+    private func write(_ fingerprints: String) -> EventLoopFuture<RedisReply> {
+        let call = ScriptCall(
+            Scripts.register,
+            keys: [Keyspace.secrets],
+            arguments: [Array(self.id.utf8), Array(fingerprints.utf8), RedisStore.digits(Self.lifetime)]
+        )
+        return self.client.evaluate(call, on: self.client.firstLoop)
+    }
+}

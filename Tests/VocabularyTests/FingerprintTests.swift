@@ -1,0 +1,23 @@
+import Testing
+import Vocabulary
+
+@Suite("Fingerprints") struct FingerprintTests {
+    private static func fingerprint(_ bytes: [UInt8]) -> Fingerprint { bytes.withUnsafeBytes { Fingerprint($0) } }
+
+    @Test("It is the first 50 bits in base32 of RFC 4648, in lower case")
+    func text() {
+        // "foobar" is MZXW6YTBOI in RFC 4648 10; 48 bits, so the last character has bits of what follows.
+        #expect(Self.fingerprint(Array("foobar".utf8) + [0, 0]).description == "mzxw6ytboi")
+        #expect(Self.fingerprint([0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]).description == "7777777777")
+        #expect(Self.fingerprint([UInt8](repeating: 0, count: 32)).description == "aaaaaaaaaa")
+    }
+
+    @Test("Its text is read back, and nothing else is one")
+    func reading() {
+        let fingerprint = Self.fingerprint([0x12, 0x34, 0x56, 0x78, 0x9A, 0xBC, 0xDE, 0xF0])
+        #expect(Fingerprint(fingerprint.description) == fingerprint)
+        for text in ["", "mzxw6ytbo", "mzxw6ytboia", "MZXW6YTBOI", "mzxw6ytb01", "mzxw6ytb\u{e9}"] {
+            #expect(Fingerprint(text) == nil, "\(text)")
+        }
+    }
+}
