@@ -22,8 +22,8 @@ package struct EndpointRequest: Sendable {
     package var origin: String
     /// `host[:port]` of that `public_url`: what web sessions are bound to.
     package var authority: String
-    /// Whether cookies must have `Secure`: false only on loopback http with the flag.
-    package var isSecure: Bool
+    /// With which requests browsers send the cookies that the answer sets.
+    package var cookieReach: CookieReach
     package var requestID: String
 
     package init(
@@ -37,7 +37,7 @@ package struct EndpointRequest: Sendable {
         address: IPAddress,
         origin: String,
         authority: String,
-        isSecure: Bool,
+        cookieReach: CookieReach,
         requestID: String
     ) {
         self.method = method
@@ -50,7 +50,7 @@ package struct EndpointRequest: Sendable {
         self.address = address
         self.origin = origin
         self.authority = authority
-        self.isSecure = isSecure
+        self.cookieReach = cookieReach
         self.requestID = requestID
     }
 

@@ -40,18 +40,18 @@ package struct HandoffCookies: Sendable {
     }
 
     /// The cookie that lets a browser repeat a try.
-    package func attempt(isSecure: Bool) -> SessionCookie {
-        SessionCookie(name: self.attemptName, isSecure: isSecure, maxAge: self.attemptAge)
+    package func attempt(_ reach: CookieReach) -> SessionCookie {
+        SessionCookie(name: self.attemptName, reach: reach, maxAge: self.attemptAge)
     }
 
     /// The cookie that keeps a token until the user confirms it.
-    package func pending(isSecure: Bool) -> SessionCookie {
-        SessionCookie(name: self.pendingName, isSecure: isSecure, maxAge: self.pendingAge)
+    package func pending(_ reach: CookieReach) -> SessionCookie {
+        SessionCookie(name: self.pendingName, reach: reach, maxAge: self.pendingAge)
     }
 
     /// The cookie that marks tokens as dealt with.
-    package func handled(isSecure: Bool) -> SessionCookie {
-        SessionCookie(name: self.handledName, isSecure: isSecure, maxAge: Self.handledAge)
+    package func handled(_ reach: CookieReach) -> SessionCookie {
+        SessionCookie(name: self.handledName, reach: reach, maxAge: Self.handledAge)
     }
 
     /// The `Set-Cookie` values that clear every token, both host-only and with the host as its domain, because apps set
@@ -61,15 +61,15 @@ package struct HandoffCookies: Sendable {
     /// - Parameters:
     ///   - authority: `host[:port]` of the host.
     ///   - marks: The new value of the cookie that marks them.
-    package func clearing(on authority: String, isSecure: Bool, marking marks: Secret) -> [String] {
-        let attributes = isSecure ? "; Secure; HttpOnly; SameSite=None" : "; HttpOnly"
+    package func clearing(on authority: String, _ reach: CookieReach, marking marks: Secret) -> [String] {
+        let attributes = reach.isSecure ? "; Secure; HttpOnly; SameSite=None" : "; HttpOnly"
         let host = Self.host(of: authority)
         return self.names.flatMap { name in
             [
                 "\(name)=; Path=/; Max-Age=0\(attributes)",
                 "\(name)=; Path=/; Domain=\(host); Max-Age=0\(attributes)",
             ]
-        } + [self.handled(isSecure: isSecure).setting(marks)]
+        } + [self.handled(reach).setting(marks)]
     }
 
     /// The authority without its port. The colons in the brackets of an IPv6 address are none of a port.

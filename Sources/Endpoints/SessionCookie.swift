@@ -10,33 +10,51 @@ package struct SessionCookie: Sendable, Hashable {
     package let name: String
     /// How many seconds the browser keeps it; nil: until the browser closes.
     private let maxAge: Int?
-    private let attributes: String
+    private let reach: CookieReach
 
     /// - Parameters:
     ///   - name: The configured name, e.g. `__Host-sallyport`. Without `Secure`, its `__Host-` or `__Secure-` prefix is
     ///     left out, because browsers would refuse the cookie (RFC 6265bis 4.1.3).
-    ///   - isSecure: Whether the cookie carries `Secure`; false only on loopback http with the flag.
+    ///   - reach: With which requests browsers send it.
     ///   - maxAge: How many seconds the browser keeps it; nil: until the browser closes.
-    package init(name: String, isSecure: Bool, maxAge: Int? = nil) {
+    package init(name: String, reach: CookieReach, maxAge: Int? = nil) {
         var name = Substring(name)
-        if !isSecure {
+        if !reach.isSecure {
             for prefix in ["__Host-", "__Secure-"] where name.hasPrefix(prefix) && name.utf8.count > prefix.utf8.count {
                 name = name.dropFirst(prefix.utf8.count)
             }
         }
         self.name = String(name)
         self.maxAge = maxAge
-        self.attributes = "; Path=/; \(isSecure ? "Secure; " : "")HttpOnly; SameSite=Lax"
+        self.reach = reach
     }
 
     /// The `Set-Cookie` value that sets this secret.
-    package func setting(_ value: Secret) -> String {
-        let age = self.maxAge.map { "; Max-Age=\($0)" } ?? ""
-        return "\(self.name)=\(String(decoding: value.bytes, as: UTF8.self))\(age)\(self.attributes)"
+    ///
+    /// - Parameter maxAge: How many seconds the browser keeps it, if that depends on the secret.
+    package func setting(_ value: Secret, maxAge: Int? = nil) -> String {
+        let age = (maxAge ?? self.maxAge).map { "; Max-Age=\($0)" } ?? ""
+        return "\(self.name)=\(String(decoding: value.bytes, as: UTF8.self))\(age)\(Self.attributes(self.reach))"
     }
 
     /// The `Set-Cookie` value that deletes the cookie.
-    package func clearing() -> String {
-        "\(self.name)=\(self.attributes); Max-Age=0; Expires=Thu, 01 Jan 1970 00:00:00 GMT"
+    package func clearing() -> String { self.clearing(self.reach) }
+
+    /// The `Set-Cookie` values that delete the cookie whether it was set with this reach or, before the settings changed,
+    /// with the other one: for a browser that keeps both, these are two cookies of one name.
+    package func clearingAll() -> [String] {
+        self.reach.isSecure ? [self.clearing(.site), self.clearing(.partitioned)] : [self.clearing()]
+    }
+
+    private func clearing(_ reach: CookieReach) -> String {
+        "\(self.name)=\(Self.attributes(reach)); Max-Age=0; Expires=Thu, 01 Jan 1970 00:00:00 GMT"
+    }
+
+    private static func attributes(_ reach: CookieReach) -> String {
+        switch reach {
+        case .plain: "; Path=/; HttpOnly; SameSite=Lax"
+        case .site: "; Path=/; Secure; HttpOnly; SameSite=Lax"
+        case .partitioned: "; Path=/; Secure; HttpOnly; SameSite=None; Partitioned"
+        }
     }
 }

@@ -84,6 +84,8 @@ package struct WebPage: Sendable {
         input,button,.way{box-sizing:border-box;display:block;width:100%;padding:.625rem .75rem;font:inherit;\
         border-radius:.375rem}
         input{margin-top:.25rem;border:1px solid var(--field);background:var(--sheet);color:inherit}
+        .choice{display:flex;align-items:center;gap:.5rem;font-weight:400}.choice input{width:1.25rem;height:1.25rem;\
+        margin:0;flex:none}
         button,.way{margin-top:1.5rem;border:0;background:var(--accent);color:#fff;font-weight:600;text-align:center;\
         text-decoration:none;cursor:pointer}
         button:hover,.way:hover{background:var(--deep)}

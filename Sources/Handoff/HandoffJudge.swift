@@ -236,7 +236,8 @@ extension Session {
             device: device,
             bornOf: token,
             epoch: parent.epoch,
-            actor: parent.actor
+            actor: parent.actor,
+            isPersistent: parent.actor == nil && lifetimes.persistence == .always
         )
     }
 }

@@ -98,6 +98,8 @@ package struct Session: Sendable, Hashable {
     /// The subject of whoever acts for the user in it, by a delegated transfer token (`act`, RFC 8693 4.1); nil: it is the
     /// user's own.
     package var actor: String?
+    /// Whether a browser keeps the cookie of a web session until the session ends; else until the browser closes.
+    package var isPersistent: Bool
 
     package init(
         id: String,
@@ -121,7 +123,8 @@ package struct Session: Sendable, Hashable {
         access: AccessTerms? = nil,
         keyThumbprint: String? = nil,
         endsAlone: Bool = false,
-        actor: String? = nil
+        actor: String? = nil,
+        isPersistent: Bool = false
     ) {
         self.id = id
         self.kind = kind
@@ -145,10 +148,16 @@ package struct Session: Sendable, Hashable {
         self.keyThumbprint = keyThumbprint
         self.endsAlone = endsAlone
         self.actor = actor
+        self.isPersistent = isPersistent
     }
 
     /// What the store calls the user (`Identity.subject`). Apps and operators are shown `identity.id`.
     package var subject: String { self.identity.subject }
+
+    /// `Max-Age` of the session's cookie in seconds; nil: the browser keeps it until it closes.
+    package func cookieAge(at now: UnixTime) -> Int? {
+        self.isPersistent ? max(0, Int(self.expiresAt.since(now).components.seconds)) : nil
+    }
 
     /// The claim about whoever acts for the user (RFC 8693 4.1), of one level; nil: nobody does.
     package var actorClaim: JSONValue? { self.actor.map { .object(["sub": .string($0)]) } }

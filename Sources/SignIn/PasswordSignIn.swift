@@ -60,12 +60,14 @@ package struct PasswordSignIn: Sendable {
         identifier: String,
         password: Secret,
         kind: Session.Kind,
+        staysSignedIn: Bool = false,
         for requester: Requester
     ) async -> Outcome {
         let tried = await self.check(identifier: identifier, password: password, kind: kind, for: requester) {
             authentication,
             account throws(PasswordSignInFailure) in
-            let beginning = await self.begin(authentication, kind, account, requester)
+            let terms = SessionTerms(kind, staysSignedIn: staysSignedIn)
+            let beginning = await self.begin(authentication, terms, account, requester)
             if case .unavailable(let reason) = beginning { throw PasswordSignInFailure(reason: reason) }
             return beginning
         }
@@ -137,12 +139,11 @@ package struct PasswordSignIn: Sendable {
 
     private func begin(
         _ authentication: Authentication,
-        _ kind: Session.Kind,
+        _ terms: SessionTerms,
         _ account: String?,
         _ requester: Requester
     ) async -> SessionBeginning {
-        let terms = SessionTerms(kind)
-        guard kind == .web else {
+        guard terms.kind == .web else {
             return await self.sessions.begin(authentication, terms, account: account, for: requester)
         }
         let former: [FoundSession]

@@ -10,11 +10,19 @@ package struct SessionTerms: Sendable {
     /// The OAuth client for which it is made; nil if none.
     package var clientID: String?
     package var scopes: [String]
+    /// Whether the user wants to stay signed in when the browser closes, where the settings leave it to the user.
+    package var staysSignedIn: Bool
 
-    package init(_ kind: Session.Kind, clientID: String? = nil, scopes: [String] = []) {
+    package init(
+        _ kind: Session.Kind,
+        clientID: String? = nil,
+        scopes: [String] = [],
+        staysSignedIn: Bool = false
+    ) {
         self.kind = kind
         self.clientID = clientID
         self.scopes = scopes
+        self.staysSignedIn = staysSignedIn
     }
 }
 
@@ -29,6 +37,9 @@ package enum SessionBeginning: Sendable {
 }
 
 extension SessionService {
+    /// Whether users choose to stay signed in when they close the browser.
+    package var asksToStay: Bool { self.settings.browser.persistence == .ask }
+
     /// Begins a session for an authenticated user, always under a new token and id, in a lineage of its own: nothing
     /// that the client presented becomes a session (session fixation).
     ///
@@ -171,7 +182,8 @@ extension SessionService {
             issuedAt: now,
             expiresAt: now.advanced(by: lifetimes.absolute),
             idleLifetime: lifetimes.idle,
-            device: device
+            device: device,
+            isPersistent: terms.kind == .web && lifetimes.persistence.applies(wished: terms.staysSignedIn)
         )
     }
 

@@ -1,6 +1,7 @@
 import AddressIntelligence
 import Endpoints
 import Testing
+import Vocabulary
 
 /// A request as the listener passes it on.
 func request(
@@ -17,7 +18,7 @@ func request(
         address: try #require(IPAddress("192.0.2.1")),
         origin: "https://app.example.com",
         authority: "app.example.com",
-        isSecure: true,
+        cookieReach: .site,
         requestID: "r1"
     )
 }

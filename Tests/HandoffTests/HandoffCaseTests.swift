@@ -209,6 +209,32 @@ struct HandoffCaseTests {
         #expect(session.scopes == [])
     }
 
+    @Test("the web session stays when the browser closes if the settings say so, but not with an actor")
+    func persistence() throws {
+        let handoff = try Self.fresh()
+        var parent = try #require(handoff.parent)
+        let key = RecordKey(kind: .transfer, lineage: parent.lineage, digest: SHA256.digest([1]))
+        func session(_ persistence: SessionSettings.Persistence) -> Session {
+            var lifetimes = SessionSettings.Lifetimes(idle: .seconds(900), absolute: .seconds(1800))
+            lifetimes.persistence = persistence
+            return Session.transferred(
+                from: parent,
+                through: key,
+                id: "ses_new",
+                client: "web-app",
+                host: "app.example.com",
+                device: Self.elsewhere,
+                lifetimes: lifetimes,
+                now: handoff.now
+            )
+        }
+        #expect(session(.never).cookieAge(at: handoff.now) == nil)
+        #expect(session(.always).cookieAge(at: handoff.now) == 1800)
+        #expect(session(.always).cookieAge(at: handoff.now.advanced(by: .seconds(100_000))) == 0)
+        parent.actor = "bob"
+        #expect(session(.always).cookieAge(at: handoff.now) == nil)
+    }
+
     @Test("of two sessions of one user the higher level outranks, then the later expiry")
     func rank() throws {
         let session = try #require(try Self.fresh().parent)

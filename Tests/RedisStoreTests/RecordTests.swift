@@ -38,6 +38,9 @@ import Vocabulary
         var delegated = self.session
         delegated.actor = "bob"
         #expect(try self.readBack(delegated) == delegated)
+        var lasting = self.session
+        lasting.isPersistent = true
+        #expect(try self.readBack(lasting) == lasting)
         delegated.kind = .native
         delegated.endsAlone = true
         delegated.access = AccessTerms(audience: nil)

@@ -4,6 +4,7 @@ import Endpoints
 import Observability
 import SessionEndpoints
 import Sessions
+import Settings
 import SignIn
 import StoreBench
 import Testing
@@ -71,6 +72,37 @@ struct BrowserSignInTests {
         #expect(session.status == 200)
         #expect(session.document?["identity"]?["traits"]?["email"] == "alice@example.com")
         #expect(gateway.audit.records.map(\.code.rawValue) == ["s"])
+    }
+
+    @Test("The cookie of a session that is to last has the session's lifetime, if the operator or the user says so")
+    func persistence() async throws {
+        let form = "return_to=/&\(Gateway.credentials)"
+        for (persistence, wish, lasts) in [
+            (SessionSettings.Persistence.never, "&stay_signed_in=1", false), (.always, "", true), (.ask, "", false),
+            (.ask, "&stay_signed_in=1", true),
+        ] {
+            let gateway = try Gateway(persistence: persistence)
+            let page = try await gateway.send("GET", self.login)
+            #expect(page.text.contains(#"name="stay_signed_in""#) == (persistence == .ask))
+            let answer = try await gateway.post(self.login, form + wish)
+            let cookie = try #require(answer.value("set-cookie"))
+            #expect(cookie.contains("; Max-Age=43200;") == lasts, "\(persistence) \(wish): \(cookie)")
+            #expect(cookie.contains("Max-Age") == lasts)
+        }
+    }
+
+    @Test("On a host for frames of other sites every cookie is partitioned, when it is set and when it is cleared")
+    func partitioned() async throws {
+        let gateway = try Gateway(cookieReach: .partitioned)
+        let answer = try await gateway.post(self.login, "return_to=/&\(Gateway.credentials)")
+        let cookie = try #require(answer.value("set-cookie"))
+        #expect(cookie.hasSuffix("; Path=/; Secure; HttpOnly; SameSite=None; Partitioned"))
+        let token = try #require(answer.cookie)
+        let cleared = try await gateway.post("/.sallyport/logout", "", cookies: [token])
+        #expect(cleared.value("set-cookie")?.contains("; SameSite=None; Partitioned; Max-Age=0") == true)
+        let foreign = [(name: "origin", value: "https://evil.example"), (name: "sec-fetch-site", value: "cross-site")]
+        let posted = try await gateway.post("/.sallyport/logout", "", cookies: [token], fields: foreign)
+        #expect(posted.status == 403, "the cookie came along, and yet nothing was done")
     }
 
     @Test("A failed sign-in shows the form again and does not tell whether the user exists")

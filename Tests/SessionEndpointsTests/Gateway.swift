@@ -27,6 +27,7 @@ struct Gateway {
     let audit: Ledger
     let authority: TokenAuthority
     let host: String
+    let cookieReach: CookieReach
     let endpoints: [Endpoint]
 
     /// - Parameters:
@@ -43,18 +44,23 @@ struct Gateway {
         accepted: [Secret] = [Self.secret],
         exchange: ExchangeSettings = Self.exchange,
         verifiers: SocialVerifiers = SocialVerifiers(),
-        rules: RuleBook = RuleBook()
+        rules: RuleBook = RuleBook(),
+        persistence: SessionSettings.Persistence = .never,
+        cookieReach: CookieReach = .site
     ) throws {
         self.host = host
         self.authority = TokenAuthority(current: successor ?? Self.secret, accepted: accepted)
         self.time = sibling?.time ?? MovableClock(startingAt: UnixTime(seconds: 1_795_000_000))
         self.audit = sibling?.audit ?? Ledger()
         self.store = sibling?.store ?? ScriptedStore(clock: self.time.clock)
+        self.cookieReach = cookieReach
         let audit = self.audit
+        var settings = SessionSettings()
+        settings.browser.persistence = persistence
         let sessions = SessionService(
             store: self.store,
             authority: self.authority,
-            settings: SessionSettings(),
+            settings: settings,
             devices: DeviceObserver(directory: nil),
             rules: rules,
             loops: MultiThreadedEventLoopGroup.singleton,
@@ -208,7 +214,7 @@ struct Gateway {
                 address: try #require(IPAddress(address)),
                 origin: "https://\(self.host)",
                 authority: self.host,
-                isSecure: true,
+                cookieReach: self.cookieReach,
                 requestID: "r1"
             )
         )

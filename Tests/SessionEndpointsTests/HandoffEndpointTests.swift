@@ -119,7 +119,7 @@ import Vocabulary
                     address: try #require(IPAddress("192.0.2.1")),
                     origin: "https://\(self.gateway.host)",
                     authority: self.gateway.host,
-                    isSecure: true,
+                    cookieReach: .site,
                     requestID: "r1"
                 )
             )

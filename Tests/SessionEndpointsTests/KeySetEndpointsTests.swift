@@ -23,7 +23,7 @@ struct KeySetEndpointsTests {
                 address: IPAddress(v4: 0xC000_0201),
                 origin: "https://app.example.com",
                 authority: "app.example.com",
-                isSecure: true,
+                cookieReach: .site,
                 requestID: "1"
             )
         )

@@ -1,5 +1,6 @@
 import Settings
 import Testing
+import Vocabulary
 
 @Suite("How settings fit together")
 struct ValidationTests {
@@ -47,6 +48,40 @@ struct ValidationTests {
         for host in ["localhost", "localhost:8080", "127.0.0.1:8080", "[::1]:8080", "app.localhost"] {
             let text = Fixture.base.replacing("https://app.example.com", with: "\"http://\(host)\"")
             #expect(Fixture().problems(text).isEmpty, "\(host)")
+        }
+    }
+
+    @Test("browsers keep the cookie as the settings say, and users are asked only where they see the gateway's page")
+    func persistence() throws {
+        let plain = try #require(Fixture().settings(adding: ""))
+        #expect(plain.session.browser.persistence == .never && plain.session.transfer.persistence == .never)
+        let set = Fixture().settings(adding: "session: {persistent: ask, transfer: {persistent: always}}")
+        #expect(set?.session.browser.persistence == .ask && set?.session.transfer.persistence == .always)
+        self.expect(Fixture().problems(adding: "session: {transfer: {persistent: ask}}"), "session.transfer.persistent")
+        let issuer = "issuer: \"https://id.example.com\""
+        let provider = "provider: {oidc: {\(issuer), client_id: a, client_authentication: none}}\n"
+        let base = "public_url: https://app.example.com\nupstream: http://127.0.0.1:3000\n\(provider)"
+        self.expect(Fixture().problems(base + "session: {persistent: ask}"), "session.persistent", "always")
+        #expect(Fixture().problems(base + "session: {persistent: always}").isEmpty)
+    }
+
+    @Test("same_site: none needs https; cors.credentials for another site without it is a warning")
+    func sameSite() throws {
+        let none = try #require(Fixture().settings(adding: "same_site: none").map { $0.hosts[0] })
+        #expect(none.sameSite == .none && none.cookieReach == .partitioned)
+        #expect(Fixture().settings(adding: "")?.hosts[0].cookieReach == .site)
+        let plain = Fixture.base.replacing("https://app.example.com", with: "\"http://localhost:8080\"")
+        self.expect(Fixture().problems(plain + "same_site: none"), "same_site", "https")
+        for (origin, site, isWarned) in [
+            ("https://spa.example.org", "lax", true), ("https://spa.example.org", "none", false),
+            ("https://spa.example.com", "lax", false), ("http://spa.example.com", "lax", true),
+            ("https://app.example.com:8443", "lax", false), ("https://192.0.2.1", "lax", true),
+            ("https://[2001:db8::1]:444", "lax", true),
+        ] {
+            let cors = "routes: [{path: /**, cors: {origins: [\"\(origin)\"], credentials: true}}]"
+            let text = Fixture.base + "same_site: \(site)\n\(cors)"
+            let warnings = try Fixture().load(text).get().warnings.filter { $0.contains("same_site: none") }
+            #expect(warnings.count == (isWarned ? 1 : 0), "\(origin) \(site)")
         }
     }
 

@@ -24,7 +24,7 @@ struct ServerMetadataTests {
             address: IPAddress(v4: 0x0180_0001),
             origin: "https://auth.example.com",
             authority: "auth.example.com",
-            isSecure: true,
+            cookieReach: .site,
             requestID: "req"
         )
         return JSONText.decode(await endpoint.answer(request).body) ?? .null

@@ -289,7 +289,7 @@ final class TokenWorld: Sendable {
                     address: IPAddress(v4: 0x0180_0001),
                     origin: "https://auth.example.com",
                     authority: "auth.example.com",
-                    isSecure: true,
+                    cookieReach: .site,
                     requestID: "req"
                 )
             )
@@ -349,7 +349,7 @@ final class TokenWorld: Sendable {
                     address: IPAddress(v4: 0x0180_0001),
                     origin: "https://auth.example.com",
                     authority: "auth.example.com",
-                    isSecure: true,
+                    cookieReach: .site,
                     requestID: "req"
                 )
             )

@@ -42,7 +42,7 @@ extension EndpointRequest {
             address: address,
             origin: host.publicURL.description,
             authority: host.publicURL.authority,
-            isSecure: host.publicURL.isHTTPS,
+            cookieReach: host.settings.cookieReach,
             requestID: requestID.text
         )
     }

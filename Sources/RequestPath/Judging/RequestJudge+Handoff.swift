@@ -262,10 +262,10 @@ extension RequestJudge {
         switch outcome {
         case .unavailable(let error):
             return self.unavailable(error, .storeUnavailable, head, base, given)
-        case .signedIn(let token, _, _):
+        case .signedIn(let token, let session, _):
             isSignedIn = true
             self.findings.note = nil
-            self.findings.addLine("Set-Cookie", cookie.setting(token))
+            self.findings.addLine("Set-Cookie", cookie.setting(token, maxAge: session.cookieAge(at: given.now)))
         case .alreadySignedIn:
             break
         case .refused(let reason, let endsExisting):

@@ -29,7 +29,7 @@ extension RequestJudge {
         guard let consumer = configuration.handoff else { return }
         let lines = configuration.handoffCookies.clearing(
             on: host.publicURL.authority,
-            isSecure: host.publicURL.isHTTPS,
+            host.settings.cookieReach,
             marking: consumer.marks(of: trial.cookieValues, besides: trial.marks)
         )
         for line in lines { self.findings.addLine("Set-Cookie", line) }
@@ -37,7 +37,9 @@ extension RequestJudge {
 
     /// Clears session cookies with different values: none of them is used.
     mutating func clearSessionCookies(_ given: JudgingContext, _ host: HostEntry) {
-        self.findings.addLine("Set-Cookie", given.configuration.sessionCookie(of: host).clearing())
+        for line in given.configuration.sessionCookie(of: host).clearingAll() {
+            self.findings.addLine("Set-Cookie", line)
+        }
         self.findings.note = .credentialAmbiguousCookie
     }
 
@@ -97,7 +99,7 @@ extension RequestJudge {
         guard let kept = given.configuration.confirmation?.seal(pending, on: authority, now: given.now) else {
             return nil
         }
-        let cookie = given.configuration.handoffCookies.pending(isSecure: host.publicURL.isHTTPS)
+        let cookie = given.configuration.handoffCookies.pending(host.settings.cookieReach)
         self.findings.addLine("Set-Cookie", cookie.setting(kept))
         return .redirect(to: host.publicURL.description + HandoffPath.path)
     }

@@ -47,7 +47,8 @@ package final class PathConfiguration: Sendable {
     /// 4.1.3).
     private let secureCookies: OwnCookies
     private let plainCookies: OwnCookies
-    private let secureCookie: SessionCookie
+    private let siteCookie: SessionCookie
+    private let partitionedCookie: SessionCookie
     private let plainCookie: SessionCookie
     let handoffCookies: HandoffCookies
     let parameter: HandoffParameter
@@ -121,28 +122,29 @@ package final class PathConfiguration: Sendable {
             ),
             limit: 65_536
         )
-        self.secureCookie = SessionCookie(name: settings.session.cookieName, isSecure: true)
-        self.plainCookie = SessionCookie(name: settings.session.cookieName, isSecure: false)
+        self.siteCookie = SessionCookie(name: settings.session.cookieName, reach: .site)
+        self.partitionedCookie = SessionCookie(name: settings.session.cookieName, reach: .partitioned)
+        self.plainCookie = SessionCookie(name: settings.session.cookieName, reach: .plain)
         let handoffCookies = HandoffCookies(settings)
         self.handoffCookies = handoffCookies
         // No cookie of the one provider that has one counts on the hosts of another: that one knows no cookies.
         let providerCookie = settings.providers.lazy.compactMap(\.settings.cookieName).first
         self.secureCookies = OwnCookies(
-            session: self.secureCookie.name,
+            session: self.siteCookie.name,
             handoff: handoffCookies.names,
-            attempt: handoffCookies.attempt(isSecure: true).name,
-            handled: handoffCookies.handled(isSecure: true).name,
+            attempt: handoffCookies.attempt(.site).name,
+            handled: handoffCookies.handled(.site).name,
             provider: providerCookie
         )
         self.plainCookies = OwnCookies(
             session: self.plainCookie.name,
             handoff: handoffCookies.names,
-            attempt: handoffCookies.attempt(isSecure: false).name,
-            handled: handoffCookies.handled(isSecure: false).name,
+            attempt: handoffCookies.attempt(.plain).name,
+            handled: handoffCookies.handled(.plain).name,
             provider: providerCookie
         )
         self.responseWriter = ResponseWriter(
-            sessionCookies: [self.secureCookie.name, self.plainCookie.name],
+            sessionCookies: [self.siteCookie.name, self.plainCookie.name],
             handoffCookies: handoffCookies.names
         )
         self.parameter = HandoffParameter(name: settings.handoff.queryParameter)
@@ -168,12 +170,16 @@ package final class PathConfiguration: Sendable {
 
     /// The session cookie of a host.
     func sessionCookie(of host: HostEntry) -> SessionCookie {
-        host.publicURL.isHTTPS ? self.secureCookie : self.plainCookie
+        switch host.settings.cookieReach {
+        case .plain: self.plainCookie
+        case .site: self.siteCookie
+        case .partitioned: self.partitionedCookie
+        }
     }
 
     /// The cookie that lets a browser repeat a handoff on a host.
     func attemptCookie(of host: HostEntry) -> SessionCookie {
-        self.handoffCookies.attempt(isSecure: host.publicURL.isHTTPS)
+        self.handoffCookies.attempt(host.settings.cookieReach)
     }
 
     /// The gateway's own cookies on a host.

@@ -51,7 +51,7 @@ extension BrowserSessionEndpoints {
             }
         switch outcome {
         case .signedIn(let token, let session):
-            let signedIn = ("set-cookie", self.cookies.cookie(request).setting(token))
+            let signedIn = self.cookies.signingIn(token, session, request, at: self.sessions.clock.now())
             let noted = self.completedSignIns.note(request, at: session.issuedAt)
             return .seeOther(returnTo, fields: [signedIn, noted] + cleared)
         case .alreadySignedIn: return .seeOther(returnTo, fields: cleared)

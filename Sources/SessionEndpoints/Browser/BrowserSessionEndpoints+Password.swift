@@ -11,6 +11,7 @@ extension BrowserSessionEndpoints {
         Page.signIn(
             host: request.authority,
             form: .signIn(returnTo: self.returnTo(request.parameters(SignInPath.returnTo))),
+            offersToStay: self.sessions.asksToStay,
             notice: SignInDemand(request.query).isAgain ? .again : nil
         )
     }
@@ -29,6 +30,7 @@ extension BrowserSessionEndpoints {
             Page.signIn(
                 host: request.authority,
                 form: .signIn(returnTo: returnTo),
+                offersToStay: self.sessions.asksToStay,
                 notice: notice,
                 identifier: identifier,
                 reason: reason,
@@ -49,10 +51,12 @@ extension BrowserSessionEndpoints {
             identifier: identifier,
             password: Secret(password),
             kind: .web,
+            staysSignedIn: form?.text(Page.staySignedIn) != nil,
             for: self.cookies.requester(request)
         ) {
-        case .signedIn(let token, _):
-            return .seeOther(returnTo, fields: [("set-cookie", self.cookies.cookie(request).setting(token))])
+        case .signedIn(let token, let session):
+            let signedIn = self.cookies.signingIn(token, session, request, at: self.sessions.clock.now())
+            return .seeOther(returnTo, fields: [signedIn])
         case .refused:
             return again(.signInRefused, .refused, showing: identifier)
         case .denied(let text):

@@ -36,7 +36,7 @@ struct CompletedSignIns: Sendable {
         let value = Secret(times.map(String.init).joined(separator: "."))
         let cookie = SessionCookie(
             name: "\(self.sessionCookie)-\(Self.label)",
-            isSecure: request.isSecure,
+            reach: request.cookieReach,
             maxAge: Int(self.period.components.seconds)
         )
         return ("set-cookie", cookie.setting(value))

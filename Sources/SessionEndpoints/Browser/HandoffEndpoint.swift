@@ -97,9 +97,10 @@ package struct HandoffEndpoint: Sendable {
                 proof: pending.proof,
                 elsewhere: request.origin + pending.target
             )
-        case .ended(.signedIn(let token, _, _)):
+        case .ended(.signedIn(let token, let session, _)):
             // The user had confirmed it, and the answer was lost.
-            let cookie = ("set-cookie", self.requestCookies.cookie(request).setting(token))
+            let now = self.sessions.clock.now()
+            let cookie = self.requestCookies.signingIn(token, session, request, at: now)
             return self.leave(pending, request, fields: [cookie])
         case .ended(.alreadySignedIn): return self.leave(pending, request)
         case .ended(.denied(let reason, let text)):
@@ -107,7 +108,7 @@ package struct HandoffEndpoint: Sendable {
                 reason,
                 explanation: text,
                 requestID: request.requestID,
-                fields: [("set-cookie", self.cookies.pending(isSecure: request.isSecure).clearing())]
+                fields: [("set-cookie", self.cookies.pending(request.cookieReach).clearing())]
             )
         case .ended(.refused(let reason, _)): return self.leave(pending, request, reason: reason)
         case .ended(.unavailable(let error)):
@@ -128,7 +129,7 @@ package struct HandoffEndpoint: Sendable {
         let proof = form?.text(Page.handoffProof).map { Array($0.utf8) } ?? []
         // Another tab may have replaced the link that this form asks about: its page asks again.
         guard constantTimeEqual(proof, pending.proof.bytes) else { return .seeOther(HandoffPath.path) }
-        let moved = self.cookies.attempt(isSecure: request.isSecure)
+        let moved = self.cookies.attempt(request.cookieReach)
             .setting(AttemptCookie.value(pending.attempt, moving: pending.token.bytes))
         return .seeOther(request.origin + pending.target, fields: [("set-cookie", moved)])
     }
@@ -154,7 +155,7 @@ package struct HandoffEndpoint: Sendable {
         fields: [(name: String, value: String)] = [],
         reason: Reason? = nil
     ) -> EndpointResponse {
-        let cleared = ("set-cookie", self.cookies.pending(isSecure: request.isSecure).clearing())
+        let cleared = ("set-cookie", self.cookies.pending(request.cookieReach).clearing())
         return .seeOther(request.origin + pending.target, fields: [cleared] + fields, reason: reason)
     }
 

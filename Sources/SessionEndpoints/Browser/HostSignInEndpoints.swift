@@ -197,9 +197,10 @@ package struct HostSignInEndpoints: Sendable {
         let cleared = [self.nonces.clear(id, request)]
         let returnTo = back ?? nonce.returnTo
         switch await self.tickets.use(Secret(token), nonce, for: requester) {
-        case .signedIn(let token, _):
-            let signedIn = (name: "set-cookie", value: self.cookies.cookie(request).setting(token))
-            let noted = self.completed.note(request, at: self.sessions.clock.now())
+        case .signedIn(let token, let session):
+            let now = self.sessions.clock.now()
+            let signedIn = self.cookies.signingIn(token, session, request, at: now)
+            let noted = self.completed.note(request, at: now)
             return .seeOther(returnTo, fields: [signedIn, noted] + cleared)
         case .alreadySignedIn:
             return .seeOther(returnTo, fields: cleared)

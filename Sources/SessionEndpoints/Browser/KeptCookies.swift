@@ -58,7 +58,7 @@ struct KeptCookies: Sendable {
     }
 
     private func cookie(_ id: String, _ request: EndpointRequest, maxAge: Int? = nil) -> SessionCookie {
-        SessionCookie(name: "\(self.sessionCookie)-\(self.prefix)\(id)", isSecure: request.isSecure, maxAge: maxAge)
+        SessionCookie(name: "\(self.sessionCookie)-\(self.prefix)\(id)", reach: request.cookieReach, maxAge: maxAge)
     }
 
     /// Whether the text can be an id: nothing else goes into a `Set-Cookie` field.

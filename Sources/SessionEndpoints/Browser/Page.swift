@@ -5,6 +5,8 @@ internal import Vocabulary
 enum Page {
     static let logout = "/.sallyport/logout"
     static let signedOut = "/.sallyport/signed-out"
+    /// The field of the sign-in form by which the user stays signed in when the browser closes.
+    static let staySignedIn = "stay_signed_in"
 
     /// The sentence that a page shows above its form. None reveals whether a user exists.
     enum Notice: String, Sendable {
@@ -49,12 +51,14 @@ enum Page {
     /// The sign-in page.
     ///
     /// - Parameters:
+    ///   - offersToStay: Whether the user chooses how long to stay signed in.
     ///   - identifier: The user's input, to be shown again.
     ///   - reason: Why it was refused, which decides the status; nil if it was not (200).
     ///   - wait: The remaining time of a rate limit.
     static func signIn(
         host: String,
         form: Form,
+        offersToStay: Bool = false,
         notice: Notice? = nil,
         identifier: String = "",
         reason: Reason? = nil,
@@ -75,7 +79,7 @@ enum Page {
                     spellcheck="false" maxlength="256" required value="\(HTMLText.escaped(identifier))"\(focus.name)\(describedBy)>
                     <label for="password">Password</label>
                     <input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024" \
-                    required\(focus.password)\(describedBy)>
+                    required\(focus.password)\(describedBy)>\(offersToStay ? self.stayBox : "")
                     <button type="submit">Sign in</button>
                     </form>
                     """
@@ -84,6 +88,11 @@ enum Page {
             reason: reason
         )
     }
+
+    private static let stayBox = """
+
+        <label class="choice"><input name="\(staySignedIn)" type="checkbox" value="1"> Keep me signed in on this device</label>
+        """
 
     /// The page that says that the user is signed out.
     ///

@@ -27,7 +27,7 @@ extension Session {
         let isOfDefault = self.identity.realm == .default
         writer.write(
             byte: self.form.rawValue | (self.endsAlone ? Self.aloneBit : 0) | (self.actor == nil ? 0 : Self.actorBit)
-                | (isOfDefault ? 0 : Self.realmBit)
+                | (isOfDefault ? 0 : Self.realmBit) | (self.isPersistent ? Self.persistentBit : 0)
         )
         writer.write(byte: self.origin.byte)
         writer.write(self.lineage.tag)
@@ -76,6 +76,8 @@ extension Session {
     private static let actorBit: UInt8 = 0x20
     /// Added to the form of a session that ends with the name of its realm. Without it the realm is the default one.
     private static let realmBit: UInt8 = 0x10
+    /// Added to the form of a session whose cookie the browser keeps.
+    private static let persistentBit: UInt8 = 0x08
 
     private var form: Form {
         if self.access != nil { return .access }
@@ -86,9 +88,8 @@ extension Session {
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Session {
         let id = try reader.text()
         let formByte = try reader.byte()
-        guard let form = Form(rawValue: formByte & ~(self.aloneBit | self.actorBit | self.realmBit)) else {
-            throw CompactFormatError()
-        }
+        let bits = self.aloneBit | self.actorBit | self.realmBit | self.persistentBit
+        guard let form = Form(rawValue: formByte & ~bits) else { throw CompactFormatError() }
         let originByte = try reader.byte()
         guard let origin = Session.Origin.allCases.first(where: { $0.byte == originByte }) else {
             throw CompactFormatError()
@@ -124,7 +125,8 @@ extension Session {
             access: form == .access ? AccessTerms(audience: try reader.optionalText()) : nil,
             keyThumbprint: form == .access || form == .bound ? try reader.optionalText() : nil,
             endsAlone: formByte & self.aloneBit != 0,
-            actor: formByte & self.actorBit != 0 ? try reader.text() : nil
+            actor: formByte & self.actorBit != 0 ? try reader.text() : nil,
+            isPersistent: formByte & self.persistentBit != 0
         )
         if formByte & self.realmBit != 0 { session.identity.realm = Realm(try reader.text()) }
         return session

@@ -27,6 +27,12 @@ extension Section {
             "The host's apps treat /Admin and /admin as different; if false, a path equal to a stricter route's but for case is refused."
         ),
         SettingsKey(
+            "same_site",
+            .choice(HostSettings.SameSite.allCases.map(\.rawValue)),
+            default: "lax",
+            "With which requests browsers send the gateway's cookies: lax, those of the same site and links; none, also in frames and requests of other sites, in a jar for each site (Partitioned)."
+        ),
+        SettingsKey(
             "routes",
             .sections(.route),
             required: true,
@@ -171,7 +177,12 @@ extension Section {
             "Methods that these origins may use."
         ),
         SettingsKey("headers", .list(.text(.fieldName)), default: "none", "Fields that these origins may send."),
-        SettingsKey("credentials", .boolean, default: "false", "Whether these origins may send the session cookie."),
+        SettingsKey(
+            "credentials",
+            .boolean,
+            default: "false",
+            "Whether these origins may send the session cookie; browsers send it from another site only with same_site: none on the host."
+        ),
         SettingsKey(
             "max_age",
             .duration(.zero...(.seconds(86_400))),

@@ -17,6 +17,12 @@ extension Section {
             default: "false",
             "Shorthand for the case_sensitive of that one host."
         ),
+        SettingsKey(
+            "same_site",
+            .choice(HostSettings.SameSite.allCases.map(\.rawValue)),
+            default: "lax",
+            "Shorthand for the same_site of that one host."
+        ),
         SettingsKey("upstream", .text(.upstream), "The app of every route without an upstream of its own."),
         SettingsKey(
             "routes",
@@ -127,6 +133,12 @@ extension Section {
             default: "12h",
             "A session ends after this long, even if it is used."
         ),
+        SettingsKey(
+            "persistent",
+            .choice(SessionSettings.Persistence.allCases.map(\.rawValue)),
+            default: "never",
+            "Whether users stay signed in when they close the browser, until the session ends; ask: a box on the sign-in page."
+        ),
         SettingsKey("native", .section(.nativeLifetimes), "Sessions of native apps, which live longer."),
         SettingsKey("transfer", .section(.transferLifetimes), "Web sessions made by a handoff, which live shorter."),
         SettingsKey(
@@ -145,6 +157,12 @@ extension Section {
     private static let transferLifetimes = Section([
         SettingsKey("idle", .duration(minute...(day * 30)), default: "15m", "As above."),
         SettingsKey("absolute", .duration(minute...(day * 365)), default: "30m", "As above."),
+        SettingsKey(
+            "persistent",
+            .choice(["never", "always"]),
+            default: "never",
+            "As above: for WebViews that the system ends and brings back."
+        ),
     ])
 
     private static let store = Section([

@@ -110,7 +110,7 @@ extension SettingsBuilder {
                 "write the URL by which clients reach the gateway (public_url or SALLYPORT_PUBLIC_URL), or hosts"
             )
         }
-        for name in ["public_url", "routes", "case_sensitive"] where !isShorthand {
+        for name in ["public_url", "routes", "case_sensitive", "same_site"] where !isShorthand {
             guard let origin = self.tree[name]?.origin else { continue }
             self.report(
                 origin,
@@ -174,13 +174,16 @@ extension SettingsBuilder {
                     mend: "add a route such as path: /**"
                 )
             }
-            return HostSettings(
+            let settings = HostSettings(
                 publicURL: url,
                 endpoints: endpoints,
                 provider: provider,
                 caseSensitive: host.boolean("case_sensitive") ?? false,
+                sameSite: host.text("same_site").flatMap(HostSettings.SameSite.init(rawValue:)) ?? .lax,
                 routes: routes
             )
+            self.checkCookies(of: settings, host, key: prefix)
+            return settings
         }
         let isBrowserless = self.tree.tree("provider")?["introspection"] != nil && clients.isEmpty
         if !hosts.isEmpty, !hosts.contains(where: \.endpoints), !isBrowserless {

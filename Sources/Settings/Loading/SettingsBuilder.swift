@@ -261,6 +261,9 @@ struct SettingsBuilder {
         if let transfer = tree.tree("transfer") {
             self.setLifetimes(&session.transfer, transfer, key: "session.transfer")
         }
+        session.browser.persistence = self.persistence(tree)
+        session.transfer.persistence = tree.tree("transfer").map(self.persistence) ?? .never
+        self.checkPersistence(session, tree)
         guard let name = tree.text("cookie"), let origin = tree["cookie"]?.origin else { return session }
         session.cookieName = name
         if !name.hasPrefix("__Host-") || name == "__Host-", !self.flags.http {

@@ -7,6 +7,7 @@ package import Vocabulary
 /// - `endpoints` (boolean, default: false; true when it is the only host): serve sign-in and token endpoints here.
 /// - `provider` (provider name, default: the first): whose users the host is for.
 /// - `case_sensitive` (boolean, default: false): its apps treat `/Admin` and `/admin` as different.
+/// - `same_site` (`lax` | `none`, default: lax): with which requests browsers send the gateway's cookies.
 /// - `routes` (list, required): the paths that are served; the most specific one wins, in any order.
 package struct HostSettings: Sendable, Equatable {
     package var publicURL: PublicURL
@@ -14,19 +15,34 @@ package struct HostSettings: Sendable, Equatable {
     /// The name of the provider whose users the host is for; the sessions of others do not count on it.
     package var provider: String
     package var caseSensitive: Bool
+    package var sameSite: SameSite
     package var routes: [RouteSettings]
+
+    package enum SameSite: String, Sendable, CaseIterable {
+        case lax
+        /// With `Partitioned`: an app in a frame has a session of its own on each site that shows it.
+        case none
+    }
+
+    /// With which requests browsers send the gateway's cookies of the host.
+    package var cookieReach: CookieReach {
+        guard self.publicURL.isHTTPS else { return .plain }
+        return self.sameSite == .none ? .partitioned : .site
+    }
 
     package init(
         publicURL: PublicURL,
         endpoints: Bool,
         provider: String = Realm.default.name,
         caseSensitive: Bool = false,
+        sameSite: SameSite = .lax,
         routes: [RouteSettings]
     ) {
         self.publicURL = publicURL
         self.endpoints = endpoints
         self.provider = provider
         self.caseSensitive = caseSensitive
+        self.sameSite = sameSite
         self.routes = routes
     }
 }

@@ -6,17 +6,32 @@ package import Vocabulary
 /// - `idle` (duration, default: 30m, range: 1m to 30d), `absolute` (duration, default: 12h, range: 1m to 365d).
 /// - `native.idle` (default: 30d), `native.absolute` (default: 90d): sessions of native apps.
 /// - `transfer.idle` (default: 15m), `transfer.absolute` (default: 30m): web sessions made by a handoff.
+/// - `persistent` (`never` | `always` | `ask`, default: never), `transfer.persistent` (`never` | `always`, default: never):
+///   whether browsers keep the cookie when they close.
 /// - `cookie` (token, default: __Host-sallyport).
 package struct SessionSettings: Sendable, Equatable {
     package struct Lifetimes: Sendable, Equatable {
         package var idle: Duration
         package var absolute: Duration
+        /// Of web sessions only.
+        package var persistence = Persistence.never
 
         package init(idle: Duration, absolute: Duration) {
             self.idle = idle
             self.absolute = absolute
         }
     }
+
+    /// Whether a browser keeps the session's cookie until the session ends, or until the browser closes.
+    package enum Persistence: String, Sendable, CaseIterable {
+        case never, always
+        /// As the user chooses on the sign-in page.
+        case ask
+
+        /// - Parameter wished: Whether the user has chosen to stay signed in.
+        package func applies(wished: Bool) -> Bool { self == .always || self == .ask && wished }
+    }
+
     package var browser = Lifetimes(idle: .seconds(1800), absolute: .seconds(12 * 3600))
     package var native = Lifetimes(idle: .seconds(30 * 86400), absolute: .seconds(90 * 86400))
     package var transfer = Lifetimes(idle: .seconds(900), absolute: .seconds(1800))

@@ -189,7 +189,8 @@ extension Session {
             bornOf: parent.familyRoot(parentKey) ?? parentKey,
             epoch: parent.epoch,
             provider: parent.provider,
-            actor: parent.actor
+            actor: parent.actor,
+            isPersistent: parent.isPersistent
         )
     }
 }

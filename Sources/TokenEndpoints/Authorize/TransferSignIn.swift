@@ -102,7 +102,7 @@ struct TransferSignIn: Sendable {
         }
         let cleared = self.cookies.clearing(
             on: trial.request.authority,
-            isSecure: trial.request.isSecure,
+            trial.request.cookieReach,
             marking: self.handoff.marks(of: presented.tokens.map(\.bytes), besides: marks)
         )
         trial.outcome.fields += cleared.map { ("set-cookie", $0) }
@@ -117,7 +117,7 @@ struct TransferSignIn: Sendable {
             self.turnAway(.handoffMethodNotAllowed, transport, trial)
             return true
         }
-        let cookie = self.cookies.attempt(isSecure: trial.request.isSecure)
+        let cookie = self.cookies.attempt(trial.request.cookieReach)
         trial.outcome.repeating = ("set-cookie", cookie.setting(trial.attempt.value))
         let outcome = await self.consume(self.request(token, transport, trial))
         if trial.request.credentials.handoff.attempt != nil {

@@ -173,8 +173,8 @@ struct ExplainCommand: AsyncParsableCommand {
         if isNative, let bearer = assumed?.token ?? token.map({ String(decoding: $0, as: UTF8.self) }) {
             request.headers.append("Authorization: Bearer \(bearer)")
         } else if let assumed {
-            let isSecure = host?.publicURL.isHTTPS ?? self.url?.lowercased().hasPrefix("https:") == true
-            let cookie = SessionCookie(name: settings.session.cookieName, isSecure: isSecure)
+            let reach: CookieReach = self.url?.lowercased().hasPrefix("https:") == true ? .site : .plain
+            let cookie = SessionCookie(name: settings.session.cookieName, reach: host?.settings.cookieReach ?? reach)
             request.add(cookie: "\(cookie.name)=\(assumed.token)")
         }
         guard isTransfer, let presented else { return try await self.explanation(of: request, peer, assumed, draft) }

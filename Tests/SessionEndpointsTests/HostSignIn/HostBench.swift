@@ -227,7 +227,7 @@ struct HostBrowser {
                 address: try #require(IPAddress(self.addresses[host] ?? "192.0.2.1")),
                 origin: "https://\(host)",
                 authority: host,
-                isSecure: true,
+                cookieReach: .site,
                 requestID: "r1"
             )
         )

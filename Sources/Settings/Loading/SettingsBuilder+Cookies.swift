@@ -1,0 +1,63 @@
+internal import AddressIntelligence
+internal import Vocabulary
+
+/// How long browsers keep the gateway's cookies, and with which requests they send them.
+extension SettingsBuilder {
+    /// `persistent`, where `tree` has it.
+    func persistence(_ tree: SettingsTree) -> SessionSettings.Persistence {
+        tree.text("persistent").flatMap(SessionSettings.Persistence.init(rawValue:)) ?? .never
+    }
+
+    /// Refuses to ask users where none sees the sign-in page of the gateway.
+    mutating func checkPersistence(_ session: SessionSettings, _ tree: SettingsTree) {
+        guard session.browser.persistence == .ask, !self.isPartial, let origin = tree["persistent"]?.origin else {
+            return
+        }
+        let providers = [self.tree.tree("provider")].compactMap(\.self) + self.tree.trees("providers")
+        guard !providers.contains(where: { $0["static"] != nil }) else { return }
+        self.report(
+            origin,
+            "session.persistent",
+            found: "ask, but users sign in at the pages of their provider",
+            allowed: "ask where users sign in at the gateway's own page, with passwords",
+            mend: "write always or never"
+        )
+    }
+
+    /// Checks the reach of a host's cookies.
+    mutating func checkCookies(of host: HostSettings, _ tree: SettingsTree, key prefix: String) {
+        if host.sameSite == .none, !host.publicURL.isHTTPS, !self.isPartial, let origin = tree["same_site"]?.origin {
+            self.report(
+                origin,
+                "\(prefix)same_site",
+                found: "none, but public_url is plain http",
+                allowed: "none with an https public_url only: browsers take such cookies with Secure alone",
+                mend: "write https in public_url, or remove same_site"
+            )
+        }
+        guard host.sameSite == .lax else { return }
+        for route in host.routes {
+            guard let cors = route.cors, cors.credentials else { continue }
+            guard let other = cors.origins.first(where: { !Self.isSameSite($0, host.publicURL) }) else { continue }
+            self.warnings.append(
+                "the route \(route.name) has cors.credentials for \(other), which is another site: browsers send it no "
+                    + "session cookie unless the host \(host.publicURL.authority) has same_site: none"
+            )
+        }
+    }
+
+    /// Whether a web origin and a host probably belong to the same site: they have the same scheme and the same last two
+    /// labels. A registry with two labels such as `co.uk` is taken for a site, so a warning may be missing there.
+    private static func isSameSite(_ origin: String, _ url: PublicURL) -> Bool {
+        let parts = origin.lowercased().split(separator: ":", maxSplits: 1)
+        guard parts.count == 2, parts[0] == url.scheme else { return false }
+        let authority = parts[1].drop { $0 == "/" }
+        let host = authority.hasPrefix("[") ? authority.prefix { $0 != "]" } + "]" : authority.prefix { $0 != ":" }
+        return self.site(String(host)) == self.site(url.host)
+    }
+
+    private static func site(_ host: String) -> String {
+        guard IPAddress(host) == nil, !host.hasPrefix("[") else { return host }
+        return host.split(separator: ".").suffix(2).joined(separator: ".")
+    }
+}
