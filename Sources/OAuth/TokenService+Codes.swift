@@ -118,6 +118,24 @@ extension TokenService {
         return token
     }
 
+    /// Records that the browser's own session answers an authorization request without asking the user (Auth0's silent
+    /// authentication), or why it does not.
+    ///
+    /// - Returns: false when it could not be recorded and the configuration forbids unrecorded acts
+    ///   (`log.audit_on_full: refuse`).
+    package func recordSilentAnswer(
+        of session: Session?,
+        refusal reason: Reason? = nil,
+        to requester: TokenRequester,
+        for api: APISettings?
+    ) -> Bool {
+        var record = TokenRecord(.authorized, requester, self.devices)
+        if let session { record.note(session, audience: api?.audience) }
+        record.audience = api?.audience
+        record.reason = reason
+        return self.journal.record(record)
+    }
+
     /// Gives tokens for a code, once. A second use ends what the first one gave (RFC 6749 4.1.2).
     ///
     /// Refusals: `code.unknown` (forged, expired or ended), `code.other_client`, `code.mismatch` (`redirect_uri` or

@@ -1,5 +1,7 @@
 internal import Endpoints
+internal import Settings
 internal import SignIn
+internal import Vocabulary
 
 /// Reads the session cookies of a request and the requester that they identify.
 struct RequestCookies: Sendable {
@@ -8,6 +10,21 @@ struct RequestCookies: Sendable {
 
     func cookie(_ request: EndpointRequest) -> SessionCookie {
         SessionCookie(name: self.name, isSecure: request.isSecure)
+    }
+
+    /// The fields of the answer to a browser that has signed in.
+    ///
+    /// - Parameters:
+    ///   - token: Its session's.
+    ///   - mark: By which it shows its account later; nil if it must not.
+    func signedIn(
+        _ token: Secret,
+        marking mark: Secret?,
+        _ request: EndpointRequest
+    ) -> [(name: String, value: String)] {
+        let name = "\(self.name)-\(SessionSettings.accountCookieLabel)"
+        let account = mark.map { HandoffCookies.account(named: name, isSecure: request.isSecure).setting($0) }
+        return ([self.cookie(request).setting(token)] + [account].compactMap(\.self)).map { ("set-cookie", $0) }
     }
 
     /// The requester, with the session cookies of the request.

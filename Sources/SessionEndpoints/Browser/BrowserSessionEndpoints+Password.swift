@@ -51,8 +51,9 @@ extension BrowserSessionEndpoints {
             kind: .web,
             for: self.cookies.requester(request)
         ) {
-        case .signedIn(let token, _):
-            return .seeOther(returnTo, fields: [("set-cookie", self.cookies.cookie(request).setting(token))])
+        case .signedIn(let token, let session):
+            let mark = self.sessions.accountMark(of: session)
+            return .seeOther(returnTo, fields: self.cookies.signedIn(token, marking: mark, request))
         case .refused:
             return again(.signInRefused, .refused, showing: identifier)
         case .denied(let text):

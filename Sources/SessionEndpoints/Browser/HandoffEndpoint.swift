@@ -68,7 +68,7 @@ package struct HandoffEndpoint: Sendable {
         guard let client = self.clients.snapshot.client(pending.clientID) else { return self.leave(pending, request) }
         var handoff = HandoffRequest(
             token: pending.token.bytes,
-            transport: .query,
+            transport: pending.transport,
             authority: request.authority,
             realm: self.sessions.realm,
             client: client,
@@ -96,11 +96,11 @@ package struct HandoffEndpoint: Sendable {
                 proof: pending.proof,
                 elsewhere: request.origin + pending.target
             )
-        case .ended(.signedIn(let token, _, _)):
+        case .ended(.signedIn(let token, let session, _)):
             // The user had confirmed it, and the answer was lost.
-            let cookie = ("set-cookie", self.requestCookies.cookie(request).setting(token))
-            return self.leave(pending, request, fields: [cookie])
-        case .ended(.alreadySignedIn): return self.leave(pending, request)
+            let mark = self.handoff.accountMark(of: session)
+            return self.leave(pending, request, fields: self.requestCookies.signedIn(token, marking: mark, request))
+        case .ended(.alreadySignedIn), .ended(.unconfirmed): return self.leave(pending, request)
         case .ended(.denied(let reason, let text)):
             return .problem(
                 reason,
@@ -128,7 +128,7 @@ package struct HandoffEndpoint: Sendable {
         // Another tab may have replaced the link that this form asks about: its page asks again.
         guard constantTimeEqual(proof, pending.proof.bytes) else { return .seeOther(HandoffPath.path) }
         let moved = self.cookies.attempt(isSecure: request.isSecure)
-            .setting(AttemptCookie.value(pending.attempt, moving: pending.token.bytes))
+            .setting(AttemptCookie.value(pending.attempt, moving: pending.token.bytes, confirmed: pending.transport))
         return .seeOther(request.origin + pending.target, fields: [("set-cookie", moved)])
     }
 

@@ -197,10 +197,10 @@ package struct HostSignInEndpoints: Sendable {
         let cleared = [self.nonces.clear(id, request)]
         let returnTo = back ?? nonce.returnTo
         switch await self.tickets.use(Secret(token), nonce, for: requester) {
-        case .signedIn(let token, _):
-            let signedIn = (name: "set-cookie", value: self.cookies.cookie(request).setting(token))
+        case .signedIn(let token, let session):
+            let signedIn = self.cookies.signedIn(token, marking: self.sessions.accountMark(of: session), request)
             let noted = self.completed.note(request, at: self.sessions.clock.now())
-            return .seeOther(returnTo, fields: [signedIn, noted] + cleared)
+            return .seeOther(returnTo, fields: signedIn + [noted] + cleared)
         case .alreadySignedIn:
             return .seeOther(returnTo, fields: cleared)
         case .refused(let reason, let hasSession):
