@@ -1,12 +1,15 @@
 package import Vocabulary
 
 /// The cookies of one host that accompany session-transfer tokens: those in which apps put a token, the one that marks
-/// tokens that were dealt with, the one that lets a browser repeat a try whose answer was lost, and the one that keeps a
-/// token until the user confirms it.
+/// tokens that were dealt with, the one that lets a browser repeat a try whose answer was lost, the one that keeps a
+/// token until the user confirms it, and the one that shows which account the browser used last.
 package struct HandoffCookies: Sendable {
     /// How long handoff cookies that were dealt with are ignored when they come back (seconds). After that time they are
     /// judged again, which costs a look-up and a line in the audit stream.
     private static let handledAge = 3600
+    /// How long a browser shows which account it used last (seconds): as long as browsers keep any cookie (RFC 6265bis
+    /// 5.5).
+    private static let accountAge = 400 * 86_400
 
     /// The names under which apps set a token.
     package let names: [String]
@@ -15,6 +18,7 @@ package struct HandoffCookies: Sendable {
     private let attemptAge: Int
     private let pendingName: String
     private let pendingAge: Int
+    private let accountName: String
 
     /// - Parameters:
     ///   - names: The names under which apps set a token.
@@ -23,13 +27,15 @@ package struct HandoffCookies: Sendable {
     ///   - attemptLifetime: How long a try may be repeated.
     ///   - pending: The configured name of the cookie that keeps a token until the user confirms it.
     ///   - pendingLifetime: How long the user may take.
+    ///   - account: The configured name of the cookie that shows which account the browser used last.
     package init(
         names: [String],
         handled: String,
         attempt: String,
         attemptLifetime: Duration,
         pending: String,
-        pendingLifetime: Duration
+        pendingLifetime: Duration,
+        account: String
     ) {
         self.names = names
         self.handledName = handled
@@ -37,6 +43,7 @@ package struct HandoffCookies: Sendable {
         self.attemptAge = Int(attemptLifetime.components.seconds)
         self.pendingName = pending
         self.pendingAge = Int(pendingLifetime.components.seconds)
+        self.accountName = account
     }
 
     /// The cookie that lets a browser repeat a try.
@@ -47,6 +54,17 @@ package struct HandoffCookies: Sendable {
     /// The cookie that keeps a token until the user confirms it.
     package func pending(_ reach: CookieReach) -> SessionCookie {
         SessionCookie(name: self.pendingName, reach: reach, maxAge: self.pendingAge)
+    }
+
+    /// The cookie that shows which account the browser used last. It outlives sign-outs: it is for those who are not
+    /// signed in.
+    package func account(_ reach: CookieReach) -> SessionCookie {
+        Self.account(named: self.accountName, reach)
+    }
+
+    /// The same, of a configured name.
+    package static func account(named name: String, _ reach: CookieReach) -> SessionCookie {
+        SessionCookie(name: name, reach: reach, maxAge: Self.accountAge)
     }
 
     /// The cookie that marks tokens as dealt with.

@@ -3,13 +3,15 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// A token of a query that waits for the user's confirmation: what the browser keeps meanwhile, sealed, so that the
-/// token is in no URL. Nothing is stored for it.
+/// A token that waits for the user's confirmation: what the browser keeps meanwhile, sealed, so that the token is in no
+/// URL. Nothing is stored for it.
 package struct PendingHandoff: Sendable, Equatable {
     /// How long a browser keeps it: as long as a token lives.
     package static let lifetime = Duration.seconds(60)
 
     package var token: Secret
+    /// Where the token was.
+    package var transport: HandoffTransport
     /// The exact path and query, without the token, of the page that the user wanted.
     package var target: String
     /// The web client of the page's route.
@@ -20,8 +22,15 @@ package struct PendingHandoff: Sendable, Equatable {
     package var proof: Secret
 
     /// - Parameter attempt: The secret of the browser's own try, if it repeats one.
-    package init(token: Secret, target: String, clientID: String, attempt: AttemptSecret = AttemptSecret()) {
+    package init(
+        token: Secret,
+        transport: HandoffTransport,
+        target: String,
+        clientID: String,
+        attempt: AttemptSecret = AttemptSecret()
+    ) {
         self.token = token
+        self.transport = transport
         self.target = target
         self.clientID = clientID
         self.attempt = attempt
@@ -29,15 +38,16 @@ package struct PendingHandoff: Sendable, Equatable {
     }
 }
 
-/// Decides which tokens of a query need the user's confirmation, and seals them until it comes.
+/// Decides which tokens of a query need the user's confirmation, and seals tokens until it comes.
 ///
 /// Without it, a link on another site would sign the user in as whoever made the link (login CSRF): the user would then
-/// work in that account.
+/// work in that account. A token that arrives in another way could do the same, so one for another account than the
+/// browser used last needs it too (`HandoffOutcome.unconfirmed`).
 package struct HandoffConfirmation: Sendable {
     /// The maximum length of the sealed text: browsers refuse a cookie whose name and value have more than 4096 bytes
     /// (RFC 6265bis 5.6).
     private static let longest = 3800
-    private static let version: UInt8 = 1
+    private static let version: UInt8 = 2
 
     private let mode: HandoffSettings.Confirmation
     private let keys: SealingKeyRing
@@ -51,6 +61,9 @@ package struct HandoffConfirmation: Sendable {
     package enum Treatment: Sendable, Equatable {
         case consume, ask, refuse
     }
+
+    /// Whether users are asked at all.
+    package var asks: Bool { self.mode != .never }
 
     /// - Parameter isCrossSite: Whether another site started the navigation.
     package func treatment(isCrossSite: Bool) -> Treatment {
@@ -68,6 +81,7 @@ package struct HandoffConfirmation: Sendable {
         var writer = CompactWriter()
         writer.write(byte: Self.version)
         writer.write(now.milliseconds)
+        writer.write(pending.transport.rawValue)
         writer.write(pending.target)
         writer.write(pending.clientID)
         for secret in [pending.token, pending.attempt.value, pending.proof] {
@@ -93,11 +107,18 @@ package struct HandoffConfirmation: Sendable {
         var reader = CompactReader(bytes)
         guard try reader.byte() == self.version else { throw CompactFormatError() }
         let madeAt = UnixTime(milliseconds: try reader.signed())
+        guard let transport = HandoffTransport(rawValue: try reader.text()) else { throw CompactFormatError() }
         let target = try reader.text()
         let clientID = try reader.text()
         let token = try secret(&reader)
         guard let attempt = AttemptSecret(try secret(&reader).bytes) else { throw CompactFormatError() }
-        var pending = PendingHandoff(token: token, target: target, clientID: clientID, attempt: attempt)
+        var pending = PendingHandoff(
+            token: token,
+            transport: transport,
+            target: target,
+            clientID: clientID,
+            attempt: attempt
+        )
         pending.proof = try secret(&reader)
         try reader.finish()
         return (pending, madeAt)

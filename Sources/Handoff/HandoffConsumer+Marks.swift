@@ -1,4 +1,4 @@
-internal import Sessions
+package import Sessions
 package import Vocabulary
 
 /// Handoff cookies that were dealt with but that the browser sends again.
@@ -32,4 +32,7 @@ extension HandoffConsumer {
         let mark = self.authority.mark(of: value)
         return marks.split(separator: UInt8(ascii: ".")).contains { $0.elementsEqual(mark) }
     }
+
+    /// The mark by which a browser with this new session shows its account later; nil if it must not.
+    package func accountMark(of session: Session) -> Secret? { self.authority.accountMark(of: session) }
 }

@@ -10,6 +10,7 @@ package import Vocabulary
 /// ```
 /// presented -> syntax -> own session? -> lookup -+-> live  -> judged -+-> consume, create session -> signedIn
 ///                |            |                  |                    +-> consume, keep session   -> alreadySignedIn
+///                |            |                  |                    +-> leave, ask the user     -> unconfirmed
 ///                |            |                  |                    +-> burn or leave           -> refused
 ///             refused   alreadySignedIn          +-> spent  -+-> by this try  -> completed        -> signedIn, refused
 ///                                                |           +-> by another   -> replay or burned -> refused
@@ -135,6 +136,7 @@ package struct HandoffConsumer: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
         let plan = self.plan(for: stored.record, parent: parent, attempt)
+        if case .unconfirmed = plan.outcome { return loop.makeSucceededFuture(plan.outcome) }
         guard let marker = plan.marker else {
             self.journal.record(plan.record)
             return loop.makeSucceededFuture(plan.outcome)
@@ -205,6 +207,9 @@ package struct HandoffConsumer: Sendable {
                 record: record
             )
         case .accept(let parent):
+            if made == nil, self.needsConfirmation(request, for: parent.subject) {
+                return Plan(marker: nil, outcome: .unconfirmed, record: record)
+            }
             // Always a new id and a new token: what the browser presented never becomes the session (session fixation).
             let transfer = attempt.transfer
             let session =
@@ -242,6 +247,13 @@ package struct HandoffConsumer: Sendable {
                 record: record
             )
         }
+    }
+
+    /// Whether the token is for another account than the one that this browser used last: somebody who can put a token into
+    /// the browser, in a link or from a sibling domain, must not choose the account that its user works in (login CSRF).
+    private func needsConfirmation(_ request: HandoffRequest, for subject: String) -> Bool {
+        guard !request.isConfirmed, request.existing == nil, let mark = request.lastAccount else { return false }
+        return !self.authority.isMark(mark, ofAccountOf: subject)
     }
 
     /// Ends the browser's former session, on other hosts too, where the outcome says so, and reports to the journal.

@@ -154,6 +154,7 @@ extension HandoffCase {
             ),
             userID: parent.identity.id,
             traits: parent.identity.traits,
+            actor: self.token.actor,
             clientID: self.client.clientID
         )
     }

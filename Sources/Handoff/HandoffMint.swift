@@ -239,6 +239,7 @@ package struct HandoffMint: Sendable {
                 authority: authority,
                 userID: parent.identity.id,
                 traits: parent.identity.traits,
+                actor: parent.actor,
                 clientID: client.clientID
             )
         )

@@ -26,6 +26,10 @@ package struct HandoffRequest: Sendable {
     package var endsOtherUser = true
     /// The organization (`org_id` or `org_name`) that the client asks for; nil: any user.
     package var organization: String?
+    /// The mark of the account that this browser used last on this host (`TokenAuthority.accountMark`); nil: none is known.
+    package var lastAccount: Secret?
+    /// Whether the user has confirmed the token, or is about to be asked.
+    package var isConfirmed = false
     /// Identifies a try and its repetitions: a new secret, or the one that the browser sends again after a 503.
     package var attempt: AttemptSecret
     package var requestID: String
@@ -67,6 +71,9 @@ package enum HandoffOutcome: Sendable {
     /// Not signed in by this token. The reason is for logs only. `endsExisting`: the browser's session of another user
     /// has ended.
     case refused(Reason, endsExisting: Bool)
+    /// It would sign in another account than the one that this browser used last, so the user is asked first. Nothing has
+    /// changed.
+    case unconfirmed
     /// The user is told with a page, and the browser's session stays: a rule refused the token, which is burned
     /// (`rule.denied`), or it is a delegated one and the browser is signed in (`handoff.already_signed_in`).
     ///

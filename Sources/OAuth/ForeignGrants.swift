@@ -1,10 +1,10 @@
 package import Sessions
-package import Vocabulary
 
 /// The tokens of providers that clients may exchange for tokens of this gateway.
 package struct ForeignGrants: Sendable {
-    /// Notes that a lineage ends with the provider's session. Called before anything is written in the lineage.
-    package typealias Note = @Sendable (Lineage, ProviderSession, _ until: UnixTime) async throws(StoreError) -> Void
+    /// Notes that the lineage of this session, which comes from the provider's, ends with it. Called before anything is
+    /// written in the lineage.
+    package typealias Note = @Sendable (Lineage, Session, ProviderSession) async throws(StoreError) -> Void
 
     let tokens: any ForeignTokens
     let note: Note

@@ -14,6 +14,8 @@ package struct TokenRecord: Sendable {
         case exchanged = "token_exchange"
         case socialExchanged = "native_social"
         case revoked
+        /// The browser's own session answers an authorization request, without asking the user.
+        case authorized = "authorization_request"
     }
 
     package var act: Act
@@ -65,6 +67,8 @@ package struct TokenRecord: Sendable {
             case (_, .codeReplayed): .codeReplayed
             case (_, .refreshReplayed): .refreshTokenReplayed
             case (.revoked, nil): .tokenRevoked
+            case (.authorized, nil): .authorizationGranted
+            case (.authorized, _): .authorizationRefused
             case (_, nil): .tokenIssued
             default: .tokenRefused
             }
@@ -105,6 +109,8 @@ package struct TokenRecord: Sendable {
         case (.exchanged, false): .exchangeFailed
         case (.revoked, true): .refreshTokenRevoked
         case (.revoked, false): nil
+        case (.authorized, true): self.actor == nil ? .silentlySignedIn : .delegatedSilentlySignedIn
+        case (.authorized, false): self.actor == nil ? .silentSignInFailed : .delegatedSilentSignInFailed
         }
     }
 }
@@ -177,7 +183,8 @@ private struct TokenCounters: Sendable {
     init(_ metrics: MetricsRegistry) {
         self.metrics = metrics
         var counters: [String: CounterID] = [:]
-        for act in TokenRecord.Act.allCases {
+        // A code is counted when it is redeemed.
+        for act in TokenRecord.Act.allCases where act != .authorized {
             for result in [Self.success] + Self.refusals.map(\.rawValue) {
                 counters[Self.key(act, result)] = metrics.counter(MetricNames.tokens, act.rawValue, result)
             }

@@ -138,7 +138,7 @@ extension TokenService {
             case .ended: return .refused(.sessionUnknown)
             }
         }
-        if let provider = session.provider { try await foreign.note(key.lineage, provider, session.expiresAt) }
+        if let provider = session.provider { try await foreign.note(key.lineage, session, provider) }
         return try await self.issue(NewSession(key: key, session: session), for: api, scopes: scopes, to: requester)
     }
 

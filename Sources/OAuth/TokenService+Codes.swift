@@ -103,7 +103,7 @@ extension TokenService {
         session.endsAlone = !isBound && !wish.client.cascades
         session.provider = web.provider.map { ProviderSession(name: $0.name, sessionID: $0.sessionID) }
         if isBound, isProviders, let provider = web.provider {
-            try await self.foreign?.note(lineage, provider, session.expiresAt)
+            try await self.foreign?.note(lineage, session, provider)
         }
         let (token, key) = self.authority.make(.code, in: lineage)
         let code = AuthorizationCode(
@@ -121,6 +121,24 @@ extension TokenService {
         )
         try await self.ask { store, loop in store.create(code, key: key, on: loop) }
         return token
+    }
+
+    /// Records that the browser's own session answers an authorization request without asking the user (Auth0's silent
+    /// authentication), or why it does not.
+    ///
+    /// - Returns: false when it could not be recorded and the configuration forbids unrecorded acts
+    ///   (`log.audit_on_full: refuse`).
+    package func recordSilentAnswer(
+        of session: Session?,
+        refusal reason: Reason? = nil,
+        to requester: TokenRequester,
+        for api: APISettings?
+    ) -> Bool {
+        var record = TokenRecord(.authorized, requester, self.devices)
+        if let session { record.note(session, audience: api?.audience) }
+        record.audience = api?.audience
+        record.reason = reason
+        return self.journal.record(record)
     }
 
     /// Gives tokens for a code, once. A second use ends what the first one gave (RFC 6749 4.1.2).

@@ -39,6 +39,9 @@ package struct RuleFacts: Sendable {
     package var token: Token?
     package var userID: String
     package var traits: JSONValue
+    /// The id of whoever acts for the user, in the session that would begin or from which a token would be minted; nil:
+    /// nobody.
+    package var actor: String?
     /// The client that makes the request; nil where none takes part.
     package var clientID: String?
 
@@ -49,6 +52,7 @@ package struct RuleFacts: Sendable {
         token: Token? = nil,
         userID: String,
         traits: JSONValue,
+        actor: String? = nil,
         clientID: String?
     ) {
         self.request = request
@@ -56,6 +60,7 @@ package struct RuleFacts: Sendable {
         self.token = token
         self.userID = userID
         self.traits = traits
+        self.actor = actor
         self.clientID = clientID
     }
 
@@ -79,6 +84,7 @@ package struct RuleFacts: Sendable {
         if case .object(let traits) = self.traits { user = traits }
         user["user_id"] = .string(self.userID)
         members["user"] = .object(user)
+        members["session"] = self.actor.map { .object(["actor": .object(["sub": .string($0)])]) }
         members["client"] = self.clientID.map { .object(["client_id": .string($0)]) }
         return .object(members)
     }

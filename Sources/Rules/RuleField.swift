@@ -23,8 +23,15 @@ package struct RuleField: Sendable, Equatable {
     /// As a condition names it.
     package var name: String { "event." + self.path.joined(separator: ".") }
 
-    /// Whether it is about the session-transfer token, which exists only while one is consumed.
-    package var isOfToken: Bool { self.path[0] == Self.token }
+    /// Where there is such a field: a session-transfer token only while one is consumed, and whoever acts for the user
+    /// only by one.
+    package var stages: Set<RuleStage> {
+        switch self.path[0] {
+        case Self.token: [.consume]
+        case Self.session: [.consume, .mint]
+        default: Set(RuleStage.allCases)
+        }
+    }
     /// Whether its value comes from the database of places.
     package var isPlace: Bool { self.path.contains("geoip") }
     /// Whether its value comes from the source of autonomous system numbers.
@@ -33,6 +40,7 @@ package struct RuleField: Sendable, Equatable {
     private var isTrait: Bool { self.path[0] == "user" }
 
     private static let token = "session_transfer_token"
+    private static let session = "session"
     /// How many names may follow `event.user`.
     private static let deepestTrait = 8
 
@@ -48,7 +56,7 @@ package struct RuleField: Sendable, Equatable {
         [
             RuleField("client.client_id", .text), RuleField("user.user_id", .text),
             RuleField("request.hostname", .text), RuleField("\(Self.token).client_id", .text),
-            RuleField("\(Self.token).scope", .texts),
+            RuleField("\(Self.token).scope", .texts), RuleField("\(Self.session).actor.sub", .text),
         ]
         + Self.ofRequest.flatMap { field in
             [

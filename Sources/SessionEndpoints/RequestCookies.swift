@@ -1,5 +1,6 @@
 internal import Endpoints
 internal import Sessions
+internal import Settings
 internal import SignIn
 internal import Vocabulary
 
@@ -12,14 +13,23 @@ struct RequestCookies: Sendable {
         SessionCookie(name: self.name, reach: request.cookieReach)
     }
 
-    /// The `Set-Cookie` field that signs the browser in.
-    func signingIn(
+    /// The `Set-Cookie` fields of the answer to a browser that has signed in: its session's, and the one by which it shows
+    /// its account later.
+    ///
+    /// - Parameter token: The session's.
+    func signedIn(
         _ token: Secret,
         _ session: Session,
-        _ request: EndpointRequest,
-        at now: UnixTime
-    ) -> (name: String, value: String) {
-        ("set-cookie", self.cookie(request).setting(token, maxAge: session.cookieAge(at: now)))
+        by sessions: SessionService,
+        _ request: EndpointRequest
+    ) -> [(name: String, value: String)] {
+        let age = session.cookieAge(at: sessions.clock.now())
+        var lines = [self.cookie(request).setting(token, maxAge: age)]
+        if let mark = sessions.accountMark(of: session) {
+            let name = "\(self.name)-\(SessionSettings.accountCookieLabel)"
+            lines.append(HandoffCookies.account(named: name, request.cookieReach).setting(mark))
+        }
+        return lines.map { ("set-cookie", $0) }
     }
 
     /// The requester, with the session cookies of the request.

@@ -1,4 +1,5 @@
 internal import Cryptography
+package import Vocabulary
 
 extension TokenAuthority {
     private static let markBytes = 12
@@ -11,9 +12,28 @@ extension TokenAuthority {
     /// It is made under the current secret. If a browser sends a mark made under a former secret, the cookie is judged
     /// once more.
     package func mark(of cookie: some Collection<UInt8>) -> [UInt8] {
-        // No token and no attempt begins with this label, so no mark equals the key of a record or the seed of an
-        // attempt.
-        let digest = self.keys[0].pepper.sha256(Array("handled 1 ".utf8) + cookie)
+        Self.mark("handled 1 ", cookie, under: self.current)
+    }
+
+    /// The mark of a session's account, by which a browser shows which account it used last: 96 bits of a keyed hash in
+    /// base64url, which does not tell whose account it is. nil for a session in which somebody acts for the user: the
+    /// account is not that of whoever uses the browser.
+    package func accountMark(of session: Session) -> Secret? {
+        guard session.actor == nil else { return nil }
+        return Secret(Self.mark(Self.accountLabel, session.subject.utf8, under: self.current))
+    }
+
+    /// Whether `mark` is that of this user's account, made under any accepted secret.
+    package func isMark(_ mark: Secret, ofAccountOf subject: String) -> Bool {
+        self.keys.contains { Self.mark(Self.accountLabel, subject.utf8, under: $0) == mark.bytes }
+    }
+
+    private static let accountLabel = "account 1 "
+
+    /// - Parameter label: No token and no attempt begins with it, so no mark equals the key of a record or the seed of an
+    ///   attempt.
+    private static func mark(_ label: String, _ value: some Collection<UInt8>, under key: Key) -> [UInt8] {
+        let digest = key.pepper.sha256(Array(label.utf8) + value)
         return Base64URL.encoded(Array(digest.bytes.prefix(Self.markBytes)))
     }
 

@@ -153,7 +153,8 @@ extension SessionService {
         guard let id = evidence.sessionID else { return }
         try await self.providerSessions?.note(
             session.lineage,
-            of: id,
+            of: session.subject,
+            in: id,
             at: evidence.provider,
             until: session.expiresAt
         )

@@ -99,6 +99,14 @@ extension SessionService {
         return (try? await self.ask { _, loop in cascade.count(with: session, key, on: loop) }) ?? 0
     }
 
+    /// How many sessions of the user end with these lineages; 0 if that is not known.
+    ///
+    /// - Parameter lineages: nil: all of the user's sessions end.
+    func cascaded(of subject: String, in lineages: [Lineage]?) async -> Int {
+        guard let cascade = self.cascade else { return 0 }
+        return (try? await self.ask { _, loop in cascade.count(of: subject, in: lineages, on: loop) }) ?? 0
+    }
+
     private static func isPresentable(_ session: Session, _ kind: Session.Kind, by requester: Requester) -> Bool {
         kind == .web ? self.isPresentable(session, by: requester) : session.kind == kind
     }

@@ -50,7 +50,9 @@ extension SessionService {
                 try await self.ask { store, loop in store.end(subject: name, on: loop) }
             }
             // What a client got of it under an earlier cookie.
-            if let id = session.provider?.sessionID { _ = try await self.providerSessions?.end(id, of: provider) }
+            if let id = session.provider?.sessionID, let ends = self.providerSessions {
+                for record in try await ends.records(of: id, at: provider) { try await ends.end(record) }
+            }
             var record = self.record(.signedOut, kind, requester)
             record.note(session, key)
             // The sign-out takes place in any case: a full queue must not keep the user signed in.

@@ -134,6 +134,9 @@ package struct SessionService: Sendable {
         )
     }
 
+    /// The mark by which a browser with this new session shows its account later; nil if it must not.
+    package func accountMark(of session: Session) -> Secret? { self.authority.accountMark(of: session) }
+
     /// Whose users sign in.
     package var realm: Realm { self.users?.realm ?? .default }
 

@@ -97,6 +97,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case requireGroups = "require.groups"
     case requireScopes = "require.scopes"
     case requireOrigin = "require.origin"
+    case requireActor = "require.actor"
     case requireMaxAge = "require.max_age"
 
     // The device binding, at handoff and on the live session.
@@ -118,6 +119,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case handoffOtherHost = "handoff.other_host"
     case handoffOtherOrganization = "handoff.other_organization"
     case handoffCrossSite = "handoff.cross_site"
+    case handoffOtherAccount = "handoff.other_account"
     case handoffUnconfirmed = "handoff.unconfirmed"
     case handoffDelegationNotPermitted = "handoff.delegation_not_permitted"
     case handoffAlreadySignedIn = "handoff.already_signed_in"

@@ -115,13 +115,13 @@ package struct Refusal: Equatable, Sendable {
         case .logoutInvalidToken, .logoutReplayed: Refusal(400)
 
         case .requireAAL, .requireMaxAge: stepUp
-        case .requireGroups, .requireScopes, .requireOrigin: Refusal(403)
+        case .requireGroups, .requireScopes, .requireOrigin, .requireActor: Refusal(403)
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown: Refusal(401)
 
         // The request continues without the token.
         case .handoffUnknown, .handoffExpired, .handoffReplayed, .handoffBurned, .handoffQuarantined, .handoffMalformed,
             .handoffRepeated, .handoffMethodNotAllowed, .handoffOtherHost, .handoffOtherOrganization, .handoffCrossSite,
-            .handoffDelegationNotPermitted, .ruleSignInRequired:
+            .handoffOtherAccount, .handoffDelegationNotPermitted, .ruleSignInRequired:
             nil
         case .ruleDenied: Refusal(403)
         case .handoffNotPermitted, .handoffNested: Refusal(400)

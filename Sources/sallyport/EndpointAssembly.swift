@@ -100,9 +100,15 @@ struct EndpointAssembly {
     private var foreignGrants: ForeignGrants? {
         let ends = self.endingSessions
         return self.tokens.map { tokens in
-            ForeignGrants(tokens: tokens) { (lineage, session, end) throws(StoreError) in
-                guard let ends, let id = session.sessionID else { return }
-                try await ends.note(lineage, of: id, at: session.name, until: end)
+            ForeignGrants(tokens: tokens) { (lineage, session, provider) throws(StoreError) in
+                guard let ends, let id = provider.sessionID else { return }
+                try await ends.note(
+                    lineage,
+                    of: session.subject,
+                    in: id,
+                    at: provider.name,
+                    until: session.expiresAt
+                )
             }
         }
     }

@@ -1,6 +1,7 @@
 import Handoff
 import NIOCore
 import Observability
+import Rules
 import Sessions
 import Settings
 import StoreBench
@@ -66,6 +67,41 @@ import Vocabulary
         }
         try await user.session.end(user.key, in: world.store, on: world.loop).get()
         #expect(try await world.session(key) == nil)
+    }
+
+    @Test("rules at mint and at consume see the actor, who is missing from everybody else's event")
+    func rules() async throws {
+        let condition = try RuleCondition(#"event.session.actor.sub == "bob""#)
+        for stage in [RuleStage.mint, .consume] {
+            let world = try World(
+                rules: RuleBook([Rule(name: "nobody acts", stages: [stage], condition: condition, effect: .deny)])
+            )
+            let (user, actor) = (try await world.signIn(), try await world.signIn("bob"))
+            let outcome = try await world.mint().mint(Self.request(world, user, actor: actor), on: world.loop).get()
+            if case .minted(let token, _) = outcome {
+                #expect(stage == .consume)
+                #expect(try await world.consume(token, client: Self.care).denial == .some(nil))
+            } else {
+                guard case .denied(nil) = outcome, stage == .mint else {
+                    Issue.record("\(outcome)")
+                    return
+                }
+            }
+            #expect(try await world.consume(try await world.minted(user)).signedIn != nil)
+        }
+    }
+
+    @Test("its session does not show the browser's own account, and it is asked about where that is known")
+    func account() async throws {
+        let world = try World()
+        let actor = try await world.signIn("bob")
+        let token = try await Self.minted(world, try await world.signIn(), actor: actor)
+        let mark = try #require(world.consumer().accountMark(of: actor.session))
+        #expect(try await world.consume(token, client: Self.care, lastAccount: mark).isUnconfirmed)
+        let made = try #require(
+            try await world.consume(token, client: Self.care, lastAccount: mark, isConfirmed: true).signedIn
+        )
+        #expect(world.consumer().accountMark(of: made.session) == nil)
     }
 
     @Test("its session does not outlive the sign-in of the actor")

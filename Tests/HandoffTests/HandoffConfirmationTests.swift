@@ -15,7 +15,7 @@ import Vocabulary
     private let now = UnixTime(seconds: 1_800_000_000)
 
     private func pending(target: String = "/a//b?x=%2F&y") -> PendingHandoff {
-        PendingHandoff(token: Secret("spt_secret"), target: target, clientID: "web")
+        PendingHandoff(token: Secret("spt_secret"), transport: .cookie, target: target, clientID: "web")
     }
 
     @Test(

@@ -238,6 +238,45 @@ struct HandoffConsumerTests {
         #expect(outcome.refusal == .handoffOtherUser && outcome.endsExisting)
     }
 
+    @Test(
+        "T10: a token for another account than the browser used last is asked about and left as it is, wherever it was",
+        arguments: HandoffTransport.allCases
+    )
+    func otherAccount(transport: HandoffTransport) async throws {
+        let world = try World()
+        let consumer = world.consumer()
+        let mark = try #require(consumer.accountMark(of: try await world.signIn("alice").session))
+        let planted = try await world.minted(try await world.signIn("mallory"))
+        let records = world.records.all.count
+        #expect(try await world.consume(planted, by: transport, lastAccount: mark).isUnconfirmed)
+        #expect(world.records.all.count == records)
+        // The user confirms it; and nobody is asked about the account used last, or where none is known.
+        let confirmed = try await world.consume(planted, by: transport, lastAccount: mark, isConfirmed: true)
+        #expect(confirmed.signedIn?.session.subject == "mallory")
+        let own = try await world.minted(try await world.signIn("alice"))
+        #expect(try await world.consume(own, by: transport, lastAccount: mark).signedIn != nil)
+        let first = try await world.minted(try await world.signIn("mallory"))
+        #expect(try await world.consume(first, by: transport).signedIn != nil)
+    }
+
+    @Test("the user's own session says more than the mark of the account that was used last")
+    func ownSessionAndOtherMark() async throws {
+        let world = try World()
+        let mark = try #require(world.consumer().accountMark(of: try await world.signIn("bob").session))
+        let browser = try await world.signIn(kind: .web, origin: .browser, aal: .aal1)
+        let token = try await world.minted(try await world.signIn())
+        let outcome = try await world.consume(token, existing: (browser.key, browser.session), lastAccount: mark)
+        #expect(outcome.signedIn != nil)
+    }
+
+    @Test("a refused token is refused, whatever account the browser used last")
+    func refusedWithOtherMark() async throws {
+        let world = try World()
+        let mark = try #require(world.consumer().accountMark(of: try await world.signIn("bob").session))
+        let token = try await world.minted(try await world.signIn(), from: "12.0.0.1")
+        #expect(try await world.consume(token, lastAccount: mark).refusal == .bindingIPMismatch)
+    }
+
     @Test("a token is valid until its lifetime ends")
     func expiry() async throws {
         let world = try World()

@@ -161,6 +161,8 @@ final class World: Sendable {
         client: ClientSettings = .web,
         existing: (key: RecordKey, session: Session)? = nil,
         existingSuffices: Bool = true,
+        lastAccount: Secret? = nil,
+        isConfirmed: Bool = false,
         attempt: AttemptSecret = AttemptSecret()
     ) async throws -> HandoffOutcome {
         var request = HandoffRequest(
@@ -174,6 +176,8 @@ final class World: Sendable {
             requestID: "req-consume"
         )
         request.existingSuffices = existingSuffices
+        request.lastAccount = lastAccount
+        request.isConfirmed = isConfirmed
         return try await self.consumer().consume(request, on: self.loop).get()
     }
 
@@ -239,6 +243,11 @@ extension HandoffOutcome {
     var storeError: StoreError? {
         guard case .unavailable(let error) = self else { return nil }
         return error
+    }
+
+    var isUnconfirmed: Bool {
+        guard case .unconfirmed = self else { return false }
+        return true
     }
 
     var isAlreadySignedIn: Bool {

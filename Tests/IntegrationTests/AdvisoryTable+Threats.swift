@@ -90,10 +90,14 @@ extension Advisory {
             id: "T10",
             about: """
                 An attacker plants his own, good transfer token in the victim's cookie jar: it is bound to the \
-                attacker's device, replaces no user who is signed in, and does not count where the cookie's name keeps \
-                sibling domains from setting it.
+                attacker's device, replaces no user who is signed in, needs the user's confirmation where the browser \
+                used another account last, and does not count where the cookie's name keeps sibling domains from \
+                setting it.
                 """,
             tests: [
+                "T10: a token for another account than the browser used last is used when the user confirms it, and not before",
+                "T10: a token for another account than the browser used last is asked about and left as it is, wherever it was",
+                "T10: one for another account than the browser used last leads to sign-in, and is not used up",
                 "T10: an attacker's own token in the victim's cookie jar is good at no other device, and replaces no user",
                 "T10: where handoff.cookies names a cookie that sibling domains cannot set, no other cookie counts",
             ]

@@ -29,6 +29,17 @@ import Testing
         // The session's own client asks /authorize: nobody is asked to sign in.
         let query = "client_id=app&response_type=code&redirect_uri=myapp://auth/callback&code_challenge_method=S256"
         let other = try world.gateway.get("/authorize?\(query)&code_challenge=\(Self.challenge)", cookie)
+        #expect(
+            eventually {
+                world.gateway.output.split(separator: "\n").contains {
+                    $0.contains(#""event":"authorization.refused","code":"fdelsa""#)
+                        && $0.contains(#""actor":"user-1906""#)
+                }
+            }
+        )
+        // A route that nobody may use for the user.
+        let closed = try world.gateway.get("/care/own/x", cookie + ["Sec-Fetch-Mode: navigate"])
+        #expect(closed.status == 403 && closed.pageReason == "require.actor", "\(closed.lines)")
         #expect(other.value("location")?.contains("error=interaction_required") == true, "\(other.lines)")
         let page = try world.withToken(
             try world.delegatedToken(),

@@ -44,6 +44,68 @@ import Testing
         }
     }
 
+    @Test(
+        "T10: a token for another account than the browser used last is used when the user confirms it, and not before",
+        arguments: ["query", "cookie"]
+    )
+    func otherAccount(transport: String) throws {
+        // The client takes tokens only where this one is.
+        let clients = Config.clients(methods: transport)
+        try Gateway.withApp({ Config.file(upstream: $0, clients: clients) }) { gateway, app throws in
+            let navigation = ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"]
+            // Grace has signed in, and out again.
+            let form = ["Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded"]
+            let credentials = "identifier=\(User.grace.identifier)&password=\(User.grace.password)&return_to=/"
+            let own = try gateway.request(Request.post("/.sallyport/login", form, body: credentials))
+            let account = try #require(own.values("set-cookie").first { $0.hasPrefix("sallyport-account=") })
+            #expect(account.contains("; Max-Age=") && account.contains("; HttpOnly") && !account.contains("user-"))
+            _ = try gateway.signOut(try #require(own.sessionCookie))
+            let mark = String(account.prefix { $0 != ";" })
+
+            func arrive(_ token: String) throws -> Answer {
+                transport == "query"
+                    ? try gateway.get("/hello?a=1&session_transfer_token=\(token)", navigation + ["Cookie: \(mark)"])
+                    : try gateway.get(
+                        "/hello?a=1",
+                        navigation + ["Cookie: \(mark); session_transfer_token=\(token)"]
+                    )
+            }
+            let same = try arrive(try gateway.transferToken(.grace))
+            #expect(same.status == 303 && same.sessionCookie != nil, "her own account: \(same.lines)")
+
+            let token = try gateway.transferToken(.ada)
+            let link = try arrive(token)
+            #expect(link.status == 303 && link.value("location") == "\(Request.origin)/.sallyport/handoff")
+            #expect(link.sessionCookie == nil && !link.lines.joined().contains(token))
+            #expect(link.clearedCookies.contains("session_transfer_token") == (transport == "cookie"))
+            let waiting = try #require(link.values("set-cookie").first { $0.hasPrefix("sallyport-handoff=") })
+            let jar = "Cookie: \(mark); \(waiting.prefix { $0 != ";" })"
+            let page = try gateway.get("/.sallyport/handoff", navigation + [jar])
+            #expect(page.status == 200 && page.text.contains(User.ada.identifier) && page.sessionCookie == nil)
+            let proof = try #require(page.text.firstMatch(of: /name="proof" value="([^"]+)"/)).1
+            let answer = try gateway.request(
+                Request.post(
+                    "/.sallyport/handoff",
+                    form + navigation + ["Sec-Fetch-Site: same-origin", jar],
+                    body: "proof=\(proof)"
+                )
+            )
+            let moved = try #require(answer.values("set-cookie").first { $0.hasPrefix("sallyport-attempt=") })
+            #expect(answer.status == 303 && answer.value("location") == "\(Request.origin)/hello?a=1")
+            let signedIn = try gateway.get(
+                "/hello?a=1",
+                navigation + ["Sec-Fetch-Site: same-origin", "Cookie: \(mark); \(moved.prefix { $0 != ";" })"]
+            )
+            let session = try #require(signedIn.sessionCookie, "\(signedIn.lines)")
+            #expect(
+                signedIn.values("set-cookie").contains { $0.hasPrefix("sallyport-account=") && !$0.hasPrefix(mark) }
+            )
+            #expect(try gateway.get("/hello", navigation + ["Cookie: sallyport=\(session)"]).status == 200)
+            #expect(app.requests.allSatisfy { !$0.text.contains("spt_") && !$0.text.contains("sallyport-") })
+            #expect(eventually { gateway.output.contains(#""transport":"\#(transport)","binding""#) })
+        }
+    }
+
     @Test("A cross-site link, a repeated token and a token in the wrong place are audited with the device")
     func audited() throws {
         let clients = Config.clients(methods: "query")

@@ -71,7 +71,7 @@ import Testing
             #expect(Set([arrived, other, first].compactMap { self.field("X-Auth-Session-Id", $0) }).count == 3)
             #expect(app.requests.allSatisfy { !$0.text.contains("sph_") && !$0.text.contains("/.sallyport/") })
             let kept = Set(user.jars.values.flatMap(\.keys))
-            #expect(kept == ["sallyport", "sallyport-recent"], "\(user.jars)")
+            #expect(kept == ["sallyport", "sallyport-recent", "sallyport-account"], "\(user.jars)")
             #expect(try gateway.metric(#"sallyport_host_tickets_total{result="issued"}"#) == 2)
             #expect(try gateway.metric(#"sallyport_host_tickets_total{result="used"}"#) == 2)
 

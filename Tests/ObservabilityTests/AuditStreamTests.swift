@@ -55,7 +55,7 @@ struct AuditStreamTests {
         #expect(
             AuditEvent.Code.allCases.map(\.rawValue) == [
                 "sertft", "fertft", "seacft", "feacft", "secte", "fecte", "sens", "fens", "srrt", "s", "f", "ssa",
-                "fsa", "sdel", "sdeleacft", "fdeleacft", "slo", "w",
+                "fsa", "sdel", "sdelsa", "fdelsa", "sdeleacft", "fdeleacft", "slo", "w",
             ]
         )
     }

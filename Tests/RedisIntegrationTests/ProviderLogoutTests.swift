@@ -118,6 +118,8 @@ import Vocabulary
                 world.gateways[0].output.split(separator: "\n").last { $0.contains("back-channel") }
             )
             #expect(event.contains(#""event":"session.ended","code":"slo""#), "\(event)")
+            let ended = world.gateways[0].output.split(separator: "\n").last { $0.contains("session.cascaded") }
+            #expect(ended?.contains(#""ended_by":"back-channel""#) == true, "\(ended ?? "no event")")
 
             // A new sign-in with the same sid lives, and the old token cannot end it.
             world.provider.change { script in

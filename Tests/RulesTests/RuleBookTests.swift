@@ -90,6 +90,9 @@ struct RuleBookTests {
             #expect(try Self.facts(authority: authority).event(nil)["request"]?["hostname"] == .string(hostname))
         }
         #expect(try Self.facts(authority: nil).event(nil)["request"]?["hostname"] == nil)
+        var delegated = try Self.facts()
+        delegated.actor = "grace"
+        #expect(delegated.event(nil)["session"] == ["actor": ["sub": "grace"]])
     }
 
     @Test(

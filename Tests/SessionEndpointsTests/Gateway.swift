@@ -311,9 +311,8 @@ extension EndpointResponse {
 
     /// The session token that the answer sets; nil if it sets none or clears it.
     var cookie: String? {
-        guard let set = self.value("set-cookie"), set.hasPrefix("__Host-sallyport="), !set.contains("Max-Age=0") else {
-            return nil
-        }
+        let set = self.values("set-cookie").first { $0.hasPrefix("__Host-sallyport=") }
+        guard let set, !set.contains("Max-Age=0") else { return nil }
         return String(set.dropFirst("__Host-sallyport=".count).prefix { $0 != ";" })
     }
 

@@ -57,7 +57,8 @@ import Vocabulary
                     attempt: "__Host-sallyport-attempt",
                     attemptLifetime: TransferAttempt.lifetime,
                     pending: "__Host-sallyport-handoff",
-                    pendingLifetime: PendingHandoff.lifetime
+                    pendingLifetime: PendingHandoff.lifetime,
+                    account: "__Host-sallyport-account"
                 ),
                 loops: MultiThreadedEventLoopGroup.singleton
             ).endpoints
@@ -96,7 +97,12 @@ import Vocabulary
 
         /// The browser follows a link with the token.
         mutating func arrive() throws {
-            let pending = PendingHandoff(token: self.token, target: Self.target, clientID: "web")
+            let pending = PendingHandoff(
+                token: self.token,
+                transport: .query,
+                target: Self.target,
+                clientID: "web"
+            )
             let now = self.gateway.time.now
             let sealed = try #require(self.confirmation.seal(pending, on: self.gateway.host, now: now))
             self.jar["__Host-sallyport-handoff"] = String(decoding: sealed.bytes, as: UTF8.self)
@@ -156,7 +162,7 @@ import Vocabulary
         let answer = try await bench.post(page)
         #expect(answer.status == 303 && answer.value("location") == "https://app.example.com\(Bench.target)")
         let moved = try #require(bench.moved)
-        #expect(moved.hasSuffix(".\(String(decoding: bench.token.bytes, as: UTF8.self))"))
+        #expect(moved.hasSuffix(".\(String(decoding: bench.token.bytes, as: UTF8.self)).query"))
         #expect(try await bench.post(page).value("location") == answer.value("location"))
         #expect(bench.moved == moved, "the same try")
     }

@@ -50,6 +50,12 @@ struct RuleSettingsTests {
             "when",
             "event.session_transfer_token.client_id"
         ),
+        Row(
+            "when: event.session.actor.sub != missing, then: deny, at: [mint, sign_in]",
+            "when",
+            "event.session.actor.sub"
+        ),
+        Row("when: event.session.actor.name == missing, then: deny", "when", at: "event", "the unknown field"),
         Row("when: true, then: sign_in, at: mint", "then", "sign_in of a rule that is not only for consume"),
         Row("when: true, then: sign_in, text: No", "text", "a text of a rule with then: sign_in"),
         Row("when: true, then: allow", "then", "\"allow\""),

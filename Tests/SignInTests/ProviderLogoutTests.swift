@@ -1,5 +1,7 @@
 import EndpointBench
+import NIOCore
 import NIOPosix
+import Observability
 import Providers
 import Sessions
 import Settings
@@ -34,11 +36,21 @@ private struct TextualLogout: LogoutProvider {
     }
 }
 
+/// An index that names these sessions of everybody.
+private final class NamedSessions: SessionIndex {
+    let keys = Mutex<[RecordKey]>([])
+
+    func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
+        loop.makeSucceededFuture(self.keys.withLock { $0 })
+    }
+}
+
 @Suite("Sign-outs that the provider asks for")
 struct ProviderLogoutTests {
     private let desk = SignInDesk()
     private let sessions: SessionService
     private let logout: ProviderLogout
+    private let index = NamedSessions()
 
     init() {
         let desk = self.desk
@@ -55,6 +67,7 @@ struct ProviderLogoutTests {
             settings: SessionSettings(),
             devices: DeviceObserver(directory: nil),
             providerSessions: ends,
+            cascade: SessionCascade(store: desk.store, index: self.index),
             loops: loops,
             audit: { desk.audit.add($0) },
             clock: desk.time.clock
@@ -74,6 +87,8 @@ struct ProviderLogoutTests {
             for: try self.desk.requester()
         )
         guard case .begun(let token, _) = beginning else { throw SignInFailed() }
+        let key = try #require(self.desk.authority.key(.session, of: token.bytes))
+        self.index.keys.withLock { $0.append(key) }
         return token
     }
 
@@ -156,6 +171,28 @@ struct ProviderLogoutTests {
         #expect(try await self.lives(third))
         #expect(try await self.obey("l-2 ada s-1") == .ended)
         #expect(try await !self.lives(third))
+    }
+
+    /// What the audit stream says of the sessions that the last logout ended.
+    private var cascade: [AuditEvent] {
+        self.desk.audit.records.last?.auditEvents.filter { $0.kind == .sessionCascaded } ?? []
+    }
+
+    @Test("The audit stream says how many sessions a logout of the provider ended, whatever it names them by")
+    func counted() async throws {
+        for _ in 0..<2 { _ = try await self.signIn("ada", at: "s-1") }
+        _ = try await self.signIn("ada", at: "s-2")
+        #expect(try await self.obey("l-1 - s-1") == .ended)
+        #expect(self.cascade.first?.details.map(\.1) == ["back-channel", "2"] && self.cascade.count == 1)
+        #expect(self.cascade.first?.session == nil && self.cascade.first?.reason == .sessionRevoked)
+        let requester = try self.desk.requester()
+        #expect(await self.logout.end("s-2", of: TextualLogout.issuer, for: requester) == .ended)
+        #expect(self.cascade.first?.details.map(\.1) == ["front-channel", "1"])
+        _ = try await self.signIn("ada", at: nil)
+        #expect(try await self.obey("l-2 ada -") == .ended)
+        #expect(self.cascade.first?.details.map(\.1) == ["back-channel", "1"])
+        #expect(try await self.obey("l-3 ada -") == .ended)
+        #expect(self.cascade.isEmpty, "nothing was left to end")
     }
 
     @Test("A token that is not valid ends nothing; an outage is no refusal")

@@ -6,6 +6,7 @@ import Observability
 import Sessions
 import Settings
 import StoreBench
+import Synchronization
 import Testing
 import TokenEndpoints
 import Vocabulary
@@ -114,5 +115,42 @@ struct DelegatedAccessTests {
         let answer = await world.authorize(wish, cookie: own)
         #expect(answer.redirect["error"] == "interaction_required")
         #expect(try await world.lives(own))
+    }
+
+    @Test(
+        "the silent answers to a client are recorded with Auth0's codes, those of a delegated session with codes of their own"
+    )
+    func silentAnswers() async throws {
+        let world = Self.world()
+        func last() -> (AuditEvent.Kind, AuditEvent.Code?, Reason?, String?)? {
+            world.records.all.last { $0.act == .authorized }.map {
+                ($0.auditEvent.kind, $0.auditEvent.code, $0.reason, $0.actor)
+            }
+        }
+        let own = try await world.signIn(kind: .web, origin: .browser, host: "auth.example.com")
+        #expect(await world.authorize(Self.web, cookie: own).redirect["code"] != nil)
+        #expect(try #require(last()) == (.authorizationGranted, .silentlySignedIn, nil, nil))
+        var silent = Self.web
+        silent["prompt"] = "none"
+        #expect(await world.authorize(silent).redirect["error"] == "login_required")
+        #expect(try #require(last()) == (.authorizationRefused, .silentSignInFailed, .credentialMissing, nil))
+
+        let acting = try await world.signIn(
+            kind: .web,
+            origin: .transfer,
+            host: "auth.example.com",
+            actor: "bob"
+        )
+        #expect(await world.authorize(Self.web, cookie: acting).redirect["code"] != nil)
+        #expect(try #require(last()) == (.authorizationGranted, .delegatedSilentlySignedIn, nil, "bob"))
+        let other = await world.authorize(cookie: acting)
+        #expect(other.redirect["error"] == "interaction_required")
+        #expect(
+            try #require(last())
+                == (.authorizationRefused, .delegatedSilentSignInFailed, .handoffDelegationNotPermitted, "bob")
+        )
+        // What cannot be recorded is not answered.
+        world.records.hasRoom.store(false, ordering: .relaxed)
+        #expect(await world.authorize(Self.web, cookie: own).redirect["error"] == "temporarily_unavailable")
     }
 }

@@ -27,8 +27,9 @@ struct RefreshTests {
         #expect(try await world.lives(first.text("access_token")))
         let third = await world.refresh(second.text("refresh_token"))
         #expect(third.status == 200)
-        #expect(world.records.all.map(\.act) == [.redeemed, .refreshed, .refreshed])
-        #expect(world.records.all.allSatisfy { $0.sessionID == world.records.all[0].sessionID })
+        let records = world.records.all.filter { $0.act != .authorized }
+        #expect(records.map(\.act) == [.redeemed, .refreshed, .refreshed])
+        #expect(records.allSatisfy { $0.sessionID == records[0].sessionID })
     }
 
     @Test("a lost answer: the former token gets the same successor within the leeway")

@@ -202,7 +202,8 @@ final class TokenWorld: Sendable {
                 attempt: "__Host-sallyport-attempt",
                 attemptLifetime: TransferAttempt.lifetime,
                 pending: "__Host-sallyport-handoff",
-                pendingLifetime: PendingHandoff.lifetime
+                pendingLifetime: PendingHandoff.lifetime,
+                account: "__Host-sallyport-account"
             ),
             keys: SealingKeyRing(current: Self.secret),
             loops: group,
@@ -217,6 +218,7 @@ final class TokenWorld: Sendable {
         client: String? = nil,
         host: String? = nil,
         subject: String = "alice",
+        actor: String? = nil,
         traits: JSONValue = ["email": "a@example.com", "name": "Ada"]
     ) async throws -> String {
         let lineage = self.authority.newLineage()
@@ -234,7 +236,8 @@ final class TokenWorld: Sendable {
             authenticatedAt: self.clock.now,
             issuedAt: self.clock.now,
             expiresAt: self.clock.now.advanced(by: .seconds(3600)),
-            idleLifetime: .seconds(3600)
+            idleLifetime: .seconds(3600),
+            actor: actor
         )
         try await self.store.create(NewSession(key: key, session: session), on: self.loop).get()
         return String(decoding: token.bytes, as: UTF8.self)

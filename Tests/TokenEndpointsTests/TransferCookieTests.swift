@@ -55,6 +55,27 @@ struct TransferCookieTests {
         )
     }
 
+    @Test("T10: one for another account than the browser used last leads to sign-in, and is not used up")
+    func otherAccount() async throws {
+        let world = Self.world()
+        var jar = BrowserJar()
+        jar[Self.name] = try await Self.mint(world)
+        #expect(await Self.open(world, &jar).redirect["code"] != nil)
+        #expect(jar["__Host-sallyport-account"] != nil)
+        let planted = try await Self.mint(world, subject: "mallory")
+        jar[Self.name] = planted
+        let answer = await Self.open(world, &jar)
+        #expect(answer.field("location")?.hasPrefix("/.sallyport/login") == true)
+        #expect(jar[Self.name] == nil)
+        jar[Self.name] = try await Self.mint(world)
+        #expect(await Self.open(world, &jar).redirect["code"] != nil, "the same account")
+        let elsewhere = await Self.open(world, &jar, [Self.name: planted, "prompt": "none"])
+        #expect(elsewhere.redirect["error"] == "login_required")
+        var fresh = BrowserJar()
+        fresh[Self.name] = planted
+        #expect(await Self.open(world, &fresh).redirect["code"] != nil)
+    }
+
     @Test("a refused one is cleared and leads to sign-in once, also if the browser cannot clear it")
     func refused() async throws {
         let world = Self.world()
@@ -225,6 +246,6 @@ struct TransferCookieTests {
         thief[Self.name] = jar[Self.name]
         #expect(await Self.open(world, &thief).redirect["code"] == nil)
         #expect(await Self.open(world, &jar).redirect["code"] != nil)
-        #expect(jar.cookies.keys.sorted() == ["__Host-sallyport-handled"])
+        #expect(jar.cookies.keys.sorted() == ["__Host-sallyport-account", "__Host-sallyport-handled"])
     }
 }

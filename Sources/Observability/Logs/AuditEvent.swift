@@ -6,6 +6,8 @@ package import Vocabulary
 package struct AuditEvent: Sendable {
     /// The stable id of the event.
     package enum Kind: String, Sendable, CaseIterable {
+        case authorizationGranted = "authorization.granted"
+        case authorizationRefused = "authorization.refused"
         case bindingMismatch = "binding.mismatch"
         case clientChanged = "client.changed"
         case codeReplayed = "code.replayed"
@@ -42,7 +44,8 @@ package struct AuditEvent: Sendable {
         /// Whether any client can cause it as often as it likes, by being refused.
         var isOfStrangers: Bool {
             switch self {
-            case .bindingMismatch, .hostTicketRefused, .operatorRefused, .sessionDenied, .signInFailed, .tokenRefused:
+            case .authorizationRefused, .bindingMismatch, .hostTicketRefused, .operatorRefused, .sessionDenied,
+                .signInFailed, .tokenRefused:
                 true
             default: false
             }
@@ -74,6 +77,9 @@ package struct AuditEvent: Sendable {
         case silentSignInFailed = "fsa"
         /// A sign-in by a delegated transfer token worked.
         case delegatedSignedIn = "sdel"
+        /// A session in which somebody acts for its user answered a client without asking, or could not.
+        case delegatedSilentlySignedIn = "sdelsa"
+        case delegatedSilentSignInFailed = "fdelsa"
         /// An authorization code of a delegated session was redeemed, or not.
         case delegatedCodeRedeemed = "sdeleacft"
         case delegatedCodeRefused = "fdeleacft"

@@ -196,6 +196,13 @@ package struct RefusalWords: Equatable, Sendable {
                 "Sign in with an account that has a second factor, or ask the people who run this site.",
                 .otherAccount
             )
+        case .requireActor:
+            return RefusalWords(
+                "Only the user may open this page",
+                "You act for the user of this account, and this page is closed to everybody else.",
+                "Go on with another page, or let the user do it.",
+                .start
+            )
         case .requireGroups, .requireScopes, .requireOrigin:
             return RefusalWords(
                 "You have no access to this page",

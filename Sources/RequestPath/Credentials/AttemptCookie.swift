@@ -1,11 +1,27 @@
 package import Handoff
 
 extension AttemptCookie {
-    /// The two parts of `value`; the second is nil if no token was moved here.
-    package static func parts(of value: Slice, _ base: Bytes) -> (secret: Slice, token: Slice?) {
+    /// The parts of a value.
+    package struct Parts: Equatable {
+        package var secret: Slice
+        /// The token that was moved here; nil if none was.
+        package var token: Slice?
+        /// Where the token was, if the user has confirmed it.
+        package var confirmed: HandoffTransport?
+    }
+
+    /// The parts of `value`. What the gateway would never have put there is no token.
+    package static func parts(of value: Slice, _ base: Bytes) -> Parts {
         let bytes = value.bytes(in: base)
-        guard let dot = bytes.firstIndex(of: Self.separator) else { return (value, nil) }
-        let token = Slice(value.start + dot + 1, value.length - dot - 1)
-        return (Slice(value.start, dot), Self.canHold(token.bytes(in: base)) ? token : nil)
+        let ends = bytes.split(separator: Self.separator, maxSplits: 2, omittingEmptySubsequences: false)
+        var parts = Parts(secret: Slice(value.start, ends[0].count))
+        guard ends.count > 1, Self.canHold(ends[1]) else { return parts }
+        if ends.count > 2 {
+            guard let confirmed = HandoffTransport.allCases.first(where: { ends[2].elementsEqual($0.rawValue.utf8) })
+            else { return parts }
+            parts.confirmed = confirmed
+        }
+        parts.token = Slice(value.start + ends[1].startIndex, ends[1].count)
+        return parts
     }
 }

@@ -1,4 +1,4 @@
-import Handoff
+package import Handoff
 import Settings
 package import Vocabulary
 
@@ -27,8 +27,10 @@ package struct Credentials: Equatable {
     package var presented = Presented.none
     package var cookies = OwnCookies.Found()
     package var handoffParameter: HandoffParameter.Found?
-    /// A transfer token that was in the URL before and is now in the attempt cookie.
+    /// A transfer token that was in the URL or in a cookie of an app before and is now in the attempt cookie.
     package var movedToken: Slice?
+    /// Where the moved token was, if the user has confirmed it.
+    package var confirmedToken: HandoffTransport?
     /// Whether the explicit credential came as `Authorization: DPoP`, so that a proof belongs to it.
     package var isProofScheme = false
     /// Whether `Authorization` is for the gateway and is not forwarded.
@@ -53,7 +55,10 @@ package struct Credentials: Equatable {
                 credentials.presented = .providerCookie(session)
             }
             if let attempt = credentials.cookies.attempt {
-                (credentials.cookies.attempt, credentials.movedToken) = AttemptCookie.parts(of: attempt, base)
+                let parts = AttemptCookie.parts(of: attempt, base)
+                credentials.cookies.attempt = parts.secret
+                credentials.movedToken = parts.token
+                credentials.confirmedToken = parts.confirmed
             }
         }
         if !route.settings.leavesHandoffToApp, head.hasQuery {

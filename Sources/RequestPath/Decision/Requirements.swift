@@ -14,6 +14,7 @@ package enum Requirements {
         }
         if !require.scopes.allSatisfy(session.scopes.contains) { return .requireScopes }
         if !require.origins.isEmpty, !require.origins.contains(session.origin.rawValue) { return .requireOrigin }
+        if require.refusesActors, session.actor != nil { return .requireActor }
         if let maxAge = require.maxAge, now.since(session.authenticatedAt) > maxAge { return .requireMaxAge }
         return nil
     }

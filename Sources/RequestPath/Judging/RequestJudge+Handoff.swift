@@ -14,6 +14,10 @@ struct HandoffTrial {
     var parameter: HandoffParameter.Found?
     /// Whether `parameter` is in the attempt cookie.
     var isMoved = false
+    /// Where the moved token was, if the user has confirmed it.
+    var confirmed: HandoffTransport?
+    /// Whether `parameter` is tried now, and no handoff cookie.
+    var triesParameter = false
     /// The values of the request's handoff cookies: all are cleared when one of them is dealt with.
     var cookieValues: [[UInt8]] = []
     /// The browser's marks of handoff cookies that were dealt with before.
@@ -66,6 +70,7 @@ extension RequestJudge {
         if trial.parameter == nil, let token = self.credentials.movedToken, !Navigation.isCrossSite(head, base) {
             trial.parameter = HandoffParameter.Found(value: token)
             trial.isMoved = true
+            trial.confirmed = self.credentials.confirmedToken
         }
         let cookies = self.handoffCookies(head, base, given.configuration.cookies(of: host), consumer, &trial)
         guard !cookies.isEmpty || trial.parameter != nil else { return nil }
@@ -101,10 +106,12 @@ extension RequestJudge {
         switch Self.treatment(of: trial, head, base, given.configuration.confirmation) {
         case .consume:
             var trial = trial
-            trial.request = self.request(parameter.value, .query, trial, head, base, given, host)
+            trial.triesParameter = true
+            trial.request = self.request(parameter.value, trial.confirmed ?? .query, trial, head, base, given, host)
             return self.prepare(trial, given, route, host)
         case .ask:
-            if let answer = self.askToConfirm(trial, head, base, given, host) { return .answer(answer) }
+            let token = parameter.value.map { Array($0.bytes(in: base)) } ?? []
+            if let answer = self.askToConfirm(token, .query, trial, head, base, given, host) { return .answer(answer) }
             reason = .handoffCrossSite
         case .refuse(let objection):
             reason = objection
@@ -128,9 +135,9 @@ extension RequestJudge {
         _ base: Bytes,
         _ confirmation: HandoffConfirmation?
     ) -> ParameterTreatment {
-        if !trial.client.takes(.query) { return .refuse(.handoffMethodNotAllowed) }
+        if !trial.client.takes(trial.confirmed ?? .query) { return .refuse(.handoffMethodNotAllowed) }
         if trial.parameter?.isRepeated == true { return .refuse(.handoffRepeated) }
-        // The user has confirmed it, or it needs no confirmation.
+        // The user has confirmed it, or it needs no confirmation for the way in which it came.
         if trial.isMoved { return .consume }
         switch confirmation?.treatment(isCrossSite: Navigation.isCrossSite(head, base)) {
         case .consume: return .consume
@@ -150,7 +157,7 @@ extension RequestJudge {
     ) -> HandoffRequest {
         let userAgent = head.value(.userAgent, in: base).map { String(decoding: $0.prefix(512), as: UTF8.self) }
         let attempt = self.credentials.cookies.attempt.flatMap { AttemptSecret($0.bytes(in: base)) }
-        return HandoffRequest(
+        var request = HandoffRequest(
             token: token.map { Array($0.bytes(in: base)) } ?? [],
             transport: transport,
             authority: host.publicURL.authority,
@@ -165,6 +172,9 @@ extension RequestJudge {
             attempt: attempt ?? AttemptSecret(),
             requestID: self.findings.requestID.text
         )
+        request.lastAccount = self.lastAccount(head, base, given.configuration.cookies(of: host))
+        request.isConfirmed = trial.triesParameter && trial.confirmed != nil
+        return request
     }
 
     /// Continues to consume the token of `trial`, after the session of the browser's cookie was looked up.
@@ -255,6 +265,12 @@ extension RequestJudge {
         guard case .consuming(let trial) = self.state, let request = trial.request, let route = self.findings.route,
             let host = self.findings.host
         else { preconditionFailure("a handoff ended that was not begun") }
+        var outcome = outcome
+        if case .unconfirmed = outcome {
+            if let answer = self.askAboutAccount(request, trial, head, base, given, host) { return .answer(answer) }
+            self.findings.events.append(.turnedAway(.handoffOtherAccount, request))
+            outcome = .refused(.handoffOtherAccount, endsExisting: false)
+        }
         self.noteOutcome(outcome, request)
         let cookie = given.configuration.sessionCookie(of: host)
         var isSignedIn = false
@@ -266,7 +282,11 @@ extension RequestJudge {
             isSignedIn = true
             self.findings.note = nil
             self.findings.addLine("Set-Cookie", cookie.setting(token, maxAge: session.cookieAge(at: given.now)))
-        case .alreadySignedIn:
+            if let mark = given.configuration.handoff?.accountMark(of: session) {
+                let account = given.configuration.handoffCookies.account(host.settings.cookieReach)
+                self.findings.addLine("Set-Cookie", account.setting(mark))
+            }
+        case .alreadySignedIn, .unconfirmed:
             break
         case .refused(let reason, let endsExisting):
             self.findings.note = reason
@@ -278,7 +298,7 @@ extension RequestJudge {
             self.findings.note = reason
         }
         self.state = .ended
-        if request.transport == .cookie { self.clearHandoffCookies(trial, given.configuration, host) }
+        if !trial.triesParameter { self.clearHandoffCookies(trial, given.configuration, host) }
         if self.credentials.cookies.hasAttempt {
             self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).clearing())
         }
@@ -288,7 +308,7 @@ extension RequestJudge {
             return .answer(self.refusal(reason, explanation: text, head, base, route, fields: fields))
         }
         if isSignedIn, let answer = self.onwards(trial, head, base, given, host) { return .answer(answer) }
-        if request.transport == .query || isSignedIn {
+        if trial.triesParameter || isSignedIn {
             return .answer(self.withoutParameter(trial, self.findings.note, head, base, given, host))
         }
         // No redirect here: a cookie that the gateway cannot clear would cause an endless loop. The request continues
@@ -318,6 +338,7 @@ extension RequestJudge {
                 (.refused(reason), request.client.bindingDryRun && !isDelegated ? .dryRun : .match)
         case .refused(let reason, _): (recorded, binding) = (.refused(reason), JudgedBinding.Outcome(reason))
         case .unavailable: (recorded, binding) = (.unavailable, nil)
+        case .unconfirmed: return
         }
         let record = HandoffRecord(outcome: recorded, requestID: "", clientID: "", device: request.device)
         self.findings.handoff = record.result

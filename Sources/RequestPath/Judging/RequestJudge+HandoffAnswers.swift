@@ -74,7 +74,8 @@ extension RequestJudge {
                 answer = self.withoutParameter(trial, reason, head, base, given, host)
             }
         } else if let token = self.credentials.movedToken {
-            value = AttemptCookie.value(attempt, moving: token.bytes(in: base))
+            let confirmed = self.credentials.confirmedToken
+            value = AttemptCookie.value(attempt, moving: token.bytes(in: base), confirmed: confirmed)
         }
         self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).setting(value))
         return answer
@@ -83,15 +84,18 @@ extension RequestJudge {
     /// 303 to the page that asks the user to confirm, with a cookie that keeps the token; nil if there is no room for it,
     /// or it can be no token.
     mutating func askToConfirm(
+        _ token: [UInt8],
+        _ transport: HandoffTransport,
         _ trial: HandoffTrial,
         _ head: RequestHead,
         _ base: Bytes,
         _ given: JudgingContext,
         _ host: HostEntry
     ) -> LocalAnswer? {
-        guard let token = trial.parameter?.value?.bytes(in: base), AttemptCookie.canHold(token) else { return nil }
+        guard AttemptCookie.canHold(token) else { return nil }
         let pending = PendingHandoff(
-            token: Secret(Array(token)),
+            token: Secret(token),
+            transport: transport,
             target: Self.targetWithoutParameter(head, base, given.configuration.parameter),
             clientID: trial.client.clientID
         )
@@ -102,6 +106,38 @@ extension RequestJudge {
         let cookie = given.configuration.handoffCookies.pending(host.settings.cookieReach)
         self.findings.addLine("Set-Cookie", cookie.setting(kept))
         return .redirect(to: host.publicURL.description + HandoffPath.path)
+    }
+
+    /// The same for a token of another account than the one that this browser used last. Wherever the token was, it is
+    /// only in the sealed cookie from now on. nil also where users are not asked.
+    mutating func askAboutAccount(
+        _ request: HandoffRequest,
+        _ trial: HandoffTrial,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ host: HostEntry
+    ) -> LocalAnswer? {
+        guard given.configuration.confirmation?.asks == true,
+            let answer = self.askToConfirm(request.token, request.transport, trial, head, base, given, host)
+        else { return nil }
+        self.state = .ended
+        if !trial.triesParameter { self.clearHandoffCookies(trial, given.configuration, host) }
+        if self.credentials.cookies.hasAttempt {
+            self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).clearing())
+        }
+        return answer
+    }
+
+    /// The mark of the account that the browser used last; nil if it has none, or several.
+    func lastAccount(_ head: RequestHead, _ base: Bytes, _ cookies: OwnCookies) -> Secret? {
+        guard self.credentials.cookies.hasCompanion, let line = head.line(.cookie) else { return nil }
+        var marks: Set<[UInt8]> = []
+        cookies.forEachCompanion(in: head.fields[line].value, base) { label, value in
+            guard label.bytes(in: base).elementsEqual(SessionSettings.accountCookieLabel.utf8) else { return }
+            marks.insert(Array(value.bytes(in: base)))
+        }
+        return marks.count == 1 ? marks.first.map { Secret($0) } : nil
     }
 
     /// 303 to the same URL, byte for byte, without the handoff parameter: the token leaves the address bar before any

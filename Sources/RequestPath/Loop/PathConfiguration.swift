@@ -197,7 +197,8 @@ extension HandoffCookies {
             attempt: settings.session.attemptCookieName,
             attemptLifetime: TransferAttempt.lifetime,
             pending: settings.session.pendingCookieName,
-            pendingLifetime: PendingHandoff.lifetime
+            pendingLifetime: PendingHandoff.lifetime,
+            account: settings.session.accountCookieName
         )
     }
 }

@@ -51,9 +51,9 @@ extension BrowserSessionEndpoints {
             }
         switch outcome {
         case .signedIn(let token, let session):
-            let signedIn = self.cookies.signingIn(token, session, request, at: self.sessions.clock.now())
+            let signedIn = self.cookies.signedIn(token, session, by: self.sessions, request)
             let noted = self.completedSignIns.note(request, at: session.issuedAt)
-            return .seeOther(returnTo, fields: [signedIn, noted] + cleared)
+            return .seeOther(returnTo, fields: signedIn + [noted] + cleared)
         case .alreadySignedIn: return .seeOther(returnTo, fields: cleared)
         case .refused(let reason): return refuse(reason, cleared)
         case .denied(let text): return refuse(.ruleDenied, cleared, explanation: text)

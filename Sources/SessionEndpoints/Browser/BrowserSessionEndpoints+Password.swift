@@ -55,8 +55,7 @@ extension BrowserSessionEndpoints {
             for: self.cookies.requester(request)
         ) {
         case .signedIn(let token, let session):
-            let signedIn = self.cookies.signingIn(token, session, request, at: self.sessions.clock.now())
-            return .seeOther(returnTo, fields: [signedIn])
+            return .seeOther(returnTo, fields: self.cookies.signedIn(token, session, by: self.sessions, request))
         case .refused:
             return again(.signInRefused, .refused, showing: identifier)
         case .denied(let text):

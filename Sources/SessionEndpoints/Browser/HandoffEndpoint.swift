@@ -68,7 +68,7 @@ package struct HandoffEndpoint: Sendable {
         guard let client = self.clients.snapshot.client(pending.clientID) else { return self.leave(pending, request) }
         var handoff = HandoffRequest(
             token: pending.token.bytes,
-            transport: .query,
+            transport: pending.transport,
             authority: request.authority,
             realm: self.sessions.realm,
             client: client,
@@ -99,10 +99,9 @@ package struct HandoffEndpoint: Sendable {
             )
         case .ended(.signedIn(let token, let session, _)):
             // The user had confirmed it, and the answer was lost.
-            let now = self.sessions.clock.now()
-            let cookie = self.requestCookies.signingIn(token, session, request, at: now)
-            return self.leave(pending, request, fields: [cookie])
-        case .ended(.alreadySignedIn): return self.leave(pending, request)
+            let signedIn = self.requestCookies.signedIn(token, session, by: self.sessions, request)
+            return self.leave(pending, request, fields: signedIn)
+        case .ended(.alreadySignedIn), .ended(.unconfirmed): return self.leave(pending, request)
         case .ended(.denied(let reason, let text)):
             return .problem(
                 reason,
@@ -130,7 +129,7 @@ package struct HandoffEndpoint: Sendable {
         // Another tab may have replaced the link that this form asks about: its page asks again.
         guard constantTimeEqual(proof, pending.proof.bytes) else { return .seeOther(HandoffPath.path) }
         let moved = self.cookies.attempt(request.cookieReach)
-            .setting(AttemptCookie.value(pending.attempt, moving: pending.token.bytes))
+            .setting(AttemptCookie.value(pending.attempt, moving: pending.token.bytes, confirmed: pending.transport))
         return .seeOther(request.origin + pending.target, fields: [("set-cookie", moved)])
     }
 

@@ -198,10 +198,9 @@ package struct HostSignInEndpoints: Sendable {
         let returnTo = back ?? nonce.returnTo
         switch await self.tickets.use(Secret(token), nonce, for: requester) {
         case .signedIn(let token, let session):
-            let now = self.sessions.clock.now()
-            let signedIn = self.cookies.signingIn(token, session, request, at: now)
-            let noted = self.completed.note(request, at: now)
-            return .seeOther(returnTo, fields: [signedIn, noted] + cleared)
+            let signedIn = self.cookies.signedIn(token, session, by: self.sessions, request)
+            let noted = self.completed.note(request, at: self.sessions.clock.now())
+            return .seeOther(returnTo, fields: signedIn + [noted] + cleared)
         case .alreadySignedIn:
             return .seeOther(returnTo, fields: cleared)
         case .refused(let reason, let hasSession):

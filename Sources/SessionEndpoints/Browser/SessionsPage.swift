@@ -36,7 +36,7 @@ package struct SessionsPage: Sendable {
             case .none(let reason): return self.refuse(reason, request)
             }
             // Whoever acts for the user neither sees nor ends the user's other sessions.
-            guard current.session.actor == nil else { return self.refuse(.requireOrigin, request) }
+            guard current.session.actor == nil else { return self.refuse(.requireActor, request) }
             guard request.method == "POST" else { return try await self.page(current, request) }
             // Cross-site request forgery: only this page signs anyone out.
             guard SameOrigin.isProven(request) else {

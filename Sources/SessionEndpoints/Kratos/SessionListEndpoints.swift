@@ -61,7 +61,7 @@ package struct SessionListEndpoints: Sendable {
             case .session(let found):
                 // Whoever acts for the user neither sees nor ends the user's other sessions.
                 guard found.session.actor == nil else {
-                    return Herodot.error(.requireOrigin, "Somebody acts for the user in this session.", to: request)
+                    return Herodot.error(.requireActor, "Somebody acts for the user in this session.", to: request)
                 }
                 if found.session.kind == .web, !["GET", "HEAD"].contains(request.method), !SameOrigin.isProven(request)
                 {

@@ -30,4 +30,21 @@ package struct SessionCascade: Sendable {
             )
         }.map { $0.count(where: \.self) }
     }
+
+    /// How many live sessions of the subject are in these lineages, of which none goes on.
+    ///
+    /// - Parameter lineages: nil: in any.
+    package func count(
+        of subject: String,
+        in lineages: [Lineage]?,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Int> {
+        self.index.sessions(of: subject, on: loop).flatMap { keys in
+            let ending = keys.filter { lineages?.contains($0.lineage) ?? true }
+            let lives = ending.map { key in
+                self.store.session(key, on: loop).map { $0?.record.isListed ?? false }
+            }
+            return EventLoopFuture.whenAllSucceed(lives, on: loop)
+        }.map { $0.count(where: \.self) }
+    }
 }

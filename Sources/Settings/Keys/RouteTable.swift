@@ -157,6 +157,12 @@ extension Section {
             "How the session may have begun."
         ),
         SettingsKey(
+            "actor",
+            .choice(["any", "none"]),
+            default: "any",
+            "Whether somebody may act for the user, by delegated access."
+        ),
+        SettingsKey(
             "max_age",
             .duration(.seconds(1)...(.seconds(365 * 86_400))),
             "The longest time since the user signed in."

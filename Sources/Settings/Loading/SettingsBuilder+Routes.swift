@@ -358,6 +358,7 @@ extension SettingsBuilder {
         requirement.groupsAny = tree.texts("groups_any") ?? []
         requirement.scopes = tree.texts("scopes") ?? []
         requirement.origins = tree.texts("origin") ?? []
+        requirement.refusesActors = tree.text("actor") == "none"
         requirement.maxAge = tree.duration("max_age")
         return requirement
     }

@@ -75,9 +75,9 @@ extension SettingsBuilder {
         let origin = tree["when"]?.origin ?? tree.origin
         for (field, _) in rule.condition.fields {
             let fault: (allowed: String, mend: String)? =
-                if field.isOfToken, rule.stages != [.consume] {
+                if !rule.stages.isSubset(of: field.stages) {
                     (
-                        "a field of the token only at consume: at mint and sign_in there is none",
+                        "this field only at \(alternatives(field.stages.map(\.rawValue).sorted())): else it is missing",
                         "write a rule of its own for the other stages"
                     )
                 } else if field.isPlace, self.tree["geo"] == nil {

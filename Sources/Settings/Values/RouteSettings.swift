@@ -59,7 +59,7 @@ package struct HostSettings: Sendable, Equatable {
 ///   authority.
 /// - `audience` (text, default: the origin of `public_url`): the audience of the assertions that the app gets.
 /// - `auth` (`required` | `optional` | `public`, default: required).
-/// - `require` (map): `aal`, `groups_any`, `scopes`, `origin`, `max_age`; checked on every request.
+/// - `require` (map): `aal`, `groups_any`, `scopes`, `origin`, `actor`, `max_age`; checked on every request.
 /// - `unauthenticated` (`auto` | `login` | `401`, default: auto): the answer without a session.
 /// - `client` (client_id): the web client whose handoff settings apply.
 /// - `handoff` (boolean, default: true where a client is set): accept session-transfer tokens. `false` passes them to
@@ -170,6 +170,8 @@ package struct RequirementSettings: Sendable, Equatable {
     package var scopes: [String] = []
     /// How the session may have begun: `browser`, `native`, `transfer`.
     package var origins: [String] = []
+    /// Whether nobody may act for the user (`actor: none`).
+    package var refusesActors = false
     /// The longest time since the user signed in.
     package var maxAge: Duration?
 
@@ -183,7 +185,8 @@ package struct RequirementSettings: Sendable, Equatable {
         }
         let parts = [
             self.aal.map { "aal: \($0.rawValue)" }, list("groups_any", self.groupsAny), list("scopes", self.scopes),
-            list("origin", self.origins), self.maxAge.map { "max_age: \(Quantity.text($0))" },
+            list("origin", self.origins), self.refusesActors ? "actor: none" : nil,
+            self.maxAge.map { "max_age: \(Quantity.text($0))" },
         ]
         return parts.compactMap(\.self).joined(separator: ", ")
     }

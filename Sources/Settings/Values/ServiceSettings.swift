@@ -44,6 +44,10 @@ package struct SessionSettings: Sendable, Equatable {
     package var pendingCookieName: String { "\(self.cookieName)-\(Self.pendingCookieLabel)" }
     /// What follows the session cookie's name and `-` in that name.
     package static let pendingCookieLabel = "handoff"
+    /// The cookie by which a host recognises the account that a browser last used there.
+    package var accountCookieName: String { "\(self.cookieName)-\(Self.accountCookieLabel)" }
+    /// What follows the session cookie's name and `-` in that name.
+    package static let accountCookieLabel = "account"
 
     /// Whether a cookie of this name is the gateway's own: the session cookie's name, or that name continued with `-`. On
     /// plain http the names have no prefix such as `__Host-`.

@@ -32,11 +32,12 @@ package struct ProviderLogout: Sendable {
         case .invalid(let detail): return self.refuse(.logoutInvalidToken, detail, requester)
         case .unavailable: return .unavailable(.providerUnavailable)
         }
+        let ended: Int
         do {
             guard try await !self.ends.wasObeyed(logout.id, of: self.provider.name) else {
                 return self.refuse(.logoutReplayed, nil, requester)
             }
-            try await self.end(logout)
+            ended = try await self.end(logout)
             try await self.ends.noteObeyed(logout.id, of: self.provider.name, until: logout.expiresAt)
         } catch {
             return .unavailable(SessionService.reason(error))
@@ -44,6 +45,7 @@ package struct ProviderLogout: Sendable {
         self.record(
             subject: logout.subject.map(self.sessions.realm.subject),
             sessionID: logout.sessionID,
+            ended,
             "back-channel",
             requester
         )
@@ -60,22 +62,39 @@ package struct ProviderLogout: Sendable {
         }
         do {
             // Anyone may send any `sid`: one that is not known writes nothing.
-            guard try await self.ends.end(sessionID, of: issuer) else { return .ended }
+            guard let ended = try await self.end(sessionID) else { return .ended }
+            self.record(subject: nil, sessionID: sessionID, ended, "front-channel", requester)
         } catch {
             return .unavailable(SessionService.reason(error))
         }
-        self.record(subject: nil, sessionID: sessionID, "front-channel", requester)
         return .ended
     }
 
-    private func end(_ logout: LogoutToken) async throws(StoreError) {
+    /// - Returns: How many sessions have ended, for the audit stream.
+    private func end(_ logout: LogoutToken) async throws(StoreError) -> Int {
         if let sessionID = logout.sessionID {
-            let isKnown = try await self.ends.end(sessionID, of: self.provider.name)
+            let ended = try await self.end(sessionID)
             try await self.ends.endTokens(sessionID, of: self.provider.name)
             // A provider may name a session in its logout tokens and not in its id_tokens. Then the subject decides.
-            if isKnown || logout.namesEverySession { return }
+            if ended != nil || logout.namesEverySession { return ended ?? 0 }
         }
-        if let subject = logout.subject { try await self.ends.end(subject: self.sessions.realm.subject(subject)) }
+        guard let subject = logout.subject.map(self.sessions.realm.subject) else { return 0 }
+        let ended = await self.sessions.cascaded(of: subject, in: nil)
+        try await self.ends.end(subject: subject)
+        return ended
+    }
+
+    /// Ends what began with one session of the provider.
+    ///
+    /// - Returns: How many sessions have ended; nil if none ever began with it, as far as it is still known.
+    private func end(_ sessionID: String) async throws(StoreError) -> Int? {
+        let records = try await self.ends.records(of: sessionID, at: self.provider.name)
+        var ended = 0
+        for record in records {
+            ended += await self.sessions.cascaded(of: record.subject, in: record.lineages)
+            try await self.ends.end(record)
+        }
+        return records.isEmpty ? nil : ended
     }
 
     private func refuse(_ reason: Reason, _ detail: String?, _ requester: Requester) -> Outcome {
@@ -86,10 +105,17 @@ package struct ProviderLogout: Sendable {
         return .refused(reason)
     }
 
-    private func record(subject: String?, sessionID: String?, _ channel: String, _ requester: Requester) {
+    private func record(
+        subject: String?,
+        sessionID: String?,
+        _ ended: Int,
+        _ channel: String,
+        _ requester: Requester
+    ) {
         var record = self.sessions.record(.signedOut, .web, requester)
         record.subject = subject
         record.cause = .sessionProviderSignedOut
+        record.cascaded = ended
         record.provider = self.provider.name
         record.detail = channel
         _ = self.sessions.audit(record)

@@ -13,11 +13,14 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     package var expiresAt: UnixTime
     /// The newest last.
     package private(set) var lineages: [Lineage]
+    /// What the store calls the user whose session it is.
+    package let subject: String
 
-    package init(since: UnixTime, expiresAt: UnixTime, lineage: Lineage) {
+    package init(since: UnixTime, expiresAt: UnixTime, lineage: Lineage, subject: String) {
         self.since = since
         self.expiresAt = expiresAt
         self.lineages = [lineage]
+        self.subject = subject
     }
 
     /// Adds a lineage.
@@ -43,6 +46,7 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
         writer.write(self.since)
         writer.write(self.expiresAt)
         writer.write(list: self.lineages) { $0.write($1.tag) }
+        writer.write(self.subject)
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ProviderSessionRecord {
@@ -50,7 +54,9 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
         let expiresAt = try reader.time()
         let tags = try reader.texts()
         guard let first = tags.first else { throw CompactFormatError() }
-        var record = ProviderSessionRecord(since: since, expiresAt: expiresAt, lineage: Lineage(tag: first))
+        let lineage = Lineage(tag: first)
+        let subject = try reader.text()
+        var record = ProviderSessionRecord(since: since, expiresAt: expiresAt, lineage: lineage, subject: subject)
         record.lineages = tags.map(Lineage.init(tag:))
         return record
     }

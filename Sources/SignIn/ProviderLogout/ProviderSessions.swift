@@ -22,10 +22,13 @@ package struct ProviderSessions: Sendable {
     /// Notes that a lineage begins with the provider's session `id`. To be called before the lineage's first session is
     /// written, so that there is no session that the provider's logout does not find.
     ///
-    /// - Parameter expiresAt: When the lineage's last session expires.
+    /// - Parameters:
+    ///   - subject: What the store calls the user.
+    ///   - expiresAt: When the lineage's last session expires.
     package func note(
         _ lineage: Lineage,
-        of id: String,
+        of subject: String,
+        in id: String,
         at provider: String,
         until expiresAt: UnixTime
     ) async throws(StoreError) {
@@ -36,7 +39,12 @@ package struct ProviderSessions: Sendable {
             }
             var next =
                 present?.record
-                ?? ProviderSessionRecord(since: self.clock.now(), expiresAt: expiresAt, lineage: lineage)
+                ?? ProviderSessionRecord(
+                    since: self.clock.now(),
+                    expiresAt: expiresAt,
+                    lineage: lineage,
+                    subject: subject
+                )
             for surplus in next.add(lineage, until: expiresAt) {
                 try await self.ask { store, loop in store.end(surplus, on: loop) }
             }
@@ -45,21 +53,22 @@ package struct ProviderSessions: Sendable {
         throw .unavailable
     }
 
-    /// Ends every session of this deployment that began with the provider's session `id`.
-    ///
-    /// - Returns: Whether any ever began with it, as far as it is still known.
-    package func end(_ id: String, of provider: String) async throws(StoreError) -> Bool {
-        var isKnown = false
+    /// What began with the provider's session `id`, as far as it is still known.
+    package func records(of id: String, at provider: String) async throws(StoreError) -> [ProviderSessionRecord] {
+        var records: [ProviderSessionRecord] = []
         for key in self.authority.providerSessionKeys(id, of: provider) {
             let present = try await self.ask { store, loop in
                 store.replaceable(key, as: ProviderSessionRecord.self, on: loop)
             }
-            guard let record = present?.record else { continue }
-            isKnown = true
-            // Each is ended even if it ended before: a former answer may have been lost.
-            for lineage in record.lineages { try await self.ask { store, loop in store.end(lineage, on: loop) } }
+            if let record = present?.record { records.append(record) }
         }
-        return isKnown
+        return records
+    }
+
+    /// Ends every session of this deployment that began with a provider's session.
+    package func end(_ record: ProviderSessionRecord) async throws(StoreError) {
+        // Each is ended even if it ended before: a former answer may have been lost.
+        for lineage in record.lineages { try await self.ask { store, loop in store.end(lineage, on: loop) } }
     }
 
     /// Ends every session of a token that the provider issued in its session `id`.

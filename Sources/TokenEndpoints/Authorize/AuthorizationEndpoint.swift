@@ -125,11 +125,13 @@ package struct AuthorizationEndpoint: Sendable {
             if let denial = transfer.denial {
                 response = wish.answer.error(denial)
             } else if let user = self.user(wish, transfer, begun: arrival.begun) {
+                let isSilent = transfer.user == nil && arrival.begun == nil
+                if isSilent, !self.record(user.session, nil, wish, requester) { throw .full }
                 response = try await self.answer(wish, to: user, isOfBrowser: transfer.user == nil)
-            } else if transfer.existing?.session.actor != nil {
-                response = wish.answer.error(AuthorizationError(.interactionRequired))
+            } else if let session = transfer.existing?.session, session.actor != nil {
+                response = self.refuse(.interactionRequired, session, wish, requester)
             } else if wish.prompt == .none {
-                response = wish.answer.error(AuthorizationError(.loginRequired))
+                response = self.refuse(.loginRequired, transfer.existing?.session, wish, requester)
             } else {
                 response =
                     Self.asksApp(wish, transfer, request)
@@ -149,6 +151,35 @@ package struct AuthorizationEndpoint: Sendable {
             if let repeating = transfer.repeating { response.fields.append(repeating) }
             return response
         }
+    }
+
+    /// The answer to a client whose user would have to be asked, and must not be.
+    private func refuse(
+        _ code: AuthorizationError.Code,
+        _ session: Session?,
+        _ wish: AuthorizationRequest,
+        _ requester: Requester
+    ) -> EndpointResponse {
+        let error = AuthorizationError(code)
+        _ = self.record(session, error.reason, wish, requester)
+        return wish.answer.error(error)
+    }
+
+    /// Records that the browser's session answers, or why it does not.
+    private func record(
+        _ session: Session?,
+        _ refusal: Reason?,
+        _ wish: AuthorizationRequest,
+        _ requester: Requester
+    ) -> Bool {
+        let client = TokenRequester(
+            client: wish.wish.client,
+            address: requester.address,
+            userAgent: requester.userAgent,
+            requestID: requester.requestID,
+            authority: requester.authority
+        )
+        return self.tokens.recordSilentAnswer(of: session, refusal: refusal, to: client, for: wish.wish.api)
     }
 
     /// The way to the sign-in page.

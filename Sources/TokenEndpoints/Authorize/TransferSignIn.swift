@@ -125,10 +125,19 @@ struct TransferSignIn: Sendable {
         }
         switch outcome {
         case .signedIn(let token, let session, _):
+            if let mark = self.handoff.accountMark(of: session) {
+                let account = self.cookies.account(trial.request.cookieReach)
+                trial.outcome.fields.append(("set-cookie", account.setting(mark)))
+            }
             // No client gets the token of this session.
             trial.outcome.user = self.tokens.presented(session, by: token)
             return false
         case .alreadySignedIn: return true
+        case .unconfirmed:
+            // No page asks here, so the user signs in.
+            self.turnAway(.handoffOtherAccount, transport, trial)
+            trial.outcome.demandsSignIn = true
+            return false
         case .refused(let reason, let endsExisting):
             if endsExisting { trial.outcome.existing = nil }
             if reason == .ruleSignInRequired { trial.outcome.isSignInRuled = true }
@@ -171,6 +180,7 @@ struct TransferSignIn: Sendable {
         request.replacesExisting = false
         request.endsOtherUser = trial.endsOtherUser
         request.organization = trial.organization
+        request.lastAccount = trial.request.credentials.companion(SessionSettings.accountCookieLabel)
         return request
     }
 

@@ -95,6 +95,7 @@ struct TransferTrial {
         case .signedIn(_, let session, _):
             "it would sign \(session.identity.id) in, for \(session.clientID ?? "no client")"
         case .alreadySignedIn: "the browser would keep its session"
+        case .unconfirmed: "the user would be asked first"
         case .refused(let reason, _): "it would be refused, \(fate): \(reason.rawValue)"
         case .denied(.ruleDenied, let text): "a rule would deny it, \(fate)\(text.map { ": \($0)" } ?? "")"
         case .denied(let reason, _): "it would be refused with a page, \(fate): \(reason.rawValue)"

@@ -36,6 +36,22 @@ import Vocabulary
                     )
                 )
             }
+        case .authorizationGranted, .authorizationRefused:
+            .act(
+                kind == .authorizationGranted
+                    ? [.silentlySignedIn, .delegatedSilentlySignedIn]
+                    : [.silentSignInFailed, .delegatedSilentSignInFailed]
+            ) { world in
+                let signedIn = try world.withToken(try world.delegatedToken(), path: "/care/page")
+                let acting = ["Cookie: sallyport=\(signedIn.sessionCookie ?? "")"]
+                if kind == .authorizationGranted {
+                    _ = try world.code()
+                    _ = try world.authorize("care", "https://care.example/cb", acting)
+                } else {
+                    _ = try world.authorize("app&prompt=none", "myapp://auth/callback", [])
+                    _ = try world.authorize("app", "myapp://auth/callback", acting)
+                }
+            }
         case .sessionCascaded:
             .act([nil]) { world in
                 let native = try world.gateway.native()

@@ -55,6 +55,18 @@ struct ReasonAlone {
         }
     }
 
+    /// Presents a token to a browser that used another account last, where nobody is asked.
+    func otherAccount() throws {
+        try Gateway.withApp({ Config.file(upstream: $0, more: "handoff: {confirm: never}\n") }) { gateway, _ throws in
+            let account = try self.signIn(gateway).values("set-cookie").first { $0.hasPrefix("sallyport-account=") }
+            let cookie = try #require(account).prefix { $0 != ";" }
+            let token = try gateway.transferToken(.grace)
+            let answer = try gateway.get("/?session_transfer_token=\(token)", ["Cookie: \(cookie)"])
+            #expect(answer.status == 303 && answer.sessionCookie == nil, "\(answer.lines)")
+            self.expect(gateway, nil)
+        }
+    }
+
     /// Leaves a stream open until the drain timeout ends it.
     func draining() throws {
         let app = try FakeUpstream { link in

@@ -234,6 +234,11 @@ extension Reason {
         case .requireGroups: .request { try $0.asUser("/groups/") }
         case .requireScopes: .request { try $0.asUser("/scopes/") }
         case .requireOrigin: .request { try $0.asUser("/origin/") }
+        case .requireActor:
+            .request { world in
+                let signedIn = try world.withToken(try world.delegatedToken(), path: "/care/page")
+                return try world.gateway.get("/care/own/", ["Cookie: sallyport=\(signedIn.sessionCookie ?? "")"])
+            }
         case .requireMaxAge:
             .request { world in
                 let cookie = try world.cookie()
@@ -301,6 +306,8 @@ extension Reason {
                 let fields = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"]
                 return try world.withToken("a.b", fields)
             }
+        case .handoffOtherAccount:
+            .alone { try $0.otherAccount() }
         case .handoffUnconfirmed: .request { try $0.gateway.get("/.sallyport/handoff") }
         case .handoffDelegationNotPermitted: .answered(303) { try $0.withToken(try $0.delegatedToken()) }
         case .handoffAlreadySignedIn:

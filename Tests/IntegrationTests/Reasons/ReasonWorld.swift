@@ -18,6 +18,7 @@ final class ReasonWorld {
           - {path: /**, client: web}
           - {path: /query/**, client: query}
           - {path: /care/**, client: care}
+          - {path: /care/own/**, client: care, require: {actor: none}}
           - {path: /public/**, auth: public}
           - {path: /get/**, auth: public, methods: [GET]}
           - {path: /bound/**, binding: ip}
@@ -74,6 +75,7 @@ final class ReasonWorld {
                 session_transfer: {can_create_session_transfer_token: true}
               - client_id: app
                 callbacks: ["myapp://auth/callback"]
+                session_transfer: {can_create_session_transfer_token: true}
                 native_social_login: {google: {enabled: true}}
               - client_id: other
                 grant_types: [authorization_code, refresh_token]
@@ -211,6 +213,14 @@ final class ReasonWorld {
             throw BenchFailure("\(answer.lines)")
         }
         return String(code.1)
+    }
+
+    /// Opens `/authorize` for this client.
+    func authorize(_ client: String, _ redirectURI: String, _ fields: [String]) throws -> Answer {
+        let query =
+            "client_id=\(client)&response_type=code&redirect_uri=\(redirectURI)&code_challenge_method=S256"
+            + "&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+        return try self.gateway.get("/authorize?\(query)", fields)
     }
 
     /// Redeems such a code.

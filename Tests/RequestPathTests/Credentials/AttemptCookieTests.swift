@@ -6,12 +6,12 @@ import Vocabulary
 
 @Suite("The attempt cookie")
 struct AttemptCookieTests {
-    private func parts(_ value: String) -> (secret: String, token: String?) {
+    private func parts(_ value: String) -> (secret: String, token: String?, confirmed: HandoffTransport?) {
         Array("Cookie: \(value)".utf8).withUnsafeBufferPointer { bytes in
-            guard let base = bytes.baseAddress else { return ("", nil) }
+            guard let base = bytes.baseAddress else { return ("", nil, nil) }
             let parts = AttemptCookie.parts(of: Slice(8, bytes.count - 8), base)
             func text(_ slice: Slice) -> String { String(decoding: slice.bytes(in: base), as: UTF8.self) }
-            return (text(parts.secret), parts.token.map(text))
+            return (text(parts.secret), parts.token.map(text), parts.confirmed)
         }
     }
 
@@ -19,10 +19,24 @@ struct AttemptCookieTests {
     func parts() {
         let secret = AttemptSecret()
         let text = String(decoding: secret.value.bytes, as: UTF8.self)
-        #expect(self.parts(text) == (text, nil))
+        #expect(self.parts(text) == (text, nil, nil))
         let token = "spt_" + String(repeating: "a", count: 55)
         let value = String(decoding: AttemptCookie.value(secret, moving: Array(token.utf8)).bytes, as: UTF8.self)
-        #expect(self.parts(value) == (text, token))
+        #expect(self.parts(value) == (text, token, nil))
+    }
+
+    @Test("It says where a token was that the user has confirmed; another text there is not the gateway's")
+    func confirmed() {
+        let secret = AttemptSecret()
+        let text = String(decoding: secret.value.bytes, as: UTF8.self)
+        let token = "spt_" + String(repeating: "a", count: 55)
+        for transport in HandoffTransport.allCases {
+            let value = AttemptCookie.value(secret, moving: Array(token.utf8), confirmed: transport)
+            #expect(self.parts(String(decoding: value.bytes, as: UTF8.self)) == (text, token, transport))
+        }
+        for mark in ["", "x", "cookie.", "cookie.query", "Cookie"] {
+            #expect(self.parts("\(text).\(token).\(mark)") == (text, nil, nil), "\(mark)")
+        }
     }
 
     @Test(
@@ -30,7 +44,7 @@ struct AttemptCookieTests {
         arguments: ["", "a;b", "a b", "a=b", "a.b", "a,b", "a\"", "%41", String(repeating: "a", count: 60)]
     )
     func otherBytes(token: String) {
-        #expect(self.parts("secret.\(token)") == ("secret", nil))
-        #expect(!Array(token.utf8).withUnsafeBufferPointer { AttemptCookie.canHold($0) })
+        #expect(self.parts("secret.\(token)") == ("secret", nil, nil))
+        #expect(!AttemptCookie.canHold(Array(token.utf8)))
     }
 }

@@ -17,6 +17,7 @@ struct RequirementsTests {
         ("a scope more", { $0.scopes = ["read", "admin"] }, .requireScopes),
         ("its origin", { $0.origins = ["browser", "transfer"] }, nil),
         ("another origin", { $0.origins = ["browser"] }, .requireOrigin),
+        ("nobody who acts for the user", { $0.refusesActors = true }, nil),
         ("the age it has", { $0.maxAge = .seconds(60) }, nil),
         ("a lower age", { $0.maxAge = .seconds(59) }, .requireMaxAge),
         (
@@ -47,6 +48,16 @@ struct RequirementsTests {
         require.groupsAny = ["staff"]
         let odd = session(traits: ["groups": groups])
         #expect(Requirements.unmet(require, odd, Self.signedIn) == .requireGroups)
+    }
+
+    @Test("Somebody who acts for the user passes, unless the route says that nobody may")
+    func actors() {
+        var delegated = session()
+        delegated.actor = "grace"
+        var require = RequirementSettings()
+        #expect(Requirements.unmet(require, delegated, Self.signedIn) == nil)
+        require.refusesActors = true
+        #expect(Requirements.unmet(require, delegated, Self.signedIn) == .requireActor)
     }
 
     @Test("A level satisfies a requirement of that level and of every lower one")

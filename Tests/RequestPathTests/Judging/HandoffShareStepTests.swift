@@ -62,14 +62,14 @@ struct HandoffShareStepTests {
         #expect(try query.begin() == .consume(.query))
         #expect(try query.ended(self.signedIn(fixture)) == .answer(303, nil))
         #expect(self.page(query) == Self.target)
-        #expect(query.cookies.set == [fixture.cookie()] && query.cookies.cleared.isEmpty)
+        #expect(query.cookies.set == [fixture.cookie(), fixture.cookie("-account")] && query.cookies.cleared.isEmpty)
         #expect(query.values("Location").allSatisfy { !$0.contains(Self.token) })
 
         let cookie = JudgedRequest(fixture, "GET", "/x?y", [Self.cookie])
         #expect(try cookie.begin() == .consume(.cookie))
         #expect(try cookie.ended(self.signedIn(fixture)) == .answer(303, nil))
         #expect(self.page(cookie) == "/x?y" && cookie.cookies.cleared.contains("session_transfer_token"))
-        #expect(cookie.cookies.set == [fixture.cookie(), fixture.cookie("-handled")])
+        #expect(cookie.cookies.set == [fixture.cookie(), fixture.cookie("-account"), fixture.cookie("-handled")])
 
         // Both: the token in the query is not tried any more, and leaves the URL too.
         let both = JudgedRequest(fixture, "GET", Self.query, [Self.cookie])
@@ -91,7 +91,9 @@ struct HandoffShareStepTests {
         #expect(try again.begin() == .consume(.query))
         #expect(try again.ended(self.signedIn(fixture)) == .answer(303, nil))
         #expect(self.page(again) == Self.target)
-        #expect(again.cookies.set == [fixture.cookie()] && again.cookies.cleared == [attempt])
+        #expect(
+            again.cookies.set == [fixture.cookie(), fixture.cookie("-account")] && again.cookies.cleared == [attempt]
+        )
     }
 
     @Test("A browser that no handoff has signed in just now stays on its host")
@@ -119,7 +121,7 @@ struct HandoffShareStepTests {
             #expect(try request.begin() == .consume(.query))
             #expect(try request.ended(self.signedIn(fixture)) == .answer(303, nil))
             #expect(request.values("Location") == ["\(JudgeFixture.origin)\(path)"])
-            #expect(request.cookies.set == [fixture.cookie()])
+            #expect(request.cookies.set == [fixture.cookie(), fixture.cookie("-account")])
         }
     }
 }

@@ -58,7 +58,8 @@ struct HandoffStepTests {
     func query() throws {
         let fixture = try self.fixture()
         for (outcome, reason, set) in [
-            (try self.signedIn(fixture), nil, [fixture.cookie()]), (.alreadySignedIn, nil, []),
+            (try self.signedIn(fixture), nil, [fixture.cookie(), fixture.cookie("-account")]),
+            (.alreadySignedIn, nil, []),
             (.refused(.handoffExpired, endsExisting: false), .handoffExpired, []),
         ] as [(HandoffOutcome, Reason?, Set<String>)] {
             let request = JudgedRequest(fixture, "GET", Self.query)
@@ -229,7 +230,9 @@ struct HandoffStepTests {
         let done = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(attempt)=\(value(page))"])
         _ = try done.begin()
         #expect(try done.ended(self.signedIn(fixture)) == .answer(303, nil))
-        #expect(done.cookies.cleared == [attempt] && done.cookies.set == [fixture.cookie()])
+        #expect(
+            done.cookies.cleared == [attempt] && done.cookies.set == [fixture.cookie(), fixture.cookie("-account")]
+        )
         let crossSite = ["Cookie: \(attempt)=\(value(page))", "Sec-Fetch-Site: cross-site"]
         #expect(try JudgedRequest(fixture, "GET", "/x", crossSite).begin() == .answer(401, .credentialMissing))
     }
@@ -282,5 +285,96 @@ struct HandoffStepTests {
         #expect(try both.begin() == .consume(.cookie))
         #expect(try both.unavailable() == .answer(303, .storeUnavailable))
         #expect(both.values("Set-Cookie").allSatisfy { !$0.contains(Self.token) })
+    }
+
+    /// The value of the attempt cookie of a token that the user has confirmed.
+    private func confirmed(_ fixture: JudgeFixture, _ transport: HandoffTransport) -> String {
+        let value = AttemptCookie.value(AttemptSecret(), moving: Array(Self.token.utf8), confirmed: transport)
+        return "Cookie: \(fixture.cookie("-attempt"))=\(String(decoding: value.bytes, as: UTF8.self))"
+    }
+
+    @Test("The mark of the account that the browser used last comes with a token; two different ones are none")
+    func lastAccount() throws {
+        let fixture = try self.fixture()
+        let account = fixture.cookie("-account")
+        for (cookies, mark) in [
+            ("", nil), ("; \(account)=m", "m"), ("; \(account)=m; \(account)=m", "m"),
+            ("; \(account)=m; \(account)=n", nil),
+            ("; \(fixture.cookie("-other"))=m", nil),
+        ] as [(String, String?)] {
+            let request = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(Self.cookie)\(cookies)"])
+            #expect(try request.begin() == .consume(.cookie))
+            #expect(request.handoff?.lastAccount == mark.map { Secret($0) }, "\(cookies)")
+            #expect(request.handoff?.isConfirmed == false)
+        }
+    }
+
+    @Test(
+        "T10: a token for another account leads to the page that asks, out of the URL and out of its cookie",
+        arguments: HandoffTransport.allCases
+    )
+    func asksAboutAccount(transport: HandoffTransport) throws {
+        let fixture = try self.fixture()
+        let request =
+            transport == .query
+            ? JudgedRequest(fixture, "GET", Self.query)
+            : JudgedRequest(fixture, "GET", "/x?a=1&b=2", ["Cookie: \(Self.cookie)"])
+        #expect(try request.begin() == .consume(transport))
+        #expect(try request.ended(.unconfirmed) == .answer(303, nil))
+        #expect(request.values("Location") == ["\(JudgeFixture.origin)/.sallyport/handoff"])
+        #expect(request.turnedAway.isEmpty && !request.cookies.set.contains(fixture.cookie()))
+        #expect(request.cookies.cleared == (transport == .cookie ? Self.cleared : []))
+        let name = fixture.cookie("-handoff")
+        let line = try #require(request.values("Set-Cookie").first { $0.hasPrefix("\(name)=") })
+        let sealed = Secret(Array(line.utf8.dropFirst(name.utf8.count + 1).prefix { $0 != UInt8(ascii: ";") }))
+        let pending = fixture.confirmation.open(sealed, on: "app.example.com", now: JudgeFixture.now)
+        #expect(pending?.token.bytes == Array(Self.token.utf8) && pending?.transport == transport)
+        #expect(pending?.target == "/x?a=1&b=2")
+    }
+
+    @Test("T10: where nobody is asked, a token for another account is refused, and not burned")
+    func asksNobodyAboutAccount() throws {
+        let fixture = try self.fixture(confirmation: .never)
+        let query = JudgedRequest(fixture, "GET", Self.query)
+        #expect(try query.begin() == .consume(.query))
+        #expect(try query.ended(.unconfirmed) == .answer(303, .handoffOtherAccount))
+        #expect(query.turnedAway == [.handoffOtherAccount])
+        let cookie = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(Self.cookie)"])
+        #expect(try cookie.begin() == .consume(.cookie))
+        #expect(try cookie.ended(.unconfirmed) == .answer(401, .credentialMissing))
+        #expect(cookie.turnedAway == [.handoffOtherAccount] && cookie.cookies.cleared == Self.cleared)
+    }
+
+    @Test(
+        "A confirmed token counts as what it was, is consumed without a question, and its cookie goes whatever the outcome",
+        arguments: HandoffTransport.allCases
+    )
+    func confirmedToken(transport: HandoffTransport) throws {
+        let fixture = try self.fixture {
+            $0.allowsCookie = transport == .cookie
+            $0.allowsQuery = transport == .query
+        }
+        let fields = [self.confirmed(fixture, transport)]
+        for (outcome, reason) in [
+            (try self.signedIn(fixture), nil), (.refused(.handoffExpired, endsExisting: false), .handoffExpired),
+        ] as [(HandoffOutcome, Reason?)] {
+            let request = JudgedRequest(fixture, "GET", "/x", fields)
+            #expect(try request.begin() == .consume(transport))
+            #expect(request.handoff?.isConfirmed == true)
+            #expect(try request.ended(outcome) == .answer(303, reason))
+            #expect(request.values("Location") == ["\(JudgeFixture.origin)/x"])
+            #expect(request.cookies.cleared == [fixture.cookie("-attempt")])
+        }
+        // After a 503 it is still confirmed.
+        let away = JudgedRequest(fixture, "GET", "/x", fields)
+        _ = try away.begin()
+        #expect(try away.unavailable() == .answer(503, .storeUnavailable))
+        let line = try #require(away.values("Set-Cookie").first)
+        #expect(line.contains(".\(transport.rawValue); Max-Age"), "\(line)")
+        // A cookie of an app beside it is tried first, and is not confirmed.
+        guard transport == .cookie else { return }
+        let both = JudgedRequest(fixture, "GET", "/x", [fields[0] + "; session_transfer_token=other"])
+        #expect(try both.begin() == .consume(.cookie))
+        #expect(both.handoff?.isConfirmed == false && both.handoff?.token == Array("other".utf8))
     }
 }
