@@ -18,7 +18,9 @@ import Vocabulary
 
     /// The cookies of sign-ins and tickets that have begun.
     private func waits(_ user: WebUser) -> [String] {
-        user.jars.values.flatMap(\.keys).filter { $0.hasPrefix("sallyport-") && $0 != "sallyport-recent" }
+        user.jars.values.flatMap(\.keys).filter {
+            $0.hasPrefix("sallyport-") && !["sallyport-recent", "sallyport-account"].contains($0)
+        }
     }
 
     /// The first URL of the last navigation that has this path.

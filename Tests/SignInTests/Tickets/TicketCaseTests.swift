@@ -189,6 +189,7 @@ struct TicketCaseTests {
             $0.provider = ProviderSession(name: "https://idp.example.com", sessionID: "sid-1")
             $0.scopes = ["x"]
             $0.epoch = 7
+            $0.isPersistent = true
         }
         let made = Session.onAnotherHost(
             from: parent,
