@@ -21,7 +21,7 @@ import Testing
             #expect(received.lines.contains("X-Auth-Subject: user-1"))
             #expect(received.lines.contains("X-Auth-Email: ada@example.com"))
             #expect(!received.lines.contains { $0.hasPrefix("Cookie:") }, "\(received.lines)")
-            #expect(Set(browser.jar.keys) == ["sallyport", "sallyport-recent"])
+            #expect(Set(browser.jar.keys) == ["sallyport", "sallyport-account", "sallyport-recent"])
             let call = try #require(world.provider.calls(of: .authorization).last)
             #expect(call["redirect_uri"] == "\(Request.origin)/.sallyport/callback")
             let document = try browser.load("/.sallyport/session", Self.script)
