@@ -50,7 +50,7 @@ let package = Package(
             name: "sallyport",
             dependencies: [
                 "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "OAuth", "Handoff",
-                "Clients",
+                "Clients", "Pages",
                 "IDTokens", "Providers", "DPoP", "JOSE", "Sessions", "RedisStore", "Settings", "Rules",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
@@ -65,20 +65,20 @@ let package = Package(
         .target(
             name: "RequestPath",
             dependencies: [
-                "Endpoints", "Handoff", "DPoP", "Clients", "Sessions", "Settings", "Observability",
+                "Endpoints", "Pages", "Handoff", "DPoP", "Clients", "Sessions", "Settings", "Observability",
                 "AddressIntelligence", "JOSE", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
             ],
             swiftSettings: strict
         ),
         .target(
             name: "Endpoints",
-            dependencies: ["AddressIntelligence", "Cryptography", "Vocabulary"],
+            dependencies: ["Pages", "AddressIntelligence", "Cryptography", "Vocabulary"],
             swiftSettings: strict
         ),
         .target(
             name: "TokenEndpoints",
             dependencies: [
-                "Endpoints", "OAuth", "IDTokens", "SignIn", "Providers", "Handoff", "DPoP", "Clients", "Sessions",
+                "Endpoints", "Pages", "OAuth", "IDTokens", "SignIn", "Providers", "Handoff", "DPoP", "Clients", "Sessions",
                 "Settings", "JOSE",
                 "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
             ],
@@ -87,7 +87,7 @@ let package = Package(
         .target(
             name: "SessionEndpoints",
             dependencies: [
-                "Endpoints", "Observability", "SignIn", "Handoff", "Providers", "Clients", "IDTokens", "Sessions",
+                "Endpoints", "Pages", "Observability", "SignIn", "Handoff", "Providers", "Clients", "IDTokens", "Sessions",
                 "Settings", "JOSE",
                 "Cryptography", "AddressIntelligence", "Vocabulary", nioCore,
             ],
@@ -150,9 +150,11 @@ let package = Package(
         ),
         .target(
             name: "Settings",
-            dependencies: ["Rules", "AddressIntelligence", "Vocabulary", .product(name: "Yams", package: "Yams")],
+            dependencies: ["Pages", "Rules", "AddressIntelligence", "Vocabulary", .product(name: "Yams", package: "Yams")],
             swiftSettings: strict
         ),
+        // The pages for people: frame, stylesheet, and the texts in each language.
+        .target(name: "Pages", dependencies: ["Cryptography"], swiftSettings: strict),
         // The operator's rules: their language, and what they say of an event.
         .target(name: "Rules", dependencies: ["AddressIntelligence", "Vocabulary"], swiftSettings: strict),
         .target(
@@ -184,6 +186,11 @@ let package = Package(
         .testTarget(
             name: "ObservabilityTests",
             dependencies: ["Observability", "TestSupport", "Vocabulary", nioCore, nioPosix, logging],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "PagesTests",
+            dependencies: ["Pages", "Endpoints"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -231,6 +238,7 @@ let package = Package(
             name: "RequestPathTests",
             dependencies: [
                 "RequestPath", "Sessions", "Settings", "AddressIntelligence", "TestSupport", "Vocabulary", "Endpoints",
+                "Pages",
                 "Handoff", "Clients", "Cryptography", "DPoP", "JOSE", "StoreBench", "Observability", nioCore, nioPosix,
                 nioEmbedded,
             ],
@@ -286,7 +294,7 @@ let package = Package(
         // What the tests of endpoints and sign-in share: credentials as the request path reads them, and the audit records.
         .target(
             name: "EndpointBench",
-            dependencies: ["Endpoints", "RequestPath", "SignIn", "Providers", "Sessions", "Vocabulary"],
+            dependencies: ["Endpoints", "Pages", "RequestPath", "SignIn", "Providers", "Sessions", "Vocabulary"],
             path: "Tests/TestSupport/EndpointBench",
             swiftSettings: strict
         ),
@@ -386,12 +394,12 @@ let package = Package(
         ),
         .testTarget(
             name: "EndpointsTests",
-            dependencies: ["Endpoints", "AddressIntelligence", "Cryptography", "TestSupport", "Vocabulary"],
+            dependencies: ["Endpoints", "Pages", "AddressIntelligence", "Cryptography", "TestSupport", "Vocabulary"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "SettingsTests",
-            dependencies: ["Settings", "Rules", "AddressIntelligence", "Vocabulary"],
+            dependencies: ["Settings", "Pages", "Rules", "AddressIntelligence", "Vocabulary"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -405,7 +413,7 @@ let package = Package(
         .testTarget(
             name: "SessionEndpointsTests",
             dependencies: [
-                "SessionEndpoints", "Endpoints", "EndpointBench", "SignIn", "Handoff", "Providers", "Clients",
+                "SessionEndpoints", "Endpoints", "Pages", "EndpointBench", "SignIn", "Handoff", "Providers", "Clients",
                 "IDTokens", "Rules",
                 "Sessions", "Settings", "Observability", "JOSE", "Cryptography", "AddressIntelligence", "RequestPath",
                 "StoreBench",

@@ -26,12 +26,14 @@ extension EndpointResponse {
     /// - Parameters:
     ///   - styleDigest: SHA-256 of the page's one inline style in padded base64; nil if it has none.
     ///   - scriptDigest: The same of its one inline script.
+    ///   - hasImages: Whether it holds embedded images.
     ///   - framing: Which sites may show the page in a frame; a page with a form must allow none.
     package static func html(
         _ status: Int,
         _ page: String,
         styleDigest: String?,
         scriptDigest: String? = nil,
+        hasImages: Bool = false,
         framing: Framing = .nobody,
         fields: [(name: String, value: String)] = [],
         reason: Reason? = nil
@@ -40,6 +42,7 @@ extension EndpointResponse {
         // `return_to` to another host. A page with escaped text and no script of others does not need it.
         let style = styleDigest.map { "; style-src 'sha256-\($0)'" } ?? ""
         let script = scriptDigest.map { "; script-src 'sha256-\($0)'" } ?? ""
+        let images = hasImages ? "; img-src data:" : ""
         let (ancestors, frameOptions) =
             switch framing {
             case .nobody: ("'none'", "DENY")
@@ -51,7 +54,7 @@ extension EndpointResponse {
                 ("content-type", "text/html; charset=utf-8"),
                 (
                     "content-security-policy",
-                    "default-src 'none'\(style)\(script); base-uri 'none'; frame-ancestors \(ancestors)"
+                    "default-src 'none'\(style)\(script)\(images); base-uri 'none'; frame-ancestors \(ancestors)"
                 ),
                 ("x-frame-options", frameOptions),
                 // Not `no-referrer`: with that, the page's own form is posted with `Origin: null` (Fetch, "append a

@@ -1,4 +1,5 @@
 package import AddressIntelligence
+package import Pages
 package import Vocabulary
 
 /// A request to one of the gateway's own endpoints, after the strict parser: a copy, independent of the connection.
@@ -25,6 +26,8 @@ package struct EndpointRequest: Sendable {
     /// With which requests browsers send the cookies that the answer sets.
     package var cookieReach: CookieReach
     package var requestID: String
+    /// How the answer looks if it is a page.
+    package var design: PageDesign
 
     package init(
         method: String,
@@ -38,7 +41,8 @@ package struct EndpointRequest: Sendable {
         origin: String,
         authority: String,
         cookieReach: CookieReach,
-        requestID: String
+        requestID: String,
+        design: PageDesign = .included
     ) {
         self.method = method
         self.path = path
@@ -52,6 +56,7 @@ package struct EndpointRequest: Sendable {
         self.authority = authority
         self.cookieReach = cookieReach
         self.requestID = requestID
+        self.design = design
     }
 
     /// The only value of the field `name` (lower case); nil when absent or repeated.

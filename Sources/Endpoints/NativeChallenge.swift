@@ -1,3 +1,4 @@
+package import Pages
 internal import Vocabulary
 
 /// What a native app's WebView gets in place of the sign-in page: `WWW-Authenticate: SessionTransfer`, and a page that

@@ -9,7 +9,7 @@ struct Sallyport: AsyncParsableCommand {
         version: Version.current,
         subcommands: [
             RunCommand.self, DemoCommand.self, CheckCommand.self, ExplainCommand.self, HealthcheckCommand.self,
-            LimitsCommand.self,
+            LimitsCommand.self, TextsCommand.self,
             KeysCommand.self, HashPasswordCommand.self, VerifyCommand.self, DPoPProofCommand.self,
         ]
     )

@@ -69,7 +69,7 @@ struct BrowserTests {
             let page = "data:text/html,<a href='\(url.replacing("&", with: "%26"))'>link</a>"
             try browser.visit(page)
             try browser.perform("document.querySelector('a').click()")
-            let asks = "document.title === 'Sign in with this link?' && document.readyState === 'complete'"
+            let asks = "document.title === 'Sign in with this account?' && document.readyState === 'complete'"
             try browser.wait(until: asks)
             #expect(try browser.value("location.pathname + location.search") == "/.sallyport/handoff")
             #expect(try browser.value("document.body.innerText.includes('ada@example.com')") == "true")
@@ -193,7 +193,7 @@ struct BrowserTests {
             try browser.perform("document.querySelector('a').click()")
             // The user is asked, and says no.
             try browser.wait(
-                until: "document.title === 'Sign in with this link?' && document.readyState === 'complete'"
+                until: "document.title === 'Sign in with this account?' && document.readyState === 'complete'"
             )
             try browser.perform("document.querySelector('main a').click()")
             try browser.wait(until: Self.signInPage)

@@ -1,4 +1,5 @@
 import Endpoints
+import Pages
 import Testing
 import Vocabulary
 

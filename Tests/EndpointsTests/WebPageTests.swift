@@ -1,10 +1,13 @@
 import Cryptography
 import Endpoints
+import Pages
 import Testing
 import Vocabulary
 
 @Suite("Pages")
 struct WebPageTests {
+    private static let writer = PageDesign.included.writer(0)
+
     private func value(_ name: String, _ response: EndpointResponse) -> String? {
         let values = response.fields.filter { $0.name == name }
         return values.count == 1 ? values[0].value : nil
@@ -12,7 +15,7 @@ struct WebPageTests {
 
     @Test("The policy allows the page's one style and nothing else")
     func policy() throws {
-        let page = EndpointResponse.page(200, WebPage(title: "A & <b>", content: "<p>text</p>"))
+        let page = EndpointResponse.page(200, WebPage(.page, title: "A & <b>", content: "<p>text</p>"), by: Self.writer)
         let html = String(decoding: page.body, as: UTF8.self)
         #expect(
             html.contains("<title>A &amp; &lt;b&gt;</title>")
@@ -35,7 +38,7 @@ struct WebPageTests {
     @Test("The policy allows the page's one script, whatever its attributes, which are escaped")
     func script() throws {
         let script = WebPage.Script("let a = 1 < 2", data: [("to", #"/x?a="<b>'&c"#)])
-        let page = EndpointResponse.page(200, WebPage(title: "A", content: "<p>text</p>", script: script))
+        let page = EndpointResponse.page(200, WebPage(.page, title: "A", content: "<p>text</p>", script: script), by: Self.writer)
         let html = String(decoding: page.body, as: UTF8.self)
         #expect(
             html.contains(
@@ -49,7 +52,7 @@ struct WebPageTests {
 
     @Test("A page that may be framed can be framed by its own origin only")
     func framing() throws {
-        let page = EndpointResponse.page(502, WebPage(title: "A", content: ""), framing: .ownOrigin)
+        let page = EndpointResponse.page(502, WebPage(.page, title: "A", content: ""), by: Self.writer, framing: .ownOrigin)
         #expect(self.value("content-security-policy", page)?.hasSuffix("; frame-ancestors 'self'") == true)
         #expect(self.value("x-frame-options", page) == "SAMEORIGIN")
     }

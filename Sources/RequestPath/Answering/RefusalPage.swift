@@ -1,4 +1,5 @@
 package import Endpoints
+package import Pages
 import Vocabulary
 
 /// Refusals as pages for people. The only part of the request in the page is the path to which a sign-in leads back.
@@ -20,26 +21,37 @@ extension LocalAnswer {
     ///   - isForm: Whether the request carried a form that the user filled in.
     ///   - hasHost: Whether the request reached a host that is served.
     ///   - hasSignIn: Whether there is a sign-in page.
-    package func page(requestID: RequestID, isForm: Bool, hasHost: Bool, hasSignIn: Bool) -> LocalAnswer {
+    package func page(
+        by writer: PageWriter,
+        requestID: RequestID,
+        isForm: Bool,
+        hasHost: Bool,
+        hasSignIn: Bool
+    ) -> LocalAnswer {
         guard self.isProblem, let reason = self.reason else { return self }
         // A form's data would be lost before the user reads that it was not sent.
         let native = isForm ? nil : self.native
         let words = RefusalWords(reason, isForm: isForm, asksApp: native != nil)
-        var content =
-            "<p>\(HTMLText.escaped(self.explanation ?? words.event))</p>\n<p>\(HTMLText.escaped(words.advice))</p>\n"
+        let language = writer.language
+        let paragraphs = [
+            self.explanation ?? words.event(in: language), words.advice(in: language), self.wait(reason, language),
+        ]
+        var content = paragraphs.compactMap(\.self).map { "<p>\(HTMLText.escaped($0))</p>\n" }.joined()
         if let way = self.link(words.way, hasHost: hasHost, hasSignIn: hasHost && hasSignIn) {
             // The link leaves any frame, because the sign-in page must not be framed.
             let target = [.signIn, .signInAgain, .client, .otherAccount].contains(words.way) ? " target=\"_top\"" : ""
             let reference = HTMLText.escaped(way.target)
-            content += "<a class=\"way\" href=\"\(reference)\"\(target)>\(HTMLText.escaped(way.label))</a>\n"
+            content += "<a class=\"way\" href=\"\(reference)\"\(target)>\(HTMLText.escaped(language.text(way.label)))</a>\n"
         }
         content += """
-            <p class="facts">Reason <code>\(HTMLText.escaped(reason.rawValue))</code><br>\
-            Request <code>\(HTMLText.escaped(requestID.text))</code></p>
+            <p class="facts">\(HTMLText.escaped(language.text(.pageReason))) \
+            <code>\(HTMLText.escaped(reason.rawValue))</code><br>\
+            \(HTMLText.escaped(language.text(.pageRequest))) <code>\(HTMLText.escaped(requestID.text))</code></p>
             """
         var page = EndpointResponse.page(
             self.status,
-            WebPage(title: words.title, content: content, script: native?.script),
+            WebPage(.error, title: words.title(in: language), content: content, script: native?.script),
+            by: writer,
             framing: .ownOrigin,
             reason: reason
         )
@@ -50,23 +62,31 @@ extension LocalAnswer {
         return self.rendered(as: page)
     }
 
+    /// How long a rate limit lasts, as `Retry-After` says it.
+    private func wait(_ reason: Reason, _ language: PageLanguage) -> String? {
+        guard reason.status == 429, let field = self.fields.first(where: { $0.name.lowercased() == "retry-after" }),
+            let seconds = Int(field.value)
+        else { return nil }
+        return language.wait(seconds: seconds)
+    }
+
     private func link(
         _ way: RefusalWords.Way,
         hasHost: Bool,
         hasSignIn: Bool
-    ) -> (target: String, label: String)? {
+    ) -> (target: String, label: PageText)? {
         let signIn = self.signIn ?? SignInPath.path
         return switch way {
         case .none: nil
         // An empty reference is the page's own URL (RFC 3986 4.4), so the URL and its content need not be written into
         // the page. A sign-in that failed begins anew: its URL holds a code that may have been used.
-        case .again: (self.signIn ?? "", "Try again")
+        case .again: (self.signIn ?? "", .linkAgain)
         // On a host that is not served there is no page to link to.
-        case .start: hasHost ? ("/", "Go to the start page") : nil
-        case .client: self.signIn.map { ($0, "Go back to the app") }
-        case .signIn: hasSignIn ? (signIn, "Sign in") : nil
-        case .signInAgain: hasSignIn ? (signIn, "Try again") : nil
-        case .otherAccount: hasSignIn ? (signIn, "Sign in with another account") : nil
+        case .start: hasHost ? ("/", .linkStart) : nil
+        case .client: self.signIn.map { ($0, .linkClient) }
+        case .signIn: hasSignIn ? (signIn, .linkSignIn) : nil
+        case .signInAgain: hasSignIn ? (signIn, .linkAgain) : nil
+        case .otherAccount: hasSignIn ? (signIn, .linkOtherAccount) : nil
         }
     }
 }

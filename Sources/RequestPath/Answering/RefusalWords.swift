@@ -1,9 +1,10 @@
+package import Pages
 package import Vocabulary
 
-/// The text for a person about a refusal: what happened, what to do, and a link. The one table from reason to text.
+/// The text for a person about a refusal: what happened, what to do, and a link. The one table from reason to topic.
 ///
 /// A reason without a row of its own gets the text of its status.
-package struct RefusalWords: Equatable, Sendable {
+package struct RefusalWords: Sendable {
     /// The target of the page's link.
     package enum Way: Equatable, Sendable {
         case none
@@ -19,11 +20,11 @@ package struct RefusalWords: Equatable, Sendable {
         case otherAccount
     }
 
-    package private(set) var title: String
-    /// One sentence; for a form, followed by one about its data.
-    package private(set) var event: String
-    package private(set) var advice: String
+    package let topic: RefusalTopic
     package private(set) var way: Way
+    /// For a form, what became of its data.
+    private var form: (event: PageText, advice: PageText?)?
+    private var asksApp = false
 
     /// - Parameters:
     ///   - isForm: Whether the request carried a form that the user filled in.
@@ -31,35 +32,41 @@ package struct RefusalWords: Equatable, Sendable {
     package init(_ reason: Reason, isForm: Bool, asksApp: Bool = false) {
         self = Self.row(reason) ?? Self.row(reason.status)
         if asksApp {
-            self.advice =
-                "The app that shows this page signs you in again. If it does not, open the page once more from the app, or sign in here."
+            self.asksApp = true
             self.way = .signIn
         }
-        guard isForm else { return }
-        switch reason {
-        case .upstreamTimeout, .upstreamReset, .upstreamMalformed:
-            self.event += " It is not known whether what you entered has arrived."
-            self.advice = "Before you send it again, look whether it was done."
-        default:
-            self.event += " What you entered was not sent on and is not kept."
-            switch self.way {
-            case .again:
-                self.advice = "Use the Back button of your browser, then send the form again in a moment."
-            case .signIn, .signInAgain:
-                self.advice =
-                    "Sign in, then send the form again. The Back button of your browser may still show what you entered."
-            case .none, .start, .client, .otherAccount:
-                break
-            }
-        }
-        if self.way == .again { self.way = .none }
+        if isForm { self.form = Self.form(reason, self.way) }
+        if isForm, self.way == .again { self.way = .none }
     }
 
-    private init(_ title: String, _ event: String, _ advice: String, _ way: Way) {
-        self.title = title
-        self.event = event
-        self.advice = advice
+    private init(_ topic: RefusalTopic, _ way: Way) {
+        self.topic = topic
         self.way = way
+    }
+
+    package func title(in language: PageLanguage) -> String { language.text(self.topic, .title) }
+
+    /// What happened: one sentence; for a form, followed by one about its data.
+    package func event(in language: PageLanguage) -> String {
+        let event = language.text(self.topic, .event)
+        return self.form.map { "\(event) \(language.text($0.event))" } ?? event
+    }
+
+    package func advice(in language: PageLanguage) -> String {
+        if let advice = self.form?.advice { return language.text(advice) }
+        return self.asksApp ? language.text(.refusalAsksApp) : language.text(self.topic, .advice)
+    }
+
+    private static func form(_ reason: Reason, _ way: Way) -> (event: PageText, advice: PageText?) {
+        switch reason {
+        case .upstreamTimeout, .upstreamReset, .upstreamMalformed: return (.formUncertain, .formCheckFirst)
+        default: break
+        }
+        switch way {
+        case .again: return (.formNotSent, .formSendAgain)
+        case .signIn, .signInAgain: return (.formNotSent, .formSignIn)
+        case .none, .start, .client, .otherAccount: return (.formNotSent, nil)
+        }
     }
 
     private static func row(_ reason: Reason) -> RefusalWords? {
@@ -69,252 +76,77 @@ package struct RefusalWords: Equatable, Sendable {
             // The text of their status suffices.
             return nil
         case .requestCrossSite:
-            return RefusalWords(
-                "This came from another site",
-                "For your safety, a link or form of another site cannot act in your name here.",
-                "Open this site yourself and do there what you wanted to do.",
-                .start
-            )
+            return RefusalWords(.crossSite, .start)
         case .pathAmbiguous, .pathBackslash, .pathBadEscape, .pathDotSegment, .pathDoubleEncoding, .pathEncodedSlash:
-            return RefusalWords(
-                "This address cannot be opened",
-                "The address is written in a way that could mean more than one page.",
-                "Check how it is written, or begin at the start page.",
-                .start
-            )
+            return RefusalWords(.ambiguousAddress, .start)
         case .sessionUnknown, .credentialOtherKey, .sessionRenewalAmbiguous, .sessionUserGone:
-            return RefusalWords("Please sign in again", "Your session has ended.", "Sign in again to go on.", .signIn)
+            return RefusalWords(.sessionEnded, .signIn)
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown:
-            return RefusalWords(
-                "Please sign in again",
-                "Your device has changed its network since you signed in.",
-                "Sign in again to go on.",
-                .signIn
-            )
+            return RefusalWords(.networkChanged, .signIn)
         case .signInCancelled:
-            return RefusalWords(
-                "You are not signed in",
-                "The sign-in ended because you, or the service at which you sign in, said no.",
-                "Try again, or close this page if you have changed your mind.",
-                .signInAgain
-            )
+            return RefusalWords(.signInCancelled, .signInAgain)
         case .signInInteractionRequired:
-            return RefusalWords(
-                "Please sign in",
-                "The service at which you sign in has to ask you something first.",
-                "Sign in to go on.",
-                .signIn
-            )
+            return RefusalWords(.interactionRequired, .signIn)
         case .signInProviderError:
-            return RefusalWords(
-                "The sign-in failed",
-                "The service at which you sign in reported an error.",
-                "Try again. If it happens again, tell the people who run this site, with the reason below.",
-                .signInAgain
-            )
+            return RefusalWords(.providerError, .signInAgain)
         case .signInInvalidToken:
-            return RefusalWords(
-                "The sign-in failed",
-                "What the service at which you sign in says of you could not be verified.",
-                "Try again. If it happens again, tell the people who run this site, with the reason below.",
-                .signInAgain
-            )
+            return RefusalWords(.invalidToken, .signInAgain)
         case .signInStateMismatch:
-            return RefusalWords(
-                "This sign-in cannot be completed",
-                "It took too long, or was begun in another browser, or your browser does not keep this site's cookies.",
-                "Try again, and allow this site to keep cookies.",
-                .signInAgain
-            )
+            return RefusalWords(.stateMismatch, .signInAgain)
         case .signInNotAllowed:
-            return RefusalWords(
-                "Your account has no access here",
-                "You have signed in with an account that may not use this site.",
-                "Ask the people who run this site for access, or sign in with another account.",
-                .otherAccount
-            )
+            return RefusalWords(.notAllowed, .otherAccount)
         case .signInInsufficient:
-            return RefusalWords(
-                "A stronger sign-in is needed",
-                "You have signed in, but the page that you want needs a stronger or more recent sign-in.",
-                "Try again, and confirm with a second factor or your password if you are asked.",
-                .signInAgain
-            )
+            return RefusalWords(.insufficient, .signInAgain)
         case .signInRepeated:
-            return RefusalWords(
-                "The sign-in does not last",
-                "You have signed in several times within a minute, but your browser came back without a sign-in.",
-                "Allow this site to keep cookies, then try again. If it happens again, tell the people who run this site.",
-                .signInAgain
-            )
+            return RefusalWords(.repeated, .signInAgain)
         case .oauthInvalidClient, .oauthInvalidRedirect, .oauthInvalidRequest:
-            return RefusalWords(
-                "This link does not work",
-                "The app that sent you here is not registered with this address.",
-                "Go back to the app. If this happens again, tell its makers.",
-                .none
-            )
+            return RefusalWords(.badLink, .none)
         case .oauthRequestUnknown:
-            return RefusalWords(
-                "This sign-in has ended",
-                "It was used before, or it took too long.",
-                "Go back to the app and sign in there again.",
-                .client
-            )
+            return RefusalWords(.requestUsed, .client)
         case .signInFlowExpired, .signInFlowUnknown:
-            return RefusalWords(
-                "This sign-in has ended",
-                "It took too long, or its address is not complete.",
-                "Go back to the app and sign in there again.",
-                .none
-            )
+            return RefusalWords(.flowEnded, .none)
         case .signInReturnToForbidden:
-            return RefusalWords(
-                "This link does not work",
-                "The app that sent you here is not registered with this address.",
-                "Go back to the app. If this happens again, tell its makers.",
-                .none
-            )
+            return RefusalWords(.badLink, .none)
         case .signInNotNavigation:
-            return RefusalWords(
-                "Open this page once more",
-                "Your browser fetched the sign-in before you opened it.",
-                "Open it now.",
-                .again
-            )
+            return RefusalWords(.prefetchedSignIn, .again)
         case .requireMaxAge:
-            return RefusalWords(
-                "Please sign in again",
-                "This page needs a more recent sign-in than yours.",
-                "Sign in again to go on.",
-                .signIn
-            )
+            return RefusalWords(.tooOld, .signIn)
         case .requireAAL:
-            return RefusalWords(
-                "A second factor is needed",
-                "This page needs a stronger sign-in than yours.",
-                "Sign in with an account that has a second factor, or ask the people who run this site.",
-                .otherAccount
-            )
+            return RefusalWords(.secondFactor, .otherAccount)
         case .requireActor:
-            return RefusalWords(
-                "Only the user may open this page",
-                "You act for the user of this account, and this page is closed to everybody else.",
-                "Go on with another page, or let the user do it.",
-                .start
-            )
+            return RefusalWords(.onlyUser, .start)
         case .requireGroups, .requireScopes, .requireOrigin:
-            return RefusalWords(
-                "You have no access to this page",
-                "You are signed in, but this page is not open to your account.",
-                "Ask the people who run this site for access, or sign in with another account.",
-                .otherAccount
-            )
+            return RefusalWords(.noAccess, .otherAccount)
         case .identityUnsafeValue, .identityTooLarge:
-            return RefusalWords(
-                "Your account cannot be used here",
-                "Your account holds something that the app behind this page cannot take.",
-                "Tell the people who run this site, with the reason below.",
-                .none
-            )
+            return RefusalWords(.unusableAccount, .none)
         case .handoffNotNavigation:
-            return RefusalWords(
-                "Open this link once more",
-                "Your browser fetched this page before you opened it.",
-                "Open it now.",
-                .again
-            )
+            return RefusalWords(.prefetchedLink, .again)
         case .handoffUnconfirmed:
-            return RefusalWords(
-                "The link cannot sign you in any more",
-                "It was open for more than a minute, or your browser did not keep its cookie.",
-                "Open the link once more, from where you got it, or sign in.",
-                .signIn
-            )
+            return RefusalWords(.unconfirmed, .signIn)
         case .handoffAlreadySignedIn:
-            return RefusalWords(
-                "You are signed in already",
-                "The link signs you in for another person, which is possible only where nobody is signed in.",
-                "Sign out here, then open a new link from where you got this one.",
-                .start
-            )
+            return RefusalWords(.alreadySignedIn, .start)
         case .ruleDenied:
-            return RefusalWords(
-                "This is not allowed",
-                "The rules of this site do not allow this sign-in.",
-                "If you think that they should, ask the people who run this site.",
-                .start
-            )
+            return RefusalWords(.ruleDenied, .start)
         case .ticketExpired, .ticketQuarantined, .ticketReplayed, .ticketUnknown:
-            return RefusalWords(
-                "This sign-in cannot be completed",
-                "It took too long, or its address was used before.",
-                "Try again. If you have signed in already, you are not asked to do it once more.",
-                .signInAgain
-            )
+            return RefusalWords(.ticketUsed, .signInAgain)
         case .ticketOtherBrowser, .ticketOtherHost:
-            return RefusalWords(
-                "This sign-in cannot be completed",
-                "It was begun in another browser, or is completed already, or your browser does not keep this site's cookies.",
-                "Try again, and allow this site to keep cookies.",
-                .signInAgain
-            )
+            return RefusalWords(.otherBrowser, .signInAgain)
         case .ticketNoCookie:
-            return RefusalWords(
-                "The sign-in does not last",
-                "You have signed in, but your browser came back without a sign-in.",
-                "Allow this site to keep cookies, then open the page again that you want to see.",
-                .none
-            )
+            return RefusalWords(.noCookie, .none)
         case .ticketMalformed:
-            return RefusalWords(
-                "This address cannot be opened",
-                "It belongs to a sign-in that is over.",
-                "Open the page again that you want to see.",
-                .start
-            )
+            return RefusalWords(.ticketMalformed, .start)
         case .ticketNotNavigation:
-            return RefusalWords(
-                "Open this page once more",
-                "Your browser fetched the sign-in before you opened it.",
-                "Open it now.",
-                .again
-            )
+            return RefusalWords(.prefetchedSignIn, .again)
         case .storeUnavailable, .storeFull, .providerUnavailable:
-            return RefusalWords(
-                "Please try again in a moment",
-                "Your sign-in cannot be checked at the moment; you have not been signed out.",
-                "Wait a few seconds, then try again.",
-                .again
-            )
+            return RefusalWords(.unchecked, .again)
         case .gatewayOverloaded:
-            return RefusalWords(
-                "Please try again in a moment",
-                "This site has too much to do at the moment.",
-                "Wait a few seconds, then try again.",
-                .again
-            )
+            return RefusalWords(.overloaded, .again)
         case .upstreamUnreachable:
-            return RefusalWords(
-                "The app cannot be reached",
-                "The app behind this page takes no connections at the moment.",
-                "Wait a few seconds, then try again. If it stays like this, tell the people who run this site.",
-                .again
-            )
+            return RefusalWords(.appUnreachable, .again)
         case .upstreamTimeout:
-            return RefusalWords(
-                "The app takes too long",
-                "The app behind this page has not answered in time.",
-                "Wait a few seconds, then try again. If it stays like this, tell the people who run this site.",
-                .again
-            )
+            return RefusalWords(.appSlow, .again)
         case .upstreamReset, .upstreamMalformed:
-            return RefusalWords(
-                "The app did not answer",
-                "The app behind this page gave no answer that can be shown.",
-                "Wait a few seconds, then try again. If it stays like this, tell the people who run this site.",
-                .again
-            )
+            return RefusalWords(.appBroken, .again)
         default:
             return nil
         }
@@ -323,82 +155,27 @@ package struct RefusalWords: Equatable, Sendable {
     private static func row(_ status: Int) -> RefusalWords {
         switch status {
         case 401:
-            RefusalWords(
-                "Please sign in",
-                "You are not signed in, or your session has ended.",
-                "Sign in to go on.",
-                .signIn
-            )
+            RefusalWords(.unauthenticated, .signIn)
         case 403:
-            RefusalWords(
-                "This is not allowed",
-                "You may not do this here.",
-                "If you think that you should, ask the people who run this site.",
-                .start
-            )
+            RefusalWords(.forbidden, .start)
         case 404:
-            RefusalWords(
-                "Page not found",
-                "There is nothing at this address.",
-                "Check how it is written, or begin at the start page.",
-                .start
-            )
+            RefusalWords(.notFound, .start)
         case 405:
-            RefusalWords(
-                "This does not work here",
-                "There is something at this address, but it cannot be used in this way.",
-                "Go back, or begin at the start page.",
-                .start
-            )
+            RefusalWords(.wrongMethod, .start)
         case 408:
-            RefusalWords(
-                "This took too long",
-                "Your request did not arrive in time.",
-                "Check your connection, then try again.",
-                .again
-            )
+            RefusalWords(.slowRequest, .again)
         case 413:
-            RefusalWords(
-                "This is too large",
-                "You sent more than this page takes.",
-                "Go back and send a smaller file or less text.",
-                .none
-            )
+            RefusalWords(.tooLarge, .none)
         case 414:
-            RefusalWords(
-                "This address is too long",
-                "The address is longer than this site takes.",
-                "Go back and enter less, or begin at the start page.",
-                .start
-            )
+            RefusalWords(.longAddress, .start)
         case 429:
-            RefusalWords(
-                "Please wait a moment",
-                "There were too many requests from here in a short time.",
-                "Wait a minute, then try again.",
-                .again
-            )
+            RefusalWords(.tooMany, .again)
         case 431:
-            RefusalWords(
-                "Your browser sent too much",
-                "Your browser sent more cookies or other details than this site takes.",
-                "Delete the cookies of this site in the settings of your browser, then try again.",
-                .again
-            )
+            RefusalWords(.largeFields, .again)
         case 500...:
-            RefusalWords(
-                "Please try again in a moment",
-                "This page cannot be shown at the moment.",
-                "Wait a few seconds, then try again.",
-                .again
-            )
+            RefusalWords(.failed, .again)
         default:
-            RefusalWords(
-                "This request was not understood",
-                "Your browser, or something between it and this site, sent what cannot be read with certainty.",
-                "Try again. If it happens again, use another browser or network.",
-                .again
-            )
+            RefusalWords(.notUnderstood, .again)
         }
     }
 }

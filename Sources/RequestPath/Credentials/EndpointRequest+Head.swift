@@ -1,6 +1,7 @@
 package import AddressIntelligence
 package import Endpoints
 import Handoff
+package import Pages
 import Settings
 import Vocabulary
 
@@ -11,6 +12,7 @@ extension EndpointRequest {
     ///   - path: The normalised path, which the endpoint matches.
     ///   - cookies: The gateway's cookies on `host`.
     ///   - address: The client's address, after `trusted_proxies`.
+    ///   - design: How pages look.
     package init(
         to endpoint: Endpoint,
         _ head: RequestHead,
@@ -19,7 +21,8 @@ extension EndpointRequest {
         host: HostEntry,
         cookies: OwnCookies,
         address: IPAddress,
-        requestID: RequestID
+        requestID: RequestID,
+        design: PageDesign
     ) {
         var fields: [(name: String, value: String)] = []
         for index in 0..<head.fields.count {
@@ -43,7 +46,8 @@ extension EndpointRequest {
             origin: host.publicURL.description,
             authority: host.publicURL.authority,
             cookieReach: host.settings.cookieReach,
-            requestID: requestID.text
+            requestID: requestID.text,
+            design: design
         )
     }
 }

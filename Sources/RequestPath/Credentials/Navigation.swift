@@ -1,4 +1,5 @@
 import Endpoints
+import Pages
 
 /// The kind of request that a browser reports (Fetch Metadata), for the decisions that depend on it.
 package enum Navigation {
@@ -45,6 +46,15 @@ package enum Navigation {
             if ByteClass.equal(name, "accept") { accepts = Self.acceptsPage(value) }
         }
         return mode ?? accepts
+    }
+
+    /// The position of the language that the browser asks for.
+    static func language(of head: RequestHead, _ base: Bytes, among languages: [PageLanguage]) -> Int {
+        for index in 0..<head.fields.count
+        where ByteClass.equal(head.fields[index].name.bytes(in: base), "accept-language") {
+            return languages.position(accepting: head.fields[index].value.bytes(in: base))
+        }
+        return 0
     }
 
     private static func acceptsPage(_ accept: UnsafeBufferPointer<UInt8>) -> Bool {

@@ -1,5 +1,6 @@
 import Endpoints
 import NIOCore
+import Pages
 import Settings
 import Vocabulary
 
@@ -47,6 +48,7 @@ extension Exchange {
         }
         guard self.facts.wantsPage else { return answer }
         return answer.page(
+            by: self.configuration.settings.pages.writer(Int(self.facts.pageLanguage)),
             requestID: self.facts.requestID,
             isForm: self.facts.method == .post,
             hasHost: self.facts.host != nil && self.configuration.routes.anyHost == nil,

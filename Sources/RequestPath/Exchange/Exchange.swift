@@ -1,5 +1,6 @@
 package import AddressIntelligence
 package import NIOCore
+import Pages
 import Sessions
 import Settings
 package import Vocabulary
@@ -87,11 +88,15 @@ package final class Exchange {
         self.facts.isWebSocket = head.isWebSocketUpgrade
         if self.loop.accessLog != nil { self.facts.keep(head, buffer) }
         let step = buffer.withUnsafeReadableBytes { bytes -> Step in
-            guard let base = bytes.baseAddress else {
+            guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 return .answer(.problem(.requestMalformed, requestID: self.facts.requestID, closes: true))
             }
-            self.facts.wantsPage = Navigation.wantsPage(head, base.assumingMemoryBound(to: UInt8.self))
-            return self.judge(head, base.assumingMemoryBound(to: UInt8.self))
+            if Navigation.wantsPage(head, base) {
+                self.facts.wantsPage = true
+                let languages = configuration.settings.pages.languages
+                self.facts.pageLanguage = UInt8(clamping: Navigation.language(of: head, base, among: languages))
+            }
+            return self.judge(head, base)
         }
         if step.waits {
             // The head is needed after this event, so it is kept with its bytes, and the loop uses another one.

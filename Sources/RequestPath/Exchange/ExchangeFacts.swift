@@ -22,6 +22,8 @@ struct ExchangeFacts {
     var isWebSocket = false
     /// Whether a refusal is a page for a person instead of a document for a program.
     var wantsPage = false
+    /// The position of that page's language in `PageDesign.languages`.
+    var pageLanguage: UInt8 = 0
     var requestFraming = BodyFraming.none
     /// The app's pool in the configuration that chose the route, which a reload does not change.
     var pool: (any AppPool)?

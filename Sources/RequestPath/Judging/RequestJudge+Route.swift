@@ -43,7 +43,8 @@ extension RequestJudge {
                     host: host,
                     cookies: configuration.cookies(of: host),
                     address: self.findings.clientAddress ?? given.peer,
-                    requestID: self.findings.requestID
+                    requestID: self.findings.requestID,
+                    design: configuration.settings.pages
                 )
                 return .collect(OutOfLine(EndpointCall(endpoint: endpoint, request: request)))
             case .forward(let route):

@@ -69,19 +69,17 @@ extension BrowserSessionEndpoints {
         _ request: EndpointRequest,
         notice: Page.Notice? = nil,
         identifier: String = "",
-        reason: Reason? = nil,
-        retryAfter wait: Duration? = nil
+        reason: Reason? = nil
     ) -> EndpointResponse {
         Page.signIn(
-            host: request.authority,
+            request,
             form: Page.Form(
                 action: AppSignInPath.path,
                 hidden: [(AppSignInPath.flow, app.flow), (AppSignInPath.returnTo, app.returnTo)]
             ),
             notice: notice,
             identifier: identifier,
-            reason: reason,
-            retryAfter: wait
+            reason: reason
         )
     }
 
@@ -111,8 +109,8 @@ extension BrowserSessionEndpoints {
                     reason: .signInIncomplete
                 )
             }
-            func again(_ reason: Reason, _ notice: Page.Notice, retryAfter wait: Duration? = nil) -> EndpointResponse {
-                self.ask(app, request, notice: notice, identifier: identifier, reason: reason, retryAfter: wait)
+            func again(_ reason: Reason, _ notice: Page.Notice) -> EndpointResponse {
+                self.ask(app, request, notice: notice, identifier: identifier, reason: reason)
             }
             let tried = await passwords.check(
                 identifier: identifier,
@@ -128,7 +126,7 @@ extension BrowserSessionEndpoints {
             switch tried {
             case .passed(let code): return Self.leave(for: app, with: code, native)
             case .refused: return again(.signInRefused, .refused)
-            case .throttled(let wait): return again(.signInThrottled, .throttled, retryAfter: wait)
+            case .throttled(let wait): return again(.signInThrottled, .throttled(wait))
             case .unavailable(let reason): return again(reason, .unavailable)
             }
         }

@@ -7,7 +7,7 @@ internal import Vocabulary
 extension BrowserSessionEndpoints {
     /// `GET /.sallyport/logout`: a page with a button; a link or an image does not sign the user out.
     func askToSignOut(_ request: EndpointRequest) -> EndpointResponse {
-        Page.signOut(host: request.authority, returnTo: self.returnTo(request.parameters("return_to")))
+        Page.signOut(request, returnTo: self.returnTo(request.parameters("return_to")))
     }
 
     /// `POST /.sallyport/logout`: answered when every loop has forgotten the session. It also succeeds without a
@@ -27,7 +27,7 @@ extension BrowserSessionEndpoints {
             await self.sessions.recordDenial(.requestCrossSite, for: self.cookies.requester(request))
             return wantsJSON
                 ? .problem(.requestCrossSite, requestID: request.requestID)
-                : Page.signOut(host: request.authority, returnTo: returnTo, reason: .requestCrossSite)
+                : Page.signOut(request, returnTo: returnTo, reason: .requestCrossSite)
         }
         let onward: String?
         let cleared: [(name: String, value: String)]
@@ -37,7 +37,7 @@ extension BrowserSessionEndpoints {
             let reason = SessionService.reason(error)
             guard !wantsJSON else { return .problem(reason, requestID: request.requestID) }
             return Page.signOut(
-                host: request.authority,
+                request,
                 returnTo: returnTo,
                 notice: .signOutUncertain,
                 reason: reason
@@ -79,7 +79,7 @@ extension BrowserSessionEndpoints {
             {
                 return .seeOther(Page.logout)
             }
-            return Page.signedOut(signIn: (place?.origin ?? request.origin) + SignInPath.path)
+            return Page.signedOut(request, signIn: (place?.origin ?? request.origin) + SignInPath.path)
         }
         return .seeOther(place.origin + place.path)
     }

@@ -9,7 +9,7 @@ extension BrowserSessionEndpoints {
     /// session of that sign-in replaces theirs.
     func askToSignIn(_ request: EndpointRequest) -> EndpointResponse {
         Page.signIn(
-            host: request.authority,
+            request,
             form: .signIn(returnTo: self.returnTo(request.parameters(SignInPath.returnTo))),
             offersToStay: self.sessions.asksToStay,
             notice: SignInDemand(request.query).isAgain ? .again : nil
@@ -24,17 +24,15 @@ extension BrowserSessionEndpoints {
         func again(
             _ reason: Reason,
             _ notice: Page.Notice,
-            showing identifier: String = "",
-            retryAfter wait: Duration? = nil
+            showing identifier: String = ""
         ) -> EndpointResponse {
             Page.signIn(
-                host: request.authority,
+                request,
                 form: .signIn(returnTo: returnTo),
                 offersToStay: self.sessions.asksToStay,
                 notice: notice,
                 identifier: identifier,
-                reason: reason,
-                retryAfter: wait
+                reason: reason
             )
         }
         // Login CSRF: a page of another site must not sign the browser in as another user. Its input is not shown
@@ -61,7 +59,7 @@ extension BrowserSessionEndpoints {
         case .denied(let text):
             return .problem(.ruleDenied, explanation: text, requestID: request.requestID)
         case .throttled(let wait):
-            return again(.signInThrottled, .throttled, showing: identifier, retryAfter: wait)
+            return again(.signInThrottled, .throttled(wait), showing: identifier)
         case .unavailable(let reason):
             return again(reason, .unavailable, showing: identifier)
         }

@@ -58,20 +58,20 @@ package struct ClientLogoutEndpoints: Sendable {
         }
         if let objection = wish.objection {
             guard !live.isEmpty else { return self.refuse(objection, request) }
-            return Page.signOut(host: request.authority, returnTo: request.path, reason: objection)
+            return Page.signOut(request, returnTo: request.path, reason: objection)
         }
         let place = wish.location ?? Page.signedOut
         if live.isEmpty { return .seeOther(place) }
         let back = wish.path(request.path, names)
         guard request.isPageLoad, wish.isProven(for: live, request) else {
-            return Page.signOut(host: request.authority, returnTo: back)
+            return Page.signOut(request, returnTo: back)
         }
         do throws(StoreError) {
             let (onward, cleared) = try await self.browser.end(request, leadingTo: back)
             return .seeOther(onward ?? place, fields: cleared)
         } catch {
             return Page.signOut(
-                host: request.authority,
+                request,
                 returnTo: back,
                 notice: .signOutUncertain,
                 reason: SessionService.reason(error)

@@ -91,7 +91,7 @@ package struct HandoffEndpoint: Sendable {
         switch preview {
         case .asks(let session):
             return Page.confirmHandoff(
-                host: request.authority,
+                request,
                 account: Self.account(of: session),
                 actor: session.actor,
                 proof: pending.proof,

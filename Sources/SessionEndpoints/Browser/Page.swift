@@ -1,7 +1,8 @@
 internal import Endpoints
+internal import Pages
 internal import Vocabulary
 
-/// The pages of sign-in and sign-out: plain forms, no script.
+/// The pages of sign-in and sign-out: plain forms that need no script.
 enum Page {
     static let logout = "/.sallyport/logout"
     static let signedOut = "/.sallyport/signed-out"
@@ -9,22 +10,44 @@ enum Page {
     static let staySignedIn = "stay_signed_in"
 
     /// The sentence that a page shows above its form. None reveals whether a user exists.
-    enum Notice: String, Sendable {
-        case refused = "The name or the password is not right. Please try again."
-        case incomplete = "Please enter your name and your password."
-        case throttled = "Too many attempts. Please wait a moment, then try again."
-        case unavailable = "Signing in is not possible at the moment. Please try again shortly."
-        case crossSite = "This sign-in did not come from this page. Please enter your password again."
-        case again = "The page that you want to open asks you to sign in again."
-        case signOutUncertain =
-            "Signing out is not possible at the moment: you may still be signed in. Please try again shortly."
+    enum Notice: Sendable {
+        case refused
+        case incomplete
+        /// With the remaining time of the limit.
+        case throttled(Duration)
+        case unavailable
+        case crossSite
+        case again
+        /// A transfer token could not sign the user in.
+        case handoff
+        case signOutUncertain
 
-        /// Whether the sentence reports no error.
-        var isCalm: Bool { self == .again }
+        private var text: PageText {
+            switch self {
+            case .refused: .noticeRefused
+            case .incomplete: .noticeIncomplete
+            case .throttled: .noticeThrottled
+            case .unavailable: .noticeUnavailable
+            case .crossSite: .noticeCrossSite
+            case .again: .noticeAgain
+            case .handoff: .noticeHandoff
+            case .signOutUncertain: .noticeSignOutUncertain
+            }
+        }
 
-        var html: String {
-            let (kind, role) = self.isCalm ? ("notice calm", "status") : ("notice", "alert")
-            return #"<p class="\#(kind)" id="notice" role="\#(role)">\#(self.rawValue)</p>"#
+        func html(in language: PageLanguage) -> String {
+            // Sentences that report no error of the user's.
+            let isCalm =
+                switch self {
+                case .again, .handoff: true
+                default: false
+                }
+            var text = language.html(self.text)
+            if case .throttled(let wait) = self {
+                text += " " + HTMLText.escaped(language.wait(seconds: Int(wait.retryAfter) ?? 1))
+            }
+            let (kind, role) = isCalm ? ("notice calm", "status") : ("notice", "alert")
+            return #"<p class="\#(kind)" id="notice" role="\#(role)">\#(text)</p>"#
         }
     }
 
@@ -48,65 +71,85 @@ enum Page {
         }
     }
 
+    /// Shows what the user types in the field for the password, as long as the form is open: a password manager must not
+    /// take the field for another.
+    private static let showPassword = WebPage.Script(
+        """
+        const box=document.getElementById("show"),field=document.getElementById("password");\
+        box.parentElement.hidden=false;\
+        box.onchange=()=>{field.type=box.checked?"text":"password"};\
+        field.form.onsubmit=()=>{field.type="password"}
+        """
+    )
+
     /// The sign-in page.
     ///
     /// - Parameters:
     ///   - offersToStay: Whether the user chooses how long to stay signed in.
     ///   - identifier: The user's input, to be shown again.
     ///   - reason: Why it was refused, which decides the status; nil if it was not (200).
-    ///   - wait: The remaining time of a rate limit.
     static func signIn(
-        host: String,
+        _ request: EndpointRequest,
         form: Form,
         offersToStay: Bool = false,
         notice: Notice? = nil,
         identifier: String = "",
-        reason: Reason? = nil,
-        retryAfter wait: Duration? = nil
+        reason: Reason? = nil
     ) -> EndpointResponse {
+        let pages = request.pages
+        let language = pages.language
         let describedBy = notice == nil ? "" : #" aria-describedby="notice""#
         let focus = identifier.isEmpty ? (name: " autofocus", password: "") : (name: "", password: " autofocus")
+        let stay =
+            """
+
+            <label class="choice"><input name="\(staySignedIn)" type="checkbox" value="1"> \(language.html(.signInStay))</label>
+            """
+        let wait: Duration? = if case .throttled(let wait) = notice { wait } else { nil }
         return .page(
             reason?.status ?? 200,
             WebPage(
-                title: "Sign in",
+                .login,
+                title: language.text(.signInTitle),
                 content: """
-                    <p>to continue to <strong>\(HTMLText.escaped(host))</strong></p>
-                    \(notice?.html ?? "")
+                    <p>\(language.html(.signInHost, ["host": request.authority]))</p>
+                    \(notice?.html(in: language) ?? "")
                     \(form.html)
-                    <label for="identifier">Email or user name</label>
+                    <label for="identifier">\(language.html(.signInIdentifier))</label>
                     <input id="identifier" name="identifier" type="text" autocomplete="username" autocapitalize="none" \
                     spellcheck="false" maxlength="256" required value="\(HTMLText.escaped(identifier))"\(focus.name)\(describedBy)>
-                    <label for="password">Password</label>
+                    <label for="password">\(language.html(.signInPassword))</label>
                     <input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024" \
-                    required\(focus.password)\(describedBy)>\(offersToStay ? self.stayBox : "")
-                    <button type="submit">Sign in</button>
+                    required\(focus.password)\(describedBy)>
+                    <label class="choice" hidden><input id="show" type="checkbox" autocomplete="off"> \
+                    \(language.html(.signInShowPassword))</label>\(offersToStay ? stay : "")
+                    <button type="submit">\(language.html(.signInSubmit))</button>
                     </form>
-                    """
+                    """,
+                script: self.showPassword
             ),
+            by: pages,
             fields: reason?.refusal?.retryFields(wait) ?? [],
             reason: reason
         )
     }
 
-    private static let stayBox = """
-
-        <label class="choice"><input name="\(staySignedIn)" type="checkbox" value="1"> Keep me signed in on this device</label>
-        """
-
     /// The page that says that the user is signed out.
     ///
     /// - Parameter signIn: The path or URL of the sign-in page to which its link leads.
-    static func signedOut(signIn: String) -> EndpointResponse {
-        .page(
+    static func signedOut(_ request: EndpointRequest, signIn: String) -> EndpointResponse {
+        let pages = request.pages
+        return .page(
             200,
             WebPage(
-                title: "Signed out",
+                .signedOut,
+                title: pages.language.text(.signedOutTitle),
                 content: """
-                    <p>You are signed out of all pages of this site.</p>
-                    <a class="way" href="\(HTMLText.escaped(signIn))">Sign in again</a>
+                    <p>\(pages.language.html(.signedOutText))</p>
+                    <a class="way" href="\(HTMLText.escaped(signIn))">\(pages.language.html(.signedOutSignIn))</a>
                     """
-            )
+            ),
+            by: pages
         )
     }
 
@@ -114,66 +157,68 @@ enum Page {
     ///
     /// - Parameter reason: Why it was refused, which decides the status; nil if it was not (200).
     static func signOut(
-        host: String,
+        _ request: EndpointRequest,
         returnTo: String,
         notice: Notice? = nil,
         reason: Reason? = nil
     ) -> EndpointResponse {
-        .page(
+        let pages = request.pages
+        return .page(
             reason?.status ?? 200,
             WebPage(
-                title: "Sign out",
+                .signOut,
+                title: pages.language.text(.signOutTitle),
                 content: """
-                    <p>Do you want to sign out of <strong>\(HTMLText.escaped(host))</strong>?</p>
-                    \(notice?.html ?? "")
+                    <p>\(pages.language.html(.signOutQuestion, ["host": request.authority]))</p>
+                    \(notice?.html(in: pages.language) ?? "")
                     <form method="post" action="\(self.logout)">
                     <input type="hidden" name="return_to" value="\(HTMLText.escaped(returnTo))">
-                    <button type="submit">Sign out</button>
+                    <button type="submit">\(pages.language.html(.signOutSubmit))</button>
                     </form>
                     """
             ),
+            by: pages,
             fields: reason?.refusal?.retryFields() ?? [],
             reason: reason
         )
     }
 
-    /// The field of the form that confirms a sign-in by a link.
+    /// The field of the form that confirms a sign-in by a transfer token.
     static let handoffProof = "proof"
 
-    /// The page that asks whether a link may sign the user in: only the POST of its button does it.
+    /// The page that asks whether a transfer token may sign the user in: only the POST of its button does it.
     ///
     /// - Parameters:
-    ///   - account: The name of the account that the link signs in.
+    ///   - account: The name of the account that the token signs in.
     ///   - actor: Who acts for its user; nil: nobody.
     ///   - proof: What the form brings back.
     ///   - elsewhere: The URL of the page that the user wanted, for a user who does not want that account.
     static func confirmHandoff(
-        host: String,
+        _ request: EndpointRequest,
         account: String,
         actor: String?,
         proof: Secret,
         elsewhere: String
     ) -> EndpointResponse {
-        let question =
-            actor.map {
-                "Continue only if you are <strong>\(HTMLText.escaped($0))</strong>, who acts for this account."
-            }
-            ?? "Continue only if this is your own account and you have asked for the link."
+        let pages = request.pages
+        let language = pages.language
+        let question = actor.map { language.html(.confirmActor, ["actor": $0]) } ?? language.html(.confirmOwn)
         return .page(
             200,
             WebPage(
-                title: "Sign in with this link?",
+                .confirm,
+                title: language.text(.confirmTitle),
                 content: """
-                    <p>The link signs you in to <strong>\(HTMLText.escaped(host))</strong> as \
-                    <strong>\(HTMLText.escaped(account))</strong>.</p>
+                    <p>\(language.html(.confirmAccount, ["host": request.authority, "account": account]))</p>
                     <p>\(question)</p>
                     <form method="post" action="\(HandoffPath.path)">
                     <input type="hidden" name="\(self.handoffProof)" value="\(String(decoding: proof.bytes, as: UTF8.self))">
-                    <button type="submit">Sign in</button>
+                    <button type="submit">\(language.html(.confirmSubmit))</button>
                     </form>
-                    <p><a href="\(HTMLText.escaped(elsewhere))">Go on without this account</a></p>
+                    <p><a href="\(HTMLText.escaped(elsewhere))">\(language.html(.confirmElsewhere))</a></p>
                     """
-            )
+            ),
+            by: pages
         )
     }
 }

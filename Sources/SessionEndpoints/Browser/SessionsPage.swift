@@ -1,4 +1,5 @@
 package import Endpoints
+internal import Pages
 internal import Sessions
 package import SignIn
 internal import Vocabulary
@@ -73,51 +74,58 @@ package struct SessionsPage: Sendable {
     {
         var all = try await self.users.all(of: current.session.subject)
         if !all.contains(where: { $0.key == current.key }) { all.insert(current, at: 0) }
-        let items = all.map { Self.item($0, isCurrent: $0.key == current.key) }
+        let pages = request.pages
+        let language = pages.language
+        let items = all.map { Self.item($0, isCurrent: $0.key == current.key, language) }
         return .page(
             200,
             WebPage(
-                title: "Where you are signed in",
+                .sessions,
+                title: language.text(.sessionsTitle),
                 content: """
-                    <p>If you do not know one of these, sign it out and change your password.</p>
+                    <p>\(language.html(.sessionsAdvice))</p>
                     <ul class="list">
                     \(items.joined(separator: "\n"))
                     </ul>
-                    <a class="way" href="\(Page.logout)">Sign out here</a>
+                    <a class="way" href="\(Page.logout)">\(language.html(.sessionsSignOutHere))</a>
                     """
             ),
+            by: pages,
             fields: [("vary", "Cookie")]
         )
     }
 
-    private static func item(_ found: FoundSession, isCurrent: Bool) -> String {
+    private static func item(_ found: FoundSession, isCurrent: Bool, _ language: PageLanguage) -> String {
         let session = found.session
         let place = session.device.map { device in
             "\(device.address)\(device.asn.map { " (AS\($0))" } ?? "")"
         }
         let facts = [
-            self.words(session.origin), session.actor.map { "used by \($0), who acts for you" },
-            place.map { "from \($0)" },
-            "last seen \((found.usedAt ?? session.issuedAt).rfc3339)", session.host.map { "on \($0)" },
+            language.text(self.origin(session.origin)),
+            session.actor.map { language.text(.sessionsActor, ["actor": $0]) },
+            place.map { language.text(.sessionsAddress, ["address": $0]) },
+            language.text(.sessionsSeen, ["time": (found.usedAt ?? session.issuedAt).rfc3339]),
+            session.host.map { language.text(.sessionsHost, ["host": $0]) },
         ].compactMap(\.self)
-        let name = HTMLText.escaped(DeviceName.text(session.device?.userAgent))
+        let name = DeviceName.text(session.device?.userAgent, language)
+        let signOut = HTMLText.escaped(language.text(.sessionsSignOutNamed, ["device": name]))
         let end =
             isCurrent
-            ? "<strong>This session</strong>"
+            ? "<strong>\(language.html(.sessionsCurrent))</strong>"
             : """
             <form method="post" action="\(self.path)">
             <input type="hidden" name="session" value="\(HTMLText.escaped(session.id))">
-            <button type="submit" aria-label="Sign out \(name)">Sign out</button>
+            <button type="submit" aria-label="\(signOut)">\(language.html(.sessionsSignOut))</button>
             </form>
             """
-        return "<li><h2>\(name)</h2><p>\(HTMLText.escaped(facts.joined(separator: ", ")))</p>\(end)</li>"
+        return "<li><h2>\(HTMLText.escaped(name))</h2><p>\(HTMLText.escaped(facts.joined(separator: ", ")))</p>\(end)</li>"
     }
 
-    private static func words(_ origin: Session.Origin) -> String {
+    private static func origin(_ origin: Session.Origin) -> PageText {
         switch origin {
-        case .browser: "Browser"
-        case .native: "App"
-        case .transfer: "Browser, opened by an app"
+        case .browser: .sessionsBrowser
+        case .native: .sessionsApp
+        case .transfer: .sessionsTransfer
         }
     }
 }
@@ -136,13 +144,16 @@ enum DeviceName {
     private static let longest = 60
 
     /// `Firefox on Windows`, or the first product of the user agent.
-    static func text(_ userAgent: String?) -> String {
-        guard let userAgent, !userAgent.isEmpty else { return "Unknown device" }
+    static func text(_ userAgent: String?, _ language: PageLanguage) -> String {
+        guard let userAgent, !userAgent.isEmpty else { return language.text(.sessionsUnknownDevice) }
         let system = self.systems.first { userAgent.contains($0.0) }?.1
         if let program = self.programs.first(where: { userAgent.contains($0.0) })?.1 {
-            return system.map { "\(program) on \($0)" } ?? program
+            return self.text(program, system, language)
         }
-        let product = userAgent.prefix { $0 != " " }.prefix(self.longest)
-        return system.map { "\(product) on \($0)" } ?? String(product)
+        return self.text(String(userAgent.prefix { $0 != " " }.prefix(self.longest)), system, language)
+    }
+
+    private static func text(_ program: String, _ system: String?, _ language: PageLanguage) -> String {
+        system.map { language.text(.sessionsDevice, ["program": program, "system": $0]) } ?? program
     }
 }

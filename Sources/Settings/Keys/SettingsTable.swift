@@ -103,6 +103,7 @@ extension Section {
         SettingsKey("timeouts", .section(.timeouts), "How long the gateway waits."),
         SettingsKey("drain", .section(.drain), "How the gateway stops."),
         SettingsKey("log", .section(.log), "What is written to standard output."),
+        SettingsKey("pages", .section(.pages), "How the gateway's own pages look, and the languages that they speak."),
     ])
 
     private static let admin = Section([
@@ -274,6 +275,30 @@ extension Section {
         ],
         isOption: true
     )
+
+    private static let pages = Section([
+        SettingsKey("name", .text(.text), default: "none", "The site's name, above each page."),
+        SettingsKey(
+            "logo",
+            .path(isSecret: false),
+            default: "none",
+            "A PNG, JPEG, GIF, WebP or SVG image of at most 64KiB, in place of the name; it is embedded in the pages."
+        ),
+        SettingsKey("colour", .text(.colour), default: "a blue", "The colour of buttons; their text is white or black."),
+        SettingsKey("support_url", .text(.supportURL), default: "none", "Where each page's link for help leads."),
+        SettingsKey(
+            "languages",
+            .list(.text(.languageTag)),
+            default: "en, de, fr, es",
+            "The languages of the pages, by the browser's choice; the first is for browsers that ask for none of them."
+        ),
+        SettingsKey(
+            "templates_dir",
+            .path(isSecret: false),
+            default: "none",
+            "A directory with page.html or a template for one page, style.css, and texts such as pt.yaml; all are read at start and reload."
+        ),
+    ])
 
     private static let limits = Section([
         SettingsKey(

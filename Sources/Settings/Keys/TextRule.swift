@@ -1,3 +1,4 @@
+internal import Pages
 internal import Rules
 internal import Vocabulary
 
@@ -97,6 +98,41 @@ extension TextRule {
         pattern: "^https?://[^#*\\s]+$",
         mend: "write it in full, without #fragment and wildcards; plain http only on loopback"
     ) { text in RedirectURI(text) != nil && (text.hasPrefix("https://") || text.hasPrefix("http://")) }
+
+    /// A colour.
+    static let colour = TextRule(
+        "colour",
+        allowed: "# and six hexadecimal digits, e.g. #1f5fbf",
+        pattern: "^#[0-9A-Fa-f]{6}$",
+        mend: "write it in this form, in quotes"
+    ) { text in PageDesign.Colour(text) != nil }
+
+    /// Where users find help.
+    static let supportURL = TextRule(
+        "URL",
+        allowed: "an https or mailto URL, e.g. https://example.com/help",
+        pattern: "^(https://|mailto:)[^\\s\"'<>]+$",
+        mend: "write it in full"
+    ) { text in
+        (text.hasPrefix("https://") || text.hasPrefix("mailto:")) && text.utf8.count <= 2048
+            && text.utf8.drop { $0 != UInt8(ascii: ":") }.count > (text.hasPrefix("https://") ? 3 : 1)
+            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && ![0x22, 0x27, 0x3C, 0x3E, 0x5C].contains($0) }
+    }
+
+    /// A language (RFC 5646).
+    static let languageTag = TextRule(
+        "language tag",
+        allowed: "a language tag such as en or pt-BR",
+        pattern: "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$",
+        mend: "write the tag that browsers send in Accept-Language"
+    ) { text in
+        let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        return parts.count <= 4 && (2...3).contains(parts[0].count) && parts[0].allSatisfy { (0x61...0x7A).contains($0 | 0x20) }
+            && parts.dropFirst().allSatisfy { part in
+                (2...8).contains(part.count)
+                    && part.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20) }
+            }
+    }
 
     /// A field name (RFC 9110 5.1).
     static let fieldName = TextRule(

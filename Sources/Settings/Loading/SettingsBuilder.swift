@@ -62,6 +62,7 @@ struct SettingsBuilder {
         settings.drain.delay = self.tree.tree("drain")?.duration("delay") ?? settings.drain.delay
         settings.drain.timeout = self.tree.tree("drain")?.duration("timeout") ?? settings.drain.timeout
         settings.logs = self.logs()
+        settings.pages = self.pages()
         self.setBodyLimits(&settings)
         settings.upstreams = self.upstreams
         return settings

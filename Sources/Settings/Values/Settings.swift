@@ -1,5 +1,6 @@
 package import AddressIntelligence
 internal import Foundation
+package import Pages
 package import Rules
 package import Vocabulary
 
@@ -53,6 +54,7 @@ package struct Settings: Sendable, Equatable {
     package var limits: LimitSettings
     package var timeouts: TimeoutSettings
     package var drain: DrainSettings
+    package var pages: PageDesign
     package var logs: LogSettings
     /// Allows plain-http public URLs and cookies without `Secure` (`--insecure-http`), for loopback and tests.
     package var allowsInsecureHTTP: Bool
@@ -84,6 +86,7 @@ package struct Settings: Sendable, Equatable {
         self.limits = LimitSettings()
         self.timeouts = TimeoutSettings()
         self.drain = DrainSettings()
+        self.pages = .included
         self.logs = LogSettings()
         self.allowsInsecureHTTP = false
     }

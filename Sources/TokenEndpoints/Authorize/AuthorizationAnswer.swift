@@ -1,4 +1,5 @@
 internal import Endpoints
+internal import Pages
 internal import Vocabulary
 
 /// An error of an authorization request, as its client learns it (RFC 6749 4.1.2.1, OpenID Connect Core 3.1.2.6).
@@ -81,6 +82,7 @@ struct AuthorizationAnswer: Sendable {
     let mode: Mode
     /// `iss`: the client of several servers sees whose answer it is (RFC 9207).
     let issuer: String
+    let pages: PageWriter
 
     func code(_ code: Secret) -> EndpointResponse {
         self.answer([("code", String(decoding: code.bytes, as: UTF8.self))], reason: nil)
@@ -101,7 +103,7 @@ struct AuthorizationAnswer: Sendable {
             let separator = self.redirectURI.contains("?") ? "&" : "?"
             return .seeOther(self.redirectURI + separator + FormText.encoded(parameters), reason: reason)
         case .formPost:
-            return FormPostPage.response(to: self.redirectURI, parameters, reason: reason)
+            return FormPostPage.response(to: self.redirectURI, parameters, by: self.pages, reason: reason)
         }
     }
 }

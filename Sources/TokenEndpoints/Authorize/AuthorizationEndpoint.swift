@@ -75,7 +75,8 @@ package struct AuthorizationEndpoint: Sendable {
                 arrival.parameters,
                 clients: self.clients.snapshot,
                 apis: self.tokens.apis,
-                issuer: self.idTokens.issuer
+                issuer: self.idTokens.issuer,
+                pages: request.pages
             )
             return await self.answer(wish, arrival, request)
         } catch {

@@ -1,6 +1,7 @@
 internal import Clients
 internal import Cryptography
 internal import OAuth
+internal import Pages
 internal import Settings
 internal import Vocabulary
 
@@ -41,13 +42,16 @@ struct AuthorizationRequest: Sendable {
 
     /// Reads the parameters of a request.
     ///
-    /// - Parameter parameters: Of the query or of the form, each with its value.
+    /// - Parameters:
+    ///   - parameters: Of the query or of the form, each with its value.
+    ///   - pages: Writes the page of an answer that is one.
     /// - Throws: `Failure`.
     init(
         _ parameters: [(name: String, value: String)],
         clients: ClientSnapshot,
         apis: APIDirectory,
-        issuer: String
+        issuer: String,
+        pages: PageWriter
     ) throws(Failure) {
         let values = Parameters(parameters)
         let (client, target) = try Self.destination(values, clients)
@@ -57,7 +61,8 @@ struct AuthorizationRequest: Sendable {
             redirectURI: target,
             state: values["state"],
             mode: values["response_mode"] == "form_post" ? .formPost : .query,
-            issuer: issuer
+            issuer: issuer,
+            pages: pages
         )
         do throws(AuthorizationError) {
             if let name = values.repeated { throw .invalidRequest("The parameter \(name) must not be repeated.") }

@@ -1,4 +1,5 @@
 internal import Endpoints
+internal import Pages
 internal import Vocabulary
 
 /// The page that posts an answer to the client (OAuth 2.0 Form Post Response Mode 1.0): at once where scripts run, else by
@@ -9,21 +10,23 @@ enum FormPostPage {
     static func response(
         to target: String,
         _ parameters: [(name: String, value: String)],
+        by pages: PageWriter,
         reason: Reason?
     ) -> EndpointResponse {
         let inputs = parameters.map { name, value in
             #"<input type="hidden" name="\#(name)" value="\#(HTMLText.escaped(value))">"#
         }
         let page = WebPage(
-            title: "One moment",
+            .page,
+            title: pages.language.text(.formPostTitle),
             content: """
                 <form method="post" action="\(HTMLText.escaped(target))">
                 \(inputs.joined(separator: "\n"))
-                <button type="submit">Continue</button>
+                <button type="submit">\(pages.language.html(.formPostSubmit))</button>
                 </form>
                 """,
             script: self.script
         )
-        return .page(200, page, reason: reason)
+        return .page(200, page, by: pages, reason: reason)
     }
 }

@@ -69,7 +69,8 @@ package struct PushedRequestEndpoint: Sendable {
                     pushed,
                     clients: self.clients.snapshot,
                     apis: self.tokens.apis,
-                    issuer: self.issuer
+                    issuer: self.issuer,
+                    pages: request.pages
                 )
             } catch {
                 switch error {

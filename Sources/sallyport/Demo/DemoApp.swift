@@ -1,6 +1,7 @@
 import Cryptography
 import Endpoints
 import NIOCore
+import Pages
 import Settings
 
 /// The app behind the demo's gateway. It knows nothing of sign-in, and shows the request that it received.

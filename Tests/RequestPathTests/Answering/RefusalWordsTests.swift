@@ -1,4 +1,5 @@
 import Endpoints
+import Pages
 import RequestPath
 import Testing
 import Vocabulary
@@ -7,11 +8,16 @@ import Vocabulary
 @Suite("Words for refusals")
 struct RefusalWordsTests {
     private static let answered = Reason.allCases.filter { $0.refusal != nil }
+    private static let english = PageLanguage.included[0]
 
     @Test("Every reason has a title, a sentence and an advice, without technical terms", arguments: Self.answered)
     func everyReason(reason: Reason) {
         for isForm in [false, true] {
-            let words = RefusalWords(reason, isForm: isForm)
+            let refusal = RefusalWords(reason, isForm: isForm)
+            let words = (
+                title: refusal.title(in: Self.english), event: refusal.event(in: Self.english),
+                advice: refusal.advice(in: Self.english)
+            )
             #expect(words.title.count > 5 && !words.title.hasSuffix("."), "\(words)")
             #expect(
                 words.event.hasSuffix(".") && words.event.filter { $0 == "." }.count == (isForm ? 2 : 1),
@@ -33,9 +39,9 @@ struct RefusalWordsTests {
             #expect(words.way != .again)
             let isUnknown = [.upstreamTimeout, .upstreamReset, .upstreamMalformed].contains(reason)
             let said = isUnknown ? "not known whether what you entered has arrived" : "was not sent on"
-            #expect(words.event.contains(said), "\(words)")
+            #expect(words.event(in: Self.english).contains(said), "\(words)")
         }
-        #expect(RefusalWords(.sessionUnknown, isForm: true).event.hasPrefix("Your session has ended."))
+        #expect(RefusalWords(.sessionUnknown, isForm: true).event(in: Self.english).hasPrefix("Your session has ended."))
     }
 
     @Test("The offered link is one that can help")
@@ -54,6 +60,7 @@ struct RefusalWordsTests {
             var response = EndpointResponse.problem(.oauthRequestUnknown, requestID: nil)
             response.signIn = uri
             let page = LocalAnswer(response).page(
+                by: PageDesign.included.writer(0),
                 requestID: RequestID(seed: 1, sequence: 1),
                 isForm: false,
                 hasHost: true,

@@ -1,5 +1,6 @@
 import AddressIntelligence
 import Endpoints
+import Pages
 import RequestPath
 import Settings
 import Testing
@@ -135,7 +136,8 @@ struct PresentedCredentialsTests {
                 host: hosts[0],
                 cookies: Self.cookies,
                 address: IPAddress(v4: 0xC000_0201),
-                requestID: RequestID(seed: 1, sequence: 2)
+                requestID: RequestID(seed: 1, sequence: 2),
+                design: .included
             )
         }
         #expect(request.fields.map(\.name) == ["host", "accept", "user-agent", "origin"])

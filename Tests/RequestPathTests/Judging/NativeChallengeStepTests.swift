@@ -3,6 +3,7 @@ import Handoff
 import RequestPath
 import Sessions
 import Settings
+import Pages
 import Testing
 import Vocabulary
 
@@ -41,6 +42,7 @@ struct NativeChallengeStepTests {
             #expect(request.values("Cache-Control") == ["no-store"])
             #expect(request.values("Vary") == ["Cookie, Sallyport-Native"])
             let page = try #require(request.answer).page(
+                by: PageDesign.included.writer(0),
                 requestID: RequestID(seed: 1, sequence: 1),
                 isForm: false,
                 hasHost: true,
@@ -88,6 +90,7 @@ struct NativeChallengeStepTests {
         #expect(try request.begin() == .answer(401, .credentialMissing))
         #expect(request.values("WWW-Authenticate") == [self.challenge("/form?a=1")])
         let page = try #require(request.answer).page(
+            by: PageDesign.included.writer(0),
             requestID: RequestID(seed: 1, sequence: 1),
             isForm: true,
             hasHost: true,

@@ -1,0 +1,37 @@
+package import Pages
+package import Vocabulary
+
+/// Which sites may show an answer in a frame.
+package enum Framing: Sendable {
+    case nobody
+    /// Pages of the same origin: an app made of frames shows a refusal in the frame that was refused.
+    case ownOrigin
+}
+
+extension EndpointResponse {
+    /// One of the gateway's pages.
+    package static func page(
+        _ status: Int,
+        _ page: WebPage,
+        by writer: PageWriter,
+        framing: Framing = .nobody,
+        fields: [(name: String, value: String)] = [],
+        reason: Reason? = nil
+    ) -> EndpointResponse {
+        .html(
+            status,
+            writer.html(page),
+            styleDigest: writer.styleDigest,
+            scriptDigest: page.script?.digest,
+            hasImages: writer.hasImages,
+            framing: framing,
+            fields: [("content-language", writer.language.tag)] + fields,
+            reason: reason
+        )
+    }
+}
+
+extension EndpointRequest {
+    /// Writes pages for the browser that sent this request.
+    package var pages: PageWriter { self.design.writer(accepting: self.field("accept-language")) }
+}

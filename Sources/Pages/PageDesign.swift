@@ -1,0 +1,161 @@
+internal import Cryptography
+
+#if canImport(Glibc)
+internal import Glibc
+#endif
+
+/// How the gateway's pages look, and the languages that they speak.
+package struct PageDesign: Sendable, Equatable {
+    /// A colour with the ink that is read on it.
+    package struct Colour: Sendable, Equatable {
+        /// `#` and six hexadecimal digits.
+        package let text: String
+        /// Black or white, whichever has more contrast: 4.5 or more on every colour (WCAG 2.2, 1.4.3).
+        let ink: String
+
+        /// - Parameter text: E.g. `#1f5fbf`; nil if it has another form.
+        package init?(_ text: String) {
+            let digits = text.utf8.dropFirst()
+            guard text.utf8.first == UInt8(ascii: "#"), digits.count == 6,
+                digits.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0 | 0x20) }),
+                let value = Int(text.dropFirst(), radix: 16)
+            else { return nil }
+            self.text = text
+            // Relative luminance (WCAG 2.2). Both inks have the same contrast at 0.179.
+            func light(_ shift: Int) -> Double {
+                let part = Double((value >> shift) & 0xFF) / 255
+                return part <= 0.04045 ? part / 12.92 : pow((part + 0.055) / 1.055, 2.4)
+            }
+            let luminance = 0.2126 * light(16) + 0.7152 * light(8) + 0.0722 * light(0)
+            self.ink = luminance > 0.179 ? "#000" : "#fff"
+        }
+    }
+
+    /// An image for the top of the pages, which is embedded in them.
+    package struct Logo: Sendable, Equatable {
+        /// The largest one in bytes.
+        package static let largest = 65_536
+
+        fileprivate let url: String
+
+        /// - Parameter bytes: A PNG, JPEG, GIF, WebP or SVG image; nil if they are something else.
+        package init?(_ bytes: [UInt8]) {
+            let type: String? =
+                switch bytes.prefix(16) {
+                case let start where start.starts(with: [0x89, 0x50, 0x4E, 0x47]): "png"
+                case let start where start.starts(with: [0xFF, 0xD8, 0xFF]): "jpeg"
+                case let start where start.starts(with: "GIF8".utf8): "gif"
+                case let start where start.starts(with: "RIFF".utf8) && start.dropFirst(8).starts(with: "WEBP".utf8): "webp"
+                case let start where start.starts(with: "<svg".utf8) || start.starts(with: "<?xml".utf8): "svg+xml"
+                default: nil
+                }
+            guard let type else { return nil }
+            self.url = "data:image/\(type);base64,\(Base64.encode(bytes))"
+        }
+    }
+
+    private let name: String?
+    private let logo: Logo?
+    private let supportURL: String?
+    private let templates: [WebPage.Kind: PageTemplate]
+    private let style: String
+    let styleDigest: String
+    /// At least one; the first is for browsers that ask for none of them.
+    package let languages: [PageLanguage]
+
+    /// Whether the pages may hold images, which are all embedded.
+    var hasImages: Bool { self.logo != nil || !self.templates.isEmpty }
+
+    /// - Parameters:
+    ///   - name: The site's name.
+    ///   - supportURL: Where users get help.
+    ///   - templates: Frames by page; `.page` is for all that have none.
+    ///   - style: Rules after those of the gateway's stylesheet.
+    ///   - languages: At least one.
+    package init(
+        name: String? = nil,
+        logo: Logo? = nil,
+        colour: Colour? = nil,
+        supportURL: String? = nil,
+        templates: [WebPage.Kind: PageTemplate] = [:],
+        style: String? = nil,
+        languages: [PageLanguage] = PageLanguage.included
+    ) {
+        self.name = name
+        self.logo = logo
+        self.supportURL = supportURL
+        self.templates = templates
+        self.languages = languages
+        let accent = colour.map {
+            "\n:root{--accent:\($0.text);--deep:\($0.text);--on:\($0.ink)}button:hover,.way:hover{filter:brightness(.92)}"
+        }
+        self.style = Stylesheet.included + (accent ?? "") + (style.map { "\n" + $0 } ?? "")
+        self.styleDigest = Self.digest(self.style)
+    }
+
+    /// The design of a gateway whose operator chooses nothing.
+    package static let included = PageDesign()
+
+    /// Writes pages in the language at this position; in the first if there is none.
+    package func writer(_ position: Int) -> PageWriter {
+        PageWriter(design: self, language: self.languages.indices.contains(position) ? self.languages[position] : nil)
+    }
+
+    /// Writes pages in the language that a browser asks for.
+    ///
+    /// - Parameter field: The value of `Accept-Language`; nil: none.
+    package func writer(accepting field: String?) -> PageWriter {
+        var field = field ?? ""
+        return self.writer(field.withUTF8 { self.languages.position(accepting: $0) })
+    }
+
+    func rendered(_ page: WebPage, in language: PageLanguage) -> String {
+        let template = self.templates[page.kind] ?? self.templates[.page] ?? .included
+        return template.rendered { placeholder in
+            switch placeholder {
+            case .language: language.tag
+            case .title: HTMLText.escaped(page.title)
+            case .name: HTMLText.escaped(self.name ?? "")
+            case .style: "<style>\(self.style)</style>"
+            case .brand: self.brand
+            case .content: page.content + (page.script.map { "\n" + $0.html } ?? "")
+            case .support: self.support(language)
+            }
+        }
+    }
+
+    private var brand: String {
+        let name = HTMLText.escaped(self.name ?? "")
+        if let logo { return "<p class=\"brand\"><img src=\"\(logo.url)\" alt=\"\(name)\"></p>\n" }
+        return name.isEmpty ? "" : "<p class=\"brand\">\(name)</p>\n"
+    }
+
+    /// The link leaves any frame, as those to the sign-in page do.
+    private func support(_ language: PageLanguage) -> String {
+        guard let supportURL else { return "" }
+        let label = HTMLText.escaped(language.text(.pageSupport))
+        return "\n<p class=\"support\"><a href=\"\(HTMLText.escaped(supportURL))\" target=\"_top\">\(label)</a></p>"
+    }
+
+    /// SHA-256 in the padded base64 of CSP (CSP3 2.3.1).
+    static func digest(_ text: String) -> String { Base64.encode(SHA256.digest(Array(text.utf8)).bytes) }
+}
+
+/// Writes the gateway's pages in one design and one language.
+package struct PageWriter: Sendable {
+    private let design: PageDesign
+    /// Its texts.
+    package let language: PageLanguage
+
+    init(design: PageDesign, language: PageLanguage?) {
+        self.design = design
+        self.language = language ?? design.languages.first ?? .english
+    }
+
+    /// The document.
+    package func html(_ page: WebPage) -> String { self.design.rendered(page, in: self.language) }
+
+    /// The digest of the stylesheet, for the policy.
+    package var styleDigest: String { self.design.styleDigest }
+    package var hasImages: Bool { self.design.hasImages }
+}

@@ -1,0 +1,159 @@
+/// The texts of the pages in one language.
+package struct PageLanguage: Sendable, Equatable {
+    /// The language's tag (RFC 5646), e.g. `en` or `pt-BR`, as pages name it.
+    package let tag: String
+    private var texts: [String: String]
+
+    /// Every language that the gateway brings along. The first has every text.
+    package static let included = [Self.english, .german, .french, .spanish]
+
+    /// The names of all texts, in the order in which they are listed.
+    package static let keys =
+        PageText.allCases.map(\.rawValue)
+        + RefusalTopic.allCases.flatMap { topic in RefusalTopic.Part.allCases.map { topic.key($0) } }
+
+    /// - Parameter table: Lines of `name: text`.
+    init(tag: String, table: String) {
+        self.tag = tag
+        self.texts = [:]
+        for line in table.split(separator: "\n") {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            self.texts[String(line[..<colon])] = String(line[colon...].dropFirst(2))
+        }
+    }
+
+    /// A language with other texts.
+    ///
+    /// - Parameters:
+    ///   - texts: By name. What they lack is that of the included language with the same tag or, in a language that is not
+    ///     included, English.
+    package init(tag: String, texts: [String: String]) {
+        let base = Self.included.first { $0.tag == tag } ?? .english
+        self.tag = tag
+        self.texts = base.texts.merging(texts) { $1 }
+    }
+
+    /// The text with this name, with its placeholders; nil if there is none.
+    package subscript(key: String) -> String? { self.texts[key] }
+
+    /// A text with its values, plain.
+    package func text(_ text: PageText, _ values: KeyValuePairs<String, String> = [:]) -> String {
+        Self.filled(self.texts[text.rawValue] ?? "", values) { $0 }
+    }
+
+    /// A text with its values as markup: all escaped, the values emphasised.
+    package func html(_ text: PageText, _ values: KeyValuePairs<String, String> = [:]) -> String {
+        Self.filled(HTMLText.escaped(self.texts[text.rawValue] ?? ""), values) {
+            "<strong>\(HTMLText.escaped($0))</strong>"
+        }
+    }
+
+    /// A text of a refusal's page, plain.
+    package func text(_ topic: RefusalTopic, _ part: RefusalTopic.Part) -> String { self.texts[topic.key(part)] ?? "" }
+
+    /// How long the user has to wait: whole minutes above a minute and a half. Never `1 second`, whose plural differs.
+    package func wait(seconds: Int) -> String {
+        let seconds = max(2, seconds)
+        return seconds <= 90
+            ? self.text(.waitSeconds, ["count": String(seconds)])
+            : self.text(.waitMinutes, ["count": String((seconds + 59) / 60)])
+    }
+
+    /// The words in braces of a text.
+    package static func placeholders(in text: String) -> Set<String> {
+        var names: Set<String> = []
+        var rest = text[...]
+        while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
+            names.insert(String(rest[rest.index(after: open)..<close]))
+            rest = rest[rest.index(after: close)...]
+        }
+        return names
+    }
+
+    /// Replaces each placeholder once, so that a value with braces stays as it is.
+    private static func filled(
+        _ text: String,
+        _ values: KeyValuePairs<String, String>,
+        _ form: (String) -> String
+    ) -> String {
+        var result = ""
+        var rest = text[...]
+        while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
+            let name = rest[rest.index(after: open)..<close]
+            result += rest[..<open]
+            result += values.first { $0.key == name }.map { form($0.value) } ?? String(rest[open...close])
+            rest = rest[rest.index(after: close)...]
+        }
+        return result + rest
+    }
+}
+
+extension [PageLanguage] {
+    /// Longer fields are read to here: browsers name a handful of languages.
+    private static let longestField = 256
+
+    /// The position of the language that a browser asks for (RFC 9110 12.5.4, by the lookup of RFC 4647 3.4: `de-AT` is
+    /// served by `de`); 0 if it asks for none of them. Allocates nothing, because every page load is asked.
+    ///
+    /// - Parameter field: The value of `Accept-Language`.
+    package func position(accepting field: UnsafeBufferPointer<UInt8>) -> Int {
+        var best = (position: 0, weight: 0)
+        var start = 0
+        let end = Swift.min(field.count, Self.longestField)
+        while start < end {
+            var comma = start
+            while comma < end, field[comma] != UInt8(ascii: ",") { comma += 1 }
+            let range = Self.trimmed(field, start..<comma)
+            start = comma + 1
+            var semicolon = range.lowerBound
+            while semicolon < range.upperBound, field[semicolon] != UInt8(ascii: ";") { semicolon += 1 }
+            let weight = Self.weight(field, Self.trimmed(field, semicolon..<range.upperBound))
+            guard weight > best.weight else { continue }
+            let tag = Self.trimmed(field, range.lowerBound..<semicolon)
+            if let position = self.position(of: tag, in: field) { best = (position, weight) }
+        }
+        return best.position
+    }
+
+    /// The language with this tag, or with the longest beginning of it.
+    private func position(of tag: Range<Int>, in field: UnsafeBufferPointer<UInt8>) -> Int? {
+        var best: (position: Int, length: Int)?
+        for (position, language) in self.enumerated() {
+            let name = language.tag.utf8
+            guard name.count <= tag.count, name.count > best?.length ?? 0,
+                name.count == tag.count || field[tag.lowerBound + name.count] == UInt8(ascii: "-"),
+                zip(name, field[tag]).allSatisfy({ $0 | 0x20 == $1 | 0x20 })
+            else { continue }
+            best = (position, name.count)
+        }
+        return best?.position
+    }
+
+    private static func trimmed(_ field: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Range<Int> {
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+        var (lower, upper) = (range.lowerBound, range.upperBound)
+        while lower < upper, isSpace(field[lower]) { lower += 1 }
+        while lower < upper, isSpace(field[upper - 1]) { upper -= 1 }
+        return lower..<upper
+    }
+
+    /// The weight `;q=0.5` in thousandths (RFC 9110 12.4.2): 1000 if there is none, 0 if it is malformed.
+    private static func weight(_ field: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Int {
+        guard !range.isEmpty else { return 1000 }
+        var digits = Self.trimmed(field, (range.lowerBound + 1)..<range.upperBound)
+        guard digits.count >= 3, field[digits.lowerBound] | 0x20 == UInt8(ascii: "q"),
+            field[digits.lowerBound + 1] == UInt8(ascii: "=")
+        else { return 0 }
+        digits = (digits.lowerBound + 2)..<digits.upperBound
+        guard digits.count <= 5, digits.count == 1 || field[digits.lowerBound + 1] == UInt8(ascii: ".") else { return 0 }
+        var weight = 0
+        var unit = 1000
+        for index in digits where index != digits.lowerBound + 1 {
+            let digit = Int(field[index]) - 0x30
+            guard (0...9).contains(digit) else { return 0 }
+            weight += digit * unit
+            unit /= 10
+        }
+        return weight <= 1000 ? weight : 0
+    }
+}

@@ -1,0 +1,118 @@
+/// The frame of a page: a document with placeholders such as `{{content}}`, whose values are already markup.
+package struct PageTemplate: Sendable, Equatable {
+    /// What stands in a template's place.
+    package enum Placeholder: String, CaseIterable, Sendable {
+        /// The page's language, for the attribute `lang`.
+        case language
+        /// The page's title.
+        case title
+        /// The site's name, as `pages.name`.
+        case name
+        /// The stylesheet, an element for the head.
+        case style
+        /// The logo, or the name.
+        case brand
+        /// The page itself: texts, forms and links.
+        case content
+        /// The link to `pages.support_url`.
+        case support
+    }
+
+    /// Why a text is no template, in words that follow `found`.
+    package struct Fault: Error, Equatable {
+        package let sentence: String
+
+        package init(sentence: String) {
+            self.sentence = sentence
+        }
+    }
+
+    private enum Part: Equatable {
+        case text(String)
+        case placeholder(Placeholder)
+    }
+
+    private let parts: [Part]
+
+    /// The largest template in bytes.
+    package static let longest = 65_536
+    /// Each of these stands in every template exactly once: without one of them the page would not work, or not be read
+    /// out by a screen reader.
+    private static let required: [Placeholder] = [.language, .style, .content]
+    /// The pages' policy keeps browsers from running or applying these.
+    private static let forbidden = ["<script", "<style", "<link", "<base", "<iframe", "<object"]
+
+    /// - Throws: `Fault` for an unknown placeholder, a missing one, or an element that no browser would use.
+    package init(_ text: String) throws(Fault) {
+        var parts: [Part] = []
+        var rest = text[...]
+        while let open = Self.range(of: "{{", in: rest) {
+            guard let close = Self.range(of: "}}", in: rest[open.upperBound...]) else {
+                throw Fault(sentence: "{{ without }}")
+            }
+            let name = String(rest[open.upperBound..<close.lowerBound].filter { $0 != " " })
+            guard let placeholder = Placeholder(rawValue: name) else {
+                throw Fault(sentence: "the unknown placeholder {{\(name.prefix(40))}}")
+            }
+            parts.append(.text(String(rest[..<open.lowerBound])))
+            parts.append(.placeholder(placeholder))
+            rest = rest[close.upperBound...]
+        }
+        parts.append(.text(String(rest)))
+        for placeholder in Self.required {
+            let count = parts.count { $0 == .placeholder(placeholder) }
+            guard count == 1 else {
+                throw Fault(sentence: "\(count == 0 ? "no" : "more than one") {{\(placeholder.rawValue)}}")
+            }
+        }
+        let lower = text.lowercased()
+        if let element = Self.forbidden.first(where: { lower.contains($0) }) {
+            throw Fault(sentence: "\(element)>, which the pages' policy forbids")
+        }
+        self.parts = parts
+    }
+
+    /// A text that is known to be a template.
+    private init(parts: [Part]) {
+        self.parts = parts
+    }
+
+    /// The document.
+    func rendered(_ value: (Placeholder) -> String) -> String {
+        var text = ""
+        for part in self.parts {
+            switch part {
+            case .text(let literal): text += literal
+            case .placeholder(let placeholder): text += value(placeholder)
+            }
+        }
+        return text
+    }
+
+    private static func range(of mark: String, in text: Substring) -> Range<Substring.Index>? {
+        var index = text.startIndex
+        while index < text.endIndex {
+            if text[index...].hasPrefix(mark) { return index..<text.index(index, offsetBy: mark.count) }
+            index = text.index(after: index)
+        }
+        return nil
+    }
+
+    /// The frame that pages have where the operator gives none.
+    package static let included = PageTemplate(parts: [
+        .text("<!DOCTYPE html>\n<html lang=\""), .placeholder(.language),
+        .text(
+            """
+            ">
+            <head>
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <meta name="robots" content="noindex">
+            <title>
+            """
+        ),
+        .placeholder(.title), .text("</title>\n"), .placeholder(.style),
+        .text("\n</head>\n<body>\n<main>\n"), .placeholder(.brand), .text("<h1>"), .placeholder(.title), .text("</h1>\n"),
+        .placeholder(.content), .placeholder(.support), .text("\n</main>\n</body>\n</html>\n"),
+    ])
+}

@@ -1,0 +1,37 @@
+/// The stylesheet of all pages.
+enum Stylesheet {
+    /// Colours are named once for each scheme; all pairs of text and background have a contrast of 4.5 or more (WCAG
+    /// 2.2, 1.4.3).
+    static let included = """
+        :root{color-scheme:light dark;--on:#fff;--ground:#f3f5f8;--sheet:#fff;--line:#d5dbe3;--field:#7b8794;--ink:#1a2129;\
+        --soft:#566270;--accent:#1f5fbf;--deep:#184a96;--alert:#c62828;--tint:#fdeeee;--link:#184a96;font:100%/1.5 system-ui,sans-serif}
+        @media (prefers-color-scheme:dark){:root{--ground:#12161b;--sheet:#1b2128;--line:#323b46;--field:#7d8997;\
+        --ink:#e8ecf1;--soft:#a3afbd;--accent:#2f6fd0;--deep:#255cb0;--alert:#ef6b6b;--tint:#33201f;--link:#8ab4f8}}
+        body{margin:0;min-height:100vh;min-height:100dvh;display:grid;place-items:center;background:var(--ground);\
+        color:var(--ink)}
+        main{box-sizing:border-box;width:min(28rem,100%);padding:2rem 1.5rem;background:var(--sheet)}
+        h1{margin:0;font-size:1.5rem;line-height:1.25;text-wrap:balance}
+        p{margin:.75rem 0 0;overflow-wrap:anywhere}
+        a{color:var(--link)}
+        .brand{margin:0 0 1.5rem;font-weight:600}.brand img{display:block;max-width:100%;max-height:4rem}
+        .support{margin-top:1.5rem}
+        .list{margin:1rem 0 0;padding:0;list-style:none}.list li{padding:1rem 0;border-top:1px solid var(--line)}\
+        .list h2{margin:0;font-size:1rem}.list p{margin:.25rem 0 .5rem;color:var(--soft)}.list button{margin-top:.5rem}
+        label{display:block;margin-top:1rem;font-weight:600}
+        input,button,.way{box-sizing:border-box;display:block;width:100%;padding:.625rem .75rem;font:inherit;\
+        border-radius:.375rem}
+        input{margin-top:.25rem;border:1px solid var(--field);background:var(--sheet);color:inherit}
+        .choice{display:flex;align-items:center;gap:.5rem;font-weight:400}.choice input{width:1.25rem;height:1.25rem;\
+        margin:0;flex:none}
+        button,.way{margin-top:1.5rem;border:0;background:var(--accent);color:var(--on);font-weight:600;text-align:center;\
+        text-decoration:none;cursor:pointer}
+        button:hover,.way:hover{background:var(--deep)}
+        input:focus-visible,button:focus-visible,.way:focus-visible{outline:3px solid #5b9bff;outline-offset:2px}
+        .notice{margin-top:1rem;padding:.75rem;border-left:4px solid var(--alert);background:var(--tint)}
+        .calm{border-color:var(--accent);background:var(--ground)}
+        .facts{margin-top:1.5rem;padding-top:.75rem;border-top:1px solid var(--line);color:var(--soft);font-size:.8125rem}
+        code{font-family:ui-monospace,monospace}
+        @media (min-width:30rem){main{padding:2rem;border:1px solid var(--line);border-radius:.75rem}}
+        @media (max-width:29.99rem){body{place-items:start stretch;background:var(--sheet)}}
+        """
+}

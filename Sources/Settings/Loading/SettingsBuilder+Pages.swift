@@ -1,0 +1,173 @@
+internal import Pages
+internal import Vocabulary
+internal import Yams
+
+extension SettingsBuilder {
+    /// The look of the pages, with the files that it names. A file that is missing or wrong is a problem now, not when the
+    /// first user sees a page.
+    mutating func pages() -> PageDesign {
+        guard let tree = self.tree.tree("pages") else { return .included }
+        let folder = tree["templates_dir"].flatMap { setting in
+            self.resolved(setting).map { (path: $0.hasSuffix("/") ? $0 : $0 + "/", setting: setting) }
+        }
+        var found = 0
+        var templates: [WebPage.Kind: PageTemplate] = [:]
+        for kind in WebPage.Kind.allCases {
+            guard let text = self.file(kind.rawValue + ".html", in: folder) else { continue }
+            found += 1
+            do throws(PageTemplate.Fault) {
+                templates[kind] = try PageTemplate(text.content)
+            } catch {
+                self.report(
+                    .file(path: text.path, line: 1, column: 1),
+                    "pages.templates_dir",
+                    found: error.sentence,
+                    allowed: "an HTML page with {{language}}, {{style}} and {{content}} once each, besides {{title}}, {{name}}, {{brand}} and {{support}}",
+                    mend: "mend the template; styles belong in style.css beside it"
+                )
+            }
+        }
+        let style = self.file("style.css", in: folder)
+        if let style, style.content.lowercased().contains("</style") {
+            self.report(
+                .file(path: style.path, line: 1, column: 1),
+                "pages.templates_dir",
+                found: "</style in a stylesheet",
+                allowed: "CSS",
+                mend: "write rules only, without HTML"
+            )
+        }
+        let languages = self.languages(tree, folder, &found)
+        if let folder, found == 0, style == nil {
+            let names = WebPage.Kind.allCases.map { $0.rawValue + ".html" } + ["style.css", "en.yaml"]
+            self.report(
+                folder.setting.origin,
+                "pages.templates_dir",
+                found: "none of the files that the pages use in \(quoted(folder.path))",
+                allowed: "a directory with one or more of \(names.joined(separator: ", "))",
+                mend: "check the path and the names, or remove the key"
+            )
+        }
+        return PageDesign(
+            name: tree.text("name"),
+            logo: self.logo(tree),
+            colour: tree.text("colour").flatMap(PageDesign.Colour.init),
+            supportURL: tree.text("support_url"),
+            templates: templates,
+            style: style?.content,
+            languages: languages
+        )
+    }
+
+    private typealias Folder = (path: String, setting: Setting)
+
+    /// A text file of the templates' directory; nil if there is none.
+    private mutating func file(_ name: String, in folder: Folder?) -> (path: String, content: String)? {
+        guard let folder, self.files.isReadable(folder.path + name) else { return nil }
+        let path = folder.path + name
+        do throws(SettingsFiles.Fault) {
+            let bytes = try self.files.read(path, PageTemplate.longest)
+            if let content = String(validating: bytes, as: UTF8.self) { return (path, content) }
+            self.reportFile(path, found: "bytes that are not UTF-8", mend: "save the file as UTF-8")
+        } catch {
+            self.reportFile(path, found: error.sentence, mend: "write a smaller file, or check its permissions")
+        }
+        return nil
+    }
+
+    private mutating func reportFile(_ path: String, found: String, mend: String) {
+        self.report(
+            .file(path: path, line: 1, column: 1),
+            "pages.templates_dir",
+            found: found,
+            allowed: "a text of at most \(Quantity.text(bytes: PageTemplate.longest))",
+            mend: mend
+        )
+    }
+
+    private mutating func logo(_ tree: SettingsTree) -> PageDesign.Logo? {
+        guard let setting = tree["logo"], let path = self.resolved(setting) else { return nil }
+        let allowed = "a PNG, JPEG, GIF, WebP or SVG image of at most \(Quantity.text(bytes: PageDesign.Logo.largest))"
+        let found: String
+        do throws(SettingsFiles.Fault) {
+            if let logo = PageDesign.Logo(try self.files.read(path, PageDesign.Logo.largest)) { return logo }
+            found = "a file of another form at \(setting.shown)"
+        } catch {
+            found = "\(error.sentence) at \(setting.shown)"
+        }
+        self.report(setting.origin, "pages.logo", found: found, allowed: allowed, mend: "name such an image")
+        return nil
+    }
+
+    private mutating func languages(_ tree: SettingsTree, _ folder: Folder?, _ found: inout Int) -> [PageLanguage] {
+        let setting = tree["languages"]
+        let tags = tree.texts("languages") ?? PageLanguage.included.map(\.tag)
+        if let setting, tags.isEmpty || Set(tags).count < tags.count {
+            self.report(
+                setting.origin,
+                "pages.languages",
+                found: tags.isEmpty ? "an empty list" : "a language a second time",
+                allowed: "one language or more, each once",
+                mend: "remove the key for \(PageLanguage.included.map(\.tag).joined(separator: ", "))"
+            )
+        }
+        return tags.map { tag in
+            let included = PageLanguage.included.first { $0.tag == tag }
+            if let file = self.file(tag + ".yaml", in: folder) {
+                found += 1
+                return PageLanguage(tag: tag, texts: self.texts(file))
+            }
+            if let included { return included }
+            if let setting {
+                self.report(
+                    setting.origin,
+                    "pages.languages",
+                    found: "\(quoted(tag)), which has no texts",
+                    allowed: "\(alternatives(PageLanguage.included.map(\.tag))), or a language whose texts are in pages.templates_dir",
+                    mend: "write its texts to \(tag).yaml there; `sallyport texts` prints those of English"
+                )
+            }
+            return .included[0]
+        }
+    }
+
+    /// The texts of a translation: a mapping of their names.
+    private mutating func texts(_ file: (path: String, content: String)) -> [String: String] {
+        let root: Node?
+        do throws(SettingsFailure) {
+            root = try YAMLDocument(Array(file.content.utf8), path: file.path).root
+        } catch {
+            self.problems += error.problems
+            return [:]
+        }
+        var texts: [String: String] = [:]
+        for (name, value) in root?.mapping ?? [:] {
+            let key = name.string ?? ""
+            let origin = SettingsOrigin.file(path: file.path, line: name.mark?.line ?? 1, column: name.mark?.column ?? 1)
+            guard let original = PageLanguage.included[0][key] else {
+                self.report(
+                    origin,
+                    "pages.templates_dir",
+                    found: "the unknown text \(quoted(key))",
+                    allowed: "the texts that `sallyport texts` prints",
+                    mend: Spelling.nearest(to: key, in: PageLanguage.keys).map { "did you mean \($0)?" }
+                        ?? "check its name"
+                )
+                continue
+            }
+            let text = value.string ?? ""
+            let extra = PageLanguage.placeholders(in: text).subtracting(PageLanguage.placeholders(in: original))
+            if text.isEmpty || text.count > 1000 || !extra.isEmpty {
+                self.report(
+                    origin,
+                    "pages.templates_dir",
+                    found: extra.sorted().first.map { "{\($0)} in \(key)" } ?? "no text of 1 to 1000 characters for \(key)",
+                    allowed: "a text like \(quoted(original))",
+                    mend: "write words; only the words in braces of the English text stand for values"
+                )
+            }
+            texts[key] = text
+        }
+        return texts
+    }
+}

@@ -1,0 +1,30 @@
+import ArgumentParser
+import Pages
+import Vocabulary
+
+/// `sallyport texts`: the texts of the gateway's pages, to be translated or reworded.
+struct TextsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "texts",
+        abstract: "Print the texts of the pages in one language, as a file for pages.templates_dir.",
+        discussion: """
+            For other words, write the lines that change to LANGUAGE.yaml in the directory that pages.templates_dir \
+            names. For another language, translate all of them and add its tag to pages.languages. Words in braces \
+            stand for values.
+            """
+    )
+
+    @Option(help: "One of \(PageLanguage.included.map(\.tag).joined(separator: ", ")).")
+    var language = "en"
+
+    func run() throws {
+        guard let language = PageLanguage.included.first(where: { $0.tag == self.language }) else {
+            let tags = PageLanguage.included.map(\.tag).joined(separator: ", ")
+            throw ValidationError("found no texts for \(self.language); allowed are \(tags)")
+        }
+        for key in PageLanguage.keys {
+            let text = JSONText.encode(.string(language[key] ?? ""))
+            Console.say("\(key): \(String(decoding: text, as: UTF8.self))")
+        }
+    }
+}
