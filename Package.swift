@@ -78,7 +78,8 @@ let package = Package(
         .target(
             name: "TokenEndpoints",
             dependencies: [
-                "Endpoints", "Pages", "OAuth", "IDTokens", "SignIn", "Providers", "Handoff", "DPoP", "Clients", "Sessions",
+                "Endpoints", "Pages", "OAuth", "IDTokens", "SignIn", "Providers", "Handoff", "DPoP", "Clients",
+                "Sessions",
                 "Settings", "JOSE",
                 "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
             ],
@@ -87,7 +88,8 @@ let package = Package(
         .target(
             name: "SessionEndpoints",
             dependencies: [
-                "Endpoints", "Pages", "Observability", "SignIn", "Handoff", "Providers", "Clients", "IDTokens", "Sessions",
+                "Endpoints", "Pages", "Observability", "SignIn", "Handoff", "Providers", "Clients", "IDTokens",
+                "Sessions",
                 "Settings", "JOSE",
                 "Cryptography", "AddressIntelligence", "Vocabulary", nioCore,
             ],
@@ -150,7 +152,9 @@ let package = Package(
         ),
         .target(
             name: "Settings",
-            dependencies: ["Pages", "Rules", "AddressIntelligence", "Vocabulary", .product(name: "Yams", package: "Yams")],
+            dependencies: [
+                "Pages", "Rules", "AddressIntelligence", "Vocabulary", .product(name: "Yams", package: "Yams"),
+            ],
             swiftSettings: strict
         ),
         // The pages for people: frame, stylesheet, and the texts in each language.

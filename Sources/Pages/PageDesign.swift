@@ -45,7 +45,8 @@ package struct PageDesign: Sendable, Equatable {
                 case let start where start.starts(with: [0x89, 0x50, 0x4E, 0x47]): "png"
                 case let start where start.starts(with: [0xFF, 0xD8, 0xFF]): "jpeg"
                 case let start where start.starts(with: "GIF8".utf8): "gif"
-                case let start where start.starts(with: "RIFF".utf8) && start.dropFirst(8).starts(with: "WEBP".utf8): "webp"
+                case let start where start.starts(with: "RIFF".utf8) && start.dropFirst(8).starts(with: "WEBP".utf8):
+                    "webp"
                 case let start where start.starts(with: "<svg".utf8) || start.starts(with: "<?xml".utf8): "svg+xml"
                 default: nil
                 }

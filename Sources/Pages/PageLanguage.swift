@@ -145,7 +145,9 @@ extension [PageLanguage] {
             field[digits.lowerBound + 1] == UInt8(ascii: "=")
         else { return 0 }
         digits = (digits.lowerBound + 2)..<digits.upperBound
-        guard digits.count <= 5, digits.count == 1 || field[digits.lowerBound + 1] == UInt8(ascii: ".") else { return 0 }
+        guard digits.count <= 5, digits.count == 1 || field[digits.lowerBound + 1] == UInt8(ascii: ".") else {
+            return 0
+        }
         var weight = 0
         var unit = 1000
         for index in digits where index != digits.lowerBound + 1 {

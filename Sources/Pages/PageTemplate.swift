@@ -112,7 +112,8 @@ package struct PageTemplate: Sendable, Equatable {
             """
         ),
         .placeholder(.title), .text("</title>\n"), .placeholder(.style),
-        .text("\n</head>\n<body>\n<main>\n"), .placeholder(.brand), .text("<h1>"), .placeholder(.title), .text("</h1>\n"),
+        .text("\n</head>\n<body>\n<main>\n"), .placeholder(.brand), .text("<h1>"), .placeholder(.title),
+        .text("</h1>\n"),
         .placeholder(.content), .placeholder(.support), .text("\n</main>\n</body>\n</html>\n"),
     ])
 }

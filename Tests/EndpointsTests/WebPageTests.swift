@@ -38,7 +38,11 @@ struct WebPageTests {
     @Test("The policy allows the page's one script, whatever its attributes, which are escaped")
     func script() throws {
         let script = WebPage.Script("let a = 1 < 2", data: [("to", #"/x?a="<b>'&c"#)])
-        let page = EndpointResponse.page(200, WebPage(.page, title: "A", content: "<p>text</p>", script: script), by: Self.writer)
+        let page = EndpointResponse.page(
+            200,
+            WebPage(.page, title: "A", content: "<p>text</p>", script: script),
+            by: Self.writer
+        )
         let html = String(decoding: page.body, as: UTF8.self)
         #expect(
             html.contains(
@@ -52,7 +56,12 @@ struct WebPageTests {
 
     @Test("A page that may be framed can be framed by its own origin only")
     func framing() throws {
-        let page = EndpointResponse.page(502, WebPage(.page, title: "A", content: ""), by: Self.writer, framing: .ownOrigin)
+        let page = EndpointResponse.page(
+            502,
+            WebPage(.page, title: "A", content: ""),
+            by: Self.writer,
+            framing: .ownOrigin
+        )
         #expect(self.value("content-security-policy", page)?.hasSuffix("; frame-ancestors 'self'") == true)
         #expect(self.value("x-frame-options", page) == "SAMEORIGIN")
     }

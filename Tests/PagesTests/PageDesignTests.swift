@@ -38,7 +38,8 @@ struct PageDesignTests {
     @Test(
         "The text on a colour is black or white, whichever is read better",
         arguments: [
-            ("#000000", "#fff"), ("#ffffff", "#000"), ("#1f5fbf", "#fff"), ("#ffcc00", "#000"), ("#767676", "#fff"),
+            ("#000000", "#fff"), ("#ffffff", "#000"), ("#1f5fbf", "#fff"), ("#ffcc00", "#000"), ("#757575", "#fff"),
+            ("#767676", "#000"),
             ("#808080", "#000"), ("#ff0000", "#000"), ("#0000FF", "#fff"),
         ]
     )
@@ -81,7 +82,11 @@ struct PageDesignTests {
         #expect(login.contains("h1{color:red}</style>"))
         #expect(design.writer(0).html(WebPage(.error, title: "t", content: "")).contains("all N &amp; M"))
         let other = PageDesign(templates: [.login: try template("mine")]).writer(0)
-        #expect(other.html(WebPage(.error, title: "t", content: "")).hasPrefix("<!DOCTYPE html>\n<html lang=\"en\">\n<head>"))
+        #expect(
+            other.html(WebPage(.error, title: "t", content: "")).hasPrefix(
+                "<!DOCTYPE html>\n<html lang=\"en\">\n<head>"
+            )
+        )
     }
 
     @Test(

@@ -45,7 +45,7 @@ struct Fixture {
         let known = files
         let source = SettingsFiles(
             read: { path, limit throws(SettingsFiles.Fault) in
-                guard let bytes = known[path] else { throw SettingsFiles.Fault("no such file") }
+                guard let bytes = known[path] else { throw .absent }
                 guard bytes.count <= limit else { throw SettingsFiles.Fault("a file that is too large") }
                 return bytes
             },

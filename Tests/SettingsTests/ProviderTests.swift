@@ -317,7 +317,7 @@ struct ProviderTests {
         )
         self.expect(
             Self.file(Self.oidc, "claims: {traits: {a.b: c}}"),
-            "provider.oidc.claims.traits.(not shown)",
+            "provider.oidc.claims.traits.a.b",
             "these characters"
         )
         self.expect(Self.file(Self.oidc, "claims: {subject: oid}"), "provider.oidc.claims.subject")

@@ -41,7 +41,8 @@ extension LocalAnswer {
             // The link leaves any frame, because the sign-in page must not be framed.
             let target = [.signIn, .signInAgain, .client, .otherAccount].contains(words.way) ? " target=\"_top\"" : ""
             let reference = HTMLText.escaped(way.target)
-            content += "<a class=\"way\" href=\"\(reference)\"\(target)>\(HTMLText.escaped(language.text(way.label)))</a>\n"
+            content +=
+                "<a class=\"way\" href=\"\(reference)\"\(target)>\(HTMLText.escaped(language.text(way.label)))</a>\n"
         }
         content += """
             <p class="facts">\(HTMLText.escaped(language.text(.pageReason))) \

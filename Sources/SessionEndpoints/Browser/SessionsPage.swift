@@ -118,7 +118,8 @@ package struct SessionsPage: Sendable {
             <button type="submit" aria-label="\(signOut)">\(language.html(.sessionsSignOut))</button>
             </form>
             """
-        return "<li><h2>\(HTMLText.escaped(name))</h2><p>\(HTMLText.escaped(facts.joined(separator: ", ")))</p>\(end)</li>"
+        return
+            "<li><h2>\(HTMLText.escaped(name))</h2><p>\(HTMLText.escaped(facts.joined(separator: ", ")))</p>\(end)</li>"
     }
 
     private static func origin(_ origin: Session.Origin) -> PageText {

@@ -105,7 +105,7 @@ package indirect enum SettingKind: Sendable {
         case .text(let rule), .secret(let rule): rule.allowed
         case .path: "the path of a file that can be read"
         case .list(let element): "a list, each element \(element.allowed)"
-        case .section(let section): "a mapping with the keys \(alternatives(section.keys.map(\.name)))"
+        case .section(let section): "a mapping with the keys \(section.names)"
         case .sections: "a list of mappings"
         case .named: "a mapping of names to mappings"
         case .pairs(let name, let value): "a mapping of \(name.name) to \(value.name)"
@@ -137,10 +137,14 @@ package struct Section: Sendable {
     package var keys: [SettingsKey]
     /// Whether the mapping turns something on: without it its keys have no defaults that count.
     package var isOption: Bool
+    /// The names of the keys, for a message.
+    let names: String
 
-    init(_ keys: [SettingsKey], isOption: Bool = false) {
+    /// - Parameter names: What a message says in place of a long list of names.
+    init(_ keys: [SettingsKey], isOption: Bool = false, names: String? = nil) {
         self.keys = keys
         self.isOption = isOption
+        self.names = names ?? alternatives(keys.map(\.name))
     }
 
     package subscript(name: String) -> SettingsKey? {

@@ -284,7 +284,12 @@ extension Section {
             default: "none",
             "A PNG, JPEG, GIF, WebP or SVG image of at most 64KiB, in place of the name; it is embedded in the pages."
         ),
-        SettingsKey("colour", .text(.colour), default: "a blue", "The colour of buttons; their text is white or black."),
+        SettingsKey(
+            "colour",
+            .text(.colour),
+            default: "a blue",
+            "The colour of buttons; their text is white or black."
+        ),
         SettingsKey("support_url", .text(.supportURL), default: "none", "Where each page's link for help leads."),
         SettingsKey(
             "languages",

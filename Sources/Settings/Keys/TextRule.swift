@@ -127,11 +127,24 @@ extension TextRule {
         mend: "write the tag that browsers send in Accept-Language"
     ) { text in
         let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-        return parts.count <= 4 && (2...3).contains(parts[0].count) && parts[0].allSatisfy { (0x61...0x7A).contains($0 | 0x20) }
+        return parts.count <= 4 && (2...3).contains(parts[0].count)
+            && parts[0].allSatisfy { (0x61...0x7A).contains($0 | 0x20) }
             && parts.dropFirst().allSatisfy { part in
                 (2...8).contains(part.count)
                     && part.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20) }
             }
+    }
+
+    /// A text of the pages, with no other placeholders than `original`.
+    static func pageText(like original: String) -> TextRule {
+        TextRule(
+            "text",
+            allowed: "1 to 1000 characters such as \(quoted(original))",
+            mend: "write words; only the words in braces of that text stand for values"
+        ) { text in
+            (1...1000).contains(text.count)
+                && PageLanguage.placeholders(in: text).isSubset(of: PageLanguage.placeholders(in: original))
+        }
     }
 
     /// A field name (RFC 9110 5.1).

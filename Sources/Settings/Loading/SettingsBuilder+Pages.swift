@@ -1,5 +1,4 @@
 internal import Pages
-internal import Vocabulary
 internal import Yams
 
 extension SettingsBuilder {
@@ -10,6 +9,7 @@ extension SettingsBuilder {
         let folder = tree["templates_dir"].flatMap { setting in
             self.resolved(setting).map { (path: $0.hasSuffix("/") ? $0 : $0 + "/", setting: setting) }
         }
+        let problemsBefore = self.problems.count
         var found = 0
         var templates: [WebPage.Kind: PageTemplate] = [:]
         for kind in WebPage.Kind.allCases {
@@ -22,7 +22,8 @@ extension SettingsBuilder {
                     .file(path: text.path, line: 1, column: 1),
                     "pages.templates_dir",
                     found: error.sentence,
-                    allowed: "an HTML page with {{language}}, {{style}} and {{content}} once each, besides {{title}}, {{name}}, {{brand}} and {{support}}",
+                    allowed:
+                        "an HTML page with {{language}}, {{style}} and {{content}} once each, besides {{title}}, {{name}}, {{brand}} and {{support}}",
                     mend: "mend the template; styles belong in style.css beside it"
                 )
             }
@@ -38,7 +39,7 @@ extension SettingsBuilder {
             )
         }
         let languages = self.languages(tree, folder, &found)
-        if let folder, found == 0, style == nil {
+        if let folder, found == 0, style == nil, self.problems.count == problemsBefore {
             let names = WebPage.Kind.allCases.map { $0.rawValue + ".html" } + ["style.css", "en.yaml"]
             self.report(
                 folder.setting.origin,
@@ -63,12 +64,14 @@ extension SettingsBuilder {
 
     /// A text file of the templates' directory; nil if there is none.
     private mutating func file(_ name: String, in folder: Folder?) -> (path: String, content: String)? {
-        guard let folder, self.files.isReadable(folder.path + name) else { return nil }
+        guard let folder else { return nil }
         let path = folder.path + name
         do throws(SettingsFiles.Fault) {
             let bytes = try self.files.read(path, PageTemplate.longest)
             if let content = String(validating: bytes, as: UTF8.self) { return (path, content) }
             self.reportFile(path, found: "bytes that are not UTF-8", mend: "save the file as UTF-8")
+        } catch  where error == .absent {
+            return nil
         } catch {
             self.reportFile(path, found: error.sentence, mend: "write a smaller file, or check its permissions")
         }
@@ -123,7 +126,8 @@ extension SettingsBuilder {
                     setting.origin,
                     "pages.languages",
                     found: "\(quoted(tag)), which has no texts",
-                    allowed: "\(alternatives(PageLanguage.included.map(\.tag))), or a language whose texts are in pages.templates_dir",
+                    allowed:
+                        "\(alternatives(PageLanguage.included.map(\.tag))), or a language whose texts are in pages.templates_dir",
                     mend: "write its texts to \(tag).yaml there; `sallyport texts` prints those of English"
                 )
             }
@@ -131,43 +135,26 @@ extension SettingsBuilder {
         }
     }
 
-    /// The texts of a translation: a mapping of their names.
+    /// The texts of a translation, by their names.
     private mutating func texts(_ file: (path: String, content: String)) -> [String: String] {
-        let root: Node?
+        let section = Section(
+            PageLanguage.keys.map { key in
+                SettingsKey(key, .text(.pageText(like: PageLanguage.included[0][key] ?? "")), "A text of the pages.")
+            },
+            names: "those that `sallyport texts` prints"
+        )
         do throws(SettingsFailure) {
-            root = try YAMLDocument(Array(file.content.utf8), path: file.path).root
+            var decoder = SettingsDecoder(try YAMLDocument(Array(file.content.utf8), path: file.path))
+            let tree = decoder.tree(of: section)
+            self.problems += decoder.problems
+            return Dictionary(
+                uniqueKeysWithValues: section.keys.compactMap { key in
+                    tree.text(key.name).map { (key.name, $0) }
+                }
+            )
         } catch {
             self.problems += error.problems
             return [:]
         }
-        var texts: [String: String] = [:]
-        for (name, value) in root?.mapping ?? [:] {
-            let key = name.string ?? ""
-            let origin = SettingsOrigin.file(path: file.path, line: name.mark?.line ?? 1, column: name.mark?.column ?? 1)
-            guard let original = PageLanguage.included[0][key] else {
-                self.report(
-                    origin,
-                    "pages.templates_dir",
-                    found: "the unknown text \(quoted(key))",
-                    allowed: "the texts that `sallyport texts` prints",
-                    mend: Spelling.nearest(to: key, in: PageLanguage.keys).map { "did you mean \($0)?" }
-                        ?? "check its name"
-                )
-                continue
-            }
-            let text = value.string ?? ""
-            let extra = PageLanguage.placeholders(in: text).subtracting(PageLanguage.placeholders(in: original))
-            if text.isEmpty || text.count > 1000 || !extra.isEmpty {
-                self.report(
-                    origin,
-                    "pages.templates_dir",
-                    found: extra.sorted().first.map { "{\($0)} in \(key)" } ?? "no text of 1 to 1000 characters for \(key)",
-                    allowed: "a text like \(quoted(original))",
-                    mend: "write words; only the words in braces of the English text stand for values"
-                )
-            }
-            texts[key] = text
-        }
-        return texts
     }
 }

@@ -8,7 +8,9 @@ internal import Glibc
 /// Reads the files that settings name: from the file system in production, from a value in tests.
 package struct SettingsFiles: Sendable {
     /// Why a file cannot be read, e.g. `no such file`.
-    package struct Fault: Error, Sendable {
+    package struct Fault: Error, Equatable, Sendable {
+        package static let absent = Fault("no such file")
+
         package let sentence: String
 
         package init(_ sentence: String) {
@@ -38,7 +40,7 @@ package struct SettingsFiles: Sendable {
         read: { path, limit throws(Fault) in
             var isDirectory: ObjCBool = false
             guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
-                throw Fault("no such file")
+                throw .absent
             }
             guard !isDirectory.boolValue else { throw Fault("a directory") }
             guard let handle = FileHandle(forReadingAtPath: path) else {

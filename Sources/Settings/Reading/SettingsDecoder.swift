@@ -106,13 +106,12 @@ struct SettingsDecoder {
     }
 
     private mutating func reportUnknown(_ name: String, _ node: Node, path: String, in section: Section) {
-        let names = section.keys.map(\.name)
         if let sentence = LaterKeys.sentence(for: path) {
             self.report(
                 node,
                 path,
                 found: "a feature that this version does not have",
-                allowed: alternatives(names),
+                allowed: section.names,
                 mend: sentence
             )
             return
@@ -120,7 +119,7 @@ struct SettingsDecoder {
         var mend = "remove it"
         if let hint = LaterKeys.secretHint(for: name) {
             mend = hint
-        } else if let nearest = Spelling.nearest(to: name, in: names) {
+        } else if let nearest = Spelling.nearest(to: name, in: section.keys.map(\.name)) {
             mend = "did you mean \(nearest)?"
         } else if path.hasSuffix("require.\(name)") {
             mend = "write one of those keys: without the rule every user who is signed in passes"
@@ -132,7 +131,7 @@ struct SettingsDecoder {
             node,
             isShown ? path : String(path.dropLast(name.count)) + "(not shown)",
             found: "an unknown key",
-            allowed: alternatives(names),
+            allowed: section.names,
             mend: mend
         )
     }

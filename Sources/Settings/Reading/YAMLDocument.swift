@@ -166,5 +166,5 @@ let topLevel = "(top level)"
 
 /// Whether a name may be shown in a message. A name that no key could have may be part of a secret.
 func isKeyLike(_ text: String) -> Bool {
-    (1...40).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isAlphanumeric || $0 == 0x2D || $0 == 0x5F }
+    (1...40).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isAlphanumeric || [0x2D, 0x2E, 0x5F].contains($0) }
 }

@@ -41,7 +41,9 @@ struct RefusalWordsTests {
             let said = isUnknown ? "not known whether what you entered has arrived" : "was not sent on"
             #expect(words.event(in: Self.english).contains(said), "\(words)")
         }
-        #expect(RefusalWords(.sessionUnknown, isForm: true).event(in: Self.english).hasPrefix("Your session has ended."))
+        #expect(
+            RefusalWords(.sessionUnknown, isForm: true).event(in: Self.english).hasPrefix("Your session has ended.")
+        )
     }
 
     @Test("The offered link is one that can help")

@@ -1,9 +1,9 @@
 import Endpoints
 import Handoff
+import Pages
 import RequestPath
 import Sessions
 import Settings
-import Pages
 import Testing
 import Vocabulary
 
