@@ -72,7 +72,7 @@ let package = Package(
         ),
         .target(
             name: "Endpoints",
-            dependencies: ["Pages", "AddressIntelligence", "Cryptography", "Vocabulary"],
+            dependencies: ["Pages", "AddressIntelligence", "Vocabulary"],
             swiftSettings: strict
         ),
         .target(

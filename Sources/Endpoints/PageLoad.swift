@@ -9,7 +9,9 @@ extension EndpointRequest {
 
     /// The same for any method: a posted form is a navigation, too.
     package var isNavigation: Bool {
-        guard !self.fields.contains(where: { Self.purposes.contains($0.name) }) else { return false }
+        guard !self.fields.contains(where: { Self.purposes.contains($0.name) }),
+            !LinkPreview.isFetch(userAgent: (self.field("user-agent") ?? "").utf8)
+        else { return false }
         return (self.field("sec-fetch-mode") ?? "navigate") == "navigate"
     }
 

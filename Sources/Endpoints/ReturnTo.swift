@@ -7,6 +7,9 @@ package enum ReturnTo {
     /// The deepest percent-encoding that is accepted; no legitimate path is encoded more often.
     private static let deepestEncoding = 4
 
+    /// The parameter in which `/authorize` takes a transfer token, whatever the routes call theirs.
+    private static let authorizationToken = "session_transfer_token"
+
     /// Every path of the gateway's own pages begins like this.
     private static let ownPages = "/.sallyport/"
 
@@ -54,12 +57,13 @@ package enum ReturnTo {
 
     /// `target`, a path and query, without those parameters; nil when the path contains one.
     package static func removing(_ name: String, from target: String) -> String? {
-        let name = Array(name.utf8)
+        let names = Set([name, Self.authorizationToken]).map { Array($0.utf8) }
+        func carriesToken(_ text: some Collection<UInt8>) -> Bool { names.contains { Self.carries($0, text) } }
         let parts = target.utf8.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
-        guard let path = parts.first, !Self.carries(name, path) else { return nil }
+        guard let path = parts.first, !carriesToken(path) else { return nil }
         guard parts.count == 2 else { return target }
         let pairs = parts[1].split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
-        let kept = pairs.filter { !Self.carries(name, $0) }
+        let kept = pairs.filter { !carriesToken($0) }
         if kept.count == pairs.count { return target }
         let query = kept.map { String(Substring($0)) }.joined(separator: "&")
         return String(Substring(path)) + (kept.isEmpty ? "" : "?\(query)")

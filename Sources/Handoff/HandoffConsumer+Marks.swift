@@ -33,6 +33,16 @@ extension HandoffConsumer {
         return marks.split(separator: UInt8(ascii: ".")).contains { $0.elementsEqual(mark) }
     }
 
+    /// That the user of the browser with this token has been asked about it and has confirmed it.
+    package func confirmed(_ pending: PendingHandoff, on authority: String) -> ConfirmedToken {
+        let mark = self.authority.confirmationMark(
+            of: pending.token.bytes,
+            attempt: pending.attempt.value,
+            on: authority
+        )
+        return ConfirmedToken(transport: pending.transport, mark: mark)
+    }
+
     /// The mark by which a browser with this new session shows its account later; nil if it must not.
     package func accountMark(of session: Session) -> Secret? { self.authority.accountMark(of: session) }
 }

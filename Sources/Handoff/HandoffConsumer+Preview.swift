@@ -13,7 +13,7 @@ extension HandoffConsumer {
     /// Judges the token, and consumes it only if it would not sign the user in. The future never fails.
     package func preview(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffPreview> {
         var request = request
-        request.isConfirmed = true
+        request.isPreview = true
         request.device = self.observer.completed(request.device)
         guard let attempt = try? self.attempt(request), !attempt.isRepeated else {
             return self.ended(request, on: loop)

@@ -81,6 +81,11 @@ package struct HandoffConsumer: Sendable {
         _ = self.refuse(reason, request)
     }
 
+    /// Records that the user is asked to confirm a request's token.
+    package func ask(_ request: HandoffRequest) {
+        self.journal.record(self.record(.asked, request))
+    }
+
     /// One try to use one token; a second judgement belongs to the same try.
     struct Attempt: Sendable {
         let transfer: TransferAttempt
@@ -252,8 +257,19 @@ package struct HandoffConsumer: Sendable {
     /// Whether the token is for another account than the one that this browser used last: somebody who can put a token into
     /// the browser, in a link or from a sibling domain, must not choose the account that its user works in (login CSRF).
     private func needsConfirmation(_ request: HandoffRequest, for subject: String) -> Bool {
-        guard !request.isConfirmed, request.existing == nil, let mark = request.lastAccount else { return false }
+        guard !request.isPreview, request.existing == nil, let mark = request.lastAccount, !self.isConfirmed(request)
+        else { return false }
         return !self.authority.isMark(mark, ofAccountOf: subject)
+    }
+
+    private func isConfirmed(_ request: HandoffRequest) -> Bool {
+        guard let mark = request.confirmationMark else { return false }
+        return self.authority.isConfirmationMark(
+            mark,
+            of: request.token,
+            attempt: request.attempt.value,
+            on: request.authority
+        )
     }
 
     /// Ends the browser's former session, on other hosts too, where the outcome says so, and reports to the journal.

@@ -73,7 +73,7 @@ private struct HandoffCounters: Sendable {
             }
         )
         var bindings: [String: CounterID] = [:]
-        for mode in BindingMode.allCases where mode != .none {
+        for mode in BindingMode.judged {
             for result in BindingResult.allCases {
                 let id = metrics.counter(MetricNames.bindingChecks, mode.rawValue, result.rawValue)
                 bindings[Self.key(mode, result)] = id
@@ -81,8 +81,8 @@ private struct HandoffCounters: Sendable {
         }
         self.bindings = bindings
         self.wouldReject = Dictionary(
-            uniqueKeysWithValues: BindingMode.allCases.map {
-                ($0, metrics.counter(MetricNames.bindingWouldReject, $0.rawValue))
+            uniqueKeysWithValues: BindingMode.judged.map {
+                ($0, metrics.counter(MetricNames.bindingWouldReject, $0.rawValue, "token"))
             }
         )
         self.redeemed = Dictionary(
@@ -99,9 +99,9 @@ private struct HandoffCounters: Sendable {
         for finding in record.rules { self.metrics.countRule(finding.rule, finding.result.rawValue) }
         guard let mode = record.binding else { return }
         let result: BindingResult =
-            switch record.reason {
-            case _ where record.passedInDryRun != nil: .dryRun
+            switch record.passedInDryRun ?? record.reason {
             case .bindingASNUnknown: .unknown
+            case _ where record.passedInDryRun != nil: .dryRun
             case .bindingIPMismatch, .bindingASNMismatch: .mismatch
             default: .match
             }
@@ -119,7 +119,7 @@ private struct HandoffCounters: Sendable {
             if let age = record.age { self.metrics.observe(self.age, nanoseconds: age.wholeMilliseconds * 1_000_000) }
         case .refused(let reason):
             self.metrics.increment(self.metrics.counter(MetricNames.handoffRejected, reason.rawValue))
-        case .mintRefused, .mintUnavailable, .repeated, .unavailable:
+        case .mintRefused, .mintUnavailable, .asked, .repeated, .unavailable:
             break
         }
     }
@@ -152,7 +152,7 @@ extension HandoffRecord {
         case .repeated: .transferTokenRepeated
         case .refused(.handoffReplayed): .transferTokenReplayed
         case .refused: .transferTokenRejected
-        case .mintUnavailable, .unavailable: nil
+        case .mintUnavailable, .asked, .unavailable: nil
         }
     }
 

@@ -10,6 +10,8 @@ package struct HandoffRecord: Sendable, Equatable {
         case mintRefused(Reason)
         /// The store could not keep the token; nothing was handed out.
         case mintUnavailable
+        /// The user is asked to confirm it; the token is unchanged.
+        case asked
         case signedIn
         /// The token is used up, and the browser keeps its own session of the same user because it is better.
         case sessionStays
@@ -89,7 +91,7 @@ package struct HandoffRecord: Sendable, Equatable {
         case .signedIn: self.hadSession ? .silentlySignedIn : .signedIn
         case .sessionStays: .silentlySignedIn
         case .refused: .warning
-        case .mintUnavailable, .repeated, .unavailable: nil
+        case .mintUnavailable, .asked, .repeated, .unavailable: nil
         }
     }
 
@@ -121,6 +123,7 @@ package struct HandoffRecord: Sendable, Equatable {
     package var result: TransferTokenResult {
         switch self.outcome {
         case .minted: .minted
+        case .asked: .asked
         case .signedIn, .sessionStays: .consumed
         case .repeated: .repeated
         case .mintUnavailable, .unavailable: .storeError
@@ -141,7 +144,7 @@ package struct HandoffRecord: Sendable, Equatable {
     package var reason: Reason? {
         switch self.outcome {
         case .mintRefused(let reason), .refused(let reason): reason
-        case .minted, .mintUnavailable, .signedIn, .sessionStays, .repeated, .unavailable: nil
+        case .minted, .mintUnavailable, .asked, .signedIn, .sessionStays, .repeated, .unavailable: nil
         }
     }
 }

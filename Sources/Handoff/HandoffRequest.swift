@@ -28,8 +28,10 @@ package struct HandoffRequest: Sendable {
     package var organization: String?
     /// The mark of the account that this browser used last on this host (`TokenAuthority.accountMark`); nil: none is known.
     package var lastAccount: Secret?
-    /// Whether the user has confirmed the token, or is about to be asked.
-    package var isConfirmed = false
+    /// The proof that the user has confirmed the token (`TokenAuthority.confirmationMark`); nil: the user was not asked.
+    package var confirmationMark: [UInt8]?
+    /// Whether the user is about to be asked.
+    package var isPreview = false
     /// Identifies a try and its repetitions: a new secret, or the one that the browser sends again after a 503.
     package var attempt: AttemptSecret
     package var requestID: String

@@ -41,10 +41,11 @@ package struct PageLanguage: Sendable, Equatable {
         Self.filled(self.texts[text.rawValue] ?? "", values) { $0 }
     }
 
-    /// A text with its values as markup: all escaped, the values emphasised.
+    /// A text with its values as markup: all escaped, the values emphasised, and each with a direction of its own, so that
+    /// no character in it turns the text around.
     package func html(_ text: PageText, _ values: KeyValuePairs<String, String> = [:]) -> String {
         Self.filled(HTMLText.escaped(self.texts[text.rawValue] ?? ""), values) {
-            "<strong>\(HTMLText.escaped($0))</strong>"
+            "<strong dir=\"auto\">\(HTMLText.escaped($0))</strong>"
         }
     }
 

@@ -13,6 +13,11 @@ struct RequestCookies: Sendable {
         SessionCookie(name: self.name, reach: request.cookieReach)
     }
 
+    /// The cookie that has the sign-in page say that a transfer token signed nobody in.
+    func handoffNotice(_ request: EndpointRequest) -> SessionCookie {
+        HandoffNotice.cookie(beside: self.name, request.cookieReach)
+    }
+
     /// The `Set-Cookie` fields of the answer to a browser that has signed in: its session's, and the one by which it shows
     /// its account later.
     ///

@@ -30,6 +30,36 @@ extension TokenAuthority {
 
     private static let accountLabel = "account 1 "
 
+    /// The mark that the user of this browser was asked about a transfer token on a host, made at that time. Nobody else
+    /// can make one, so a planted cookie does not say that the user has confirmed its token.
+    ///
+    /// - Parameters:
+    ///   - attempt: The browser's own try.
+    ///   - authority: `host[:port]` of the host.
+    package func confirmationMark(of token: some Collection<UInt8>, attempt: Secret, on authority: String) -> [UInt8] {
+        Self.mark(Self.confirmationLabel, Self.confirmed(token, attempt, authority), under: self.current)
+    }
+
+    /// Whether `mark` is that mark, made under any accepted secret.
+    package func isConfirmationMark(
+        _ mark: [UInt8],
+        of token: some Collection<UInt8>,
+        attempt: Secret,
+        on authority: String
+    ) -> Bool {
+        let confirmed = Self.confirmed(token, attempt, authority)
+        return self.keys.contains {
+            constantTimeEqual(Self.mark(Self.confirmationLabel, confirmed, under: $0), mark)
+        }
+    }
+
+    private static let confirmationLabel = "confirmed 1 "
+
+    /// Neither a token nor an attempt contains a space.
+    private static func confirmed(_ token: some Collection<UInt8>, _ attempt: Secret, _ authority: String) -> [UInt8] {
+        Array(token) + [0x20] + attempt.bytes + [0x20] + authority.utf8
+    }
+
     /// - Parameter label: No token and no attempt begins with it, so no mark equals the key of a record or the seed of an
     ///   attempt.
     private static func mark(_ label: String, _ value: some Collection<UInt8>, under key: Key) -> [UInt8] {

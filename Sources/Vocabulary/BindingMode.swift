@@ -6,6 +6,9 @@ package enum BindingMode: String, Sendable, CaseIterable {
     /// The same address key, or the same ASN.
     case ipOrASN = "ip_or_asn"
 
+    /// The modes by which something is judged.
+    package static let judged = Self.allCases.filter { $0 != .none }
+
     /// Whether the mode compares autonomous system numbers, so that a source of them must be configured.
     package var comparesNetworks: Bool {
         switch self {

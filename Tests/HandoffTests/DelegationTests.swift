@@ -98,8 +98,15 @@ import Vocabulary
         let token = try await Self.minted(world, try await world.signIn(), actor: actor)
         let mark = try #require(world.consumer().accountMark(of: actor.session))
         #expect(try await world.consume(token, client: Self.care, lastAccount: mark).isUnconfirmed)
+        let attempt = AttemptSecret()
         let made = try #require(
-            try await world.consume(token, client: Self.care, lastAccount: mark, isConfirmed: true).signedIn
+            try await world.consume(
+                token,
+                client: Self.care,
+                lastAccount: mark,
+                confirmation: world.confirmation(of: token, attempt),
+                attempt: attempt
+            ).signedIn
         )
         #expect(world.consumer().accountMark(of: made.session) == nil)
     }

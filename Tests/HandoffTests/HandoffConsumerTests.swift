@@ -251,12 +251,42 @@ struct HandoffConsumerTests {
         #expect(try await world.consume(planted, by: transport, lastAccount: mark).isUnconfirmed)
         #expect(world.records.all.count == records)
         // The user confirms it; and nobody is asked about the account used last, or where none is known.
-        let confirmed = try await world.consume(planted, by: transport, lastAccount: mark, isConfirmed: true)
+        let attempt = AttemptSecret()
+        let confirmed = try await world.consume(
+            planted,
+            by: transport,
+            lastAccount: mark,
+            confirmation: world.confirmation(of: planted, attempt),
+            attempt: attempt
+        )
         #expect(confirmed.signedIn?.session.subject == "mallory")
         let own = try await world.minted(try await world.signIn("alice"))
         #expect(try await world.consume(own, by: transport, lastAccount: mark).signedIn != nil)
         let first = try await world.minted(try await world.signIn("mallory"))
         #expect(try await world.consume(first, by: transport).signedIn != nil)
+    }
+
+    @Test("T10: a confirmation counts for its own token, try and host only")
+    func plantedConfirmation() async throws {
+        let world = try World()
+        let mark = try #require(world.consumer().accountMark(of: try await world.signIn("alice").session))
+        let mallory = try await world.signIn("mallory")
+        let planted = try await world.minted(mallory)
+        let attempt = AttemptSecret()
+        let other = try await world.minted(mallory)
+        for confirmation in [
+            [], Array("proof".utf8), world.confirmation(of: other, attempt),
+            world.confirmation(of: planted, AttemptSecret()),
+            world.confirmation(of: planted, attempt, on: "other.example.com"),
+        ] {
+            let outcome = try await world.consume(
+                planted,
+                lastAccount: mark,
+                confirmation: confirmation,
+                attempt: attempt
+            )
+            #expect(outcome.isUnconfirmed)
+        }
     }
 
     @Test("the user's own session says more than the mark of the account that was used last")

@@ -153,6 +153,11 @@ final class World: Sendable {
         )
     }
 
+    /// The proof that the user of this try has confirmed a token.
+    func confirmation(of token: Secret, _ attempt: AttemptSecret, on host: String = "app.example.com") -> [UInt8] {
+        self.authority.confirmationMark(of: token.bytes, attempt: attempt.value, on: host)
+    }
+
     func consume(
         _ token: Secret,
         from address: String = "1.128.0.1",
@@ -162,7 +167,7 @@ final class World: Sendable {
         existing: (key: RecordKey, session: Session)? = nil,
         existingSuffices: Bool = true,
         lastAccount: Secret? = nil,
-        isConfirmed: Bool = false,
+        confirmation: [UInt8]? = nil,
         attempt: AttemptSecret = AttemptSecret()
     ) async throws -> HandoffOutcome {
         var request = HandoffRequest(
@@ -177,7 +182,7 @@ final class World: Sendable {
         )
         request.existingSuffices = existingSuffices
         request.lastAccount = lastAccount
-        request.isConfirmed = isConfirmed
+        request.confirmationMark = confirmation
         return try await self.consumer().consume(request, on: self.loop).get()
     }
 

@@ -58,7 +58,8 @@ struct PageLanguageTests {
     func values() {
         let text = Self.english.html(.confirmAccount, ["host": "<b>{account}", "account": "Zoë & {host}"])
         #expect(
-            text == "You will be signed in to <strong>&lt;b&gt;{account}</strong> as <strong>Zoë &amp; {host}</strong>."
+            text
+                == "You will be signed in to <strong dir=\"auto\">&lt;b&gt;{account}</strong> as <strong dir=\"auto\">Zoë &amp; {host}</strong>."
         )
         #expect(Self.english.text(.signOutQuestion, ["host": "a.example"]) == "Do you want to sign out of a.example?")
     }

@@ -116,8 +116,8 @@ package enum MetricNames {
     package static let bindingWouldReject = MetricFamily(
         .counter,
         "sallyport_binding_would_reject_total",
-        help: "Tokens and requests of other devices that a dry run of the binding let pass, by mode.",
-        labels: ["mode"]
+        help: "Other devices that a dry run of the binding let pass, by mode and source (token, session).",
+        labels: ["mode", "source"]
     )
     package static let clientChanges = MetricFamily(
         .counter,
@@ -441,6 +441,8 @@ package enum ProviderRenewalResult: String, Sendable, CaseIterable {
 /// The result for a session-transfer token: the values of `sallyport_transfer_tokens_total{result}`.
 package enum TransferTokenResult: String, Sendable, CaseIterable {
     case minted
+    /// Kept until the user confirms it.
+    case asked
     case consumed
     case repeated
     case replayed

@@ -136,7 +136,7 @@ extension PageLanguage {
             refusal.already_signed_in.advice: Sign out here, then open a new link from where you got this one.
             refusal.rule_denied.title: This is not allowed
             refusal.rule_denied.event: The rules of this site do not allow this sign-in.
-            refusal.rule_denied.advice: If you think that they should, ask the people who run this site.
+            refusal.rule_denied.advice: If this is a mistake, ask the people who run this site.
             refusal.ticket_used.title: This sign-in cannot be completed
             refusal.ticket_used.event: It took too long, or its address was used before.
             refusal.ticket_used.advice: Try again. If you have signed in already, you are not asked to do it once more.

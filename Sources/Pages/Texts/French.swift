@@ -136,7 +136,7 @@ extension PageLanguage {
             refusal.already_signed_in.advice: Déconnectez-vous ici, puis ouvrez un nouveau lien depuis l’endroit d’où vient celui-ci.
             refusal.rule_denied.title: Ceci n’est pas autorisé
             refusal.rule_denied.event: Les règles de ce site n’autorisent pas cette connexion.
-            refusal.rule_denied.advice: Si vous pensez qu’elles le devraient, adressez-vous aux responsables de ce site.
+            refusal.rule_denied.advice: S’il s’agit d’une erreur, adressez-vous aux responsables de ce site.
             refusal.ticket_used.title: Cette connexion ne peut pas être terminée
             refusal.ticket_used.event: Elle a pris trop de temps, ou son adresse a déjà été utilisée.
             refusal.ticket_used.advice: Réessayez. Si vous êtes déjà connecté, on ne vous le demandera pas de nouveau.

@@ -136,7 +136,7 @@ extension PageLanguage {
             refusal.already_signed_in.advice: Melden Sie sich hier ab und öffnen Sie dann einen neuen Link von dort, woher Sie diesen haben.
             refusal.rule_denied.title: Das ist nicht erlaubt
             refusal.rule_denied.event: Die Regeln dieser Website erlauben diese Anmeldung nicht.
-            refusal.rule_denied.advice: Wenn sie es sollten, fragen Sie die Betreiber dieser Website.
+            refusal.rule_denied.advice: Wenn das ein Irrtum ist, fragen Sie die Betreiber dieser Website.
             refusal.ticket_used.title: Diese Anmeldung kann nicht abgeschlossen werden
             refusal.ticket_used.event: Sie hat zu lange gedauert, oder ihre Adresse wurde schon benutzt.
             refusal.ticket_used.advice: Versuchen Sie es noch einmal. Wenn Sie schon angemeldet sind, werden Sie nicht noch einmal gefragt.

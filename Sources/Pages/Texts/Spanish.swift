@@ -136,7 +136,7 @@ extension PageLanguage {
             refusal.already_signed_in.advice: Cierre la sesión aquí y abra un enlace nuevo desde donde obtuvo este.
             refusal.rule_denied.title: Esto no está permitido
             refusal.rule_denied.event: Las reglas de este sitio no permiten este inicio de sesión.
-            refusal.rule_denied.advice: Si cree que deberían permitirlo, pregunte a los responsables de este sitio.
+            refusal.rule_denied.advice: Si se trata de un error, pregunte a los responsables de este sitio.
             refusal.ticket_used.title: No se puede completar este inicio de sesión
             refusal.ticket_used.event: Tardó demasiado, o su dirección ya se usó.
             refusal.ticket_used.advice: Inténtelo de nuevo. Si ya ha iniciado sesión, no se le pedirá otra vez.

@@ -6,20 +6,21 @@ extension AttemptCookie {
         package var secret: Slice
         /// The token that was moved here; nil if none was.
         package var token: Slice?
-        /// Where the token was, if the user has confirmed it.
-        package var confirmed: HandoffTransport?
+        /// That the user has confirmed the token, as the cookie says.
+        package var confirmed: ConfirmedToken?
     }
 
     /// The parts of `value`. What the gateway would never have put there is no token.
     package static func parts(of value: Slice, _ base: Bytes) -> Parts {
         let bytes = value.bytes(in: base)
-        let ends = bytes.split(separator: Self.separator, maxSplits: 2, omittingEmptySubsequences: false)
+        let ends = bytes.split(separator: Self.separator, maxSplits: 3, omittingEmptySubsequences: false)
         var parts = Parts(secret: Slice(value.start, ends[0].count))
         guard ends.count > 1, Self.canHold(ends[1]) else { return parts }
         if ends.count > 2 {
-            guard let confirmed = HandoffTransport.allCases.first(where: { ends[2].elementsEqual($0.rawValue.utf8) })
+            guard ends.count == 4,
+                let transport = HandoffTransport.allCases.first(where: { ends[2].elementsEqual($0.rawValue.utf8) })
             else { return parts }
-            parts.confirmed = confirmed
+            parts.confirmed = ConfirmedToken(transport: transport, mark: Array(ends[3]))
         }
         parts.token = Slice(value.start + ends[1].startIndex, ends[1].count)
         return parts

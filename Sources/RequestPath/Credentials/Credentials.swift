@@ -29,8 +29,8 @@ package struct Credentials: Equatable {
     package var handoffParameter: HandoffParameter.Found?
     /// A transfer token that was in the URL or in a cookie of an app before and is now in the attempt cookie.
     package var movedToken: Slice?
-    /// Where the moved token was, if the user has confirmed it.
-    package var confirmedToken: HandoffTransport?
+    /// That the user has confirmed the moved token, as the cookie says.
+    package var confirmedToken: ConfirmedToken?
     /// Whether the explicit credential came as `Authorization: DPoP`, so that a proof belongs to it.
     package var isProofScheme = false
     /// Whether `Authorization` is for the gateway and is not forwarded.

@@ -17,6 +17,11 @@ package enum Navigation {
         head.line(.purpose) != nil
     }
 
+    /// A messenger's or a social network's look at the page, in place of the user who may follow the link.
+    package static func isPreview(_ head: RequestHead, _ base: Bytes) -> Bool {
+        head.value(.userAgent, in: base).map { LinkPreview.isFetch(userAgent: $0) } ?? false
+    }
+
     /// Whether a person sees the answer: a browser loads a page or posts a form. `Sec-Fetch-Mode` tells; a browser that
     /// does not send it accepts HTML and, unlike programs that accept everything, does not name JSON.
     ///
@@ -86,10 +91,11 @@ package enum Navigation {
         return !values.isEmpty && values.allSatisfy(isAnnouncement)
     }
 
-    /// Whether another site started the navigation.
+    /// Whether a page of another origin started the navigation: one of another site, or of a sibling domain, which may be
+    /// in other hands. Not the user's own doing (`none`), such as a URL that an app opens.
     package static func isCrossSite(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard let site = head.value(.fetchSite, in: base) else { return false }
-        return ByteClass.equal(site, "cross-site")
+        return !ByteClass.equal(site, "none") && !ByteClass.equal(site, "same-origin")
     }
 }
 

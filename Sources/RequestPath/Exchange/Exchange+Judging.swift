@@ -128,10 +128,14 @@ extension Exchange {
                 self.configuration.audit.emit(event.naming(known, on: self.facts.host?.publicURL.authority))
             case .turnedAway(let reason, let request):
                 self.configuration.handoff?.turnAway(reason, request)
+            case .asked(let request):
+                self.configuration.handoff?.ask(request)
             case .strayForwarding(let field):
                 self.loop.tellStrayForwarding(field, self.peer)
-            case .wouldReject(let binding):
+            case .wouldReject(let binding, let device, let event):
+                guard self.loop.seenDevices.isNew(device) else { continue }
                 self.loop.metrics.bindingWouldReject(binding)
+                self.configuration.audit.emit(event)
             case .ends(let session):
                 self.loop.sessions.end(session)
             }

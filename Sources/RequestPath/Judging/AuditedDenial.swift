@@ -48,14 +48,14 @@ extension RequestJudge {
         _ given: JudgingContext
     ) {
         self.findings.binding = JudgedBinding(mode: binding, outcome: .dryRun)
-        self.findings.events.append(.wouldReject(binding))
         var event = self.event(.bindingMismatch, mismatch, head, base, given)
         event.subject = session.session.subject
         event.session = session.session.id
         event.fingerprint = session.key.fingerprint
         self.noteDevices(in: &event, of: session, given)
         event.details.append(("dry_run", "true"))
-        self.findings.events.append(.audit(event))
+        let device = PresentedDevice(session: session.key, address: self.findings.clientAddress ?? given.peer)
+        self.findings.events.append(.wouldReject(binding, device, event))
     }
 
     /// Notes in a mismatch the device of the session, and the countries of both.

@@ -111,10 +111,12 @@ package enum JudgeEvent {
     case ambiguousCookies([Slice], AuditEvent)
     /// A transfer token that is not tried, for this reason.
     case turnedAway(Reason, HandoffRequest)
+    /// A transfer token that the user is asked to confirm.
+    case asked(HandoffRequest)
     /// A field by which a proxy names its clients, from a peer that is not trusted.
     case strayForwarding(field: String)
     /// Another device presents a session, and the route only logs that.
-    case wouldReject(BindingMode)
+    case wouldReject(BindingMode, PresentedDevice, AuditEvent)
     /// Another device presents this session, which ends.
     case ends(CachedSession)
 }

@@ -14,8 +14,8 @@ struct HandoffTrial {
     var parameter: HandoffParameter.Found?
     /// Whether `parameter` is in the attempt cookie.
     var isMoved = false
-    /// Where the moved token was, if the user has confirmed it.
-    var confirmed: HandoffTransport?
+    /// That the user has confirmed the moved token, as the cookie says.
+    var confirmed: ConfirmedToken?
     /// Whether `parameter` is tried now, and no handoff cookie.
     var triesParameter = false
     /// The values of the request's handoff cookies: all are cleared when one of them is dealt with.
@@ -59,9 +59,10 @@ extension RequestJudge {
         _ route: RouteEntry,
         _ host: HostEntry
     ) -> JudgeAction? {
-        let mayConsume = Navigation.mayConsume(head, base)
+        let isPreview = Navigation.isPreview(head, base)
+        let mayConsume = Navigation.mayConsume(head, base) && !isPreview
         // HEAD and subresources continue without the token, wherever it is.
-        guard mayConsume || Navigation.isSpeculative(head) else { return nil }
+        guard mayConsume || isPreview || Navigation.isSpeculative(head) else { return nil }
         guard let consumer = given.configuration.handoff,
             let client = route.settings.client.flatMap(given.clients.client), client.provider == host.settings.provider
         else { return nil }
@@ -76,7 +77,8 @@ extension RequestJudge {
         guard !cookies.isEmpty || trial.parameter != nil else { return nil }
         self.findings.stage = .handoff
         guard mayConsume else {
-            // A prefetch is refused, so that the browser asks again when the user really opens the page.
+            // A prefetch is refused, so that the browser asks again when the user really opens the page; and a preview, so
+            // that the token is left for the user.
             return .answer(self.refusal(.handoffNotNavigation, head, base, route))
         }
         guard let token = cookies.first else { return self.tryParameter(trial, head, base, given, route, host) }
@@ -84,7 +86,7 @@ extension RequestJudge {
             let reason: Reason = client.takes(.cookie) ? .handoffRepeated : .handoffMethodNotAllowed
             let request = self.request(nil, .cookie, trial, head, base, given, host)
             self.findings.events.append(.turnedAway(reason, request))
-            self.findings.note = reason
+            self.noteRefusal(reason, given, host)
             self.clearHandoffCookies(trial, given.configuration, host)
             return self.tryParameter(trial, head, base, given, route, host)
         }
@@ -107,17 +109,26 @@ extension RequestJudge {
         case .consume:
             var trial = trial
             trial.triesParameter = true
-            trial.request = self.request(parameter.value, trial.confirmed ?? .query, trial, head, base, given, host)
+            trial.request = self.request(
+                parameter.value,
+                trial.confirmed?.transport ?? .query,
+                trial,
+                head,
+                base,
+                given,
+                host
+            )
             return self.prepare(trial, given, route, host)
         case .ask:
-            let token = parameter.value.map { Array($0.bytes(in: base)) } ?? []
-            if let answer = self.askToConfirm(token, .query, trial, head, base, given, host) { return .answer(answer) }
+            let asked = self.request(parameter.value, .query, trial, head, base, given, host)
+            if let answer = self.askToConfirm(asked, trial, head, base, given, host) { return .answer(answer) }
             reason = .handoffCrossSite
         case .refuse(let objection):
             reason = objection
         }
         let request = self.request(nil, .query, trial, head, base, given, host)
         self.findings.events.append(.turnedAway(reason, request))
+        self.noteRefusal(reason, given, host)
         return .answer(self.withoutParameter(trial, reason, head, base, given, host))
     }
 
@@ -135,7 +146,7 @@ extension RequestJudge {
         _ base: Bytes,
         _ confirmation: HandoffConfirmation?
     ) -> ParameterTreatment {
-        if !trial.client.takes(trial.confirmed ?? .query) { return .refuse(.handoffMethodNotAllowed) }
+        if !trial.client.takes(trial.confirmed?.transport ?? .query) { return .refuse(.handoffMethodNotAllowed) }
         if trial.parameter?.isRepeated == true { return .refuse(.handoffRepeated) }
         // The user has confirmed it, or it needs no confirmation for the way in which it came.
         if trial.isMoved { return .consume }
@@ -173,7 +184,7 @@ extension RequestJudge {
             requestID: self.findings.requestID.text
         )
         request.lastAccount = self.lastAccount(head, base, given.configuration.cookies(of: host))
-        request.isConfirmed = trial.triesParameter && trial.confirmed != nil
+        if trial.triesParameter { request.confirmationMark = trial.confirmed?.mark }
         return request
     }
 
@@ -289,7 +300,11 @@ extension RequestJudge {
         case .alreadySignedIn, .unconfirmed:
             break
         case .refused(let reason, let endsExisting):
-            self.findings.note = reason
+            if endsExisting || (trial.existing ?? nil) == nil {
+                self.noteRefusal(reason, given, host)
+            } else {
+                self.findings.note = reason
+            }
             if endsExisting {
                 hasCookieEnded = true
                 self.findings.addLine("Set-Cookie", cookie.clearing())
@@ -297,11 +312,7 @@ extension RequestJudge {
         case .denied(let reason, _):
             self.findings.note = reason
         }
-        self.state = .ended
-        if !trial.triesParameter { self.clearHandoffCookies(trial, given.configuration, host) }
-        if self.credentials.cookies.hasAttempt {
-            self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).clearing())
-        }
+        self.endTrial(trial, given, host)
         if case .denied(let reason, let text) = outcome {
             // The URL may hold the token. The browser's session stays.
             let fields = [(name: "referrer-policy", value: "no-referrer")]

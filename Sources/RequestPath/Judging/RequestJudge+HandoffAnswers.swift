@@ -1,5 +1,6 @@
 import Endpoints
 import Handoff
+import Observability
 import Sessions
 import Settings
 import Vocabulary
@@ -84,18 +85,17 @@ extension RequestJudge {
     /// 303 to the page that asks the user to confirm, with a cookie that keeps the token; nil if there is no room for it,
     /// or it can be no token.
     mutating func askToConfirm(
-        _ token: [UInt8],
-        _ transport: HandoffTransport,
+        _ request: HandoffRequest,
         _ trial: HandoffTrial,
         _ head: RequestHead,
         _ base: Bytes,
         _ given: JudgingContext,
         _ host: HostEntry
     ) -> LocalAnswer? {
-        guard AttemptCookie.canHold(token) else { return nil }
+        guard AttemptCookie.canHold(request.token) else { return nil }
         let pending = PendingHandoff(
-            token: Secret(token),
-            transport: transport,
+            token: Secret(request.token),
+            transport: request.transport,
             target: Self.targetWithoutParameter(head, base, given.configuration.parameter),
             clientID: trial.client.clientID
         )
@@ -105,6 +105,8 @@ extension RequestJudge {
         }
         let cookie = given.configuration.handoffCookies.pending(host.settings.cookieReach)
         self.findings.addLine("Set-Cookie", cookie.setting(kept))
+        self.findings.handoff = .asked
+        self.findings.events.append(.asked(request))
         return .redirect(to: host.publicURL.description + HandoffPath.path)
     }
 
@@ -119,17 +121,31 @@ extension RequestJudge {
         _ host: HostEntry
     ) -> LocalAnswer? {
         guard given.configuration.confirmation?.asks == true,
-            let answer = self.askToConfirm(request.token, request.transport, trial, head, base, given, host)
+            let answer = self.askToConfirm(request, trial, head, base, given, host)
         else { return nil }
+        self.endTrial(trial, given, host)
+        return answer
+    }
+
+    /// Nothing of the token that was tried stays in the browser.
+    mutating func endTrial(_ trial: HandoffTrial, _ given: JudgingContext, _ host: HostEntry) {
         self.state = .ended
         if !trial.triesParameter { self.clearHandoffCookies(trial, given.configuration, host) }
         if self.credentials.cookies.hasAttempt {
             self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).clearing())
         }
-        return answer
     }
 
-    /// The mark of the account that the browser used last; nil if it has none, or several.
+    /// Notes why a token signed nobody in, for the log. A user who comes to the sign-in page because of it is told so there.
+    mutating func noteRefusal(_ reason: Reason, _ given: JudgingContext, _ host: HostEntry) {
+        self.findings.note = reason
+        guard case .fixedUsers? = given.configuration.provider(of: host) else { return }
+        let name = given.configuration.settings.session.cookieName
+        let cookie = HandoffNotice.cookie(beside: name, host.settings.cookieReach)
+        self.findings.addLine("Set-Cookie", cookie.setting(HandoffNotice.value))
+    }
+
+    /// The mark of the account that the browser used last; nil if it has none.
     func lastAccount(_ head: RequestHead, _ base: Bytes, _ cookies: OwnCookies) -> Secret? {
         guard self.credentials.cookies.hasCompanion, let line = head.line(.cookie) else { return nil }
         var marks: Set<[UInt8]> = []
@@ -137,7 +153,7 @@ extension RequestJudge {
             guard label.bytes(in: base).elementsEqual(SessionSettings.accountCookieLabel.utf8) else { return }
             marks.insert(Array(value.bytes(in: base)))
         }
-        return marks.count == 1 ? marks.first.map { Secret($0) } : nil
+        return LastAccount.mark(marks)
     }
 
     /// 303 to the same URL, byte for byte, without the handoff parameter: the token leaves the address bar before any

@@ -19,6 +19,7 @@ package final class PathLoop {
     package let sessions: SessionResolver
     let streamSessions: StreamSessions
     let proofKeys = DPoPKeyCache()
+    var seenDevices = SeenDevices()
     let metrics: PathMetrics
     let accessLog: AccessLog?
     let stage: Stage

@@ -35,7 +35,7 @@ package struct PathMetricIDs: Sendable {
     fileprivate let upstreamUnasked: [CounterID]
     fileprivate let upstreamIdle: GaugeID
     fileprivate let upstreamActive: GaugeID
-    /// In the order of `BindingMode.allCases`.
+    /// In the order of `BindingMode.judged`.
     fileprivate let bindingWouldReject: [CounterID]
     private static let classes = 5
 
@@ -75,8 +75,8 @@ package struct PathMetricIDs: Sendable {
         self.upstreamDurations = upstreams.map { registry.histogram(MetricNames.upstreamDuration, $0) }
         self.upstreamRetries = upstreams.map { registry.counter(MetricNames.upstreamRetries, $0) }
         self.upstreamUnasked = upstreams.map { registry.counter(MetricNames.upstreamUnasked, $0) }
-        self.bindingWouldReject = BindingMode.allCases.map {
-            registry.counter(MetricNames.bindingWouldReject, $0.rawValue)
+        self.bindingWouldReject = BindingMode.judged.map {
+            registry.counter(MetricNames.bindingWouldReject, $0.rawValue, "session")
         }
         self.upstreamIdle = registry.gauge(MetricNames.upstreamConnections, "idle")
         self.upstreamActive = registry.gauge(MetricNames.upstreamConnections, "active")
@@ -137,9 +137,9 @@ final class PathMetrics {
     func connectionOpened() { self.shard.add(self.ids.connections, 1) }
     func connectionClosed() { self.shard.add(self.ids.connections, -1) }
 
-    /// Counts a request of another device that a dry run of the live binding lets pass.
+    /// Counts another device whose requests a dry run of the live binding lets pass.
     func bindingWouldReject(_ binding: BindingMode) {
-        guard let index = BindingMode.allCases.firstIndex(of: binding) else { return }
+        guard let index = BindingMode.judged.firstIndex(of: binding) else { return }
         self.shard.increment(self.ids.bindingWouldReject[index])
     }
 

@@ -8,12 +8,15 @@ extension BrowserSessionEndpoints {
     /// `GET /.sallyport/login`. It shows the form to signed-in users too: a route may require a new sign-in, and the
     /// session of that sign-in replaces theirs.
     func askToSignIn(_ request: EndpointRequest) -> EndpointResponse {
-        Page.signIn(
+        let followsHandoff = request.credentials.companion(HandoffNotice.label) != nil
+        var page = Page.signIn(
             request,
             form: .signIn(returnTo: self.returnTo(request.parameters(SignInPath.returnTo))),
             offersToStay: self.sessions.asksToStay,
-            notice: SignInDemand(request.query).isAgain ? .again : nil
+            notice: followsHandoff ? .handoff : SignInDemand(request.query).isAgain ? .again : nil
         )
+        if followsHandoff { page.fields.append(("set-cookie", self.cookies.handoffNotice(request).clearing())) }
+        return page
     }
 
     /// `POST /.sallyport/login`: 303 to `return_to` with the new session's cookie, or the form again.

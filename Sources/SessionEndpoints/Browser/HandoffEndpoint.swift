@@ -109,7 +109,9 @@ package struct HandoffEndpoint: Sendable {
                 requestID: request.requestID,
                 fields: [("set-cookie", self.cookies.pending(request.cookieReach).clearing())]
             )
-        case .ended(.refused(let reason, _)): return self.leave(pending, request, reason: reason)
+        case .ended(.refused(let reason, _)):
+            let notice = self.requestCookies.handoffNotice(request).setting(HandoffNotice.value)
+            return self.leave(pending, request, fields: [("set-cookie", notice)], reason: reason)
         case .ended(.unavailable(let error)):
             return .problem(SessionService.reason(error), requestID: request.requestID)
         }
@@ -128,8 +130,9 @@ package struct HandoffEndpoint: Sendable {
         let proof = form?.text(Page.handoffProof).map { Array($0.utf8) } ?? []
         // Another tab may have replaced the link that this form asks about: its page asks again.
         guard constantTimeEqual(proof, pending.proof.bytes) else { return .seeOther(HandoffPath.path) }
-        let moved = self.cookies.attempt(request.cookieReach)
-            .setting(AttemptCookie.value(pending.attempt, moving: pending.token.bytes, confirmed: pending.transport))
+        let confirmed = self.handoff.confirmed(pending, on: request.authority)
+        let value = AttemptCookie.value(pending.attempt, moving: pending.token.bytes, confirmed: confirmed)
+        let moved = self.cookies.attempt(request.cookieReach).setting(value)
         return .seeOther(request.origin + pending.target, fields: [("set-cookie", moved)])
     }
 
@@ -158,10 +161,13 @@ package struct HandoffEndpoint: Sendable {
         return .seeOther(request.origin + pending.target, fields: [cleared] + fields, reason: reason)
     }
 
-    /// The name by which the user knows the account.
+    /// The name by which the user knows the account. An address that nobody has verified could be that of another account;
+    /// so could a name that its user has chosen, so the account's id stands beside it.
     private static func account(of session: Session) -> String {
         let claims = UserInfoClaims.claims(of: session.identity, scopes: ["email", "profile"])
-        let names = ["email", "preferred_username", "name"].lazy.compactMap { claims[$0]?.string }
-        return names.first ?? session.identity.id
+        let id = session.identity.id
+        if let email = claims["email"]?.string, claims["email_verified"] != .bool(false) { return email }
+        guard let name = claims["preferred_username"]?.string, name != id else { return id }
+        return "\(name) (\(id))"
     }
 }

@@ -104,7 +104,7 @@ package struct SessionsPage: Sendable {
             language.text(self.origin(session.origin)),
             session.actor.map { language.text(.sessionsActor, ["actor": $0]) },
             place.map { language.text(.sessionsAddress, ["address": $0]) },
-            language.text(.sessionsSeen, ["time": (found.usedAt ?? session.issuedAt).rfc3339]),
+            language.text(.sessionsSeen, ["time": self.text(found.usedAt ?? session.issuedAt)]),
             session.host.map { language.text(.sessionsHost, ["host": $0]) },
         ].compactMap(\.self)
         let name = DeviceName.text(session.device?.userAgent, language)
@@ -120,6 +120,12 @@ package struct SessionsPage: Sendable {
             """
         return
             "<li><h2>\(HTMLText.escaped(name))</h2><p>\(HTMLText.escaped(facts.joined(separator: ", ")))</p>\(end)</li>"
+    }
+
+    /// To the minute, and on one line.
+    private static func text(_ time: UnixTime) -> String {
+        let text = time.rfc3339
+        return "\(text.prefix(10))\u{A0}\(text.dropFirst(11).prefix(5))\u{A0}UTC"
     }
 
     private static func origin(_ origin: Session.Origin) -> PageText {

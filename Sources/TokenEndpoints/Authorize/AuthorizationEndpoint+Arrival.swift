@@ -14,7 +14,8 @@ extension AuthorizationEndpoint {
     struct Arrival {
         /// Those of the request.
         var parameters: Parameters
-        /// Those that the browser takes to the sign-in page and back: without the transfer token, which is tried once.
+        /// Those that the browser takes to the sign-in page and back: without the transfer token, which is tried once,
+        /// and without one that came under another name.
         var carried: Parameters
         /// When this browser was sent to the sign-in page for this request; nil: it was not.
         var begun: UnixTime?
@@ -36,7 +37,10 @@ extension AuthorizationEndpoint {
         guard let reference = references.first else {
             return Arrival(
                 parameters: parameters,
-                carried: parameters.filter { $0.name != Self.transferToken },
+                carried: parameters.filter { parameter in
+                    parameter.name != Self.transferToken
+                        && !TokenAuthority.isWellFormed(.transfer, Array(parameter.value.utf8))
+                },
                 begun: mark.flatMap { self.marks.time(in: $0, of: parameters, now: now) }
             )
         }

@@ -180,7 +180,8 @@ struct TransferSignIn: Sendable {
         request.replacesExisting = false
         request.endsOtherUser = trial.endsOtherUser
         request.organization = trial.organization
-        request.lastAccount = trial.request.credentials.companion(SessionSettings.accountCookieLabel)
+        let marks = trial.request.credentials.companions.filter { $0.label == SessionSettings.accountCookieLabel }
+        request.lastAccount = LastAccount.mark(Set(marks.map(\.value.bytes)))
         return request
     }
 

@@ -6,7 +6,7 @@ import Vocabulary
 
 @Suite("The attempt cookie")
 struct AttemptCookieTests {
-    private func parts(_ value: String) -> (secret: String, token: String?, confirmed: HandoffTransport?) {
+    private func parts(_ value: String) -> (secret: String, token: String?, confirmed: ConfirmedToken?) {
         Array("Cookie: \(value)".utf8).withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress else { return ("", nil, nil) }
             let parts = AttemptCookie.parts(of: Slice(8, bytes.count - 8), base)
@@ -31,10 +31,11 @@ struct AttemptCookieTests {
         let text = String(decoding: secret.value.bytes, as: UTF8.self)
         let token = "spt_" + String(repeating: "a", count: 55)
         for transport in HandoffTransport.allCases {
-            let value = AttemptCookie.value(secret, moving: Array(token.utf8), confirmed: transport)
-            #expect(self.parts(String(decoding: value.bytes, as: UTF8.self)) == (text, token, transport))
+            let confirmed = ConfirmedToken(transport: transport, mark: Array("proof".utf8))
+            let value = AttemptCookie.value(secret, moving: Array(token.utf8), confirmed: confirmed)
+            #expect(self.parts(String(decoding: value.bytes, as: UTF8.self)) == (text, token, confirmed))
         }
-        for mark in ["", "x", "cookie.", "cookie.query", "Cookie"] {
+        for mark in ["", "x", "cookie", "x.m", "Cookie.m"] {
             #expect(self.parts("\(text).\(token).\(mark)") == (text, nil, nil), "\(mark)")
         }
     }

@@ -57,10 +57,11 @@ struct CrossSiteTests {
     }
 
     @Test(
-        "A navigation counts as cross-site only if Sec-Fetch-Site says so",
+        "A navigation is another origin's unless Sec-Fetch-Site says that it is the user's or the page's own, or is missing",
         arguments: [
-            ("cross-site", true), ("Cross-Site", true), ("same-site", false), ("same-origin", false), ("none", false),
-            ("", false),
+            ("cross-site", true), ("Cross-Site", true), ("same-site", true), ("x", true), ("same-origin", false),
+            ("none", false),
+            ("", true),
         ]
     )
     func navigation(site: String, expected: Bool) throws {

@@ -60,7 +60,7 @@ struct HandoffStepTests {
         for (outcome, reason, set) in [
             (try self.signedIn(fixture), nil, [fixture.cookie(), fixture.cookie("-account")]),
             (.alreadySignedIn, nil, []),
-            (.refused(.handoffExpired, endsExisting: false), .handoffExpired, []),
+            (.refused(.handoffExpired, endsExisting: false), .handoffExpired, [fixture.cookie("-notice")]),
         ] as [(HandoffOutcome, Reason?, Set<String>)] {
             let request = JudgedRequest(fixture, "GET", Self.query)
             #expect(try request.begin() == .consume(.query))
@@ -262,9 +262,11 @@ struct HandoffStepTests {
         for (mode, target) in [
             (.never, Self.query), (.crossSite, long), (.crossSite, "/x?session_transfer_token=a.b"), (.always, long),
         ] as [(HandoffSettings.Confirmation, String)] {
-            let request = JudgedRequest(try self.fixture(confirmation: mode), "GET", target, crossSite)
+            let fixture = try self.fixture(confirmation: mode)
+            let request = JudgedRequest(fixture, "GET", target, crossSite)
             #expect(try request.begin() == .answer(303, .handoffCrossSite))
-            #expect(request.turnedAway == [.handoffCrossSite] && request.cookies.set.isEmpty)
+            #expect(request.turnedAway == [.handoffCrossSite])
+            #expect(request.cookies.set == [fixture.cookie("-notice")])
         }
         #expect(try JudgedRequest(self.fixture(confirmation: .never), "GET", Self.query).begin() == .consume(.query))
     }
@@ -289,23 +291,26 @@ struct HandoffStepTests {
 
     /// The value of the attempt cookie of a token that the user has confirmed.
     private func confirmed(_ fixture: JudgeFixture, _ transport: HandoffTransport) -> String {
-        let value = AttemptCookie.value(AttemptSecret(), moving: Array(Self.token.utf8), confirmed: transport)
+        let confirmed = ConfirmedToken(transport: transport, mark: Array("proof".utf8))
+        let value = AttemptCookie.value(AttemptSecret(), moving: Array(Self.token.utf8), confirmed: confirmed)
         return "Cookie: \(fixture.cookie("-attempt"))=\(String(decoding: value.bytes, as: UTF8.self))"
     }
 
-    @Test("The mark of the account that the browser used last comes with a token; two different ones are none")
+    @Test(
+        "The mark of the account that the browser used last comes with a token; two different ones are that of no account"
+    )
     func lastAccount() throws {
         let fixture = try self.fixture()
         let account = fixture.cookie("-account")
         for (cookies, mark) in [
             ("", nil), ("; \(account)=m", "m"), ("; \(account)=m; \(account)=m", "m"),
-            ("; \(account)=m; \(account)=n", nil),
+            ("; \(account)=m; \(account)=n", ""),
             ("; \(fixture.cookie("-other"))=m", nil),
         ] as [(String, String?)] {
             let request = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(Self.cookie)\(cookies)"])
             #expect(try request.begin() == .consume(.cookie))
             #expect(request.handoff?.lastAccount == mark.map { Secret($0) }, "\(cookies)")
-            #expect(request.handoff?.isConfirmed == false)
+            #expect(request.handoff?.confirmationMark == nil)
         }
     }
 
@@ -360,7 +365,7 @@ struct HandoffStepTests {
         ] as [(HandoffOutcome, Reason?)] {
             let request = JudgedRequest(fixture, "GET", "/x", fields)
             #expect(try request.begin() == .consume(transport))
-            #expect(request.handoff?.isConfirmed == true)
+            #expect(request.handoff?.confirmationMark == Array("proof".utf8))
             #expect(try request.ended(outcome) == .answer(303, reason))
             #expect(request.values("Location") == ["\(JudgeFixture.origin)/x"])
             #expect(request.cookies.cleared == [fixture.cookie("-attempt")])
@@ -370,11 +375,11 @@ struct HandoffStepTests {
         _ = try away.begin()
         #expect(try away.unavailable() == .answer(503, .storeUnavailable))
         let line = try #require(away.values("Set-Cookie").first)
-        #expect(line.contains(".\(transport.rawValue); Max-Age"), "\(line)")
+        #expect(line.contains(".\(transport.rawValue).proof; Max-Age"), "\(line)")
         // A cookie of an app beside it is tried first, and is not confirmed.
         guard transport == .cookie else { return }
         let both = JudgedRequest(fixture, "GET", "/x", [fields[0] + "; session_transfer_token=other"])
         #expect(try both.begin() == .consume(.cookie))
-        #expect(both.handoff?.isConfirmed == false && both.handoff?.token == Array("other".utf8))
+        #expect(both.handoff?.confirmationMark == nil && both.handoff?.token == Array("other".utf8))
     }
 }
