@@ -80,7 +80,12 @@ import Testing
             // Only a crash calls it.
             if name == "swift-backtrace-static" { continue }
             let source = name == "sallyport" ? binary : try #require(libraries[name], "\(name)")
-            try self.copy(source, to: image.appending(path: words[3]))
+            let target = image.appending(path: words[3])
+            try self.copy(source, to: target)
+            if name == "sallyport" {
+                let stripped = try #require(try PackageFiles.run(["strip", "--strip-debug", target.path]))
+                #expect(stripped.status == 0, "\(stripped.output)")
+            }
         }
         for folder in ["dev", "proc", "tmp"] {
             try FileManager.default.createDirectory(
