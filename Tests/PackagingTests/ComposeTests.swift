@@ -89,7 +89,8 @@ import Yams
     /// Docker's own patience, 10 s, is too short.
     @Test func stopsLaterThanTheGateways() throws {
         let patience = try #require(try Self.service("gateway-1")["stop_grace_period"] as? String)
-        #expect(try PackageFiles.drain() < #require(Int(patience.prefix { $0 != "s" })))
+        let seconds = try #require(Int(patience.prefix { $0 != "s" }))
+        #expect(try PackageFiles.drain() < seconds)
         #expect(!(try PackageFiles.text("deploy/compose/sallyport.yaml")).contains("\ndrain:"))
     }
 
