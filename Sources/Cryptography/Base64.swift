@@ -66,6 +66,11 @@ package enum Base64 {
         guard text.count % 4 == 0, padding <= 2 else { return nil }
         return Base64Group.decoded(text.dropLast(padding), in: .standard)
     }
+
+    /// The same without the padding, as PHC strings have it.
+    static func decodedWithoutPadding(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        Base64Group.decoded(text, in: .standard)
+    }
 }
 
 /// What both kinds of base64 share: four characters stand for three bytes.

@@ -1,7 +1,8 @@
 import COpenSSL
 package import Vocabulary
 
-/// Password hashes by scrypt (RFC 7914), written `scrypt:N:r:p:salt:hash` with salt and hash in base64url.
+/// Password hashes by scrypt (RFC 7914), written `scrypt:N:r:p:salt:hash` with salt and hash in base64url. PHC strings, as other
+/// programs write them, are verified too: `$scrypt$ln=14,r=8,p=5$salt$hash` with the logarithm of N, and base64 without padding.
 package enum Scrypt {
     /// Whether `password` is the one that `encoded` was made from.
     ///
@@ -22,8 +23,8 @@ package enum Scrypt {
         return EncodedHash(cost: .standard, salt: salt, hash: hash).encoded
     }
 
-    /// Whether `encoded` can be verified: six parts, N a power of two, a cost of 1 MiB to 256 MiB, a salt of at least 8
-    /// bytes, and a hash of at least 32.
+    /// Whether `encoded` can be verified: one of the two forms, N a power of two, a cost of 1 MiB to 256 MiB, a salt of at
+    /// least 8 bytes, and a hash of at least 32.
     package static func isWellFormed(_ encoded: Secret) -> Bool {
         EncodedHash(encoded) != nil
     }
@@ -107,20 +108,41 @@ extension Scrypt {
         }
 
         init?(_ encoded: Secret) {
-            guard encoded.bytes.count <= 512 else { return nil }
-            let parts = encoded.bytes.split(separator: 0x3A, omittingEmptySubsequences: false)
-            guard parts.count == 6, parts[0].elementsEqual("scrypt".utf8),
-                let n = Self.number(parts[1]), let r = Self.number(parts[2]), let p = Self.number(parts[3]),
-                let salt = Base64URL.decoded(parts[4]), (8...128).contains(salt.count),
-                let hash = Base64URL.decoded(parts[5]), (32...128).contains(hash.count)
+            guard encoded.bytes.count <= 512, let hash = Self.own(encoded.bytes) ?? Self.phc(encoded.bytes),
+                hash.cost.isAcceptable, (8...128).contains(hash.salt.count), (32...128).contains(hash.hash.count)
             else { return nil }
-            self.init(cost: Cost(n: n, r: r, p: p), salt: salt, hash: hash)
-            guard self.cost.isAcceptable else { return nil }
+            self = hash
+        }
+
+        private static func own(_ text: [UInt8]) -> EncodedHash? {
+            let parts = text.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+            guard parts.count == 6, parts[0].elementsEqual("scrypt".utf8),
+                let n = self.number(parts[1]), let r = self.number(parts[2]), let p = self.number(parts[3]),
+                let salt = Base64URL.decoded(parts[4]), let hash = Base64URL.decoded(parts[5])
+            else { return nil }
+            return EncodedHash(cost: Cost(n: n, r: r, p: p), salt: salt, hash: hash)
+        }
+
+        private static func phc(_ text: [UInt8]) -> EncodedHash? {
+            let parts = text.split(separator: UInt8(ascii: "$"), omittingEmptySubsequences: false)
+            guard parts.count == 5, parts[0].isEmpty, parts[1].elementsEqual("scrypt".utf8) else { return nil }
+            let costs = parts[2].split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+            guard costs.count == 3,
+                let ln = self.number(costs[0], after: "ln="), ln <= 24,
+                let r = self.number(costs[1], after: "r="), let p = self.number(costs[2], after: "p="),
+                let salt = Base64.decodedWithoutPadding(parts[3]), let hash = Base64.decodedWithoutPadding(parts[4])
+            else { return nil }
+            return EncodedHash(cost: Cost(n: 1 << ln, r: r, p: p), salt: salt, hash: hash)
         }
 
         var encoded: Secret {
             let salt = Base64URL.encode(self.salt)
             return Secret("scrypt:\(self.cost.n):\(self.cost.r):\(self.cost.p):\(salt):\(Base64URL.encode(self.hash))")
+        }
+
+        private static func number(_ parameter: ArraySlice<UInt8>, after name: String) -> UInt64? {
+            guard parameter.starts(with: name.utf8) else { return nil }
+            return self.number(parameter.dropFirst(name.utf8.count))
         }
 
         /// A decimal number without sign or leading zero.

@@ -1,4 +1,6 @@
 import ArgumentParser
+import Foundation
+import Vocabulary
 
 /// `sallyport`: one binary, a subcommand for each thing an operator does with it.
 @main
@@ -13,4 +15,26 @@ struct Sallyport: AsyncParsableCommand {
             KeysCommand.self, HashPasswordCommand.self, VerifyCommand.self, DPoPProofCommand.self,
         ]
     )
+
+    static func main() async {
+        if let mend = self.mend(of: ProcessInfo.processInfo.arguments.dropFirst()) {
+            self.exit(withError: ValidationError(mend))
+        }
+        await self.main(nil)
+    }
+
+    /// Which command may be meant by a word that is none: the parser says only that it does not expect the word.
+    private static func mend(of words: some Sequence<String>) -> String? {
+        var commands = self.configuration.subcommands
+        for word in words {
+            guard !word.hasPrefix("-"), word != "help" else { return nil }
+            if let command = commands.first(where: { $0.configuration.commandName == word }) {
+                commands = command.configuration.subcommands
+            } else {
+                let names = commands.compactMap { $0.configuration.commandName }
+                return Spelling.nearest(to: word, in: names).map { "there is no command \(word); did you mean \($0)?" }
+            }
+        }
+        return nil
+    }
 }

@@ -56,9 +56,17 @@ struct ScryptTests {
         )
     )
 
-    @Test("A hash from another program is verified, and only with its password")
-    func foreignHash() {
-        let encoded = Secret("scrypt:16384:8:1:\(Self.salt):\(Self.hash)")
+    /// The same as a PHC string.
+    private static let phcSalt = salt.replacing("-", with: "+").replacing("_", with: "/")
+    private static let phcHash = hash.replacing("-", with: "+").replacing("_", with: "/")
+    private static let phc = "$scrypt$ln=14,r=8,p=1$\(phcSalt)$\(phcHash)"
+
+    @Test(
+        "A hash from another program is verified, and only with its password",
+        arguments: ["scrypt:16384:8:1:\(salt):\(hash)", phc]
+    )
+    func foreignHash(text: String) {
+        let encoded = Secret(text)
         #expect(Scrypt.isWellFormed(encoded))
         #expect(Scrypt.verify(password: Array("pleaseletmein".utf8), encoded: encoded))
         for wrong in ["", "pleaseletmeiN", "pleaseletmein ", "pleaseletmei", "\0pleaseletmein"] {
@@ -83,6 +91,7 @@ struct ScryptTests {
 
     @Test("A decoy costs what the real hash costs, and nothing matches it")
     func decoy() {
+        #expect(Scrypt.decoy(like: Secret(Self.phc)).bytes.starts(with: "scrypt:16384:8:1:".utf8))
         let decoy = Scrypt.decoy(like: Secret("scrypt:1024:8:2:\(Self.salt):\(Self.hash)"))
         #expect(Scrypt.isWellFormed(decoy))
         #expect(decoy.bytes.starts(with: "scrypt:1024:8:2:".utf8))
@@ -97,7 +106,11 @@ struct ScryptTests {
             "scrypt:16384:8:1::\(hash)", "scrypt:16384:8:1:\(salt):\(hash):", " scrypt:16384:8:1:\(salt):\(hash)",
             "scrypt:16384:8:1:\(salt):\(hash)\n", "SCRYPT:16384:8:1:\(salt):\(hash)",
             "bcrypt:16384:8:1:\(salt):\(hash)",
-            "$scrypt$ln=14,r=8,p=1$\(salt)$\(hash)", "scrypt:16384:8:1:\(salt)=:\(hash)",
+            "$scrypt$ln=14,r=8,p=1$\(phcSalt)=$\(phcHash)", "$scrypt$ln=14,r=8$\(phcSalt)$\(phcHash)",
+            "$scrypt$ln=14,p=1,r=8$\(phcSalt)$\(phcHash)", "$scrypt$ln=014,r=8,p=1$\(phcSalt)$\(phcHash)",
+            "$scrypt$ln=0,r=8,p=1$\(phcSalt)$\(phcHash)", "$scrypt$ln=64,r=8,p=1$\(phcSalt)$\(phcHash)",
+            "$scrypt$ln=14,r=8,p=1$\(phcSalt)$", "$scrypt$ln=14,r=8,p=1$\(salt)$\(hash)$", "x\(phc)",
+            "$argon2id$v=19$m=65536,t=3,p=4$\(phcSalt)$\(phcHash)", "scrypt:16384:8:1:\(salt)=:\(hash)",
             "scrypt:16384:8:1:\(salt):\(hash)==",
             "scrypt:16383:8:1:\(salt):\(hash)", "scrypt:0:8:1:\(salt):\(hash)", "scrypt:1:8:1:\(salt):\(hash)",
             "scrypt:16384:0:1:\(salt):\(hash)", "scrypt:16384:8:0:\(salt):\(hash)", "scrypt:-16384:8:1:\(salt):\(hash)",

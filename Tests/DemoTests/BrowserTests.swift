@@ -107,6 +107,17 @@ struct BrowserTests {
         }
     }
 
+    @Test func aButtonPlaysTheNativeApp() throws {
+        try Self.with { demo, browser in
+            try browser.visit("\(demo.origin)/public/")
+            try browser.perform("document.querySelector('form').requestSubmit()")
+            try browser.wait(until: "location.pathname === '/hello' && !!document.querySelector('td')")
+            #expect(try browser.value("location.search") == "")
+            #expect(try browser.value("document.querySelector('h1').innerText") == "Hello, Ada Lovelace")
+            #expect(try browser.value(Self.row("X-Auth-Origin")) == "transfer")
+        }
+    }
+
     @Test func takesOverANativeSessionByCookie() throws {
         try Self.with { demo, browser in
             try browser.call(

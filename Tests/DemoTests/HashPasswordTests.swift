@@ -4,7 +4,7 @@ import GatewayBench
 import Testing
 import Vocabulary
 
-/// `hash-password` and `--version`.
+/// `hash-password`, `--version`, and words that are no command.
 @Suite struct HashPasswordTests {
     private func hash(_ input: String) throws -> (status: Int32, output: String) {
         try Servers.run(Gateway.binary.path, ["hash-password"], input: Array(input.utf8))
@@ -34,5 +34,17 @@ import Vocabulary
     @Test func tellsTheVersion() throws {
         let result = try Servers.run(Gateway.binary.path, ["--version"])
         #expect(result.status == 0 && result.output.firstMatch(of: /^[0-9]+\.[0-9]+\.[0-9]+\n$/) != nil)
+    }
+
+    @Test(arguments: [(["rnu"], "run"), (["chek", "--quiet"], "check"), (["keys", "mkae"], "make")])
+    func namesTheCommandThatIsMeant(_ words: [String], _ command: String) throws {
+        let result = try Servers.run(Gateway.binary.path, words)
+        #expect(result.status == 64 && result.output.contains("did you mean \(command)?"), "\(result.output)")
+    }
+
+    @Test(arguments: [["help", "run"], ["--help"], ["keys", "--help"]])
+    func showsHelp(_ words: [String]) throws {
+        let result = try Servers.run(Gateway.binary.path, words)
+        #expect(result.status == 0 && result.output.contains("USAGE: sallyport"), "\(result.output)")
     }
 }

@@ -73,6 +73,29 @@ import Testing
         #expect(results[1].output.contains(#"<form method="post" action="/.sallyport/login">"#))
     }
 
+    /// Without a native app and without curl, a visitor sees what a handoff does.
+    @Test(arguments: ["127.0.0.1", "localhost"]) func aButtonPlaysTheNativeApp(_ name: String) throws {
+        let demo = try Demo(["--logs"])
+        defer { _ = demo.stop() }
+        let origin = demo.origin.replacing("127.0.0.1", with: name)
+        let results = try Shell.run([
+            "curl -4 -sS -H 'Accept: text/html' \(origin)/public/",
+            "JAR=$(mktemp); curl -4 -sS -L -c \"$JAR\" -w '%{num_redirects} %{url_effective}' -H 'Accept: text/html' "
+                + "-H 'Origin: \(origin)' -d '' \(origin)/public/native-app",
+            "curl -4 -sS -b \"$JAR\" -H 'Accept: text/html' \(origin)/hello",
+        ])
+        let form = #"<form method="post" action="/public/native-app">"#
+        #expect(results[0].output.contains(form), "\(results[0].output)")
+        #expect(results[1].output.hasSuffix("2 \(origin)/hello"), "\(results[1].output)")
+        for result in results[1...] {
+            #expect(result.output.contains("<h1>Hello, Ada Lovelace</h1>"), "\(result.output)")
+            #expect(result.output.contains(#"<th scope="row">X-Auth-Origin</th><td>transfer</td>"#), "\(result.output)")
+            #expect(!result.output.contains(form) && !result.output.contains("spt_"), "\(result.output)")
+        }
+        let written = try demo.written(until: #""path":"/public/native-app""#)
+        #expect(written.contains(#""path":"/public/native-app""#) && !written.contains("spt_"), "\(written)")
+    }
+
     @Test func printsItsSettingsWithoutServing() throws {
         let result = try Servers.run(Gateway.binary.path, ["demo", "--print-settings"])
         #expect(result.status == 0 && result.output.contains("can_create_session_transfer_token: true"))

@@ -86,6 +86,14 @@ import Yams
         }
     }
 
+    /// Docker's own patience, 10 s, is too short.
+    @Test func stopsLaterThanTheGateways() throws {
+        let patience = try #require(try Self.service("gateway-1")["stop_grace_period"] as? String)
+        let seconds = try #require(Int(patience.prefix { $0 != "s" }))
+        #expect(try PackageFiles.drain() < seconds)
+        #expect(!(try PackageFiles.text("deploy/compose/sallyport.yaml")).contains("\ndrain:"))
+    }
+
     /// The names and ports by which the services find each other.
     @Test func partsFindOneAnother() throws {
         let services = try #require(try Self.file()["services"] as? Mapping)

@@ -32,9 +32,7 @@ import Testing
         try Self.write(Self.engine, to: folder.appending(path: "bin/docker"))
         // The commands are usually not typed as root.
         try Self.write("#!/bin/sh\necho 1000\n", to: folder.appending(path: "bin/id"))
-        let hash = "scrypt:1024:8:1:MDEyMzQ1Njc4OWFiY2RlZg:lHHYXaLrymOQDFxvQUuvdIYNDh7G2grhLeb5SKqkknk"
-        let users = "- identifier: ada@example.com\n  id: user-1815\n  password_hash: \"\(hash)\"\n"
-        try Self.write(users, to: folder.appending(path: "work/users.yaml"))
+        try Self.write(Self.users, to: folder.appending(path: "work/users.yaml"))
         try Self.write(try Self.printed(), to: folder.appending(path: "printed.sh"))
         try Self.write(Self.trial, to: folder.appending(path: "trial.sh"))
         let probe = try #require(
@@ -58,6 +56,37 @@ import Testing
         }
     }
 
+    /// The image's own user, entry point and command. The first process of a container gets only the signals that it handles.
+    @Test(.enabled(if: canTry)) func imageServesAsNobodyAndAsTheFirstProcessOfAReadOnlyContainer() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-image-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let image = folder.appending(path: "image")
+        try Self.build(image)
+        try Self.write(Self.users, to: image.appending(path: "etc/sallyport/users.yaml"))
+        try Self.write(String(repeating: "k3y-", count: 16), to: image.appending(path: "etc/sallyport/secret"))
+        try Self.write(Self.first, to: folder.appending(path: "first.sh"))
+        let instructions = try ImageTests().instructions
+        func words(_ name: String) throws -> [String] {
+            let instruction = try #require(instructions.first { $0.hasPrefix("\(name) ") })
+            return instruction.matches(of: /"([^"]*)"/).map { String($0.1) }
+        }
+        let user = try #require(instructions.first { $0.hasPrefix("USER ") }).dropFirst("USER ".count)
+        let script = ["bash", folder.appending(path: "first.sh").path, folder.path, String(user)]
+        let command = try words("ENTRYPOINT") + words("CMD")
+        let result = try #require(try PackageFiles.run(["unshare", "--mount", "--net"] + script + command))
+        #expect(result.status == 0, "\(result.output)")
+        for line in ["Uid: 65532", "NSpid: 1", "read-only", "health 200 ok", "stopped 0"] {
+            #expect(result.output.contains("\(line)\n"), "\(line): \(result.output)")
+        }
+    }
+
+    private static let users = """
+        - identifier: ada@example.com
+          id: user-1815
+          password_hash: "scrypt:1024:8:1:MDEyMzQ1Njc4OWFiY2RlZg:lHHYXaLrymOQDFxvQUuvdIYNDh7G2grhLeb5SKqkknk"
+
+        """
+
     // MARK: The image
 
     /// The file tree of the Dockerfile: what it copies, on top of the run image.
@@ -80,7 +109,12 @@ import Testing
             // Only a crash calls it.
             if name == "swift-backtrace-static" { continue }
             let source = name == "sallyport" ? binary : try #require(libraries[name], "\(name)")
-            try self.copy(source, to: image.appending(path: words[3]))
+            let target = image.appending(path: words[3])
+            try self.copy(source, to: target)
+            if name == "sallyport" {
+                let stripped = try #require(try PackageFiles.run(["strip", "--strip-debug", target.path]))
+                #expect(stripped.status == 0, "\(stripped.output)")
+            }
         }
         for folder in ["dev", "proc", "tmp"] {
             try FileManager.default.createDirectory(
@@ -160,10 +194,7 @@ import Testing
         set -euo pipefail
         export TRIAL=$1 PATH="$1/bin:$PATH"
         shift
-        python3 - <<'END'
-        import fcntl, socket, struct
-        fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh", b"lo", 0x41))
-        END
+        \#(loopback)
         mount --make-rprivate /
         cd "$TRIAL/work"
         chown -R 1000:1000 .
@@ -189,5 +220,43 @@ import Testing
         if grep -q '"admin listening".*127.0.0.1:9090' "$TRIAL/log"; then
             echo "admin from outside of the container's loopback: refused"
         fi
+        """#
+
+    /// Brings the loopback interface of a new network namespace up.
+    private static let loopback = """
+        python3 -c 'import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh", b"lo", 0x41))'
+        """
+
+    /// Starts the image with nothing but its settings, asks it and stops it, as an engine does.
+    private static let first = #"""
+        set -euo pipefail
+        image=$1/image log=$1/log user=$2
+        shift 2
+        \#(loopback)
+        chown -R "$user" "$image/etc/sallyport"
+        chmod -R go= "$image/etc/sallyport"
+        mount --make-rprivate /
+        mount --bind "$image" "$image"
+        mount --rbind /proc "$image/proc"
+        mount --rbind /dev "$image/dev"
+        mount -o remount,bind,ro "$image"
+        settings=(SALLYPORT_PUBLIC_URL=http://localhost:8080 SALLYPORT_UPSTREAM=http://127.0.0.1:3000
+            SALLYPORT_USERS_FILE=/etc/sallyport/users.yaml SALLYPORT_SECRET_FILE=/etc/sallyport/secret SALLYPORT_DRAIN_DELAY=0s)
+        unshare --pid --fork --kill-child --mount-proc="$image/proc" \
+            env -i "${settings[@]}" /usr/sbin/chroot --userspec="$user" --groups= "$image" "$@" >"$log" 2>&1 &
+        engine=$!
+        trap 'kill -9 $engine 2>/dev/null || true' EXIT
+        for _ in $(seq 300); do
+            if grep -q '"admin listening"' "$log"; then break; fi
+            sleep 0.1
+        done
+        process=$(tr -d ' ' <"/proc/$engine/task/$engine/children")
+        awk '/^(NSpid|Uid):/ { print $1, $NF }' "/proc/$process/status"
+        touch "$image/tmp/file" 2>/dev/null || echo "read-only"
+        echo "health $(env -i /usr/sbin/chroot --userspec="$user" --groups= "$image" /usr/bin/sallyport healthcheck --live)"
+        kill -TERM "$process"
+        status=0
+        wait "$engine" || status=$?
+        echo "stopped $status"
         """#
 }

@@ -54,6 +54,19 @@ import Testing
         #expect(self.instructions.contains { $0.hasPrefix("HEALTHCHECK ") && $0.hasSuffix(probe) })
     }
 
+    /// So that `--build-arg` can give each base image by its digest. A default with a digest would grow old unnoticed.
+    @Test func takesEachBaseImageAsAnArgument() throws {
+        let dockerfile = try PackageFiles.text("deploy/Dockerfile")
+        let stages = dockerfile.matches(of: /\nFROM [^\n]+ AS (\w+)\n/).map { String($0.1) } + ["scratch"]
+        let images = dockerfile.matches(of: /\nFROM (\S+)/).map { String($0.1) }.filter { !stages.contains($0) }
+        #expect(images == ["${BUILD_IMAGE}", "${RUN_IMAGE}"])
+        for image in images {
+            let name = image.dropFirst(2).dropLast()
+            #expect(dockerfile.contains("\nARG \(name)="))
+        }
+        #expect(dockerfile.contains("--build-arg BUILD_IMAGE=swift:6.3-bookworm@sha256:"))
+    }
+
     /// The image's binary is built with the same flags as the tested one.
     @Test func buildsWithTheFlagsOfTheTests() throws {
         let script = try PackageFiles.text("deploy/build.sh")

@@ -1,6 +1,7 @@
+import Foundation
 import Testing
 
-/// Each target of the manifest depends on the modules that its sources import, and on no other.
+/// Each target of the manifest depends on the modules that its sources import, and on no other; each package has one version.
 @Suite struct ManifestTests {
     private struct Target {
         var name: String
@@ -83,5 +84,30 @@ import Testing
             let missing = imports.intersection(known).subtracting(target.dependencies).sorted()
             #expect(missing.isEmpty, "\(target.name) imports what it does not depend on: \(missing)")
         }
+    }
+
+    /// What SwiftPM has fetched.
+    private struct Workspace: Decodable {
+        struct Object: Decodable { var dependencies: [Dependency] }
+        struct Dependency: Decodable {
+            struct Reference: Decodable { var identity: String }
+            struct State: Decodable { var checkoutState: Checkout }
+            struct Checkout: Decodable { var version: String }
+            var packageRef: Reference
+            var state: State
+        }
+        var object: Object
+    }
+
+    /// Otherwise two images of the same sources could hold different code.
+    @Test func namesTheVersionOfEveryPackageThatIsFetched() throws {
+        let text = try Self.manifest()
+        let named = text.matches(of: /\.package\(url: "[^"]*\/([^"\/]+)", exact: "([0-9.]+)"/)
+            .map { ($0.1.lowercased(), String($0.2)) }
+        #expect(named.count == text.matches(of: /\.package\(/).count, "a package has no exact version")
+        let state = Data(try PackageFiles.text(".build/workspace-state.json").utf8)
+        let fetched = try JSONDecoder().decode(Workspace.self, from: state).object.dependencies
+            .map { ($0.packageRef.identity, $0.state.checkoutState.version) }
+        #expect(Dictionary(uniqueKeysWithValues: named) == Dictionary(uniqueKeysWithValues: fetched))
     }
 }

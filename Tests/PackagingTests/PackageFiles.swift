@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import Testing
 
 /// The files of the package.
 enum PackageFiles {
@@ -15,6 +16,13 @@ enum PackageFiles {
         let base = self.root.appending(path: folder).path
         return (FileManager.default.enumerator(atPath: base)?.compactMap { $0 as? String } ?? [])
             .filter { $0.hasSuffix(".swift") }.map { "\(folder)/\($0)" }.sorted()
+    }
+
+    /// How long a gateway drains by default, in seconds: `drain.delay` and `drain.timeout`.
+    static func drain() throws -> Int {
+        let reference = try self.text("Config/sallyport.reference.yaml")
+        let drain = try #require(reference.firstMatch(of: /\ndrain:(?s).*?  delay: (\d+)s.*?  timeout: (\d+)s/))
+        return try #require(Int(drain.1)) + #require(Int(drain.2))
     }
 
     /// The output and exit status of a program; nil when it is not installed.

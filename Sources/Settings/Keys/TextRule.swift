@@ -265,21 +265,22 @@ extension TextRule {
     /// A password hash. `Scrypt.isWellFormed` checks its limits again.
     static let passwordHash = TextRule(
         "scrypt hash",
-        allowed: "scrypt:N:r:p:salt:hash with salt and hash in base64url without padding",
+        allowed: "scrypt:N:r:p:salt:hash, or a PHC string of scrypt: $scrypt$ln=14,r=8,p=5$salt$hash",
         pattern: "^scrypt:[0-9]{1,9}:[0-9]{1,2}:[0-9]{1,2}:[A-Za-z0-9_-]{11,}:[A-Za-z0-9_-]{43,}$"
+            + "|^[$]scrypt[$]ln=[0-9]{1,2},r=[0-9]{1,2},p=[0-9]{1,2}[$][A-Za-z0-9+/]{11,}[$][A-Za-z0-9+/]{43,}$"
     ) { text throws(SyntaxFault) in
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 6, parts[0] == "scrypt" else {
+        guard let parts = ScryptParts(text) else {
             throw SyntaxFault("write what `sallyport hash-password` prints, never the password itself")
         }
-        let isBase64URL = parts[4...].allSatisfy { part in
-            part.utf8.allSatisfy { $0.isNameByte && $0 != 0x7E && $0 != 0x2E } && part.utf8.count % 4 != 1
+        let isBase64 = [parts.salt, parts.hash].allSatisfy { part in
+            part.utf8.allSatisfy { $0.isAlphanumeric || parts.signs.contains($0) } && part.utf8.count % 4 != 1
         }
         // 8 bytes of salt and 32 of hash have 11 and 43 characters.
-        guard isBase64URL, (11...171).contains(parts[4].utf8.count), (43...171).contains(parts[5].utf8.count) else {
-            throw SyntaxFault("give 8 bytes of salt or more and 32 bytes of hash or more, in base64url without padding")
+        guard isBase64, (11...171).contains(parts.salt.utf8.count), (43...171).contains(parts.hash.utf8.count) else {
+            throw SyntaxFault("give 8 bytes of salt or more and 32 bytes of hash or more, in base64 without padding")
         }
-        let costs = parts[1...3].compactMap { (try? Quantity.integer(String($0))) ?? nil }
+        var costs = parts.costs.compactMap { (try? Quantity.integer(String($0))) ?? nil }
+        if parts.isPHC, let ln = costs.first { costs[0] = (1...24).contains(ln) ? 1 << ln : 0 }
         guard costs.count == 3, (2...(1 << 24)).contains(costs[0]), costs[0] & (costs[0] - 1) == 0,
             (1...64).contains(costs[1]), (1...64).contains(costs[2])
         else {
@@ -295,6 +296,39 @@ extension TextRule {
         }
         return .secret(text)
     }
+}
+
+/// The parts of a scrypt hash in either of its forms.
+private struct ScryptParts {
+    /// Whether it is a PHC string: the first cost is then the logarithm of N, and the base64 is not that for URLs.
+    let isPHC: Bool
+    let costs: [Substring]
+    let salt: Substring
+    let hash: Substring
+
+    /// nil if the text has neither form.
+    init?(_ text: String) {
+        let own = text.split(separator: ":", omittingEmptySubsequences: false)
+        let phc = text.split(separator: "$", omittingEmptySubsequences: false)
+        if own.count == 6, own[0] == "scrypt" {
+            self.isPHC = false
+            self.costs = Array(own[1...3])
+            self.salt = own[4]
+            self.hash = own[5]
+        } else if phc.count == 5, phc[0].isEmpty, phc[1] == "scrypt" {
+            let (costs, names) = (phc[2].split(separator: ",", omittingEmptySubsequences: false), ["ln=", "r=", "p="])
+            guard costs.count == 3, zip(costs, names).allSatisfy({ $0.hasPrefix($1) }) else { return nil }
+            self.isPHC = true
+            self.costs = zip(costs, names).map { $0.dropFirst($1.count) }
+            self.salt = phc[3]
+            self.hash = phc[4]
+        } else {
+            return nil
+        }
+    }
+
+    /// What its base64 has besides letters and digits.
+    var signs: String.UTF8View { (self.isPHC ? "+/" : "-_").utf8 }
 }
 
 extension UInt8 {

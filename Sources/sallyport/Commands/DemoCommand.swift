@@ -31,8 +31,9 @@ struct DemoCommand: AsyncParsableCommand {
 
     func run() async throws {
         if self.printSettings { return Console.say(DemoSettings(port: self.port, appPort: 3000, logs: self.logs).yaml) }
-        let app = try await DemoApp.start(group: MultiThreadedEventLoopGroup.singleton)
         let port = try self.port == 0 ? Self.freePort() : self.port
+        let origin = "http://127.0.0.1:\(port)"
+        let app = try await DemoApp.start(gateway: origin, group: MultiThreadedEventLoopGroup.singleton)
         let gateway: Gateway
         do {
             let loaded = try DemoSettings(port: port, appPort: app.port, logs: self.logs).load()
@@ -42,27 +43,28 @@ struct DemoCommand: AsyncParsableCommand {
             Console.complain("If port \(port) is in use, `sallyport demo --port 0` takes a free one.")
             throw ExitCode.failure
         }
-        Console.say(self.introduction(port: port, adminPort: gateway.adminPort))
+        Console.say(self.introduction(origin: origin, adminPort: gateway.adminPort))
         let program = Bundle.main.executablePath ?? "sallyport"
         let walk = DemoWalk(
-            origin: "http://127.0.0.1:\(port)",
+            origin: origin,
             host: "127.0.0.1",
             program: program,
             user: DemoUser.all[0]
         )
         Console.say(walk.text)
-        Console.say("\nServing http://127.0.0.1:\(port)/ until you press Ctrl-C.")
+        Console.say("\nServing \(origin)/ until you press Ctrl-C.")
         await gateway.runUntilSignalled()
         await app.close()
     }
 
-    private func introduction(port: Int, adminPort: Int?) -> String {
+    private func introduction(origin: String, adminPort: Int?) -> String {
         let users = DemoUser.all.map { "#   \($0.identifier)  \($0.password)" }
         let admin = adminPort.map { "# Health and metrics: http://127.0.0.1:\($0)/readyz?verbose and /metrics\n" } ?? ""
         return """
             # Sallyport demo: gateway and app in one process, sessions in memory, nothing leaves this machine.
             #
-            # In a browser: http://127.0.0.1:\(port)/hello
+            # In a browser: \(origin)/hello
+            # The page \(origin)/public/ has a button that plays the native app.
             # Users and passwords:
             \(users.joined(separator: "\n"))
             \(admin)#

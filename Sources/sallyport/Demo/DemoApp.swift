@@ -2,15 +2,38 @@ import Cryptography
 import Endpoints
 import NIOCore
 import Pages
+import Providers
 import Settings
 
-/// The app behind the demo's gateway. It knows nothing of sign-in, and shows the request that it received.
+/// The app behind the demo's gateway. It knows nothing of sign-in, and shows the request that it received. For visitors
+/// without a native app, its public page has a button that plays one.
 enum DemoApp {
+    /// Where the button is posted: a public page, like the one that it is on.
+    private static let nativePath = "/public/native-app"
+
     /// Starts the app on a free port of loopback.
-    static func start(group: any EventLoopGroup) async throws -> PlainServer {
-        try await PlainServer.start(ListenAddress(host: "127.0.0.1", port: 0), group: group) {
-            let wantsPage = $0.field("accept")?.lowercased().contains("text/html") ?? false
-            return wantsPage ? self.page($0) : self.text($0)
+    ///
+    /// - Parameter gateway: The gateway's origin, for the native app.
+    static func start(gateway: String, group: any EventLoopGroup) async throws -> PlainServer {
+        let native = DemoNativeApp(gateway: gateway, transport: try ProviderHTTPClient(group: group).transport())
+        return try await PlainServer.start(ListenAddress(host: "127.0.0.1", port: 0), group: group) { request in
+            if request.method == "POST", request.target == self.nativePath { return await self.opened(by: native) }
+            let wantsPage = request.field("accept")?.lowercased().contains("text/html") ?? false
+            return wantsPage ? self.page(request) : self.text(request)
+        }
+    }
+
+    /// Opens a page in the browser as the native app does.
+    private static func opened(by native: DemoNativeApp) async -> EndpointResponse {
+        do {
+            let token = try await native.transferToken(for: DemoUser.all[0])
+            return .seeOther("/hello?session_transfer_token=\(token)")
+        } catch {
+            return EndpointResponse(
+                status: 502,
+                fields: [("content-type", "text/plain; charset=utf-8")],
+                body: Array("The native app got no transfer token: \(error)\n".utf8)
+            )
         }
     }
 
@@ -51,6 +74,7 @@ enum DemoApp {
             <h1>\(greeting)</h1>
             <p>This is the app behind the gateway. It received <code>\(HTMLText.escaped(request.method)) \
             \(HTMLText.escaped(request.target))</code> with these headers. \(link)</p>
+            \(identity.isEmpty ? self.nativeForm : "")
             <h2>Set by the gateway</h2>
             \(self.table(identity, orElse: "No identity headers: no user is signed in here."))
             <h2>The rest</h2>
@@ -63,6 +87,14 @@ enum DemoApp {
             styleDigest: self.styleDigest
         )
     }
+
+    private static let nativeForm = """
+        <form method="post" action="\(nativePath)">
+        <p>A native app can open that page for its user without a login page: it mints a session-transfer token and adds it to
+        the URL. The gateway takes it out again and signs the browser in, with <code>X-Auth-Origin: transfer</code>.</p>
+        <button>Open as the native app does</button>
+        </form>
+        """
 
     private static func table(_ fields: [(name: String, value: String)], orElse sentence: String) -> String {
         guard !fields.isEmpty else { return "<p>\(sentence)</p>" }
@@ -82,6 +114,7 @@ enum DemoApp {
         th,td{padding:.375rem .75rem .375rem 0;border-bottom:1px solid #8884;text-align:left;vertical-align:top}
         th{width:14rem;font-weight:600}
         td,code{font-family:ui-monospace,monospace;font-size:.9375rem;overflow-wrap:anywhere}
+        button{padding:.5rem .875rem;font:inherit}
         a{color:#1f5fbf}
         @media (prefers-color-scheme:dark){a{color:#8ab8ff}}
         """
