@@ -1,4 +1,5 @@
 import ArgumentParser
+import Vocabulary
 
 /// `sallyport`: one binary, a subcommand for each thing an operator does with it.
 @main
@@ -13,4 +14,14 @@ struct Sallyport: AsyncParsableCommand {
             KeysCommand.self, HashPasswordCommand.self, VerifyCommand.self, DPoPProofCommand.self,
         ]
     )
+    static func main() async {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        let names = Self.configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
+        if let word = arguments.first, !word.hasPrefix("-"), !names.contains(word),
+            let name = Spelling.nearest(to: word, in: names)
+        {
+            Self.exit(withError: ValidationError("found no command \(word); did you mean \(name)?"))
+        }
+        await Self.main(arguments)
+    }
 }

@@ -4,7 +4,7 @@ import GatewayBench
 import Testing
 import Vocabulary
 
-/// `hash-password` and `--version`.
+/// `hash-password`, `--version`, and what is no command.
 @Suite struct HashPasswordTests {
     private func hash(_ input: String) throws -> (status: Int32, output: String) {
         try Servers.run(Gateway.binary.path, ["hash-password"], input: Array(input.utf8))
@@ -34,5 +34,11 @@ import Vocabulary
     @Test func tellsTheVersion() throws {
         let result = try Servers.run(Gateway.binary.path, ["--version"])
         #expect(result.status == 0 && result.output.firstMatch(of: /^[0-9]+\.[0-9]+\.[0-9]+\n$/) != nil)
+    }
+    @Test func suggestsTheCommandThatWasMeant() throws {
+        let result = try Servers.run(Gateway.binary.path, ["rnu"])
+        #expect(result.status == 64 && result.output.contains("did you mean run?"), "\(result.output)")
+        let other = try Servers.run(Gateway.binary.path, ["nonsense"])
+        #expect(other.status == 64 && !other.output.contains("did you mean"), "\(other.output)")
     }
 }
