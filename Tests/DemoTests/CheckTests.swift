@@ -187,7 +187,7 @@ import Testing
             ("sallyport.yaml", Self.valid + "\n" + (try block("yaml", "pages:"))),
             ("logo.svg", #"<svg xmlns="http://www.w3.org/2000/svg"/>"#),
             ("pages/en.yaml", line), ("pages/pt.yaml", english),
-            ("pages/page.html", try block("html", "<!DOCTYPE html>")), ("pages/style.css", try block("css", ":root")),
+            ("pages/page.html", try block("html", "<!DOCTYPE html>")), ("pages/style.css", try block("css", "main")),
         ]
         for (name, text) in files { try Data(text.utf8).write(to: folder.appending(path: name)) }
         let file = folder.appending(path: "sallyport.yaml").path
