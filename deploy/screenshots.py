@@ -101,7 +101,10 @@ class Browser:
         flags = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --hide-scrollbars"
         shell = f'exec chromium {flags} --remote-debugging-pipe --user-data-dir="$0" 3<&{commands} 4>&{messages}'
         self.process = subprocess.Popen(
-            ["bash", "-c", shell, folder], pass_fds=(commands, messages), stderr=subprocess.DEVNULL
+            ["bash", "-c", shell, folder],
+            pass_fds=(commands, messages),
+            env=os.environ | {"HOME": folder},
+            stderr=subprocess.DEVNULL,
         )
         os.close(commands)
         os.close(messages)
