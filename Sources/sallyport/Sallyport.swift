@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import Vocabulary
 
 /// `sallyport`: one binary, a subcommand for each thing an operator does with it.
@@ -17,7 +16,7 @@ struct Sallyport: AsyncParsableCommand {
     )
 
     static func main() async {
-        if let mend = self.mend(of: ProcessInfo.processInfo.arguments.dropFirst()) {
+        if let mend = self.mend(of: CommandLine.arguments.dropFirst()) {
             self.exit(withError: ValidationError(mend))
         }
         await self.main(nil)

@@ -219,4 +219,14 @@ struct BrowserTests {
             #expect(try browser.value(Self.signInPage) == "true")
         }
     }
+    /// Labels, contrast, focus and width of each page, in each language.
+    @Test(arguments: ["en", "de", "fr", "es"]) func everybodyCanUseThePages(_ language: String) throws {
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let script = Gateway.root.appending(path: "deploy/screenshots.py").path
+        let options = ["--binary", Gateway.binary.path, "--language", language, folder.path]
+        let run = try Servers.run("/usr/bin/python3", [script] + options)
+        #expect(run.status == 0 && run.output.isEmpty, "\(run.output)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 28)
+    }
 }

@@ -169,6 +169,32 @@ import Testing
         #expect(result.status == 0, "\(result.output)")
     }
 
+    /// The README's pages are accepted as they are written, and the text that it shows is the gateway's.
+    @Test func acceptsThePagesOfTheReadme() throws {
+        let readme = try String(contentsOf: Gateway.root.appending(path: "README.md"), encoding: .utf8)
+        func block(_ language: String, _ start: String) throws -> String {
+            let blocks = readme.components(separatedBy: "```\(language)\n\(start)").dropFirst()
+            return start + (try #require(blocks.first?.components(separatedBy: "```").first))
+        }
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let pages = folder.appending(path: "pages")
+        try FileManager.default.createDirectory(at: pages, withIntermediateDirectories: true)
+        let english = try Servers.run(Gateway.binary.path, ["texts", "--language", "en"]).output
+        let line = try block("text", "sign_in.identifier:")
+        #expect(english.contains(line))
+        let files = [
+            ("sallyport.yaml", Self.valid + "\n" + (try block("yaml", "pages:"))),
+            ("logo.svg", #"<svg xmlns="http://www.w3.org/2000/svg"/>"#),
+            ("pages/en.yaml", line), ("pages/pt.yaml", english),
+            ("pages/page.html", try block("html", "<!DOCTYPE html>")), ("pages/style.css", try block("css", "main")),
+        ]
+        for (name, text) in files { try Data(text.utf8).write(to: folder.appending(path: name)) }
+        let file = folder.appending(path: "sallyport.yaml").path
+        let result = try Servers.run(Gateway.binary.path, ["check", "--quiet", "--config", file])
+        #expect(result.status == 0, "\(result.output)")
+    }
+
     @Test func checksTheFilesThatAreShipped() throws {
         for name in ["Config/sallyport.yaml", "Config/sallyport.reference.yaml"] {
             let path = Gateway.root.appending(path: name).path

@@ -21,6 +21,25 @@ import Vocabulary
         #expect(statuses == Reason.allCases.map { reason in reason.refusal.map { String($0.status) } ?? "–" })
     }
 
+    /// Every section that the README links to exists, once, by the rules by which forges name sections.
+    @Test func linksToSectionsThatExist() throws {
+        var isCode = false
+        var sections: [String] = []
+        let readme = try PackageFiles.text("README.md")
+        for line in readme.split(separator: "\n") {
+            if line.hasPrefix("```") { isCode.toggle() }
+            if !isCode, line.hasPrefix("#"), let space = line.firstIndex(of: " ") {
+                let name = line[space...].dropFirst().lowercased().replacing(" ", with: "-")
+                sections.append(name.filter { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" })
+            }
+        }
+        sections += readme.matches(of: /<a id="([^"]+)"/).map { String($0.1) }
+        #expect(Set(sections).count == sections.count)
+        for link in Set(readme.matches(of: /\]\(#([^)]+)\)/).map { String($0.1) }) {
+            #expect(sections.contains(link), "\(link)")
+        }
+    }
+
     /// Every linked file and script of the README exists.
     @Test func namesFilesThatExist() throws {
         let readme = try PackageFiles.text("README.md")

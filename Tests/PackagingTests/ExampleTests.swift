@@ -58,20 +58,51 @@ import Testing
 
     /// No Kotlin compiler is installed where these tests run, so this finds no more than a bracket that is missing.
     @Test func kotlinIsBalanced() throws {
-        let text = try PackageFiles.text("\(Self.folder)/android/SessionTransfer.kt")
-            .replacing(/(?s)\/\*.*?\*\//, with: "").replacing(/\/\/[^\n"]*\n/, with: "\n")
-            .replacing(/"[^"\n]*"/, with: "")
-        var open: [Character] = []
-        for character in text {
-            switch character {
-            case "(", "[", "{": open.append(character)
-            case ")": #expect(open.popLast() == "(")
-            case "]": #expect(open.popLast() == "[")
-            case "}": #expect(open.popLast() == "{")
-            default: break
+        for text in [try PackageFiles.text("\(Self.folder)/android/SessionTransfer.kt"), try Self.readme("kotlin")] {
+            let code = text.replacing(/(?s)\/\*.*?\*\//, with: "").replacing(/\/\/[^\n"]*\n/, with: "\n")
+                .replacing(/"[^"\n]*"/, with: "")
+            var open: [Character] = []
+            for character in code {
+                switch character {
+                case "(", "[", "{": open.append(character)
+                case ")": #expect(open.popLast() == "(")
+                case "]": #expect(open.popLast() == "[")
+                case "}": #expect(open.popLast() == "{")
+                default: break
+                }
             }
+            #expect(open.isEmpty && !code.contains("\""))
         }
-        #expect(open.isEmpty && !text.contains("\""))
+    }
+
+    /// The app in 15 lines of the README.
+    private static func readme(_ language: String) throws -> String {
+        let blocks = try PackageFiles.text("README.md").components(separatedBy: "```\(language)\n").dropFirst()
+        return try #require(blocks.first?.components(separatedBy: "```").first)
+    }
+
+    /// The README's Swift compiles with a WebView that has the few members of WebKit's that it uses.
+    @Test func swiftOfTheReadme() throws {
+        let kit = """
+            import Foundation
+            #if canImport(FoundationNetworking)
+            import FoundationNetworking
+            #endif
+            @MainActor final class Cookies { func setCookie(_ cookie: HTTPCookie) async {} }
+            @MainActor final class DataStore { let httpCookieStore = Cookies() }
+            @MainActor final class Configuration { let websiteDataStore = DataStore() }
+            @MainActor final class WKWebView {
+                let configuration = Configuration()
+                func load(_ request: URLRequest) {}
+            }
+
+            """
+        let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-\(UUID()).swift")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try (kit + Self.readme("swift")).write(to: file, atomically: true, encoding: .utf8)
+        let arguments = ["swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", file.path]
+        let verdict = try #require(try PackageFiles.run(arguments))
+        #expect(verdict.status == 0, "\(verdict.output)")
     }
 
     /// All say the same names as the gateway.

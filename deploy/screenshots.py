@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Makes pictures of the gateway's pages with headless Chromium, and checks that everybody can use them:
+
+    deploy/screenshots.py [--binary PATH] [--pages FILE] [--language TAG] FOLDER
+
+Each page is shown on a phone and a desktop, light and dark. FILE has settings with `pages`, to look at colours and templates
+of your own. Exit status 1: a page fails a check, which is printed. Chromium is Debian's package.
+"""
+
+import argparse
+import base64
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+
+SIZES = {"phone": (360, 740), "desktop": (1280, 800)}
+NARROWEST = 320  # WCAG 2.2, 1.4.10
+PASSWORD = "analytical-engine"
+
+# What is wrong with the page, as a list of texts.
+CHECKS = r"""
+(() => {
+  const wrong = [];
+  const shown = element => element.checkVisibility({visibilityProperty: true, opacityProperty: true});
+  const name = element => element.outerHTML.slice(0, 100);
+  if (!document.documentElement.lang) wrong.push('the document has no language');
+  if (!document.title.trim()) wrong.push('the document has no title');
+  if (document.querySelectorAll('h1').length !== 1) wrong.push('not exactly one h1');
+  if (!document.querySelector('main')) wrong.push('no main');
+  for (const input of document.querySelectorAll('input:not([type=hidden]), select, textarea'))
+    if (shown(input) && !input.labels.length && !input.ariaLabel) wrong.push('no label: ' + name(input));
+  for (const element of document.querySelectorAll('a, button')) {
+    if (!(element.ariaLabel || element.innerText).trim()) wrong.push('no name: ' + name(element));
+  }
+  for (const image of document.images) if (!image.hasAttribute('alt')) wrong.push('no alt: ' + name(image));
+  for (const element of document.querySelectorAll('input:not([type=hidden]), button')) {
+    const {height} = (element.closest('label') ?? element).getBoundingClientRect();
+    if (shown(element) && height < 24) wrong.push(`only ${height} pixels high: ` + name(element));
+  }
+
+  const channels = colour => {
+    const [red, green, blue, alpha = 1] = colour.match(/[\d.]+/g).map(Number);
+    return {rgb: [red, green, blue], alpha};
+  };
+  const background = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const {rgb, alpha} = channels(getComputedStyle(at).backgroundColor);
+      if (alpha === 1) return rgb;
+    }
+    return matchMedia('(prefers-color-scheme: dark)').matches ? [18, 18, 18] : [255, 255, 255];
+  };
+  const luminance = rgb => rgb.map(part => part / 255)
+    .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, index) => sum + part * [0.2126, 0.7152, 0.0722][index], 0);
+  const contrast = (one, other) => {
+    const [dark, light] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+    return (light + 0.05) / (dark + 0.05);
+  };
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !shown(element) || element.closest('script, style')) continue;
+    const ratio = contrast(channels(getComputedStyle(element).color).rgb, background(element));
+    if (ratio < 4.5) wrong.push(`contrast ${ratio.toFixed(2)}: ` + name(element));
+  }
+  for (const input of document.querySelectorAll('input:not([type=hidden])')) {
+    const ratio = contrast(channels(getComputedStyle(input).borderTopColor).rgb, background(input.parentElement));
+    if (input.type !== 'checkbox' && ratio < 3) wrong.push(`contrast of the border ${ratio.toFixed(2)}: ` + name(input));
+  }
+  return wrong;
+})()
+"""
+
+# The element with the focus, by its position, and what is wrong with it; null: none has it.
+FOCUS = r"""
+(() => {
+  const element = document.activeElement;
+  if (!element || element === document.body) return null;
+  const {outlineStyle, outlineWidth} = getComputedStyle(element);
+  const visible = outlineStyle !== 'none' && parseFloat(outlineWidth) > 0;
+  const wrong = visible ? [] : ['the focus is not visible: ' + element.outerHTML.slice(0, 100)];
+  return {position: [...document.querySelectorAll('*')].indexOf(element), wrong};
+})()
+"""
+
+
+class Browser:
+    """Chromium without a window, by the DevTools protocol over pipes: one JSON object after another, each ended by NUL."""
+
+    def __init__(self, folder: str):
+        commands, self.commands = os.pipe()
+        self.messages, messages = os.pipe()
+        flags = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --hide-scrollbars"
+        shell = f'exec chromium {flags} --remote-debugging-pipe --user-data-dir="$0" 3<&{commands} 4>&{messages}'
+        self.process = subprocess.Popen(
+            ["bash", "-c", shell, folder],
+            pass_fds=(commands, messages),
+            env=os.environ | {"HOME": folder},
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(commands)
+        os.close(messages)
+        self.received, self.last, self.session = b"", 0, None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+
+    def call(self, method: str, **parameters):
+        self.last += 1
+        message = {"id": self.last, "method": method, "params": parameters}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.commands, json.dumps(message).encode() + b"\0")
+        while True:
+            while b"\0" not in self.received:
+                self.received += os.read(self.messages, 65_536) or sys.exit("the browser has gone")
+            text, self.received = self.received.split(b"\0", 1)
+            answer = json.loads(text)
+            if answer.get("id") == self.last:
+                return answer.get("result", {})
+
+    def value(self, expression: str):
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, userGesture=True)
+        return answer.get("result", {}).get("value")
+
+    def wait(self, expression: str):
+        for _ in range(200):
+            if self.value(f"document.readyState === 'complete' && !!({expression})"):
+                return
+            time.sleep(0.05)
+        sys.exit(f"not so: {expression}, at {self.value('location.href + document.body.innerText')}")
+
+    def visit(self, url: str, expression: str = "document.body.childElementCount"):
+        self.call("Page.navigate", url=url)
+        self.wait(expression)
+
+    def show(self, width: int, height: int, scheme: str, mobile: bool = False):
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.wait(f"innerWidth === {width}")
+
+    def picture(self) -> bytes:
+        return base64.b64decode(self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"])
+
+    def focus_wrong(self):
+        """Goes around the page with the tabulator key, and through the browser's own part between end and start."""
+        expected = self.value("document.querySelectorAll('a[href], button, input:not([type=hidden])').length")
+        seen = {}
+        for _ in range(2 * expected + 4):
+            for kind in ("keyDown", "keyUp"):
+                self.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+            if focus := self.value(FOCUS):
+                seen[focus["position"]] = focus["wrong"]
+        missing = [] if len(seen) == expected else [f"the keyboard reaches {len(seen)} of {expected} elements"]
+        return sum(seen.values(), missing)
+
+
+class Gateway:
+    """A gateway with a user and no app, whose own pages are all there is to see."""
+
+    def __init__(self, binary: str, pages: pathlib.Path | None):
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = listener.getsockname()[1]
+        self.origin = f"http://localhost:{port}"
+        password = subprocess.run([binary, "hash-password"], input=PASSWORD, capture_output=True, text=True, check=True)
+        # Beside the operator's file, because the paths in it are relative.
+        self.file = tempfile.NamedTemporaryFile("w", suffix=".yaml", dir=pages.parent if pages else None)
+        self.file.write(
+            f"""
+public_url: {self.origin}
+listen: 127.0.0.1:{port}
+admin: {{listen: "127.0.0.1:0"}}
+upstream: http://127.0.0.1:9
+session: {{persistent: ask}}
+drain: {{delay: 0s, timeout: 1s}}
+log: {{level: error, access: false, audit: false}}
+provider: {{static: {{users: [{{identifier: ada, password_hash: "{password.stdout.strip()}"}}]}}}}
+routes: [{{path: /**, client: web}}]
+clients:
+  - {{client_id: app, session_transfer: {{can_create_session_transfer_token: true}}}}
+  - {{client_id: web, session_transfer: {{allowed_authentication_methods: [query]}}}}
+"""
+        )
+        if pages:
+            section = re.search(r"(?ms)^pages:.*?(?=^\S|\Z)", pages.read_text())
+            self.file.write(section[0] if section else sys.exit(f"{pages} has no section pages"))
+        self.file.flush()
+        self.process = subprocess.Popen([binary, "run", "--config", self.file.name])
+        for _ in range(100):
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                return
+            except OSError:
+                time.sleep(0.1)
+        sys.exit("the gateway does not start")
+
+    def post(self, path: str, fields: dict) -> dict:
+        body = json.dumps(fields).encode()
+        request = urllib.request.Request(self.origin + path, body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
+    def transfer_token(self) -> str:
+        """As a native app gets it."""
+        with urllib.request.urlopen(self.origin + "/self-service/login/api") as answer:
+            flow = json.load(answer)["id"]
+        password = {"method": "password", "identifier": "ada", "password": PASSWORD}
+        session = self.post(f"/self-service/login?flow={flow}", password)["session_token"]
+        exchange = {
+            "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+            "client_id": "app",
+            "subject_token": session,
+            "subject_token_type": "urn:sallyport:params:oauth:token-type:session_token",
+            "audience": "urn:localhost:session_transfer",
+        }
+        return self.post("/oauth/token", exchange)["access_token"]
+
+
+def walk(gateway: Gateway, browser: Browser):
+    """Leads the browser from page to page; yields the name of each."""
+    own = f"{gateway.origin}/.sallyport"
+    form = "document.querySelector('form')"
+    browser.visit(f"{own}/login")
+    yield "login"
+    browser.value(f"identifier.value = 'ada'; password.value = 'wrong'; {form}.requestSubmit()")
+    browser.wait("document.querySelector('.notice')")
+    yield "login-refused"
+    link = f"{gateway.origin}/a?session_transfer_token={gateway.transfer_token()}"
+    browser.visit("data:text/html," + urllib.parse.quote(f"<h1><a href='{link}'>link</a></h1>"))
+    browser.value("document.querySelector('a').click()")
+    browser.wait("location.pathname === '/.sallyport/handoff'")
+    yield "confirm"
+    browser.visit(f"{own}/login")
+    browser.value(f"identifier.value = 'ada'; password.value = '{PASSWORD}'; {form}.requestSubmit()")
+    browser.wait("!document.querySelector('#password')")
+    yield "error"
+    time.sleep(0.2)
+    browser.visit(f"{own}/sessions")
+    yield "sessions"
+    browser.visit(f"{own}/logout")
+    yield "sign-out"
+    browser.value(f"{form}.requestSubmit()")
+    browser.wait("document.querySelector('#password')")
+    browser.visit(f"{own}/signed-out")
+    yield "signed-out"
+
+
+def main() -> int:
+    root = pathlib.Path(__file__).resolve().parent.parent
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", default=str(root / ".build/release/sallyport"))
+    parser.add_argument("--pages", type=pathlib.Path)
+    parser.add_argument("--language", default="en")
+    parser.add_argument("folder", type=pathlib.Path)
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    failures = 0
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        gateway = Gateway(arguments.binary, arguments.pages)
+        browser = Browser(profile)
+        try:
+            browser.call("Network.enable")
+            browser.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": arguments.language})
+            for page in walk(gateway, browser):
+                wrong = []
+                for scheme in ("light", "dark"):
+                    for size, (width, height) in SIZES.items():
+                        browser.show(width, height, scheme, mobile=size == "phone")
+                        (arguments.folder / f"{page}-{size}-{scheme}.png").write_bytes(browser.picture())
+                        wrong += browser.value(CHECKS)
+                    wrong += browser.focus_wrong()
+                browser.show(NARROWEST, 640, "light")
+                if browser.value("document.documentElement.scrollWidth") > NARROWEST:
+                    wrong.append(f"wider than {NARROWEST} pixels")
+                for text in dict.fromkeys(wrong):
+                    print(f"{page}: {text}")
+                failures += len(wrong)
+        finally:
+            browser.call("Browser.close")
+            browser.process.wait()
+            gateway.process.terminate()
+            gateway.process.wait()
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
