@@ -26,7 +26,7 @@ enum Stylesheet {
         button,.way{margin-top:1.5rem;border:0;background:var(--accent);color:var(--on);font-weight:600;text-align:center;\
         text-decoration:none;cursor:pointer}
         button:hover,.way:hover{background:var(--deep)}
-        input:focus-visible,button:focus-visible,.way:focus-visible{outline:3px solid #5b9bff;outline-offset:2px}
+        :is(input,button,a):focus-visible{outline:3px solid #5b9bff;outline-offset:2px}
         .notice{margin-top:1rem;padding:.75rem;border-left:4px solid var(--alert);background:var(--tint)}
         .calm{border-color:var(--accent);background:var(--ground)}
         .facts{margin-top:1.5rem;padding-top:.75rem;border-top:1px solid var(--line);color:var(--soft);font-size:.8125rem}

@@ -9,7 +9,8 @@ import Testing
     @Test(
         "Sign-in page and refusals speak the language that the browser asks for",
         arguments: [
-            ("de-AT,de;q=0.9,en;q=0.5", "de", "Passwort"), ("fr", "fr", "Mot de passe"), ("es-MX", "es", "para continuar a"),
+            ("de-AT,de;q=0.9,en;q=0.5", "de", "Passwort"), ("fr", "fr", "Mot de passe"),
+            ("es-MX", "es", "para continuar a"),
             ("nl, en-GB;q=0.8", "en", "Password"), ("nl", "en", "Password"), ("", "en", "Password"),
             ("de;q=NaN,*;q=2,;;,", "en", "Password"),
         ]

@@ -125,7 +125,7 @@ package struct SessionsPage: Sendable {
     /// To the minute, and on one line.
     private static func text(_ time: UnixTime) -> String {
         let text = time.rfc3339
-        return "\(text.prefix(10))\u{A0}\(text.dropFirst(11).prefix(5))\u{A0}UTC"
+        return "\(text.prefix(10).replacing("-", with: "\u{2011}"))\u{A0}\(text.dropFirst(11).prefix(5))\u{A0}UTC"
     }
 
     private static func origin(_ origin: Session.Origin) -> PageText {
