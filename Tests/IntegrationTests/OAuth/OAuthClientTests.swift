@@ -292,6 +292,54 @@ struct OAuthClientTests {
         )
     }
 
+    @Test("Authlib and requests-oauthlib mint session-transfer tokens, each good for one sign-in, and go on refreshing")
+    func transfer() throws {
+        try self.run(
+            """
+            import os
+            os.environ['OAUTHLIB_INSECURE_TRANSPORT'] = '1'
+            from authlib.integrations.requests_client import OAuth2Session as Authlib
+            from requests_oauthlib import OAuth2Session as OAuthlib
+            endpoint, scope = base + '/oauth/token', ['openid', 'offline_access']
+
+            def authlib():
+                client = Authlib('app', redirect_uri=callback, code_challenge_method='S256', scope=' '.join(scope),
+                    token_endpoint_auth_method='none')
+                url, state = client.create_authorization_url(base + '/authorize', code_verifier='v' * 64)
+                client.fetch_token(endpoint, code_verifier='v' * 64, state=state, authorization_response=visit(url))
+                return client
+
+            def oauthlib():
+                client = OAuthlib('app', redirect_uri=callback, scope=scope, pkce='S256',
+                    auto_refresh_kwargs={'client_id': 'app'})
+                url, state = client.authorization_url(base + '/authorize')
+                client.fetch_token(endpoint, authorization_response=visit(url), include_client_id=True)
+                return client
+
+            for client in [authlib(), oauthlib()]:
+                more = getattr(client, 'auto_refresh_kwargs', {})
+                first = client.token['refresh_token']
+                minted = client.refresh_token(endpoint, refresh_token=first,
+                    audience='urn:' + base.removeprefix('http://') + ':session_transfer', **more)
+                assert minted['access_token'].startswith('spt_') and minted['token_type'] == 'N_A', minted
+                assert minted['issued_token_type'] == 'urn:auth0:params:oauth:token-type:session_transfer_token', minted
+                assert minted['expires_in'] == 60 and minted['refresh_token'] != first and minted['id_token'], minted
+
+                # A browser without cookies, and then another one.
+                page = base + '/authorize?' + urllib.parse.urlencode({'client_id': 'server', 'response_type': 'code',
+                    'redirect_uri': callback, 'session_transfer_token': minted['access_token']})
+                navigation = {'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'none', 'Accept': 'text/html'}
+                def way(): return requests.get(page, headers=navigation, allow_redirects=False).headers['Location']
+                assert way().startswith(callback + '?code=spc_')
+                assert way().startswith('/.sallyport/login?')
+
+                second = client.refresh_token(endpoint, refresh_token=minted['refresh_token'], **more)
+                assert second['token_type'] == 'Bearer' and second['access_token'].startswith('spa_'), second
+            print('done')
+            """
+        )
+    }
+
     @Test("auth0-python: pushed requests, which it sends as JSON under the media type of a form")
     func auth0Pushed() throws {
         try self.run(

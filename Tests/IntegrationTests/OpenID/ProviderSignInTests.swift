@@ -70,6 +70,52 @@ import Testing
         }
     }
 
+    @Test("After a handoff, a page that needs a second factor asks the provider for it instead of ending in 403")
+    func stepUpAfterHandoff() throws {
+        let routes = """
+            routes:
+              - {path: /**, client: web}
+              - {path: /strong/**, client: web, require: {aal: aal2}}
+            clients:
+              - {client_id: app, session_transfer: {can_create_session_transfer_token: true}}
+              - client_id: web
+                session_transfer: {allowed_authentication_methods: [query], enforce_device_binding: none}
+            """
+        try OpenIDWorld.with(OpenIDScript(), "audiences: [api]", routes: routes) { world throws in
+            world.provider.change { $0.levels = ["mfa"] }
+            let form = [
+                "grant_type=urn:ietf:params:oauth:grant-type:token-exchange", "client_id=app",
+                "subject_token=\(world.provider.accessToken())",
+                "subject_token_type=urn:ietf:params:oauth:token-type:access_token",
+                "audience=urn:\(Request.host):session_transfer",
+            ]
+            let type = ["Content-Type: application/x-www-form-urlencoded"]
+            let minted = try world.gateway.request(
+                Request.post("/oauth/token", type, body: form.joined(separator: "&"))
+            )
+            let token = try #require(minted.text.firstMatch(of: /"access_token":"([^"]+)"/), "\(minted.text)").1
+
+            var browser = OpenIDBrowser(world)
+            let arrived = try browser.load("/strong/x?a=1&session_transfer_token=\(token)")
+            let transferred = try #require(browser.session)
+            #expect(arrived.value("location") == "\(Request.origin)/strong/x?a=1")
+            let asked = try browser.load("/strong/x?a=1")
+            let login = "\(Request.origin)/.sallyport/login?return_to=/strong/x%3Fa%3D1&aal=aal2"
+            #expect(asked.status == 303 && asked.value("location") == login, "\(asked.lines)")
+            #expect(world.provider.count(.authorization) == 0 && world.app.requests.isEmpty)
+
+            #expect(try browser.follow(asked).status == 200)
+            let calls = world.provider.calls(of: .authorization)
+            #expect(calls.count == 1 && calls.last?["acr_values"] == "mfa" && calls.last?["prompt"] == nil)
+            let received = try #require(world.app.requests.last)
+            #expect(received.target == "/strong/x?a=1" && received.lines.contains("X-Auth-Aal: aal2"))
+            #expect(received.lines.contains("X-Auth-Subject: user-1"))
+            #expect(received.lines.contains("X-Auth-Origin: browser"))
+            #expect(browser.session != nil && browser.session != transferred)
+            #expect(try world.gateway.get("/x", ["Cookie: sallyport=\(transferred)"]).status == 401)
+        }
+    }
+
     @Test("A user who does not reach the level gets a page and keeps the session; a program gets a challenge")
     func insufficient() throws {
         try OpenIDWorld.with { world throws in
