@@ -27,6 +27,10 @@ package struct TokenRecord: Sendable {
     package var audience: String?
     package var subject: String?
     package var sessionID: String?
+    /// The name of that session in the logs.
+    package var fingerprint: Fingerprint?
+    /// The name of the code, or of the family of the refresh token, that the client presented.
+    package var tokenFingerprint: Fingerprint?
     /// The subject of whoever acts for the user.
     package var actor: String?
     package var scopes: [String] = []
@@ -50,6 +54,12 @@ package struct TokenRecord: Sendable {
         self.sessionID = session.id
         self.actor = session.actor
         self.audience = audience
+    }
+
+    /// The same for a session that the store has.
+    mutating func note(_ stored: NewSession, audience: String?) {
+        self.note(stored.session, audience: audience)
+        self.fingerprint = stored.key.fingerprint
     }
 
     /// The record as lines of the audit stream, the act itself last.
@@ -78,6 +88,7 @@ package struct TokenRecord: Sendable {
             reason: self.reason,
             subject: self.subject,
             session: self.sessionID,
+            fingerprint: self.fingerprint,
             clientID: self.clientID,
             address: self.device.address.description,
             asn: self.device.asn,
@@ -86,6 +97,7 @@ package struct TokenRecord: Sendable {
             details: self.details
         )
         event.audience = self.audience
+        event.tokenFingerprint = self.tokenFingerprint
         return event
     }
 
@@ -147,6 +159,7 @@ package struct TokenJournal: Sendable {
         switch outcome {
         case .issued(let tokens):
             record.scopes = tokens.scopes
+            record.fingerprint = tokens.root.fingerprint
             return self.keep(record) ? outcome : .unavailable(.gatewayOverloaded)
         case .refused(let reason):
             record.reason = reason

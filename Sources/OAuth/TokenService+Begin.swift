@@ -103,7 +103,7 @@ extension TokenService {
         }
         guard let session = try await self.session(key), session.session.kind == .native, session.session.access == nil
         else { return .refused(.sessionUnknown) }
-        record.note(session.session, audience: api?.audience)
+        record.note(session, audience: api?.audience)
         guard session.session.clientID == nil || session.session.clientID == requester.client.clientID else {
             return .refused(.sessionOtherClient)
         }
@@ -129,7 +129,7 @@ extension TokenService {
         case .insufficient: return .refused(.requireAAL)
         case .live(let found): session = found.session
         }
-        record.note(session, audience: api?.audience)
+        record.note(NewSession(key: key, session: session), audience: api?.audience)
         if let reason = requester.objection(toKey: session.keyThumbprint) { return .refused(reason) }
         if let thumbprint = requester.keyThumbprint {
             switch try await self.ask({ _, loop in tokens.bind(key, to: thumbprint, on: loop) }) {

@@ -129,7 +129,7 @@ extension TokenService {
     /// - Returns: false when it could not be recorded and the configuration forbids unrecorded acts
     ///   (`log.audit_on_full: refuse`).
     package func recordSilentAnswer(
-        of session: Session?,
+        of session: NewSession?,
         refusal reason: Reason? = nil,
         to requester: TokenRequester,
         for api: APISettings?
@@ -152,6 +152,7 @@ extension TokenService {
         case .malformed: outcome = .refused(.codeUnknown)
         case .otherKey: outcome = .refused(.credentialOtherKey)
         case .record(let key):
+            record.tokenFingerprint = key.fingerprint
             do {
                 outcome = try await self.redeem(redemption, key, requester, &record)
             } catch {
@@ -205,7 +206,7 @@ extension TokenService {
     /// Ends what the first use of the code gave.
     private func refuseReplay(_ marker: Marker, _ record: inout TokenRecord) async throws(StoreError) -> TokenOutcome {
         if case .used(_, let key?) = marker, let session = try await self.kept(key) {
-            record.note(session.session, audience: session.session.access?.audience)
+            record.note(session, audience: session.session.access?.audience)
             try await self.end(session, &record)
         }
         return .refused(.codeReplayed)

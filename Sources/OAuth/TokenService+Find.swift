@@ -58,7 +58,10 @@ extension TokenService {
                 return nil
             }
             var record = TokenRecord(.revoked, requester, self.devices)
-            record.note(session.session, audience: session.session.access?.audience)
+            record.note(session, audience: session.session.access?.audience)
+            if case .genuine(let refresh) = self.refreshTokens.read(token.bytes) {
+                record.tokenFingerprint = refresh.key.fingerprint
+            }
             if isAlone {
                 _ = try await self.ask { store, loop in store.end(session.key, on: loop) }
             } else {

@@ -44,6 +44,7 @@ extension TokenService {
         case .malformed: outcome = .refused(.refreshUnknown)
         case .otherKey: outcome = .refused(.credentialOtherKey)
         case .genuine(let token):
+            record.tokenFingerprint = token.key.fingerprint
             do {
                 if let wait = try await self.excess(of: token) {
                     outcome = .throttled(wait)
@@ -79,7 +80,7 @@ extension TokenService {
                 let session = try await self.kept(stored.record.session)
             else { return .refused(.refreshUnknown) }
             let family = stored.record
-            record.note(session.session, audience: family.audience)
+            record.note(session, audience: family.audience)
             guard family.clientID == requester.client.clientID else { return .refused(.refreshOtherClient) }
             let settings = requester.client.refreshToken
             let now = self.clock.now()

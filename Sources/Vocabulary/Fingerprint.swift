@@ -1,4 +1,4 @@
-/// A short name of a token in logs: the first 50 bits of the HMAC under which its record is found, in ten characters of
+/// A short name of a token in logs: the first 50 bits of the hash under which its record is found, in ten characters of
 /// base32 (RFC 4648 6, in lower case).
 ///
 /// All gateways with the same secret give a token the same name. It leads back to no token, and names a record to nobody

@@ -55,6 +55,33 @@ import Testing
         }
     }
 
+    @Test("A client's tokens are told by the fingerprints of their session, of its code and of its refresh tokens")
+    func tokens() throws {
+        let world = try ReasonWorld()
+        defer { world.stop() }
+        let first = try world.refreshToken()
+        let second = try ReasonWorld.refreshToken(in: try world.refresh(first))
+        #expect(try world.form("/oauth/revoke", "client_id=app&token=\(second)").status == 200)
+        #expect(try world.refresh(second).status == 400)
+        func values(_ name: String, of event: String) -> [String?] {
+            Self.lines(world.gateway, "audit").filter { $0["event"] as? String == event }.map { $0[name] as? String }
+        }
+        #expect(eventually { values("reason", of: "token.refused") == ["refresh.unknown"] })
+        // The browser's session answered the authorization request.
+        let browser = values("fingerprint", of: "session.created")
+        #expect(browser.count == 1 && values("fingerprint", of: "authorization.granted") == browser)
+        let sessions = values("fingerprint", of: "token.issued")
+        try #require(sessions.count == 2)
+        #expect(sessions[0]?.count == 10 && sessions[0] == sessions[1] && !browser.contains(sessions[0]))
+        #expect(values("fingerprint", of: "token.revoked") == [sessions[0]])
+        let tokens = values("token_fingerprint", of: "token.issued")
+        #expect(tokens.allSatisfy { $0?.count == 10 } && Set(tokens).count == 2, "the code, and the refresh token")
+        #expect(values("token_fingerprint", of: "token.revoked") == [tokens[1]])
+        // What has ended is still told from others.
+        #expect(values("token_fingerprint", of: "token.refused") == [tokens[1]])
+        for token in [first, second] { #expect(!world.gateway.output.contains(token)) }
+    }
+
     @Test("An operator's sign-out, a restart without a store and another secret have reasons of their own")
     func otherEnds() throws {
         let app = try FakeUpstream()

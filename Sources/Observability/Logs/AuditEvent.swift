@@ -104,7 +104,7 @@ package struct AuditEvent: Sendable {
     package var session: String?
     /// The name of that session's token in the logs.
     package var fingerprint: Fingerprint?
-    /// The name of the single-use token that the event is about.
+    /// The name of the single-use token, or of the family of refresh tokens, that the event is about.
     package var tokenFingerprint: Fingerprint?
     package var clientID: String?
     package var host: String?

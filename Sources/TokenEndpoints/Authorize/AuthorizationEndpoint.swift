@@ -127,12 +127,12 @@ package struct AuthorizationEndpoint: Sendable {
                 response = wish.answer.error(denial)
             } else if let user = self.user(wish, transfer, begun: arrival.begun) {
                 let isSilent = transfer.user == nil && arrival.begun == nil
-                if isSilent, !self.record(user.session, nil, wish, requester) { throw .full }
+                if isSilent, !self.record(user, nil, wish, requester) { throw .full }
                 response = try await self.answer(wish, to: user, isOfBrowser: transfer.user == nil)
-            } else if let session = transfer.existing?.session, session.actor != nil {
-                response = self.refuse(.interactionRequired, session, wish, requester)
+            } else if let existing = transfer.existing, existing.session.actor != nil {
+                response = self.refuse(.interactionRequired, existing, wish, requester)
             } else if wish.prompt == .none {
-                response = self.refuse(.loginRequired, transfer.existing?.session, wish, requester)
+                response = self.refuse(.loginRequired, transfer.existing, wish, requester)
             } else {
                 response =
                     Self.asksApp(wish, transfer, request)
@@ -157,18 +157,19 @@ package struct AuthorizationEndpoint: Sendable {
     /// The answer to a client whose user would have to be asked, and must not be.
     private func refuse(
         _ code: AuthorizationError.Code,
-        _ session: Session?,
+        _ existing: FoundSession?,
         _ wish: AuthorizationRequest,
         _ requester: Requester
     ) -> EndpointResponse {
         let error = AuthorizationError(code)
+        let session = existing.map { NewSession(key: $0.key, session: $0.session) }
         _ = self.record(session, error.reason, wish, requester)
         return wish.answer.error(error)
     }
 
     /// Records that the browser's session answers, or why it does not.
     private func record(
-        _ session: Session?,
+        _ session: NewSession?,
         _ refusal: Reason?,
         _ wish: AuthorizationRequest,
         _ requester: Requester
