@@ -210,7 +210,11 @@ let package = Package(
         ),
         // Signed tokens and key sets (RFC 7515, 7517, 7519).
         .target(name: "JOSE", dependencies: ["Cryptography", "Vocabulary"], swiftSettings: strict),
-        .target(name: "Cryptography", dependencies: ["COpenSSL", "Vocabulary"], swiftSettings: strict),
+        .target(
+            name: "Cryptography",
+            dependencies: ["COpenSSL", "CCrypt", "Vocabulary"],
+            swiftSettings: strict
+        ),
         .target(name: "Vocabulary", swiftSettings: strict),
 
         .testTarget(
@@ -420,6 +424,12 @@ let package = Package(
             path: "Sources/SystemLibraries/COpenSSL",
             pkgConfig: "libcrypto",
             providers: [.apt(["libssl-dev"])]
+        ),
+        .systemLibrary(
+            name: "CCrypt",
+            path: "Sources/SystemLibraries/CCrypt",
+            pkgConfig: "libcrypt",
+            providers: [.apt(["libcrypt-dev"])]
         ),
         .systemLibrary(
             name: "CMaxMindDB",

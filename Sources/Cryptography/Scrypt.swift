@@ -30,8 +30,6 @@ package enum Scrypt {
     }
 
     /// A hash that no password matches, of the same cost as `encoded`.
-    ///
-    /// It is verified when the user does not exist. Otherwise the time of the answer would show which users exist.
     package static func decoy(like encoded: Secret) -> Secret {
         let cost = EncodedHash(encoded)?.cost ?? .standard
         return EncodedHash(cost: cost, salt: Random.bytes(16), hash: Random.bytes(32)).encoded

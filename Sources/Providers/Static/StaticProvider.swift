@@ -3,7 +3,7 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Users from the configuration, with scrypt hashes: for the demo and tests, only on loopback unless a flag permits
+/// Users from the configuration, with password hashes: for the demo and tests, only on loopback unless a flag permits
 /// more.
 package struct StaticProvider: PasswordProvider, UserDirectory {
     /// The longest password in bytes; a longer one would let an attacker choose the amount of hashing.
@@ -28,7 +28,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         )
         self.subjects = Set(users.map(\.id))
         let hashes = users.map(\.passwordHash)
-        self.decoys = (hashes.isEmpty ? [Secret("")] : hashes).map(Scrypt.decoy(like:))
+        self.decoys = (hashes.isEmpty ? [Secret("")] : hashes).map(PasswordHash.decoy(like:))
         self.workers = workers
     }
 
@@ -46,7 +46,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         let isTooLong = password.bytes.count > Self.longestPassword
         let bytes = isTooLong ? [] : password.bytes
         let verified = await self.workers.run(for: source) {
-            Scrypt.verify(password: bytes, encoded: user?.passwordHash ?? decoy)
+            PasswordHash.verify(password: bytes, encoded: user?.passwordHash ?? decoy)
         }
         guard let verified else { return .unavailable }
         guard verified, !isTooLong, let user else { return .refused }

@@ -1,0 +1,76 @@
+import CCrypt
+import COpenSSL
+package import Vocabulary
+
+/// Password hashes by bcrypt, as other programs write them: `$2b$10$` with the logarithm of the rounds, 22 characters of salt
+/// and 31 of hash. They are verified only: the gateway's own are scrypt's, whose memory makes guesses expensive.
+package enum Bcrypt {
+    /// How many bytes of a password bcrypt reads. It would take a longer password for each other one that begins the same.
+    private static let longestPassword = 72
+    /// The logarithms of the rounds: up to the time of the most expensive scrypt hash.
+    private static let costs = (4...16).map { $0 < 10 ? "0\($0)" : "\($0)" }
+    /// All versions that compute the same. `$2x$` marks hashes of a faulty program (CVE-2011-2483).
+    private static let versions = ["2a", "2b", "2y"]
+    private static let alphabet = Array("./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
+    private static let saltLength = 22
+    private static let hashLength = 31
+    /// `$2b$10$`.
+    private static let prefixLength = 7
+
+    /// Whether `password` is the one that `encoded` was made from. Passwords of more than 72 bytes and those with a NUL byte,
+    /// at which libcrypt stops reading, match nothing.
+    ///
+    /// The time depends on the cost in `encoded`, not on the password. A malformed hash matches nothing and takes no
+    /// time.
+    package static func verify(password: [UInt8], encoded: Secret) -> Bool {
+        guard Self.isWellFormed(encoded) else { return false }
+        let isReadWhole = password.count <= Self.longestPassword && !password.contains(0)
+        guard let hash = Self.derive(password: isReadWhole ? password : [], like: encoded) else { return false }
+        // Without the salt, whose last character has bits that do not count and that libcrypt clears.
+        return constantTimeEqual(hash, Array(encoded.bytes.suffix(Self.hashLength))) && isReadWhole
+    }
+
+    /// Whether `encoded` can be verified: `$2a$`, `$2b$` or `$2y$`, a cost of 4 to 16, salt and hash.
+    package static func isWellFormed(_ encoded: Secret) -> Bool {
+        let parts = encoded.bytes.split(separator: UInt8(ascii: "$"), omittingEmptySubsequences: false)
+        guard parts.count == 4, parts[0].isEmpty,
+            Self.versions.contains(where: { parts[1].elementsEqual($0.utf8) }),
+            Self.costs.contains(where: { parts[2].elementsEqual($0.utf8) }),
+            parts[3].count == Self.saltLength + Self.hashLength
+        else { return false }
+        return parts[3].allSatisfy { Self.alphabet.contains($0) }
+    }
+
+    /// A hash that no password matches, of the same cost as `encoded`, which is well-formed.
+    static func decoy(like encoded: Secret) -> Secret {
+        let random = Random.bytes(Self.saltLength + Self.hashLength).map { Self.alphabet[Int($0 & 0x3F)] }
+        return Secret(Array(encoded.bytes.prefix(Self.prefixLength)) + random)
+    }
+
+    /// The hash of `password` with the salt and cost of `encoded`; nil when libcrypt refuses them.
+    private static func derive(password: [UInt8], like encoded: Secret) -> [UInt8]? {
+        var phrase = password + [0]
+        let setting = encoded.bytes + [0]
+        // It is too large for a worker's stack. libcrypt wants it zeroed, and leaves what it computed in it.
+        let size = Int(sallyport_CRYPT_DATA_SIZE)
+        let data = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
+        data.initializeMemory(as: UInt8.self, repeating: 0, count: size)
+        defer {
+            OPENSSL_cleanse(data, size)
+            data.deallocate()
+            OPENSSL_cleanse(&phrase, phrase.count)
+        }
+        let output: UnsafeMutablePointer<CChar>? = withPointer(phrase) { phrase, phraseCount in
+            phrase.withMemoryRebound(to: CChar.self, capacity: phraseCount) { phrase in
+                withPointer(setting) { setting, settingCount in
+                    setting.withMemoryRebound(to: CChar.self, capacity: settingCount) { setting in
+                        crypt_rn(phrase, setting, data, Int32(size))
+                    }
+                }
+            }
+        }
+        guard let output else { return nil }
+        let count = Self.prefixLength + Self.saltLength + Self.hashLength
+        return Array(UnsafeRawBufferPointer(start: output, count: count).suffix(Self.hashLength))
+    }
+}
