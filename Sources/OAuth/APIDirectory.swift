@@ -4,7 +4,8 @@ package import Settings
 package struct APIDirectory: Sendable {
     /// The scopes that are not an API's: what the client learns of the user (OpenID Connect Core 5.4), and the refresh
     /// token (11).
-    package static let ownScopes = ["openid", "profile", "email", "phone", "address", Self.offlineAccess]
+    package static let ownScopes = [Self.openID, "profile", "email", "phone", "address", Self.offlineAccess]
+    static let openID = "openid"
     package static let offlineAccess = "offline_access"
     /// How long an access token lives that is for no API.
     static let usualLifetime = Duration.seconds(3600)

@@ -6,11 +6,19 @@ package struct ForeignGrants: Sendable {
     /// written in the lineage.
     package typealias Note = @Sendable (Lineage, Session, ProviderSession) async throws(StoreError) -> Void
 
-    let tokens: any ForeignTokens
+    /// Access and session tokens; nil: none count.
+    let tokens: (any ForeignTokens)?
+    /// nil: none count.
+    let refreshTokens: (any ForeignTokens)?
     let note: Note
 
-    package init(tokens: any ForeignTokens, note: @escaping Note) {
+    package init(
+        tokens: (any ForeignTokens)?,
+        refreshTokens: (any ForeignTokens)? = nil,
+        note: @escaping Note
+    ) {
         self.tokens = tokens
+        self.refreshTokens = refreshTokens
         self.note = note
     }
 }

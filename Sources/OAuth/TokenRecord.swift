@@ -183,7 +183,8 @@ private struct TokenCounters: Sendable {
         switch reason {
         case .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown, .refreshOtherClient, .refreshReplayed,
             .refreshUnknown, .refreshUserGone, .sessionUnknown, .sessionOtherClient,
-            .credentialMalformed, .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled, .socialRefused,
+            .credentialExpired, .credentialInvalidToken, .credentialMalformed, .credentialOtherAudience,
+            .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled, .socialRefused,
             .socialReplayed, .proofMissing, .proofOtherKey, .ruleDenied:
             true
         default: false

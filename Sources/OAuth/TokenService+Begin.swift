@@ -82,10 +82,36 @@ extension TokenService {
     /// Whether a provider may have made the token. Then `exchange` gives an access token, which ends with the provider's
     /// session; nothing that a token of this gateway can come from is kept of it otherwise.
     package func isForeign(_ token: Secret) -> Bool {
-        self.authority.readSession(token.bytes) == .malformed
-            && self.foreign.map { foreign in
-                token.bytes.withUnsafeBytes { foreign.tokens.key(of: $0, as: .native) } != nil
-            } ?? false
+        self.authority.readSession(token.bytes) == .malformed && Self.key(of: token, in: self.foreign?.tokens) != nil
+    }
+
+    /// Whether a provider may have made the refresh token, and is asked about it by `exchange(refreshToken:)`.
+    package func isForeign(refreshToken token: Secret) -> Bool {
+        self.refreshTokens.read(token.bytes) == .malformed
+            && Self.key(of: token, in: self.foreign?.refreshTokens) != nil
+    }
+
+    /// Gives an access token, of which a session-transfer token can be minted, for a provider's refresh token. That stays
+    /// as it is: the provider is asked about it, and does not see it used.
+    ///
+    /// The access token has the scopes that are about the user, `openid` always: the token is of an OpenID provider, and
+    /// SDKs demand an id_token.
+    ///
+    /// Refusals: those of `exchange` for a provider's token.
+    package func exchange(refreshToken token: Secret, by requester: TokenRequester) async -> TokenOutcome {
+        var record = TokenRecord(.refreshed, requester, self.devices)
+        let outcome: TokenOutcome
+        do {
+            let tokens = self.foreign?.refreshTokens
+            outcome = try await self.exchange(foreign: token, in: tokens, nil, scopes: nil, requester, &record)
+        } catch {
+            outcome = Self.unavailable(error)
+        }
+        return self.journal.take(outcome, record)
+    }
+
+    private static func key(of token: Secret, in tokens: (any ForeignTokens)?) -> RecordKey? {
+        tokens.flatMap { tokens in token.bytes.withUnsafeBytes { tokens.key(of: $0, as: .native) } }
     }
 
     private func exchange(
@@ -99,7 +125,9 @@ extension TokenService {
         switch self.authority.readSession(token.bytes) {
         case .record(let named): key = named
         case .otherKey: return .refused(.credentialOtherKey)
-        case .malformed: return try await self.exchange(foreign: token, api, scopes, requester, &record)
+        case .malformed:
+            let tokens = self.foreign?.tokens
+            return try await self.exchange(foreign: token, in: tokens, api, scopes: scopes, requester, &record)
         }
         guard let session = try await self.session(key), session.session.kind == .native, session.session.access == nil
         else { return .refused(.sessionUnknown) }
@@ -112,17 +140,19 @@ extension TokenService {
 
     /// Exchanges a token that a provider made. A proof binds that token to its key as well: whoever steals it cannot
     /// exchange it, nor use it without the key.
+    ///
+    /// - Parameter scopes: nil: `openid`, and those of the token that are about the user.
     private func exchange(
         foreign token: Secret,
+        in tokens: (any ForeignTokens)?,
         _ api: APISettings?,
-        _ scopes: [String],
+        scopes: [String]?,
         _ requester: TokenRequester,
         _ record: inout TokenRecord
     ) async throws(StoreError) -> TokenOutcome {
-        guard let foreign = self.foreign,
-            let key = token.bytes.withUnsafeBytes({ foreign.tokens.key(of: $0, as: .native) })
-        else { return .refused(.credentialMalformed) }
-        let tokens = foreign.tokens
+        guard let foreign = self.foreign, let tokens, let key = Self.key(of: token, in: tokens) else {
+            return .refused(.credentialMalformed)
+        }
         let session: Session
         switch try await self.ask({ _, loop in tokens.freshSession(token, key: key, on: loop) }) {
         case .none(let reason): return .refused(reason)
@@ -139,7 +169,9 @@ extension TokenService {
             }
         }
         if let provider = session.provider { try await foreign.note(key.lineage, session, provider) }
-        return try await self.issue(NewSession(key: key, session: session), for: api, scopes: scopes, to: requester)
+        let granted =
+            scopes ?? APIDirectory.granted([APIDirectory.openID] + session.scopes, of: nil, hasRefresh: false)
+        return try await self.issue(NewSession(key: key, session: session), for: api, scopes: granted, to: requester)
     }
 
     /// An access token of a session for the requester.

@@ -58,7 +58,7 @@ package struct IssuedTokens: Sendable {
     package var nonce: String?
 
     /// Whether an id_token belongs to the answer (OpenID Connect Core 3.1.2.1).
-    package var hasIdentity: Bool { self.scopes.contains("openid") }
+    package var hasIdentity: Bool { self.scopes.contains(APIDirectory.openID) }
 }
 
 /// The result of a request for tokens.

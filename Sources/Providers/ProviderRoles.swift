@@ -6,6 +6,8 @@ package struct ProviderRoles: Sendable {
     package var browser: (any BrowserProvider)?
     /// In the order in which they are asked whether they may know a token.
     package var tokens: [any TokenProvider]
+    /// Proves the provider's refresh tokens of native apps; nil: they count for nothing.
+    package var refreshTokens: (any TokenProvider)?
     package var refreshing: (any RefreshingProvider)?
     package var logout: (any LogoutProvider)?
     package var directory: (any UserDirectory)?
@@ -15,6 +17,7 @@ package struct ProviderRoles: Sendable {
         password: (any PasswordProvider)? = nil,
         browser: (any BrowserProvider)? = nil,
         tokens: [any TokenProvider] = [],
+        refreshTokens: (any TokenProvider)? = nil,
         refreshing: (any RefreshingProvider)? = nil,
         logout: (any LogoutProvider)? = nil,
         directory: (any UserDirectory)? = nil,
@@ -23,6 +26,7 @@ package struct ProviderRoles: Sendable {
         self.password = password
         self.browser = browser
         self.tokens = tokens
+        self.refreshTokens = refreshTokens
         self.refreshing = refreshing
         self.logout = logout
         self.directory = directory

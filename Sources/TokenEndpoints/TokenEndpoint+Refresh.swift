@@ -22,7 +22,8 @@ extension TokenEndpoint {
         return TokenAnswer.issued(try Self.issued(outcome, for: .refreshToken), signer)
     }
 
-    /// Gives a session-transfer token for a refresh token, which rotates as in any other use.
+    /// Gives a session-transfer token for a refresh token, which rotates as in any other use; one of a provider stays as
+    /// it is.
     private func transfer(
         _ token: Secret,
         _ audience: String,
@@ -32,6 +33,14 @@ extension TokenEndpoint {
     ) async throws(OAuthError) -> EndpointResponse {
         // Judged before the refresh token rotates, so that a client that is refused keeps its token.
         guard requester.client.canCreateTransferToken else { throw OAuthError(.handoffNotPermitted) }
+        if self.tokens.isForeign(refreshToken: token) {
+            let outcome = await self.tokens.exchange(refreshToken: token, by: requester)
+            var tokens = try Self.issued(outcome, for: .refreshToken)
+            let minted = try await self.mint(.token((tokens.access ?? token).bytes), audience, target, requester)
+            // The client does not get it, so the id_token has no hash of it.
+            tokens.access = nil
+            return TokenAnswer.minted(minted, besides: tokens, signer)
+        }
         let tokens = try Self.issued(
             await self.tokens.refresh(
                 token,

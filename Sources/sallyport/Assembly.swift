@@ -149,6 +149,7 @@ struct Assembly: Sendable {
                 roles: realm.provider.roles,
                 kratos: realm.provider.kratos,
                 tokens: realm.tokens,
+                refreshTokens: realm.refreshTokens,
                 devices: devices,
                 hosts: hosts,
                 keys: keys,

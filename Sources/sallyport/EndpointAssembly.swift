@@ -26,6 +26,7 @@ struct EndpointAssembly {
     let roles: ProviderRoles
     let kratos: KratosProvider?
     let tokens: (any ForeignTokens)?
+    let refreshTokens: (any ForeignTokens)?
     let devices: DeviceObserver
     let hosts: SignInHosts
     let keys: SealingKeyRing
@@ -98,18 +99,18 @@ struct EndpointAssembly {
 
     /// nil if no provider's tokens are known.
     private var foreignGrants: ForeignGrants? {
+        guard self.tokens != nil || self.refreshTokens != nil else { return nil }
         let ends = self.endingSessions
-        return self.tokens.map { tokens in
-            ForeignGrants(tokens: tokens) { (lineage, session, provider) throws(StoreError) in
-                guard let ends, let id = provider.sessionID else { return }
-                try await ends.note(
-                    lineage,
-                    of: session.subject,
-                    in: id,
-                    at: provider.name,
-                    until: session.expiresAt
-                )
-            }
+        return ForeignGrants(tokens: self.tokens, refreshTokens: self.refreshTokens) {
+            (lineage, session, provider) throws(StoreError) in
+            guard let ends, let id = provider.sessionID else { return }
+            try await ends.note(
+                lineage,
+                of: session.subject,
+                in: id,
+                at: provider.name,
+                until: session.expiresAt
+            )
         }
     }
 

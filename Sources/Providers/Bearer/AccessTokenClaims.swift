@@ -13,10 +13,17 @@ struct AccessTokenClaims: Sendable {
 
     /// What is demanded of a token.
     struct Demands: Sendable {
+        /// Whom the token may be for.
+        enum Recipients: Sendable {
+            /// `aud` must hold one of them.
+            case audiences([String])
+            /// The client to which it was issued must be one of them: a refresh token is for nobody else.
+            case clients([String])
+        }
+
         /// `iss`; nil: any, or none.
         var issuer: String?
-        /// `aud` must hold one of them.
-        var audiences: [String]
+        var recipients: Recipients
         /// Whether `iss` and `exp` must be there: a token must say of itself whose it is and when it ends, but an
         /// introspection endpoint knows.
         var isComplete: Bool
@@ -34,9 +41,13 @@ struct AccessTokenClaims: Sendable {
                 throw .credentialInvalidToken
             }
         }
-        guard self.claims.audience.contains(where: { $0.isExactlyOne(of: demands.audiences) }) else {
-            throw .credentialOtherAudience
-        }
+        let isForOne =
+            switch demands.recipients {
+            case .audiences(let names): self.claims.audience.contains { $0.isExactlyOne(of: names) }
+            case .clients(let names):
+                Self.client(UserClaims([self.claims.value])).map { $0.isExactlyOne(of: names) } ?? false
+            }
+        guard isForOne else { throw .credentialOtherAudience }
         guard self.claims.expiresAt != nil || !demands.isComplete else { throw .credentialInvalidToken }
         if let expiresAt = self.claims.expiresAt, now >= expiresAt.advanced(by: Self.leeway) {
             throw .credentialExpired

@@ -23,7 +23,7 @@ package struct BearerProvider: TokenProvider {
         self.issuer = issuer
         self.demands = AccessTokenClaims.Demands(
             issuer: issuer.name,
-            audiences: settings.audiences,
+            recipients: .audiences(settings.audiences),
             isComplete: true
         )
         self.algorithms = issuer.algorithms.intersection(JWSAlgorithm.asymmetric)

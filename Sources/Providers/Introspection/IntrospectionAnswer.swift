@@ -8,6 +8,8 @@ struct IntrospectionAnswer: Sendable {
     /// How long a session is kept of a token whose end the provider does not state. It is asked again all the time.
     private static let usualLifetime = Duration.seconds(86_400)
 
+    /// What kind of token was asked about.
+    let use: TokenUse
     let demands: AccessTokenClaims.Demands
     let mapping: ClaimsMapping
 
@@ -20,7 +22,7 @@ struct IntrospectionAnswer: Sendable {
         else { return .unavailable }
         // Some providers write null for what they do not know.
         let stated = members.filter { $0.value != .null }
-        guard isActive, Self.isBearerToken(stated), stated["sub"] != nil,
+        guard isActive, self.use.isSaid(by: stated), stated["sub"] != nil,
             let claims = try? JWTClaims(JSONText.encode(.object(stated)))
         else { return .unknown(.credentialInvalidToken) }
         let access = AccessTokenClaims(claims: claims, mapping: self.mapping)
@@ -37,14 +39,41 @@ struct IntrospectionAnswer: Sendable {
         }
         return .known(known)
     }
+}
 
-    /// Whether it is an access token that the bearer may use: neither bound to a key (RFC 9449 6.2) nor, as some
-    /// providers tell, a refresh token.
-    private static func isBearerToken(_ members: [String: JSONValue]) -> Bool {
-        if let type = members["token_type"] {
-            guard let text = type.string?.lowercased(), text == "bearer" || text == "access_token" else { return false }
+/// A kind of token, named as in `token_type_hint` (RFC 7009 2.1), which a provider may ignore.
+enum TokenUse: String, Sendable {
+    case access = "access_token"
+    case refresh = "refresh_token"
+
+    /// Whether an answer with these members can be about a token of this kind, which its bearer may use: one that is bound
+    /// to a key (RFC 9449 6.2) may not.
+    ///
+    /// RFC 7662 has no member for the kind: providers tell it by `token_use` (Hydra), `typ` (Keycloak) or `token_type`. An
+    /// access token need not be told, but a refresh token must: else an API that is sent a user's access token could sign
+    /// in as that user.
+    func isSaid(by members: [String: JSONValue]) -> Bool {
+        let type = members["token_type"]
+        switch self {
+        case .access:
+            if let type {
+                guard let text = type.string?.lowercased(), text == "bearer" || text == "access_token" else {
+                    return false
+                }
+            }
+            if let use = members["token_use"], use != "access_token", use != "access" { return false }
+            return !Self.namesRefresh(members["typ"])
+        case .refresh:
+            let kinds = [members["token_use"], members["typ"]].compactMap(\.self)
+            // `Bearer` only says that it is bound to no key.
+            let hasOtherType = type != nil && type?.string?.lowercased() != "bearer" && !Self.namesRefresh(type)
+            return !hasOtherType && kinds.allSatisfy { Self.namesRefresh($0) }
+                && (Self.namesRefresh(type) || !kinds.isEmpty)
         }
-        guard let use = members["token_use"] else { return true }
-        return use == "access_token" || use == "access"
+    }
+
+    /// Keycloak calls a refresh token that outlives the user's session `Offline`.
+    private static func namesRefresh(_ kind: JSONValue?) -> Bool {
+        kind?.string.map { ["refresh_token", "refresh", "offline"].contains($0.lowercased()) } ?? false
     }
 }

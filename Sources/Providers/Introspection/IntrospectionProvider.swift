@@ -2,7 +2,8 @@ package import Settings
 import Synchronization
 package import Vocabulary
 
-/// Access tokens that only their provider can judge, by its introspection endpoint (RFC 7662).
+/// Tokens that only their provider can judge, by its introspection endpoint (RFC 7662): access tokens, or refresh tokens,
+/// which are proven so without being used.
 package final class IntrospectionProvider: TokenProvider {
     /// Where tokens are judged.
     private enum Place: Sendable {
@@ -20,6 +21,7 @@ package final class IntrospectionProvider: TokenProvider {
     package let name: String
     package let configuration: String
     private let place: Place
+    private let use: TokenUse
     private let client: ClientAuthentication
     private let answers: IntrospectionAnswer
     private let transport: any ProviderTransport
@@ -37,6 +39,7 @@ package final class IntrospectionProvider: TokenProvider {
         guard let url = settings.url else { throw ProviderSetUpError(description: "url is missing") }
         try self.init(
             settings,
+            .access,
             name: settings.issuer ?? url,
             place: .configured(try Self.url(url)),
             transport: transport,
@@ -44,7 +47,7 @@ package final class IntrospectionProvider: TokenProvider {
         )
     }
 
-    /// Opaque tokens of an OpenID issuer.
+    /// Opaque access tokens of an OpenID issuer.
     ///
     /// - Throws: `ProviderSetUpError` that names the setting.
     package convenience init(
@@ -53,10 +56,33 @@ package final class IntrospectionProvider: TokenProvider {
         transport: any ProviderTransport,
         clock: Clock
     ) throws(ProviderSetUpError) {
+        try self.init(settings, .access, of: issuer, transport, clock)
+    }
+
+    /// The refresh tokens that an OpenID issuer gave to native apps.
+    ///
+    /// - Throws: `ProviderSetUpError` that names the setting.
+    package convenience init(
+        refreshTokens settings: IntrospectionSettings,
+        of issuer: OpenIDIssuer,
+        transport: any ProviderTransport,
+        clock: Clock
+    ) throws(ProviderSetUpError) {
+        try self.init(settings, .refresh, of: issuer, transport, clock)
+    }
+
+    private convenience init(
+        _ settings: IntrospectionSettings,
+        _ use: TokenUse,
+        of issuer: OpenIDIssuer,
+        _ transport: any ProviderTransport,
+        _ clock: Clock
+    ) throws(ProviderSetUpError) {
         var settings = settings
         settings.issuer = settings.issuer ?? issuer.name
         try self.init(
             settings,
+            use,
             name: issuer.name,
             place: try settings.url.map { (text) throws(ProviderSetUpError) in .configured(try Self.url(text)) }
                 ?? .discovered(issuer.metadata),
@@ -67,19 +93,25 @@ package final class IntrospectionProvider: TokenProvider {
 
     private init(
         _ settings: IntrospectionSettings,
+        _ use: TokenUse,
         name: String,
         place: Place,
         transport: any ProviderTransport,
         clock: Clock
     ) throws(ProviderSetUpError) {
-        guard !settings.audiences.isEmpty else { throw ProviderSetUpError(description: "audiences is empty") }
+        let (key, names) =
+            use == .access
+            ? ("audiences", settings.audiences) : ("refresh_token_clients", settings.refreshTokenClients)
+        guard !names.isEmpty else { throw ProviderSetUpError(description: "\(key) is empty") }
         self.name = name
         self.place = place
+        self.use = use
         self.client = try ClientAuthentication(settings.client, clock: clock)
         self.answers = IntrospectionAnswer(
+            use: use,
             demands: AccessTokenClaims.Demands(
                 issuer: settings.issuer,
-                audiences: settings.audiences,
+                recipients: use == .access ? .audiences(names) : .clients(names),
                 isComplete: false
             ),
             mapping: ClaimsMapping(settings.claims)
@@ -87,8 +119,9 @@ package final class IntrospectionProvider: TokenProvider {
         self.transport = transport
         self.clock = clock
         self.configuration = VerdictConfiguration.text([
-            "introspection", name, settings.url ?? "", settings.issuer ?? "", settings.client.id,
-            "\(settings.audiences)", "\(settings.claims)",
+            // So that neither kind of token passes as the other by a verdict that the store keeps.
+            use == .access ? "introspection" : "refresh tokens", name, settings.url ?? "", settings.issuer ?? "",
+            settings.client.id, "\(names)", "\(settings.claims)",
         ])
     }
 
@@ -104,7 +137,7 @@ package final class IntrospectionProvider: TokenProvider {
         defer { self.callCount.withLock { $0 -= 1 } }
         guard let (url, audience) = await self.endpoint() else { return .unavailable }
         var call = self.client.post(
-            [("token", String(decoding: token.bytes, as: UTF8.self)), ("token_type_hint", "access_token")],
+            [("token", String(decoding: token.bytes, as: UTF8.self)), ("token_type_hint", self.use.rawValue)],
             to: url,
             audience: audience
         )

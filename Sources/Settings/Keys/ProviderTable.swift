@@ -98,7 +98,13 @@ extension Section {
 
     private static let openIDIntrospection = Section(
         [SettingsKey("url", .text(.providerURL), default: "the one in the provider's metadata", "The endpoint.")]
-            + Self.clientKeys(isOptional: true),
+            + Self.clientKeys(isOptional: true) + [
+                SettingsKey(
+                    "refresh_token_clients",
+                    .list(.text(.registeredID)),
+                    "The provider's ids of native apps that mint session-transfer tokens by its refresh tokens; without it none does."
+                )
+            ],
         isOption: true
     )
 

@@ -63,7 +63,8 @@ extension SettingsBuilder {
         if names.contains(where: { tree[$0] != nil }) {
             client = self.providerClient(tree, key: key, id: provider.client.id) ?? client
         }
-        if provider.audiences.isEmpty, !hasAudiences {
+        let refreshTokenClients = self.someTexts("refresh_token_clients", of: tree, key: key) ?? []
+        if provider.audiences.isEmpty, !hasAudiences, refreshTokenClients.isEmpty {
             self.reportMissing(
                 tree.origin,
                 "\(self.providerKey).oidc.audiences",
@@ -73,6 +74,7 @@ extension SettingsBuilder {
         }
         self.checkAuthenticates(client, tree, key: key)
         var settings = IntrospectionSettings(url: tree.text("url"), client: client, audiences: provider.audiences)
+        settings.refreshTokenClients = refreshTokenClients
         settings.caFile = provider.caFile
         settings.issuer = provider.issuer
         settings.claims = provider.claims

@@ -61,12 +61,17 @@ struct AssembledProvider: Sendable {
                 let provider = try OpenIDProvider(settings, issuer: current, transport: transport, clock: Self.clock)
                 var tokens: [any TokenProvider] = []
                 if let bearer = BearerProvider(settings, issuer: current, clock: Self.clock) { tokens.append(bearer) }
+                var refreshTokens: IntrospectionProvider?
                 if let introspection = settings.introspection {
-                    tokens.append(
-                        try Self.introspection(introspection, of: current, transport)
-                    )
+                    (tokens, refreshTokens) = try Self.introspection(introspection, of: current, transport, tokens)
                 }
-                return ProviderRoles(browser: provider, tokens: tokens, refreshing: provider, logout: provider)
+                return ProviderRoles(
+                    browser: provider,
+                    tokens: tokens,
+                    refreshTokens: refreshTokens,
+                    refreshing: provider,
+                    logout: provider
+                )
             }
         }
         (self.issuer, self.origin, self.kratos) = (issuer, origin, kratos)
@@ -89,13 +94,28 @@ struct AssembledProvider: Sendable {
     /// Begins to ask the provider. Before that nothing is sent to it.
     func start() { self.issuer?.start() }
 
+    /// Adds opaque access tokens to `tokens`; and the refresh tokens that count.
     private static func introspection(
         _ settings: IntrospectionSettings,
         of issuer: OpenIDIssuer,
-        _ transport: any ProviderTransport
-    ) throws -> IntrospectionProvider {
+        _ transport: any ProviderTransport,
+        _ tokens: [any TokenProvider]
+    ) throws -> (tokens: [any TokenProvider], refreshTokens: IntrospectionProvider?) {
         do throws(ProviderSetUpError) {
-            return try IntrospectionProvider(settings, of: issuer, transport: transport, clock: Self.clock)
+            var tokens = tokens
+            if !settings.audiences.isEmpty {
+                tokens.append(
+                    try IntrospectionProvider(settings, of: issuer, transport: transport, clock: Self.clock)
+                )
+            }
+            guard !settings.refreshTokenClients.isEmpty else { return (tokens, nil) }
+            let refreshTokens = try IntrospectionProvider(
+                refreshTokens: settings,
+                of: issuer,
+                transport: transport,
+                clock: Self.clock
+            )
+            return (tokens, refreshTokens)
         } catch {
             throw ProviderSetUpError(description: "introspection.\(error)")
         }
@@ -141,6 +161,8 @@ struct AssembledRealm: Sendable {
     let provider: AssembledProvider
     /// The tokens that the provider knows; nil if it has no such role.
     let tokens: (any ForeignTokens)?
+    /// The same of refresh tokens.
+    let refreshTokens: (any ForeignTokens)?
 
     /// - Parameter former: The realms of the configuration that this one replaces.
     /// - Throws: `StartRefusal` that names the setting.
@@ -150,16 +172,19 @@ struct AssembledRealm: Sendable {
         self.settings = settings
         self.provider = provider
         self.users = RealmUsers(realm, provider.roles.directory)
-        self.tokens =
-            provider.roles.tokens.isEmpty
-            ? nil
-            : ProviderTokens(
-                provider.roles.tokens,
-                realm: realm,
-                authority: foundations.authority,
-                store: foundations.store,
-                clock: foundations.clock
-            )
+        func known(to providers: [any TokenProvider]) -> (any ForeignTokens)? {
+            providers.isEmpty
+                ? nil
+                : ProviderTokens(
+                    providers,
+                    realm: realm,
+                    authority: foundations.authority,
+                    store: foundations.store,
+                    clock: foundations.clock
+                )
+        }
+        self.tokens = known(to: provider.roles.tokens)
+        self.refreshTokens = known(to: provider.roles.refreshTokens.map { [$0] } ?? [])
     }
 
     var realm: Realm { self.users.realm }
