@@ -132,6 +132,7 @@ package struct HandoffSettings: Sendable, Equatable {
 /// - `headers` (map of field name to path, default: the preset's): names of your own, e.g. `X-User: subject`.
 /// - `basic` (map): `username` path and `password_file`: basic authentication for apps that need it.
 /// - `delimiter` (one character, default: ,): the separator of the elements of a list.
+/// - `encoding` (`percent` | `utf8`, default: percent): how characters beyond visible ASCII are sent.
 /// - `max_size` (size, default: 8KiB, range: 256 to 32KiB): all identity fields of a request together.
 /// - `strip_underscore_fields` (boolean, default: true): remove client fields with `_` in their names.
 /// - `assertion` (map): `enabled` (boolean, default: false) and `claims` (map of claim name to path, default: none).
@@ -180,6 +181,13 @@ package struct IdentitySettings: Sendable, Equatable {
         case remoteUser = "remote-user"
         case oauth2Proxy = "oauth2-proxy"
     }
+    /// How a value with other characters than visible ASCII is written into a field.
+    package enum Encoding: String, Sendable, CaseIterable {
+        /// As ASCII from which percent-decoding (RFC 3986 2.1) gives the value back.
+        case percent
+        /// As it is, in UTF-8 (`obs-text`, RFC 9110 5.5).
+        case utf8
+    }
     /// The paths to values of a session; one that ends with a dot is the beginning of paths.
     package static let pathRoots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
@@ -197,6 +205,7 @@ package struct IdentitySettings: Sendable, Equatable {
     package var fields: [Field] = []
     package var basic: BasicAuth?
     package var delimiter: UInt8 = 0x2C
+    package var encoding: Encoding = .percent
     package var maxSize = 8192
     package var stripUnderscoreFields = true
     /// nil: none is sent.
