@@ -49,11 +49,9 @@ package struct SessionSettings: Sendable, Equatable {
     /// What follows the session cookie's name and `-` in that name.
     package static let accountCookieLabel = "account"
 
-    /// Whether a cookie of this name is the gateway's own: the session cookie's name, or that name continued with `-`. On
-    /// plain http the names have no prefix such as `__Host-`.
+    /// Whether a cookie of this name is the gateway's own: the session cookie's name, or that name continued with `-`.
     package func isOwnCookie(_ name: String) -> Bool {
-        let prefix = ["__Host-", "__Secure-"].first(where: self.cookieName.hasPrefix) ?? ""
-        return [self.cookieName, String(self.cookieName.dropFirst(prefix.utf8.count))].contains {
+        [self.cookieName, CookieReach.plain.name(self.cookieName)].contains {
             name == $0 || name.hasPrefix("\($0)-")
         }
     }
