@@ -13,18 +13,11 @@ package struct SessionCookie: Sendable, Hashable {
     private let reach: CookieReach
 
     /// - Parameters:
-    ///   - name: The configured name, e.g. `__Host-sallyport`. Without `Secure`, its `__Host-` or `__Secure-` prefix is
-    ///     left out, because browsers would refuse the cookie (RFC 6265bis 4.1.3).
+    ///   - name: The configured name, e.g. `__Host-sallyport`.
     ///   - reach: With which requests browsers send it.
     ///   - maxAge: How many seconds the browser keeps it; nil: until the browser closes.
     package init(name: String, reach: CookieReach, maxAge: Int? = nil) {
-        var name = Substring(name)
-        if !reach.isSecure {
-            for prefix in ["__Host-", "__Secure-"] where name.hasPrefix(prefix) && name.utf8.count > prefix.utf8.count {
-                name = name.dropFirst(prefix.utf8.count)
-            }
-        }
-        self.name = String(name)
+        self.name = reach.name(name)
         self.maxAge = maxAge
         self.reach = reach
     }

@@ -84,6 +84,22 @@ import Testing
         }
     }
 
+    @Test func printsWhatIsUsedInPlaceOfWords() throws {
+        let more = "\nroutes: [{path: /**}, {path: /api/**, upstream: api}]\nupstreams: {api: {url: https://10.0.0.7}}"
+        let plain = Self.valid.replacing("https://app.example.com", with: "http://localhost:8080")
+        let output = try Self.check(plain + more).output
+        for line in [
+            "session.cookie: sallyport  # default", "routes[0].upstream: http://127.0.0.1:3000  # default",
+            "routes[0].audience: http://localhost:8080  # default", "routes[0].name: localhost:8080/**  # default",
+            "upstreams.api.server_name: 10.0.0.7  # default",
+        ] {
+            #expect(output.contains("  \(line)\n"), "\(line): \(output)")
+        }
+        #expect(output.contains(/event_loops: [1-9][0-9]*  # default\n/), "\(output)")
+        let secure = try Self.check(Self.valid + more).output
+        #expect(secure.contains("  session.cookie: __Host-sallyport  # default\n"), "\(secure)")
+    }
+
     @Test func saysNothingMoreWhenQuiet() throws {
         let result = try Self.check(Self.valid, ["--quiet"])
         #expect(result.status == 0 && !result.output.contains("session.idle"), "\(result.output)")

@@ -47,5 +47,6 @@ struct CookieTests {
         #expect(cookie.setting(Secret("x")) == "sallyport=x; Path=/; HttpOnly; SameSite=Lax")
         #expect(SessionCookie(name: "__Secure-s", reach: .plain).name == "s")
         #expect(SessionCookie(name: "plain", reach: .site).name == "plain")
+        #expect(SessionCookie(name: "__Host-", reach: .plain).name == "__Host-")
     }
 }

@@ -186,6 +186,19 @@ import Testing
         }
     }
 
+    @Test("With encoding: utf8 a name beyond ASCII arrives as it is")
+    func plainUTF8() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, more: "identity: {encoding: utf8}")) { gateway throws in
+            let token = "Authorization: Bearer \(try gateway.native(.mary))"
+            #expect(try gateway.get("/", [token, "X-Auth-Name: root"]).status == 200)
+            let request = try #require(app.requests.first)
+            #expect(request.head.firstRange(of: Array("X-Auth-Name: Máry ✓ 100%\r\n".utf8)) != nil)
+            #expect(!request.text.contains("root"), "\(request.text)")
+        }
+    }
+
     @Test("CVE-2026-26308, CVE-2026-31838: repeated credentials are refused")
     func repeated() throws {
         let app = try FakeUpstream()

@@ -82,4 +82,34 @@ struct SecretTests {
         #expect(implied.contains("session.idle: 30m  # default"))
         #expect(implied.contains("public_url: https://app.example.com  # /etc/sallyport/sallyport.yaml:1:13"))
     }
+
+    @Test("what check prints has values in place of words that describe them")
+    func valuesInUse() throws {
+        let user = "{identifier: ada, password_hash: \"\(passwordHash)\"}"
+        let route = "routes: [{path: /x}, {path: /y, upstream: a}]"
+        let text = """
+            upstream: http://127.0.0.1:3000
+            upstreams: {a: {url: https://a.internal}}
+            hosts:
+              - {public_url: https://app.example.com, \(route)}
+              - {public_url: http://localhost:8080, \(route)}
+            providers: [{name: staff, static: {users: [\(user)]}}]
+            clients: [{client_id: app}]
+
+            """
+        let loaded = try Fixture().load(text).get()
+        let values = Dictionary(loaded.entries.map { ($0.key, $0.value) }) { first, _ in first }
+        let expected = [
+            "event_loops": "\(loaded.settings.eventLoops)",
+            "session.cookie": "__Host-sallyport, on plain http sallyport",
+            "hosts[0].endpoints": "false", "hosts[0].provider": "staff", "clients[0].provider": "staff",
+            "hosts[0].routes[0].name": "app.example.com/x", "hosts[1].routes[0].name": "localhost:8080/x",
+            "hosts[0].routes[0].upstream": "http://127.0.0.1:3000", "hosts[0].routes[1].upstream": "a",
+            "hosts[0].routes[0].audience": "https://app.example.com",
+            "hosts[1].routes[1].audience": "http://localhost:8080",
+            "upstreams.a.server_name": "a.internal",
+        ]
+        for (key, value) in expected { #expect(values[key] == value, "\(key)") }
+        #expect(!loaded.entries.contains { $0.isChanged && $0.origin == .builtIn })
+    }
 }

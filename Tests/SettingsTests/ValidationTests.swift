@@ -85,6 +85,16 @@ struct ValidationTests {
         }
     }
 
+    @Test("identity.encoding is percent or utf8")
+    func identityEncoding() {
+        #expect(Fixture().settings(adding: "")?.identity.encoding == .percent)
+        for encoding in IdentitySettings.Encoding.allCases {
+            let written = Fixture().settings(adding: "identity: {encoding: \(encoding.rawValue)}")
+            #expect(written?.identity.encoding == encoding)
+        }
+        self.expect(Fixture().problems(adding: "identity: {encoding: utf-8}"), "identity.encoding", "utf8")
+    }
+
     @Test("the session cookie has __Host- unless plain http is allowed")
     func cookieName() throws {
         self.expect(Fixture().problems(adding: "session: {cookie: sid}"), "session.cookie", "__Host-sid")

@@ -51,7 +51,7 @@ package struct IdentityProfile: Sendable {
             IdentityPath(field.path).map { Source(name: field.name, path: $0) }
         }
         self.basic = settings.basic.flatMap { basic in IdentityPath(basic.usernamePath).map { ($0, basic.password) } }
-        self.text = IdentityText(delimiter: settings.delimiter)
+        self.text = IdentityText(delimiter: settings.delimiter, encoding: settings.encoding)
         self.maxSize = settings.maxSize
     }
 

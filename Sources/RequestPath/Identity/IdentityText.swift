@@ -1,9 +1,11 @@
+import Settings
 import Vocabulary
 
 /// Writes values of a session as the text of a field. A value that a reader could misunderstand is refused.
 struct IdentityText {
     /// The separator of the elements of a list.
     let delimiter: UInt8
+    let encoding: IdentitySettings.Encoding
 
     /// The text could be read as another value.
     struct Unsafe: Error {}
@@ -22,7 +24,7 @@ struct IdentityText {
 
     /// Appends a string that is stored in a document.
     func append(_ text: ArraySlice<UInt8>, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
-        if text.withUnsafeBufferPointer({ Self.escape($0, to: &bytes) }) { throw Unsafe() }
+        if text.withUnsafeBufferPointer({ self.encode($0, to: &bytes) }) { throw Unsafe() }
     }
 
     /// Appends a token as it is, so that an app can use it without decoding. One with other characters than RFC 6750 2.1
@@ -52,20 +54,33 @@ struct IdentityText {
         case .bool(let flag): bytes.append(contentsOf: (flag ? "true" : "false").utf8)
         case .integer(let number): bytes.append(contentsOf: String(number).utf8)
         case .number(let number): bytes.append(contentsOf: String(number).utf8)
-        case .string(var text): if text.withUTF8({ Self.escape($0, to: &bytes) }) { throw Unsafe() }
+        case .string(var text): if text.withUTF8({ self.encode($0, to: &bytes) }) { throw Unsafe() }
         case .array, .object: throw Unsafe()
         }
     }
 
-    /// Percent-encodes control characters, bytes beyond ASCII, `%`, and spaces at either end, which a reader would
-    /// trim. Decoding gives the value back. CR, LF and NUL are refused instead (CVE-2023-27493).
+    /// Appends a text in the configured encoding. CR, LF and NUL are refused in any (CVE-2023-27493).
     ///
     /// - Returns: True when the text is unsafe.
-    private static func escape(_ source: UnsafeBufferPointer<UInt8>, to bytes: inout ContiguousArray<UInt8>) -> Bool {
+    private func encode(_ source: UnsafeBufferPointer<UInt8>, to bytes: inout ContiguousArray<UInt8>) -> Bool {
         if source.allSatisfy({ (0x21..<0x7F).contains($0) && $0 != 0x25 }) {
             bytes.append(contentsOf: source)
             return false
         }
+        switch self.encoding {
+        case .percent: return Self.escape(source, to: &bytes)
+        case .utf8:
+            guard Self.staysWhole(source) else { return true }
+            bytes.append(contentsOf: source)
+            return false
+        }
+    }
+
+    /// Percent-encodes control characters, bytes beyond ASCII, `%`, and spaces at either end, which a reader would
+    /// trim. Decoding gives the value back.
+    ///
+    /// - Returns: True when the text is unsafe.
+    private static func escape(_ source: UnsafeBufferPointer<UInt8>, to bytes: inout ContiguousArray<UInt8>) -> Bool {
         for (index, byte) in source.enumerated() {
             let isOuterSpace = byte == 0x20 && (index == 0 || index == source.count - 1)
             switch byte {
@@ -76,5 +91,25 @@ struct IdentityText {
             }
         }
         return false
+    }
+
+    /// Whether every reader of UTF-8 gets exactly this text without decoding anything: some end a line at a control
+    /// character or a separator, and trim white space. Such a text is not encoded either, because a reader could not
+    /// tell `%09` from these three characters, and one user could appear as another.
+    private static func staysWhole(_ source: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let scalars = String(utf8: source)?.unicodeScalars, let first = scalars.first, let last = scalars.last
+        else { return false }
+        return !Self.isTrimmed(first) && !Self.isTrimmed(last)
+            && scalars.allSatisfy { scalar in
+                switch scalar.properties.generalCategory {
+                case .control, .lineSeparator, .paragraphSeparator: false
+                default: true
+                }
+            }
+    }
+
+    /// Whether some reader removes the character from the ends of a text: JavaScript trims U+FEFF, too.
+    private static func isTrimmed(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.isWhitespace || scalar == "\u{FEFF}"
     }
 }

@@ -256,6 +256,12 @@ extension Section {
         SettingsKey("basic", .section(.basic), "Authorization: Basic for apps that need it."),
         SettingsKey("delimiter", .text(.delimiter), default: ",", "The separator of the elements of a list."),
         SettingsKey(
+            "encoding",
+            .choice(IdentitySettings.Encoding.allCases.map(\.rawValue)),
+            default: "percent",
+            "How values are sent: percent-encoded where they are not visible ASCII, or as they are in UTF-8, which refuses those with control characters or outer white space."
+        ),
+        SettingsKey(
             "max_size",
             .size(256...32_768, orNone: false),
             default: "8KiB",

@@ -1,8 +1,51 @@
+internal import Vocabulary
+
 /// The effective value of each key, for `check`.
 enum EffectiveSettings {
     /// Written values and defaults in the order of the reference.
-    static func entries(of tree: SettingsTree) -> [LoadedSettings.Entry] {
-        self.entries(of: tree, .file, below: "", isElement: false)
+    ///
+    /// - Parameter settings: What was made of the tree.
+    static func entries(of tree: SettingsTree, _ settings: Settings) -> [LoadedSettings.Entry] {
+        let inUse = self.valuesInUse(settings, tree)
+        return self.entries(of: tree, .file, below: "", isElement: false).map { entry in
+            var entry = entry
+            entry.value = inUse[entry.key] ?? entry.value
+            return entry
+        }
+    }
+
+    /// The values, by key, that follow from other keys or from the machine: what the table of keys says in words.
+    private static func valuesInUse(_ settings: Settings, _ tree: SettingsTree) -> [String: String] {
+        var values = ["event_loops": "\(settings.eventLoops)", "session.cookie": self.cookieName(settings)]
+        for (index, host) in settings.hosts.enumerated() {
+            let prefix = tree["hosts"] == nil ? "" : "hosts[\(index)]."
+            values["\(prefix)endpoints"] = "\(host.endpoints)"
+            // A single provider has no name.
+            if tree["providers"] != nil { values["\(prefix)provider"] = host.provider }
+            for (index, route) in host.routes.enumerated() {
+                let prefix = "\(prefix)routes[\(index)]."
+                values["\(prefix)name"] = route.name
+                values["\(prefix)upstream"] = route.upstream
+                values["\(prefix)audience"] = route.audience ?? host.publicURL.description
+                if route.handoff { values["\(prefix)handoff"] = "true" }
+            }
+        }
+        for (index, client) in settings.clients.enumerated() where tree["providers"] != nil {
+            values["clients[\(index)].provider"] = client.provider
+        }
+        for upstream in settings.upstreams {
+            values["upstreams.\(upstream.name).server_name"] = upstream.serverName ?? upstream.host
+        }
+        return values
+    }
+
+    /// The name of the session cookie, which is another one on hosts with plain http.
+    private static func cookieName(_ settings: Settings) -> String {
+        let name = settings.session.cookieName
+        let plain = CookieReach.plain.name(name)
+        let reaches = settings.hosts.map(\.cookieReach)
+        guard plain != name, reaches.contains(.plain) else { return name }
+        return reaches.contains(where: \.isSecure) ? "\(name), on plain http \(plain)" : plain
     }
 
     private static func entries(

@@ -23,6 +23,8 @@ extension SettingsBuilder {
         guard let tree = self.tree.tree("identity") else { return identity }
         identity.preset = tree.text("preset").flatMap(IdentitySettings.Preset.init(rawValue:)) ?? identity.preset
         identity.delimiter = tree.text("delimiter")?.utf8.first ?? identity.delimiter
+        let encoding = tree.text("encoding").flatMap(IdentitySettings.Encoding.init(rawValue:))
+        identity.encoding = encoding ?? identity.encoding
         identity.maxSize = (tree.size("max_size") ?? nil) ?? identity.maxSize
         identity.stripUnderscoreFields = tree.boolean("strip_underscore_fields") ?? identity.stripUnderscoreFields
         if let headers = tree.tree("headers") { identity.fields = self.identityFields(headers, providers) }

@@ -101,7 +101,7 @@ package enum SettingsLoader {
         return LoadedSettings(
             settings: settings,
             warnings: written.warnings + builder.warnings,
-            entries: EffectiveSettings.entries(of: written.tree),
+            entries: EffectiveSettings.entries(of: written.tree, settings),
             clients: ClientBase(
                 tree: written.tree,
                 files: files,

@@ -49,11 +49,9 @@ package struct SessionSettings: Sendable, Equatable {
     /// What follows the session cookie's name and `-` in that name.
     package static let accountCookieLabel = "account"
 
-    /// Whether a cookie of this name is the gateway's own: the session cookie's name, or that name continued with `-`. On
-    /// plain http the names have no prefix such as `__Host-`.
+    /// Whether a cookie of this name is the gateway's own: the session cookie's name, or that name continued with `-`.
     package func isOwnCookie(_ name: String) -> Bool {
-        let prefix = ["__Host-", "__Secure-"].first(where: self.cookieName.hasPrefix) ?? ""
-        return [self.cookieName, String(self.cookieName.dropFirst(prefix.utf8.count))].contains {
+        [self.cookieName, CookieReach.plain.name(self.cookieName)].contains {
             name == $0 || name.hasPrefix("\($0)-")
         }
     }
@@ -132,6 +130,7 @@ package struct HandoffSettings: Sendable, Equatable {
 /// - `headers` (map of field name to path, default: the preset's): names of your own, e.g. `X-User: subject`.
 /// - `basic` (map): `username` path and `password_file`: basic authentication for apps that need it.
 /// - `delimiter` (one character, default: ,): the separator of the elements of a list.
+/// - `encoding` (`percent` | `utf8`, default: percent): how characters beyond visible ASCII are sent.
 /// - `max_size` (size, default: 8KiB, range: 256 to 32KiB): all identity fields of a request together.
 /// - `strip_underscore_fields` (boolean, default: true): remove client fields with `_` in their names.
 /// - `assertion` (map): `enabled` (boolean, default: false) and `claims` (map of claim name to path, default: none).
@@ -180,6 +179,13 @@ package struct IdentitySettings: Sendable, Equatable {
         case remoteUser = "remote-user"
         case oauth2Proxy = "oauth2-proxy"
     }
+    /// How a value with other characters than visible ASCII is written into a field.
+    package enum Encoding: String, Sendable, CaseIterable {
+        /// As ASCII from which percent-decoding (RFC 3986 2.1) gives the value back.
+        case percent
+        /// As it is, in UTF-8 (`obs-text`, RFC 9110 5.5).
+        case utf8
+    }
     /// The paths to values of a session; one that ends with a dot is the beginning of paths.
     package static let pathRoots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
@@ -197,6 +203,7 @@ package struct IdentitySettings: Sendable, Equatable {
     package var fields: [Field] = []
     package var basic: BasicAuth?
     package var delimiter: UInt8 = 0x2C
+    package var encoding: Encoding = .percent
     package var maxSize = 8192
     package var stripUnderscoreFields = true
     /// nil: none is sent.

@@ -34,4 +34,13 @@ extension RealApp {
             #expect(try world.ask(&mary).text.contains("field: M%C3%A1ry %E2%9C%93 100%25\n"))
         }
     }
+
+    @Test("With encoding: utf8 the field is the name itself")
+    func plainUTF8() throws {
+        try RealAppWorld.with(.php, identity: "  encoding: utf8\n") { world throws in
+            var mary = try world.signIn(RealAppWorld.mary)
+            let page = String(decoding: try world.ask(&mary).body, as: UTF8.self)
+            #expect(page.contains("field: Máry ✓ 100%\n"), "\(page)")
+        }
+    }
 }

@@ -53,7 +53,9 @@ struct RealAppWorld {
     }
 
     /// Runs `body` with all of them; they are stopped afterwards.
-    static func with(_ app: RealApp, _ body: (RealAppWorld) throws -> Void) throws {
+    ///
+    /// - Parameter identity: Further lines of `identity`.
+    static func with(_ app: RealApp, identity: String = "", _ body: (RealAppWorld) throws -> Void) throws {
         guard app.isInstalled() else { return }
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -79,7 +81,7 @@ struct RealAppWorld {
 
             """
         let files = ["client-secret": script.clients[0].secret ?? ""]
-        try Gateway.with(settings + RealApp.readme("yaml"), files: files) { gateway in
+        try Gateway.with(settings + RealApp.readme("yaml") + identity, files: files) { gateway in
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
             try body(RealAppWorld(app: app, appPort: port, provider: provider, gateway: gateway))
         }

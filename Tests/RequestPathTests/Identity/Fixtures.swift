@@ -33,10 +33,15 @@ func profile(_ change: (inout IdentitySettings) -> Void = { _ in }) -> IdentityP
 }
 
 /// A profile with one field `X-Value` for a path.
-func profile(path: String, delimiter: Character = ",") -> IdentityProfile {
+func profile(
+    path: String,
+    delimiter: Character = ",",
+    encoding: IdentitySettings.Encoding = .percent
+) -> IdentityProfile {
     profile {
         $0.fields = [IdentitySettings.Field(name: "X-Value", path: path)]
         $0.delimiter = delimiter.asciiValue ?? 0x2C
+        $0.encoding = encoding
     }
 }
 

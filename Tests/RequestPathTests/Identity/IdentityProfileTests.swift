@@ -112,13 +112,17 @@ struct IdentityProfileTests {
         ]
     )
     func lineBreaks(value: String) {
-        for traits: JSONValue in [["v": .string(value)], ["v": ["ok", .string(value)]]] {
-            guard case .failure(let refused) = lines(profile(path: "identity.traits.v"), session(traits: traits)) else {
-                Issue.record("rendered")
-                continue
+        for encoding in IdentitySettings.Encoding.allCases { self.expectRefusal(of: value, encoding) }
+    }
+
+    /// A value, also as an element of a list, is refused, whether it is read from a document as bytes or as a value.
+    private func expectRefusal(of value: String, _ encoding: IdentitySettings.Encoding) {
+        let refusal = IdentityRefusal(reason: .identityUnsafeValue, field: "X-Value")
+        for name in ["v", "groups"] {
+            for traits: JSONValue in [[name: .string(value)], [name: ["ok", .string(value)]]] {
+                let profile = profile(path: "identity.traits.\(name)", encoding: encoding)
+                #expect(lines(profile, session(traits: traits)) == .failure(refusal), "\(encoding): \(traits)")
             }
-            #expect(refused.reason == .identityUnsafeValue)
-            #expect(refused.field == "X-Value")
         }
     }
 
@@ -130,12 +134,10 @@ struct IdentityProfileTests {
         ] as [JSONValue]
     )
     func delimiters(traits: JSONValue) {
-        guard case .failure(let refused) = lines(profile(), session(traits: traits)) else {
-            Issue.record("rendered")
-            return
+        for encoding in IdentitySettings.Encoding.allCases {
+            let refusal = IdentityRefusal(reason: .identityUnsafeValue, field: "X-Auth-Groups")
+            #expect(lines(profile { $0.encoding = encoding }, session(traits: traits)) == .failure(refusal))
         }
-        #expect(refused.reason == .identityUnsafeValue)
-        #expect(refused.field == "X-Auth-Groups")
     }
 
     @Test("The delimiter can be configured, and has no meaning in a single value")
@@ -167,6 +169,34 @@ struct IdentityProfileTests {
         )
         let list: JSONValue = ["v": [.string(value), "z"]]
         #expect(lines(profile(path: path), session(traits: list)) == .success(["X-Value: \(expected),z"]))
+    }
+
+    @Test(
+        "With encoding: utf8 a value is sent as it is, without any encoding",
+        arguments: [
+            "Zo\u{EB}", "100%", "%2C", "a b", "\u{1F511}", "a\u{A0}b", "a\u{300}", "\u{445}\u{C5}\u{E0}",
+            "\u{202E}a", "a;b", "\u{FF0C}",
+        ]
+    )
+    func plainUTF8(value: String) throws {
+        for name in ["v", "groups"] {
+            let profile = profile(path: "identity.traits.\(name)", encoding: .utf8)
+            let single = try profile.render(session(traits: [name: .string(value)])).get()
+            #expect(Array(single) == Array("X-Value: \(value)\r\n".utf8))
+            let list = try profile.render(session(traits: [name: [.string(value), "z"]])).get()
+            #expect(Array(list) == Array("X-Value: \(value),z\r\n".utf8))
+        }
+    }
+
+    @Test("With encoding: utf8 what a reader could take for the end of a line, or trim, is refused")
+    func unsafeUTF8() {
+        let numbers = Array(UInt32(0x01)...0x1F) + Array(UInt32(0x7F)...0x9F)
+        let controls = numbers.compactMap { Unicode.Scalar($0) }
+        let separators = ["\u{2028}", "\u{2029}"] as [Unicode.Scalar]
+        for scalar in controls + separators { self.expectRefusal(of: "a\(scalar)b", .utf8) }
+        for space in [" ", "\u{A0}", "\u{3000}", "\u{FEFF}"] {
+            for value in ["\(space)admin", "admin\(space)", space] { self.expectRefusal(of: value, .utf8) }
+        }
     }
 
     @Test("All fields together can have at most the maximum size")
