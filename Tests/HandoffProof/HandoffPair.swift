@@ -60,19 +60,21 @@ struct HandoffPair {
     }
 
     /// Presents a token, and compares. With `losesAnswer`, the answer of the store is lost and the browser tries once
-    /// more, at the other gateway: the result is the same.
+    /// more, at the other gateway: the result is the same. With `confirms`, the user is asked first, and says yes: that
+    /// changes nothing, and whoever would not be signed in is not asked.
     ///
     /// - Returns: The session that the browser has afterwards.
     mutating func present(
         _ given: HandoffModel.Presentation,
         by transport: HandoffTransport = .cookie,
+        confirms: Bool = false,
         losesAnswer: Bool = false,
         gateway: Int
     ) async throws -> Int? {
         let (stage, token, attempt) = (self.stage, self.tokens[given.token], AttemptSecret())
         let existing = given.existing.map { self.webs[$0] }
-        @Sendable func present(_ gateway: Int) async throws -> HandoffOutcome {
-            try await stage.present(
+        func request() async throws -> HandoffRequest {
+            try await stage.request(
                 token,
                 by: existing,
                 at: given.place,
@@ -80,17 +82,29 @@ struct HandoffPair {
                 given.policy,
                 by: transport,
                 suffices: given.existingSuffices,
-                attempt: attempt,
-                gateway: gateway
+                attempt: attempt
             )
         }
         let isOfFormerReign = self.model.tokens[given.token].isOfFormerReign
+        // Only a use meets the quarantine.
+        let isAsked = confirms && !isOfFormerReign
+        if isAsked {
+            switch try await stage.preview(try await request(), gateway: gateway + 1) {
+            case .asks(let session):
+                let user = self.model.apps[self.model.tokens[given.token].app].user
+                guard session.subject == user else { throw Difference("it asks about \(session.subject)") }
+            case .ended(let outcome): return try self.compare(outcome, given)
+            }
+        }
         if isOfFormerReign { self.stage.tricks.quarantine?(true) }
         if losesAnswer, !isOfFormerReign { self.stage.tricks.loseAnswer?(true) }
-        var outcome = try await present(gateway)
+        var outcome = try await stage.present(try await request(), gateway: gateway)
         self.stage.tricks.quarantine?(false)
         self.stage.tricks.loseAnswer?(false)
-        if case .unavailable = outcome { outcome = try await present(gateway + 1) }
+        if case .unavailable = outcome { outcome = try await stage.present(try await request(), gateway: gateway + 1) }
+        if isAsked {
+            guard case .signedIn = outcome else { throw Difference("it asked, and then said \(outcome)") }
+        }
         return try self.compare(outcome, given)
     }
 
@@ -133,14 +147,8 @@ struct HandoffPair {
     mutating func race(_ given: HandoffModel.Presentation) async throws -> (browser: Int, web: Int)? {
         let (stage, token) = (self.stage, self.tokens[given.token])
         @Sendable func present(_ gateway: Int) async throws -> HandoffOutcome {
-            try await stage.present(
-                token,
-                by: nil,
-                at: given.place,
-                to: given.host,
-                given.policy,
-                gateway: gateway
-            )
+            let request = try await stage.request(token, by: nil, at: given.place, to: given.host, given.policy)
+            return try await stage.present(request, gateway: gateway)
         }
         async let first = present(0)
         async let second = present(1)

@@ -128,8 +128,8 @@ package struct HandoffStage: Sendable {
         ).get()
     }
 
-    /// Presents a token at one of the gateways.
-    func present(
+    /// A browser's request with a token, and with a session that may have ended.
+    func request(
         _ token: Secret,
         by existing: Kept?,
         at place: Place,
@@ -137,9 +137,8 @@ package struct HandoffStage: Sendable {
         _ policy: HandoffPolicy,
         by transport: HandoffTransport = .cookie,
         suffices: Bool = true,
-        attempt: AttemptSecret = AttemptSecret(),
-        gateway: Int
-    ) async throws -> HandoffOutcome {
+        attempt: AttemptSecret = AttemptSecret()
+    ) async throws -> HandoffRequest {
         let live = try await self.existing(existing)
         var request = HandoffRequest(
             token: token.bytes,
@@ -152,9 +151,21 @@ package struct HandoffStage: Sendable {
             requestID: "present"
         )
         request.existingSuffices = suffices
+        return request
+    }
+
+    /// Presents a token at one of the gateways.
+    func present(_ request: HandoffRequest, gateway: Int) async throws -> HandoffOutcome {
         let consumer = self.consumers[gateway % self.consumers.count]
         let loop = self.loops[gateway % self.loops.count]
-        return try await loop.flatSubmit { [request] in consumer.consume(request, on: loop) }.get()
+        return try await loop.flatSubmit { consumer.consume(request, on: loop) }.get()
+    }
+
+    /// What one of the gateways asks the user before the token is used.
+    func preview(_ request: HandoffRequest, gateway: Int) async throws -> HandoffPreview {
+        let consumer = self.consumers[gateway % self.consumers.count]
+        let loop = self.loops[gateway % self.loops.count]
+        return try await loop.flatSubmit { consumer.preview(request, on: loop) }.get()
     }
 
     private func existing(_ kept: Kept?) async throws -> Kept? {

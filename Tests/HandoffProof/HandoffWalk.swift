@@ -4,8 +4,8 @@ import StoreBench
 import TestSupport
 import Vocabulary
 
-/// A random walk of apps and browsers through mints, uses, replays, sign-outs, lost answers and failovers, during which
-/// the gateways do what the model does. The same seed walks the same way.
+/// A random walk of apps and browsers through mints, uses, confirmations, replays, sign-outs, lost answers and failovers,
+/// during which the gateways do what the model does. The same seed walks the same way.
 package struct HandoffWalk {
     private static let stepCount = 14
     private static let browserCount = 3
@@ -97,14 +97,16 @@ package struct HandoffWalk {
     private mutating func present() async throws {
         let browser = Int.random(in: 0..<Self.browserCount, using: &self.numbers)
         let given = self.presentation(existing: self.browsers[browser])
-        let (isLost, gateway) = (self.chance(20), self.chance(50) ? 0 : 1)
+        let (isLost, gateway, isAsked) = (self.chance(20), self.chance(50) ? 0 : 1, self.chance(25))
         self.trace.append(
             "browser \(browser) (\(given.existing.map(String.init) ?? "-")) presents \(given.token) at \(given.place), "
-                + "\(given.policy)\(given.existingSuffices ? "" : ", insufficient")\(isLost ? ", answer lost" : "")"
+                + "\(given.policy)\(given.existingSuffices ? "" : ", insufficient")"
+                + "\(isAsked ? ", asked first" : "")\(isLost ? ", answer lost" : "")"
         )
         self.browsers[browser] = try await self.pair.present(
             given,
             by: self.chance(50) ? .cookie : .query,
+            confirms: isAsked,
             losesAnswer: isLost,
             gateway: gateway
         )

@@ -29,7 +29,7 @@ struct HandoffProofTests {
     }
 
     @Test(
-        "Ten thousand random walks of mints, uses, replays, sign-outs, lost answers and failovers go as in the model",
+        "Ten thousand walks of mints, uses, confirmations, replays, sign-outs, lost answers and failovers go as in the model",
         arguments: 0..<8
     )
     func walks(shard: Int) async throws {

@@ -37,7 +37,7 @@ extension Advisory {
             tests: [
                 "T4: of many browsers that race for one token exactly one is signed in",
                 "T4: of 64 consumers exactly one is signed in, and exactly one session is created",
-                "Ten thousand random walks of mints, uses, replays, sign-outs, lost answers and failovers go as in the model",
+                "Ten thousand walks of mints, uses, confirmations, replays, sign-outs, lost answers and failovers go as in the model",
             ]
         ),
         Advisory(
