@@ -5,7 +5,7 @@ package import Vocabulary
 /// Password hashes by bcrypt, as other programs write them: `$2b$10$` with the logarithm of the rounds, 22 characters of salt
 /// and 31 of hash. They are verified only: the gateway's own are scrypt's, whose memory makes guesses expensive.
 package enum Bcrypt {
-    /// How many bytes of a password bcrypt reads. It would take a longer password for each other one that begins the same.
+    /// How many bytes of a password bcrypt reads: it takes longer ones that begin the same for one another.
     private static let longestPassword = 72
     /// The logarithms of the rounds: up to the time of the most expensive scrypt hash.
     private static let costs = (4...16).map { $0 < 10 ? "0\($0)" : "\($0)" }
@@ -51,7 +51,7 @@ package enum Bcrypt {
     private static func derive(password: [UInt8], like encoded: Secret) -> [UInt8]? {
         var phrase = password + [0]
         let setting = encoded.bytes + [0]
-        // It is too large for a worker's stack. libcrypt wants it zeroed, and leaves what it computed in it.
+        // 32 KiB, which libcrypt wants to be zeroed, and in which it leaves the hash.
         let size = Int(sallyport_CRYPT_DATA_SIZE)
         let data = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
         data.initializeMemory(as: UInt8.self, repeating: 0, count: size)

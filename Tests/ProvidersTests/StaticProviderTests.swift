@@ -50,6 +50,23 @@ struct StaticProviderTests {
         #expect(result == .authenticated(expected))
     }
 
+    @Test("A user's hash may be by bcrypt, beside others' by scrypt")
+    func bcrypt() async throws {
+        var users = try self.users("alice@example.com", "bob@example.com")
+        // "correct horse".
+        users[1].passwordHash = Secret("$2y$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e")
+        let provider = StaticProvider(users: users)
+        func subject(_ identifier: String, _ password: String) async -> String? {
+            self.subject(
+                await provider.authenticate(identifier: identifier, password: Secret(password), from: Self.home)
+            )
+        }
+        #expect(await subject("alice@example.com", "correct horse") == "id of alice@example.com")
+        #expect(await subject("bob@example.com", "correct horse") == "id of bob@example.com")
+        #expect(await subject("bob@example.com", "correct Horse") == nil)
+        for number in 0..<20 { #expect(await subject("mallory\(number)", "correct horse") == nil) }
+    }
+
     @Test("A wrong password, an unknown user and a provider without users give the same refusal")
     func refusals() async throws {
         let provider = StaticProvider(users: try self.users("alice@example.com", "bob@example.com"))

@@ -56,7 +56,10 @@ struct SecretTests {
         fixture.openToAll = ["secret", "web-app.secret", "users.yaml", "ca.pem"]
             .reduce(into: []) { $0.insert("/etc/sallyport/\($1)") }
         let warnings = try fixture.load(yaml).get().warnings.filter { $0.contains("can read") }
-        #expect(warnings.map { $0.prefix { $0 != ":" } } == ["secret_file", "clients[0].client_secret_file"])
+        #expect(
+            warnings.map { $0.prefix { $0 != ":" } }
+                == ["provider.static.users_file", "secret_file", "clients[0].client_secret_file"]
+        )
     }
 
     @Test("what check prints has every effective value with its origin, and no secret")

@@ -320,7 +320,7 @@ struct ValidationTests {
         self.expect(Fixture().problems(hosts + "case_sensitive: true\n"), "case_sensitive", "move it")
     }
 
-    @Test("users have a scrypt hash, and identifiers and ids that differ")
+    @Test("users have a hash by scrypt or bcrypt, and identifiers and ids that differ")
     func users() {
         func file(_ users: String) -> String {
             "public_url: https://a.example\nupstream: http://127.0.0.1:1\nprovider: {static: {users: [\(users)]}}\n"
@@ -333,19 +333,33 @@ struct ValidationTests {
             Fixture().problems(file(user("a", ", id: x") + ", " + user("b", ", id: x"))),
             "provider.static.users[1].id"
         )
+        let bcrypt = "./AAAAAAAA\(canary.prefix(43))"
         for hash in [
             "hunter2", "scrypt:16384:8:5:AAAA:AAAA", "scrypt:16383:8:5:AAAAAAAAAAA:\(canary)", "$2y$10$abc",
             "scrypt:2:8:5:AAAAAAAAAAA:\(canary)", "scrypt:16777216:64:64:AAAAAAAAAAA:\(canary)",
             "scrypt:16384:8:5:AAAAAAAAAA=:\(canary)",
             "$scrypt$ln=4,r=8,p=5$AAAAAAAAAAA$\(canary)", "$scrypt$ln=16384,r=8,p=5$AAAAAAAAAAA$\(canary)",
             "$scrypt$r=8,ln=14,p=5$AAAAAAAAAAA$\(canary)", "$scrypt$ln=14,r=8,p=5$AAAAAAAAAA-$\(canary)",
+            "$2b$12$\(bcrypt.dropLast())", "$2b$12$\(bcrypt)a", "$2b$12$\(bcrypt.dropLast())+", "$2b$12\(bcrypt)$",
+            "$2x$12$\(bcrypt)", "$2$12$\(bcrypt)", "$2b$03$\(bcrypt)", "$2b$17$\(bcrypt)", "$2b$5$\(bcrypt)",
+            "$2b$00$\(bcrypt)", "$2b$+4$\(bcrypt)", "$y$j9T$\(bcrypt)",
         ] {
             let problems = Fixture().problems(file("{identifier: ada, password_hash: \"\(hash)\"}"))
             self.expect(problems, "provider.static.users[0].password_hash")
             #expect(problems.first?.found == "a text (not shown)")
         }
-        let phc = "$scrypt$ln=14,r=8,p=5$AAAAAAAA+/A$\(canary)"
-        #expect(Fixture().problems(file("{identifier: ada, password_hash: \"\(phc)\"}")).isEmpty)
+        for hash in [
+            "$scrypt$ln=14,r=8,p=5$AAAAAAAA+/A$\(canary)", "$2a$04$\(bcrypt)", "$2b$12$\(bcrypt)", "$2y$16$\(bcrypt)",
+        ] {
+            #expect(Fixture().problems(file("{identifier: ada, password_hash: \"\(hash)\"}")).isEmpty, "\(hash)")
+        }
+        for (hash, words) in [
+            ("$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAA$\(canary)", "neither OpenSSL 3.0 nor libcrypt has it"),
+            ("$2b$17$\(bcrypt)", "choose a cost from 04 to 16"),
+        ] {
+            let problems = Fixture().problems(file("{identifier: ada, password_hash: \"\(hash)\"}"))
+            self.expect(problems, "provider.static.users[0].password_hash", words)
+        }
         self.expect(Fixture().problems(file("")), "provider.static.users", "users_file")
     }
 

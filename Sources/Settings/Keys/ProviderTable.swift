@@ -311,7 +311,7 @@ extension Section {
             "password_hash",
             .secret(.passwordHash),
             required: true,
-            "A scrypt hash of the password, as `sallyport hash-password` prints it."
+            "A hash of the password, as `sallyport hash-password` prints it, or a hash by scrypt or bcrypt from another program."
         ),
         SettingsKey(
             "traits",

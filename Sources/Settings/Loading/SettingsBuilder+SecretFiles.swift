@@ -3,11 +3,14 @@ extension SettingsBuilder {
     mutating func checkSecretFiles() {
         var seen: Set<String> = []
         for (key, setting) in Self.secretFiles(of: self.tree, .file, below: "") {
-            guard let path = self.resolved(setting), self.files.isOpenToAll(path), seen.insert(path).inserted else {
-                continue
-            }
-            self.warnings.append("\(key): every user of this machine can read \(setting.shown); chmod o-rwx it")
+            guard let path = self.resolved(setting), seen.insert(path).inserted else { continue }
+            self.warnIfOpenToAll(path, key: key, shown: setting.shown)
         }
+    }
+
+    mutating func warnIfOpenToAll(_ path: String, key: String, shown: String) {
+        guard self.files.isOpenToAll(path) else { return }
+        self.warnings.append("\(key): every user of this machine can read \(shown); chmod o-rwx it")
     }
 
     /// The settings that name files with secrets, in the order of the keys.

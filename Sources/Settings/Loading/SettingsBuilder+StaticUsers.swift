@@ -65,6 +65,8 @@ extension SettingsBuilder {
             )
             return []
         }
+        // Whoever reads the hashes can guess at passwords without the gateway's limits.
+        self.warnIfOpenToAll(path, key: key, shown: setting.shown)
         do throws(SettingsFailure) {
             var decoder = SettingsDecoder(try YAMLDocument(bytes, path: path))
             let trees = decoder.trees(of: .user, key: "users")
