@@ -64,11 +64,10 @@ enum TokenUse: String, Sendable {
             if let use = members["token_use"], use != "access_token", use != "access" { return false }
             return !Self.namesRefresh(members["typ"])
         case .refresh:
-            let kinds = [members["token_use"], members["typ"]].compactMap(\.self)
+            var kinds = [members["token_use"], members["typ"]].compactMap(\.self)
             // `Bearer` only says that it is bound to no key.
-            let hasOtherType = type != nil && type?.string?.lowercased() != "bearer" && !Self.namesRefresh(type)
-            return !hasOtherType && kinds.allSatisfy { Self.namesRefresh($0) }
-                && (Self.namesRefresh(type) || !kinds.isEmpty)
+            if let type, type.string?.lowercased() != "bearer" { kinds.append(type) }
+            return !kinds.isEmpty && kinds.allSatisfy { Self.namesRefresh($0) }
         }
     }
 
