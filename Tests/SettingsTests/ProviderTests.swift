@@ -455,7 +455,10 @@ struct ProviderTests {
     @Test("refresh tokens count for the clients that are listed, also where no access token does")
     func refreshTokenClients() throws {
         let key = "provider.oidc.introspection.refresh_token_clients"
-        let alone = try self.openID("introspection: {refresh_token_clients: [mobile, tablet]}").introspection
+        let alone = try self.openID(
+            "allow: {groups: [staff]}, introspection: {refresh_token_clients: [mobile, tablet]}"
+        ).introspection
+        #expect(alone?.allow.groups == ["staff"])
         #expect(alone?.refreshTokenClients == ["mobile", "tablet"] && alone?.audiences == [])
         #expect(try self.openID("audiences: [api], introspection: {}").introspection?.refreshTokenClients == [])
         let none = "audiences: [api], introspection: {refresh_token_clients: []}"

@@ -171,6 +171,20 @@ struct IntrospectionTests {
         }
     }
 
+    @Test("Only the refresh tokens of users who may sign in are accepted")
+    func refreshTokenAdmission() async throws {
+        let provider = try self.refreshTokens { $0.allow.emailDomains = ["example.com"] }
+        for (members, isAllowed) in [
+            (["email_verified": true], true), ([:], false),
+            (["email_verified": true, "email": "a@example.org"], false),
+        ] as [([String: JSONValue], Bool)] {
+            self.transport.on(Self.url, Self.refreshAnswer(members))
+            let verdict = await provider.introspect(Secret("token-one"))
+            #expect(isAllowed ? verdict.known != nil : verdict == .unknown(.signInNotAllowed), "\(members)")
+        }
+        #expect(try provider.configuration != self.refreshTokens().configuration)
+    }
+
     @Test("A refresh token is asked about as one, and no verdict about it serves as one about an access token")
     func refreshTokenKind() async throws {
         self.transport.on(Self.url, Self.refreshAnswer())
