@@ -185,7 +185,7 @@ private struct TokenCounters: Sendable {
             .refreshUnknown, .refreshUserGone, .sessionUnknown, .sessionOtherClient,
             .credentialExpired, .credentialInvalidToken, .credentialMalformed, .credentialOtherAudience,
             .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled, .socialRefused,
-            .socialReplayed, .proofMissing, .proofOtherKey, .ruleDenied:
+            .socialReplayed, .signInNotAllowed, .proofMissing, .proofOtherKey, .ruleDenied:
             true
         default: false
         }

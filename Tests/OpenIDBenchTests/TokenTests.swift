@@ -84,6 +84,19 @@ import Vocabulary
         #expect(self.flow.refresh(next?["refresh_token"])?["error"] == "invalid_grant")
     }
 
+    @Test func introspectsRefreshTokensThatAreNotUsed() {
+        let token = self.flow.signIn()?["refresh_token"]
+        let document = self.introspect(token)
+        #expect(document["active"] == true && document["token_use"] == "refresh_token" && document["sub"] == "user-1")
+        #expect(document["client_id"] == "gateway" && document["aud"] == nil && self.provider.refreshes == 0)
+        #expect(self.flow.refresh(token)?.status == 200)
+        #expect(self.introspect(token) == ["active": false])
+        let native = self.provider.refreshToken()
+        #expect(self.introspect(native)["client_id"] == "native-app")
+        self.provider.endGrants()
+        #expect(self.introspect(native) == ["active": false])
+    }
+
     @Test func accessTokensExpire() {
         let token = self.flow.signIn()?["access_token"]
         let other = self.provider.opaqueAccessToken(lifetime: .seconds(299))

@@ -452,6 +452,21 @@ struct ProviderTests {
         #expect(own?.client.id == "b" && own?.client.method == .privateKeyJWT && own?.client.secret == nil)
     }
 
+    @Test("refresh tokens count for the clients that are listed, also where no access token does")
+    func refreshTokenClients() throws {
+        let key = "provider.oidc.introspection.refresh_token_clients"
+        let alone = try self.openID(
+            "allow: {groups: [staff]}, introspection: {refresh_token_clients: [mobile, tablet]}"
+        ).introspection
+        #expect(alone?.allow.groups == ["staff"])
+        #expect(alone?.refreshTokenClients == ["mobile", "tablet"] && alone?.audiences == [])
+        #expect(try self.openID("audiences: [api], introspection: {}").introspection?.refreshTokenClients == [])
+        let none = "audiences: [api], introspection: {refresh_token_clients: []}"
+        self.expect(Self.file(Self.oidc, none), key, "add an element")
+        let twice = "audiences: [api], introspection: {refresh_token_clients: [a, a]}"
+        self.expect(Self.file(Self.oidc, twice), key + "[1]", "remove one")
+    }
+
     @Test("an introspection endpoint must know who asks, unless the settings say otherwise")
     func introspectionNeedsProof() {
         let without = Self.file(Self.introspection).replacing(", \(Self.secret)", with: "")

@@ -42,7 +42,7 @@ struct MintRefusalTests {
     }
 
     @Test(
-        "a refresh token that is unknown, forged, another client's or the provider's own gets one answer, and no store is asked",
+        "a refresh token that is unknown, forged, another client's or a provider's that does not count gets one answer, and no store is asked",
         arguments: [
             "spr_", "spr_forged", "x", "1//0gprovidersOwnRefreshToken-of-Google", "v1.MRrt-provider's-of-Auth0",
             "eyJhbGciOiJkaXIifQ.eyJzdWIiOiIxIn0.c2ln",

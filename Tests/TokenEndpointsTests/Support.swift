@@ -69,10 +69,13 @@ final class TokenWorld: Sendable {
         }
     }
 
-    /// - Parameter change: Changes the clients `native-app` (public), `server app` (with a secret), `plain` and `web`.
+    /// - Parameters:
+    ///   - refreshTokens: Knows the refresh tokens of a provider.
+    ///   - change: Changes the clients `native-app` (public), `server app` (with a secret), `plain` and `web`.
     init(
         apis: [APISettings] = [APISettings(audience: TokenWorld.api, scopes: ["orders:read", "orders:write"])],
         social: SocialVerifiers = SocialVerifiers(),
+        refreshTokens: (any TokenProvider)? = nil,
         _ change: (inout ClientSettings) -> Void = { _ in }
     ) {
         let clock = self.clock.clock
@@ -95,6 +98,11 @@ final class TokenWorld: Sendable {
         let devices = DeviceObserver(directory: nil)
         let records = self.records
         let limiter = LocalRateLimiter(clock: clock)
+        let authority = self.authority
+        let foreign = refreshTokens.map { provider in
+            let known = ProviderTokens([provider], authority: authority, store: store, clock: clock)
+            return ForeignGrants(tokens: nil, refreshTokens: known) { _, _, _ in }
+        }
         let tokens = TokenService(
             store: store,
             authority: self.authority,
@@ -105,6 +113,7 @@ final class TokenWorld: Sendable {
             limiter: limiter,
             users: RealmUsers(.default, records),
             journal: TokenJournal { records.keep($0) },
+            foreign: foreign,
             loops: group,
             clock: clock
         )

@@ -12,6 +12,8 @@ struct IntrospectionAnswer: Sendable {
     let use: TokenUse
     let demands: AccessTokenClaims.Demands
     let mapping: ClaimsMapping
+    /// Whose tokens are accepted; nil: everybody's.
+    let admission: Admission?
 
     /// The verdict in an answer. One that RFC 7662 does not know says nothing about the token: the provider is
     /// unavailable.
@@ -31,6 +33,7 @@ struct IntrospectionAnswer: Sendable {
         } catch {
             return .unknown(error)
         }
+        guard self.admission?.refusal(UserClaims([claims.value])) == nil else { return .unknown(.signInNotAllowed) }
         let end = claims.expiresAt ?? now.advanced(by: Self.usualLifetime)
         // The provider's clock has no leeway: it says when its own token ends.
         guard end > now else { return .unknown(.credentialExpired) }
@@ -64,11 +67,10 @@ enum TokenUse: String, Sendable {
             if let use = members["token_use"], use != "access_token", use != "access" { return false }
             return !Self.namesRefresh(members["typ"])
         case .refresh:
-            let kinds = [members["token_use"], members["typ"]].compactMap(\.self)
+            var kinds = [members["token_use"], members["typ"]].compactMap(\.self)
             // `Bearer` only says that it is bound to no key.
-            let hasOtherType = type != nil && type?.string?.lowercased() != "bearer" && !Self.namesRefresh(type)
-            return !hasOtherType && kinds.allSatisfy { Self.namesRefresh($0) }
-                && (Self.namesRefresh(type) || !kinds.isEmpty)
+            if let type, type.string?.lowercased() != "bearer" { kinds.append(type) }
+            return !kinds.isEmpty && kinds.allSatisfy { Self.namesRefresh($0) }
         }
     }
 

@@ -114,15 +114,18 @@ package final class IntrospectionProvider: TokenProvider {
                 recipients: use == .access ? .audiences(names) : .clients(names),
                 isComplete: false
             ),
-            mapping: ClaimsMapping(settings.claims)
+            mapping: ClaimsMapping(settings.claims),
+            admission: use == .access ? nil : Admission(settings.allow, settings.claims)
         )
         self.transport = transport
         self.clock = clock
-        self.configuration = VerdictConfiguration.text([
-            // So that neither kind of token passes as the other by a verdict that the store keeps.
-            use == .access ? "introspection" : "refresh tokens", name, settings.url ?? "", settings.issuer ?? "",
-            settings.client.id, "\(names)", "\(settings.claims)",
-        ])
+        var configuration = [
+            "introspection", name, settings.url ?? "", settings.issuer ?? "", settings.client.id,
+            "\(names)", "\(settings.claims)",
+        ]
+        // No verdict about one kind of token serves as one about the other.
+        if use == .refresh { configuration += [use.rawValue, "\(settings.allow)"] }
+        self.configuration = VerdictConfiguration.text(configuration)
     }
 
     package func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool { TokenSyntax.isToken68(token) }

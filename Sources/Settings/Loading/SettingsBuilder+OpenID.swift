@@ -78,6 +78,7 @@ extension SettingsBuilder {
         settings.caFile = provider.caFile
         settings.issuer = provider.issuer
         settings.claims = provider.claims
+        settings.allow = provider.allow
         return settings
     }
 

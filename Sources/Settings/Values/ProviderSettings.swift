@@ -272,7 +272,7 @@ package struct AdmissionSettings: Sendable, Equatable {
 ///   no access token is accepted.
 /// - `introspection` (map, may be empty): `url` (default: the discovered one), and client keys of its own (default:
 ///   these), and `refresh_token_clients` (list, default: none): the provider's ids of the clients whose refresh tokens
-///   are proof for a session-transfer token. Audiences, `ca_file`, issuer and claims are those of the provider.
+///   are proof for a session-transfer token. Audiences, `ca_file`, issuer, claims and `allow` are those of the provider.
 /// - `dpop` (boolean, default: false): bind the provider's tokens to a key of each session (RFC 9449).
 /// - `claims` and `allow`, and the keys of `ProviderClientSettings` and `AuthorizationSettings`.
 package struct OpenIDSettings: Sendable, Equatable {
@@ -352,6 +352,8 @@ package struct IntrospectionSettings: Sendable, Equatable {
     package var audiences: [String]
     /// The provider's ids of the clients whose refresh tokens count; empty: none does.
     package var refreshTokenClients: [String] = []
+    /// Whose refresh tokens count: they make sessions of browsers.
+    package var allow = AdmissionSettings()
     package var claims = ClaimSettings()
 
     package init(url: String?, client: ProviderClientSettings, audiences: [String]) {

@@ -95,7 +95,10 @@ struct IntrospectionTests {
         Change("bound to a key, by cnf", ["cnf": ["jkt": "x"]], .credentialInvalidToken),
         Change("another kind", ["token_type": "N_A"], .credentialInvalidToken),
         Change("a refresh token (Hydra)", ["token_use": "refresh_token"], .credentialInvalidToken),
+        Change("a refresh token (Keycloak)", ["typ": "Refresh"], .credentialInvalidToken),
+        Change("a refresh token that outlives the session (Keycloak)", ["typ": "Offline"], .credentialInvalidToken),
         Change("an access token (Hydra)", ["token_use": "access_token"], nil),
+        Change("an access token (Keycloak)", ["typ": "Bearer"], nil),
         Change("null for what is not known", ["iss": .null, "sid": .null, "nbf": .null, "exp": .null], nil),
     ]
 
@@ -108,6 +111,91 @@ struct IntrospectionTests {
         } else {
             #expect(verdict.known != nil)
         }
+    }
+
+    /// An answer about a refresh token of the client `app`, as Hydra gives it.
+    private static func refreshAnswer(_ changes: [String: JSONValue] = [:]) -> ProviderAnswer {
+        let usual: [String: JSONValue] = ["token_use": "refresh_token", "aud": "absent"]
+        return Self.answer(usual.merging(changes) { $1 })
+    }
+
+    private func refreshTokens(
+        _ change: (inout IntrospectionSettings) -> Void = { _ in }
+    ) throws -> IntrospectionProvider {
+        let issuer = try OpenIDDesk().provider.issuer
+        let settings = self.settings {
+            $0.refreshTokenClients = ["app", "tablet"]
+            change(&$0)
+        }
+        return try IntrospectionProvider(
+            refreshTokens: settings,
+            of: issuer,
+            transport: self.transport,
+            clock: self.clock.clock
+        )
+    }
+
+    static let refreshChanges: [Change] = [
+        Change("nothing", [:], nil),
+        Change("Keycloak's word", ["token_use": "absent", "typ": "Refresh", "token_type": "Refresh"], nil),
+        Change("Keycloak's word for one without end", ["token_use": "absent", "typ": "Offline", "exp": "absent"], nil),
+        Change("the kind in token_type", ["token_use": "absent", "token_type": "refresh_token"], nil),
+        Change("another accepted client", ["client_id": "tablet"], nil),
+        Change("an audience", ["aud": "https://idp.example.com/realms/main"], nil),
+        Change("not active", ["active": false], .credentialInvalidToken),
+        Change("an access token (Hydra)", ["token_use": "access_token"], .credentialInvalidToken),
+        Change("an access token (Keycloak)", ["token_use": "absent", "typ": "Bearer"], .credentialInvalidToken),
+        Change("an access token, beside it", ["token_type": "access_token"], .credentialInvalidToken),
+        Change("two kinds", ["typ": "Bearer"], .credentialInvalidToken),
+        Change("no kind", ["token_use": "absent", "token_type": "absent"], .credentialInvalidToken),
+        Change("Bearer alone", ["token_use": "absent"], .credentialInvalidToken),
+        Change("a kind that is no text", ["token_use": 1], .credentialInvalidToken),
+        Change("another client", ["client_id": "web"], .credentialOtherAudience),
+        Change("no client", ["client_id": "absent"], .credentialOtherAudience),
+        Change("the audience is no client", ["client_id": "absent", "aud": "app"], .credentialOtherAudience),
+        Change("no subject", ["sub": "absent"], .credentialInvalidToken),
+        Change("another issuer", ["iss": "https://evil.example.com"], .credentialInvalidToken),
+        Change("an end now", ["exp": .integer(now)], .credentialExpired),
+        Change("bound to a key", ["token_type": "DPoP"], .credentialInvalidToken),
+        Change("bound to a key, by cnf", ["cnf": ["jkt": "x"]], .credentialInvalidToken),
+    ]
+
+    @Test("The kind of a refresh token must be said, and its client must be accepted", arguments: refreshChanges)
+    func refreshMembers(change: Change) async throws {
+        self.transport.on(Self.url, Self.refreshAnswer(change.members))
+        let verdict = try await self.refreshTokens().introspect(Secret("token-one"))
+        if let reason = change.reason {
+            #expect(verdict == .unknown(reason))
+        } else {
+            #expect(verdict.known?.identity.id == "user-1" && verdict.known?.cacheLifetime == .seconds(30))
+        }
+    }
+
+    @Test("Only the refresh tokens of users who may sign in are accepted")
+    func refreshTokenAdmission() async throws {
+        let provider = try self.refreshTokens { $0.allow.emailDomains = ["example.com"] }
+        for (members, isAllowed) in [
+            (["email_verified": true], true), ([:], false),
+            (["email_verified": true, "email": "a@example.org"], false),
+        ] as [([String: JSONValue], Bool)] {
+            self.transport.on(Self.url, Self.refreshAnswer(members))
+            let verdict = await provider.introspect(Secret("token-one"))
+            #expect(isAllowed ? verdict.known != nil : verdict == .unknown(.signInNotAllowed), "\(members)")
+        }
+        #expect(try provider.configuration != self.refreshTokens().configuration)
+    }
+
+    @Test("A refresh token is asked about as one, and no verdict about it serves as one about an access token")
+    func refreshTokenKind() async throws {
+        self.transport.on(Self.url, Self.refreshAnswer())
+        let provider = try self.refreshTokens()
+        #expect(await provider.introspect(Secret("a+b/c~d.e=")).known != nil)
+        let call = try #require(self.transport.calls.first)
+        #expect(String(decoding: call.body, as: UTF8.self).contains("token_type_hint=refresh_token"))
+        #expect(try provider.configuration != self.provider().configuration)
+        #expect(try provider.configuration != self.refreshTokens { $0.refreshTokenClients = ["app"] }.configuration)
+        #expect(throws: ProviderSetUpError.self) { try self.refreshTokens { $0.refreshTokenClients = [] } }
+        #expect(try self.refreshTokens { $0.audiences = [] }.name == OpenIDDesk.issuer)
     }
 
     @Test(

@@ -1,4 +1,5 @@
 import Cryptography
+import GatewayBench
 import JOSE
 package import Vocabulary
 
@@ -78,6 +79,25 @@ extension OpenIDProvider {
             )
             return token
         }
+    }
+
+    /// A refresh token of a new grant to a native app, which introspection knows, without a sign-in.
+    package func refreshToken(of client: String = "native-app", scopes: [String] = ["openid", "email"]) -> String {
+        let token = "refresh-" + Random.base64URL(24)
+        Secrets.shared.note(token)
+        self.withState { turn in
+            turn.state.grants.append(
+                OpenIDState.Grant(
+                    client: client,
+                    user: turn.script.user,
+                    scopes: scopes,
+                    sessionID: "",
+                    authenticatedAt: turn.now
+                )
+            )
+            turn.state.refreshTokens[token] = OpenIDState.RefreshToken(grant: turn.state.grants.count - 1)
+        }
+        return token
     }
 
     /// Follows a redirect to the authorization endpoint, as a browser does, and returns the URL to which the provider

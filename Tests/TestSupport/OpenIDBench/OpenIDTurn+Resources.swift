@@ -47,6 +47,19 @@ extension OpenIDTurn {
             members["token_type"] = grant.thumbprint == nil ? "Bearer" : "DPoP"
             members["username"] = user.claims["name"]
             members["email"] = user.claims["email"]
+        } else if let text = call["token"], let token = self.state.refreshTokens[text],
+            token.usedAt == nil || self.script.refresh == .kept
+        {
+            let grant = self.state.grants[token.grant]
+            members["active"] = .bool(!grant.isEnded)
+            if !grant.isEnded {
+                members["iss"] = .string(self.issuer)
+                members["sub"] = .string(grant.user.subject)
+                members["client_id"] = .string(grant.client)
+                members["scope"] = .string(grant.scopes.joined(separator: " "))
+                members["token_use"] = "refresh_token"
+                members["email"] = self.current(grant.user).claims["email"]
+            }
         }
         self.script.alterIntrospection?(&members)
         return .json(200, members)
