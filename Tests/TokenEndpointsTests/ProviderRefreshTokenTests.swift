@@ -4,6 +4,7 @@ import JOSE
 import OAuth
 import Providers
 import Sessions
+import Settings
 import StoreBench
 import Synchronization
 import Testing
