@@ -325,6 +325,12 @@ package enum MetricNames {
         help: "Connections to apps, by state (idle, active).",
         labels: ["state"]
     )
+    package static let upstreamQueue = MetricFamily(
+        .gauge,
+        "sallyport_upstream_requests_waiting",
+        help: "Requests that wait for a connection to an app because all are in use, by upstream.",
+        labels: ["upstream"]
+    )
     package static let upstreamRetries = MetricFamily(
         .counter,
         "sallyport_upstream_retries_total",
@@ -425,8 +431,8 @@ package enum MetricNames {
         redisCommandDuration, redisUp, redisDown, redisStrangers, redisConnections, redisRefusedWrites, redisRefusing,
         redisReplicas, redisClockOffset,
         redisPrimaryChanges, redisRestoredEnds, redisCutOff, redisQuarantine,
-        upstreamConnections, upstreamRetries, upstreamUnasked, buildInfo, configReloads, configLastReloadSuccessful,
-        configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp,
+        upstreamConnections, upstreamQueue, upstreamRetries, upstreamUnasked, buildInfo, configReloads,
+        configLastReloadSuccessful, configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp,
         geoDatabaseBuildTimestamp, logDropped, logWriteErrors, processStartTime,
         processOpenFiles, processMaxFiles, processResidentMemory, processCPU,
     ]

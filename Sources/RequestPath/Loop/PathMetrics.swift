@@ -35,6 +35,7 @@ package struct PathMetricIDs: Sendable {
     fileprivate let upstreamUnasked: [CounterID]
     fileprivate let upstreamIdle: GaugeID
     fileprivate let upstreamActive: GaugeID
+    private let upstreamQueues: [GaugeID]
     /// In the order of `BindingMode.judged`.
     fileprivate let bindingWouldReject: [CounterID]
     private static let classes = 5
@@ -80,7 +81,12 @@ package struct PathMetricIDs: Sendable {
         }
         self.upstreamIdle = registry.gauge(MetricNames.upstreamConnections, "idle")
         self.upstreamActive = registry.gauge(MetricNames.upstreamConnections, "active")
+        self.upstreamQueues = upstreams.map { registry.gauge(MetricNames.upstreamQueue, $0) }
     }
+
+    /// The gauge of the requests that wait for a connection to an app. Pools keep it, because a reload may give the
+    /// app's index to another one.
+    func upstreamQueue(_ upstream: Int) -> GaugeID { self.upstreamQueues[upstream] }
 
     fileprivate func request(_ route: Int, _ status: Int, _ outcome: Outcome) -> CounterID {
         let class_ = min(max(status / 100, 1), Self.classes) - 1
@@ -172,6 +178,8 @@ final class PathMetrics {
     func upstreamUnasked(_ upstream: Int) {
         if upstream < self.ids.upstreamUnasked.count { self.shard.increment(self.ids.upstreamUnasked[upstream]) }
     }
+
+    func upstreamQueue(_ gauge: GaugeID, _ change: Int64) { self.shard.add(gauge, change) }
 
     @inline(__always)
     func upstreamConnections(active: Int64, idle: Int64) {
