@@ -11,7 +11,7 @@ package struct MetricFamily: Sendable, Hashable {
     /// Label names in the order in which values are given.
     package let labels: [String]
     /// Whether a series is shown only when its value is not 0: for families with many combinations of labels (route,
-    /// decision and reason).
+    /// decision and reason), and for those of which each route or app has one.
     package let hidesZero: Bool
 
     package init(_ kind: Kind, _ name: String, help: String, labels: [String] = [], hidesZero: Bool = false) {

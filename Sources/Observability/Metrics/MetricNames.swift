@@ -311,13 +311,15 @@ package enum MetricNames {
         .counter,
         "sallyport_upstream_requests_total",
         help: "Requests sent to an app, by upstream and class of the status code (error when there was no response).",
-        labels: ["upstream", "code_class"]
+        labels: ["upstream", "code_class"],
+        hidesZero: true
     )
     package static let upstreamDuration = MetricFamily(
         .histogram,
         "sallyport_upstream_duration_seconds",
         help: "Time from the head of a request to the head of an app's response.",
-        labels: ["upstream"]
+        labels: ["upstream"],
+        hidesZero: true
     )
     package static let upstreamConnections = MetricFamily(
         .gauge,
@@ -329,19 +331,22 @@ package enum MetricNames {
         .gauge,
         "sallyport_upstream_requests_waiting",
         help: "Requests that wait for a connection to an app because all are in use, by upstream.",
-        labels: ["upstream"]
+        labels: ["upstream"],
+        hidesZero: true
     )
     package static let upstreamRetries = MetricFamily(
         .counter,
         "sallyport_upstream_retries_total",
         help: "Requests sent again because a reused connection was lost before any byte of the response.",
-        labels: ["upstream"]
+        labels: ["upstream"],
+        hidesZero: true
     )
     package static let upstreamUnasked = MetricFamily(
         .counter,
         "sallyport_upstream_unasked_total",
         help: "Connections closed because the app sent bytes before a request was sent, by upstream.",
-        labels: ["upstream"]
+        labels: ["upstream"],
+        hidesZero: true
     )
 
     // Operation.
