@@ -14,12 +14,12 @@ package struct PathMetricIDs: Sendable {
         var label: String { "\(self)" }
     }
 
-    /// `requests[route][class - 1][outcome]`; behind the routes come the gateway's own endpoints, and last "none", for
+    /// `requests[route, class and outcome]`; behind the routes come the gateway's own endpoints, and last "none", for
     /// requests that match neither.
-    fileprivate let requests: [CounterID]
+    fileprivate let requests: CounterTable
     fileprivate let durations: [HistogramID]
-    /// `decisions[route][reason]`; the last reason is "allowed".
-    fileprivate let decisions: [CounterID]
+    /// `decisions[route, reason]`; the last reason is "allowed".
+    fileprivate let decisions: CounterTable
     fileprivate let endpoints: [String: Int]
     fileprivate let none: Int
     fileprivate let inFlight: GaugeID
@@ -50,18 +50,17 @@ package struct PathMetricIDs: Sendable {
             uniqueKeysWithValues: endpoints.enumerated().map { ($1, routes.count + $0) }
         )
         self.none = names.count - 1
-        self.requests = names.flatMap { route in
-            (1...Self.classes).flatMap { class_ in
-                Outcome.allCases.map {
-                    registry.counter(MetricNames.httpRequests, route, "\(class_)xx", $0.label)
-                }
-            }
-        }
+        self.requests = registry.counters(
+            MetricNames.httpRequests,
+            rows: names,
+            columns: (1...Self.classes).flatMap { class_ in Outcome.allCases.map { ["\(class_)xx", $0.label] } }
+        )
         self.durations = names.map { registry.histogram(MetricNames.httpRequestDuration, $0) }
-        self.decisions = names.flatMap { route in
-            Reason.allCases.map { registry.counter(MetricNames.decisions, route, "denied", $0.rawValue) }
-                + [registry.counter(MetricNames.decisions, route, "allowed", "")]
-        }
+        self.decisions = registry.counters(
+            MetricNames.decisions,
+            rows: names,
+            columns: Reason.allCases.map { ["denied", $0.rawValue] } + [["allowed", ""]]
+        )
         self.inFlight = registry.gauge(MetricNames.httpRequestsInFlight)
         self.connections = registry.gauge(MetricNames.connectionsOpen, "public")
         self.connectionsEvicted = registry.counter(MetricNames.connectionsEvicted, "public")
@@ -90,12 +89,10 @@ package struct PathMetricIDs: Sendable {
 
     fileprivate func request(_ route: Int, _ status: Int, _ outcome: Outcome) -> CounterID {
         let class_ = min(max(status / 100, 1), Self.classes) - 1
-        return self.requests[(route * Self.classes + class_) * Outcome.allCases.count + outcome.rawValue]
+        return self.requests[route, class_ * Outcome.allCases.count + outcome.rawValue]
     }
 
-    fileprivate func decision(_ route: Int, _ reason: Int) -> CounterID {
-        self.decisions[route * (Reason.allCases.count + 1) + reason]
-    }
+    fileprivate func decision(_ route: Int, _ reason: Int) -> CounterID { self.decisions[route, reason] }
 }
 
 /// One loop's metrics: plain additions without locks.
