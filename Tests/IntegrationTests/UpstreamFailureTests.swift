@@ -220,7 +220,7 @@ import Glibc
         }
     }
 
-    @Test("If all connections to the app are in use, the next request gets 503 with Retry-After")
+    @Test("If all connections to the app are in use and none may wait, the next request gets 503 with Retry-After")
     func overloaded() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
@@ -229,7 +229,8 @@ import Glibc
             }
         )
         defer { app.stop() }
-        let more = "upstreams:\n  app:\n    url: http://127.0.0.1:\(app.port)\n    max_connections: 1\n"
+        let keys = "{url: \"http://127.0.0.1:\(app.port)\", max_connections: 1, max_queue: 0}"
+        let more = "upstreams:\n  app: \(keys)\n"
         try Gateway.with(Config.open(upstream: app.port, "upstream: app", more: more)) { gateway throws in
             let slow = try gateway.connect()
             slow.send(Request.get("/slow"))

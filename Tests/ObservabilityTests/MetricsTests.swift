@@ -133,6 +133,26 @@ struct MetricsTests {
         #expect(!text.contains("session.unknown"))
     }
 
+    @Test func aTableShowsWhatWasCountedAndGrowsByRows() async throws {
+        let registry = MetricsRegistry()
+        let columns = [["denied", "session.unknown"], ["denied", "path.ambiguous"], ["allowed", ""]]
+        let first = registry.counters(MetricNames.decisions, rows: ["a", "b"], columns: columns)
+        registry.increment(first[0, 2], by: 7)
+        registry.increment(first[1, 0])
+        let second = registry.counters(MetricNames.decisions, rows: ["c", "b"], columns: columns)
+        #expect(second[1, 0] == first[1, 0] && second[0, 0] != first[0, 0])
+        registry.increment(second[1, 0])
+        registry.increment(second[0, 1])
+        let lines = try await self.text(registry).split(separator: "\n").filter { !$0.hasPrefix("#") }
+        #expect(
+            lines == [
+                #"sallyport_decisions_total{route="a",decision="allowed",reason=""} 7"#,
+                #"sallyport_decisions_total{route="b",decision="denied",reason="session.unknown"} 2"#,
+                #"sallyport_decisions_total{route="c",decision="denied",reason="path.ambiguous"} 1"#,
+            ]
+        )
+    }
+
     @Test func aGaugeIsWhatItWasSetTo() async throws {
         let registry = MetricsRegistry()
         let gauge = registry.gauge(MetricNames.configLastReloadSuccessTimestamp)

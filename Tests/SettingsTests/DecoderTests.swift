@@ -104,6 +104,17 @@ struct DecoderTests {
         #expect(self.fixture.problems(adding: "limits: {body: \(text)}").isEmpty == (bytes != nil))
     }
 
+    @Test(
+        "the queue of an app may be closed and has an end",
+        arguments: [(0, true), (7, true), (-1, false), (1_000_001, false)]
+    )
+    func queues(count: Int, isValid: Bool) {
+        let text = "upstreams: {more: {url: \"http://127.0.0.1:3001\", max_queue: \(count)}}"
+        let upstream = self.fixture.settings(adding: text)?.upstreams.first { $0.name == "more" }
+        #expect(upstream?.maxQueue == (isValid ? count : nil))
+        #expect(self.fixture.problems(adding: text).isEmpty == isValid)
+    }
+
     @Test("booleans and numbers are unquoted, and yes is not true")
     func plainTypes() {
         for text in ["yes", "on", "True", "1", "\"true\"", "~"] {

@@ -11,7 +11,7 @@ package struct MetricFamily: Sendable, Hashable {
     /// Label names in the order in which values are given.
     package let labels: [String]
     /// Whether a series is shown only when its value is not 0: for families with many combinations of labels (route,
-    /// decision and reason).
+    /// decision and reason), and for those of which each route or app has one.
     package let hidesZero: Bool
 
     package init(_ kind: Kind, _ name: String, help: String, labels: [String] = [], hidesZero: Bool = false) {
@@ -44,7 +44,20 @@ package struct MetricFamily: Sendable, Hashable {
 package struct CounterID: Sendable, Hashable {
     @usableFromInline package let slot: Int32
 
-    init(slot: Int) { self.slot = Int32(slot) }
+    @inlinable package init(slot: Int) { self.slot = Int32(slot) }
+}
+
+/// The counters of a family with two or more labels: a row for each value of the first one, a column for each
+/// combination of the others. A counter that was never used costs one word of each shard.
+@usableFromInline
+package struct CounterTable: Sendable {
+    /// The slot of the first counter in each row.
+    @usableFromInline package let rows: [Int32]
+
+    init(rows: [Int32]) { self.rows = rows }
+
+    @inlinable @inline(__always)
+    package subscript(row: Int, column: Int) -> CounterID { CounterID(slot: Int(self.rows[row]) &+ column) }
 }
 
 /// A gauge's slot, valid only for shards of the `MetricsRegistry` that made it.

@@ -311,13 +311,15 @@ package enum MetricNames {
         .counter,
         "sallyport_upstream_requests_total",
         help: "Requests sent to an app, by upstream and class of the status code (error when there was no response).",
-        labels: ["upstream", "code_class"]
+        labels: ["upstream", "code_class"],
+        hidesZero: true
     )
     package static let upstreamDuration = MetricFamily(
         .histogram,
         "sallyport_upstream_duration_seconds",
         help: "Time from the head of a request to the head of an app's response.",
-        labels: ["upstream"]
+        labels: ["upstream"],
+        hidesZero: true
     )
     package static let upstreamConnections = MetricFamily(
         .gauge,
@@ -325,17 +327,26 @@ package enum MetricNames {
         help: "Connections to apps, by state (idle, active).",
         labels: ["state"]
     )
+    package static let upstreamQueue = MetricFamily(
+        .gauge,
+        "sallyport_upstream_requests_waiting",
+        help: "Requests that wait for a connection to an app because all are in use, by upstream.",
+        labels: ["upstream"],
+        hidesZero: true
+    )
     package static let upstreamRetries = MetricFamily(
         .counter,
         "sallyport_upstream_retries_total",
         help: "Requests sent again because a reused connection was lost before any byte of the response.",
-        labels: ["upstream"]
+        labels: ["upstream"],
+        hidesZero: true
     )
     package static let upstreamUnasked = MetricFamily(
         .counter,
         "sallyport_upstream_unasked_total",
         help: "Connections closed because the app sent bytes before a request was sent, by upstream.",
-        labels: ["upstream"]
+        labels: ["upstream"],
+        hidesZero: true
     )
 
     // Operation.
@@ -425,8 +436,8 @@ package enum MetricNames {
         redisCommandDuration, redisUp, redisDown, redisStrangers, redisConnections, redisRefusedWrites, redisRefusing,
         redisReplicas, redisClockOffset,
         redisPrimaryChanges, redisRestoredEnds, redisCutOff, redisQuarantine,
-        upstreamConnections, upstreamRetries, upstreamUnasked, buildInfo, configReloads, configLastReloadSuccessful,
-        configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp,
+        upstreamConnections, upstreamQueue, upstreamRetries, upstreamUnasked, buildInfo, configReloads,
+        configLastReloadSuccessful, configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp,
         geoDatabaseBuildTimestamp, logDropped, logWriteErrors, processStartTime,
         processOpenFiles, processMaxFiles, processResidentMemory, processCPU,
     ]

@@ -24,6 +24,13 @@ package final class MetricsRegistry: Sendable {
         CounterID(slot: Int(self.register(family, .counter, values)))
     }
 
+    /// Counters of `family` with each of `rows` as their first label and each of `columns` as the others. A family is
+    /// registered in this way only, and always with the same columns.
+    package func counters(_ family: MetricFamily, rows: [String], columns: [[String]]) -> CounterTable {
+        precondition(family.kind == .counter, "\(family.name) is a \(family.kind.rawValue)")
+        return CounterTable(rows: self.state.withLock { $0.insert(family, rows: rows, columns: columns) })
+    }
+
     /// The gauge of `family` with these label values. It shows the sum of what all loops, `add` and `set` have put into
     /// it.
     package func gauge(_ family: MetricFamily, _ values: String...) -> GaugeID {

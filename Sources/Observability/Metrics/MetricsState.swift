@@ -5,13 +5,15 @@ struct MetricsState {
     /// Where the value of a series comes from.
     enum Source {
         case slot(Int32)
+        /// Counters in consecutive slots, and what follows the series' label in their label sets.
+        case row(Int32, columns: [String])
         case histogram(HistogramID)
         case reading(MetricsRegistry.Reading)
         case histogramReading(MetricsRegistry.HistogramReading)
     }
 
     struct Series {
-        /// The label set as it is written, without braces: `route="app",code_class="2xx"`.
+        /// The label set as it is written, without braces: `route="app",code_class="2xx"`. Of a row, its first label.
         let labels: String
         var source: Source
     }
@@ -41,17 +43,7 @@ struct MetricsState {
         make: (inout MetricsState, Registered) -> Source
     ) -> Source {
         precondition(values.count == family.labels.count, "\(family.name) has \(family.labels.count) labels")
-        // Taken out while it is changed, so that its arrays are not copied for each of thousands of series.
-        var registered: Registered
-        if let known = self.families.removeValue(forKey: family.name) {
-            precondition(known.family.kind == family.kind, "\(family.name) is a \(known.family.kind.rawValue)")
-            precondition(known.family.labels == family.labels, "\(family.name) has other labels")
-            registered = known
-        } else {
-            precondition(family.isValid, "\(family.name): not a proper metric name")
-            registered = Registered(family: family, buckets: buckets, bound: self.bounds.count)
-            self.bounds.append(contentsOf: buckets.map { Int64(($0 * 1e9).rounded()) })
-        }
+        var registered = self.takeOut(family, buckets: buckets)
         defer { self.families[family.name] = registered }
         let labels = PrometheusText.labels(family.labels, values)
         if let index = registered.index[labels] { return registered.series[index].source }
@@ -59,6 +51,49 @@ struct MetricsState {
         registered.index[labels] = registered.series.count
         registered.series.append(Series(labels: labels, source: source))
         return source
+    }
+
+    /// The first slots of rows of counters. Those that are new are made.
+    ///
+    /// - Parameters:
+    ///   - rows: Values of the first label.
+    ///   - columns: Values of the other labels, the same at every call.
+    mutating func insert(_ family: MetricFamily, rows: [String], columns: [[String]]) -> [Int32] {
+        var registered = self.takeOut(family, buckets: [])
+        defer { self.families[family.name] = registered }
+        let others = Array(family.labels.dropFirst())
+        precondition(columns.allSatisfy { $0.count == others.count }, "\(family.name) has \(others.count + 1) labels")
+        let texts = columns.map { PrometheusText.labels(others, $0) }
+        var slots: [Int32] = []
+        slots.reserveCapacity(rows.count)
+        for row in rows {
+            let labels = PrometheusText.labels([family.labels[0]], [row])
+            if let index = registered.index[labels] {
+                guard case .row(let slot, let known) = registered.series[index].source, known.count == texts.count
+                else { preconditionFailure("\(family.name) has other columns") }
+                slots.append(slot)
+            } else {
+                let slot = Int32(self.allocate(texts.count))
+                registered.index[labels] = registered.series.count
+                registered.series.append(Series(labels: labels, source: .row(slot, columns: texts)))
+                slots.append(slot)
+            }
+        }
+        return slots
+    }
+
+    /// Removes a family while it is changed, so that its arrays are not copied for each of thousands of series. A new one
+    /// is made if it is not known.
+    private mutating func takeOut(_ family: MetricFamily, buckets: [Double]) -> Registered {
+        if let known = self.families.removeValue(forKey: family.name) {
+            precondition(known.family.kind == family.kind, "\(family.name) is a \(known.family.kind.rawValue)")
+            precondition(known.family.labels == family.labels, "\(family.name) has other labels")
+            return known
+        }
+        precondition(family.isValid, "\(family.name): not a proper metric name")
+        let registered = Registered(family: family, buckets: buckets, bound: self.bounds.count)
+        self.bounds.append(contentsOf: buckets.map { Int64(($0 * 1e9).rounded()) })
+        return registered
     }
 
     /// Changes the source of an existing series.

@@ -7,7 +7,7 @@ struct PrometheusText {
     /// - Parameter slots: The totals, by slot number.
     init(slots: [UInt64]) {
         self.slots = slots
-        self.bytes.reserveCapacity(32 * slots.count)
+        self.bytes.reserveCapacity(65_536)
     }
 
     mutating func append(_ registered: MetricsState.Registered) {
@@ -21,6 +21,12 @@ struct PrometheusText {
                 if family.hidesZero && value == 0 { continue }
                 let text = family.kind == .gauge ? "\(Int64(bitPattern: value))" : "\(value)"
                 self.line(family.name, series.labels, text)
+            case .row(let slot, let columns):
+                for (offset, column) in columns.enumerated() {
+                    let value = self.slot(Int(slot) + offset)
+                    if family.hidesZero && value == 0 { continue }
+                    self.line(family.name, "\(series.labels),\(column)", "\(value)")
+                }
             case .reading(let read):
                 self.line(family.name, series.labels, Self.number(read()))
             case .histogram(let id):

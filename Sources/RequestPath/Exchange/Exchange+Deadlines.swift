@@ -25,6 +25,8 @@ extension Exchange {
         case .connecting:
             // Each address has its own limit; a name that is being resolved has none.
             if now >= self.facts.responseDeadline { self.upstreamFailed(.upstreamTimeout) }
+        case .queued:
+            if now >= self.facts.queueDeadline { self.refuseQueued() }
         case .idle, .judging, .waiting, .ending:
             break
         }

@@ -1,4 +1,5 @@
 package import NIOCore
+package import Sessions
 import Settings
 package import Vocabulary
 
@@ -9,8 +10,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         guard let route = self.facts.route, let pool = self.facts.pool else {
             return self.answer(.problem(.routeNotFound, requestID: self.facts.requestID))
         }
-        self.facts.responseDeadline =
-            self.loop.now + (route.responseTimeout ?? self.configuration.timeouts.response)
+        self.awaitResponse(by: route)
         self.facts.isForwarded = true
         if self.facts.session != nil { self.stream?.signedIn() }
         if let connection = pool.takeIdle(for: self.facts.session) {
@@ -22,12 +22,22 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         }
     }
 
+    /// Gives the app its time for the head of the answer.
+    @inline(__always)
+    private func awaitResponse(by route: RouteEntry?) {
+        self.facts.responseDeadline =
+            self.loop.now + (route?.responseTimeout ?? self.configuration.timeouts.response)
+    }
+
+    package var session: CachedSession? { self.facts.session }
     package var isConnecting: Bool { self.phase == .connecting }
+    package var isQueued: Bool { self.phase == .queued }
     package var method: KnownMethod { self.facts.method }
     package var awaitsUpgrade: Bool { self.facts.isWebSocket }
     package var isRequestWhole: Bool { self.body.isDone }
 
-    package func upstreamConnected(_ connection: any AppConnection) {
+    package func upstreamConnected(_ connection: any AppConnection, isReused: Bool) {
+        self.facts.upstreamReused = isReused
         self.send(on: connection)
         if self.phase == .exchange {
             self.stream?.resumeReading()
@@ -89,8 +99,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         case .more:
             if !upstream.isWritable { self.stream?.pauseReading() }
         case .end:
-            self.facts.responseDeadline =
-                self.loop.now + (self.facts.route?.responseTimeout ?? self.configuration.timeouts.response)
+            self.awaitResponse(by: self.facts.route)
         case .malformed:
             self.refuseBody(.requestFraming)
         }
@@ -109,6 +118,31 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             self.facts.lastProgress = self.loop.now
             self.stream?.resumeReading()
         }
+    }
+
+    // MARK: All connections in use
+
+    package func upstreamBusy() {
+        self.phase = .queued
+        self.facts.queueDeadline = self.loop.now + self.configuration.timeouts.queue
+    }
+
+    package func upstreamFree() {
+        self.phase = .connecting
+        self.awaitResponse(by: self.facts.route)
+    }
+
+    /// Leaves the queue if the request is in it.
+    func leaveQueue() {
+        guard self.phase == .queued else { return }
+        self.phase = .connecting
+        self.facts.pool?.waiterLeft()
+    }
+
+    /// Answers a queued request for which no connection became free.
+    func refuseQueued() {
+        self.leaveQueue()
+        self.upstreamFailed(.gatewayOverloaded)
     }
 
     // MARK: The answer
@@ -247,26 +281,31 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     }
 
     /// Called when the app sent bytes before the request. On a kept connection they belong to an earlier exchange, and
-    /// the request is sent on a new connection. On a new connection they are not HTTP.
+    /// the request is sent on another connection. On a new connection they are not HTTP.
     package func upstreamSpokeFirst() {
         self.upstreamHead = self.upstream?.takeBack()
         self.upstream = nil
-        if self.facts.upstreamReused { self.retry() } else { self.upstreamFailed(.upstreamMalformed) }
+        if self.facts.upstreamReused, !self.facts.isRepeated {
+            self.retry()
+        } else {
+            self.upstreamFailed(.upstreamMalformed)
+        }
     }
 
-    /// Sends the request once more, on a new connection.
+    /// Sends the request once more, on another connection.
     private func retry() {
         self.facts.upstreamReused = false
+        self.facts.isRepeated = true
         self.loop.metrics.upstreamRetried(self.facts.route?.upstreamIndex ?? 0)
         self.phase = .connecting
         self.facts.pool?.connect(for: self)
     }
 
     /// Whether the request may be sent once more. A kept connection may have been closed just as the request was sent.
-    /// The request is repeated once, on a new connection, if it cannot have had an effect or is idempotent (RFC 9110
+    /// The request is repeated once, on another connection, if it cannot have had an effect or is idempotent (RFC 9110
     /// 9.2.2). A POST is never sent twice, because an app may act on a head without reading the body.
     private func mayRetry(_ connection: any AppStream) -> Bool {
-        guard self.facts.upstreamReused else { return false }
+        guard self.facts.upstreamReused, !self.facts.isRepeated else { return false }
         if !connection.hasSent { return true }
         guard !connection.hasAnswered, self.body.byteCount == 0 else { return false }
         // The end of an empty chunked body has been sent and would have to be sent again.

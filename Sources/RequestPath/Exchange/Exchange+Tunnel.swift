@@ -40,6 +40,8 @@ extension Exchange {
     /// breaks off. An answer that has not begun may become a stream, and then ends at the next sweep.
     package func sessionEnded() {
         self.facts.hasSessionEnded = true
+        // It was judged with the session, so it must not reach the app any more. If it comes again, it is judged anew.
+        if self.phase == .queued { return self.refuseQueued() }
         self.endStream(.sessionRevoked, WebSocketFrames.sessionEnded)
     }
 
@@ -61,9 +63,10 @@ extension Exchange {
 
     /// Whether this exchange belongs to a session that has ended.
     package func isEnded(by endings: Endings) -> Bool {
-        guard self.facts.isOpen, self.phase == .tunnel || self.phase == .exchange || self.phase == .connecting,
-            let entry = self.facts.session
-        else { return false }
-        return endings.ends(entry)
+        guard self.facts.isOpen, let entry = self.facts.session else { return false }
+        switch self.phase {
+        case .connecting, .queued, .exchange, .tunnel: return endings.ends(entry)
+        case .idle, .judging, .waiting, .collecting, .ending: return false
+        }
     }
 }

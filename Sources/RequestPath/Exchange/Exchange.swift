@@ -12,6 +12,9 @@ package import Vocabulary
 ///   idle ─▶ judging ─▶ waiting ────────┐        waiting: for a session, a handoff, an endpoint's answer
 ///     ▲        │         │             ▼
 ///     │        ├─────────┴─▶ connecting ─▶ exchange ─▶ (tunnel)
+///     │        │              ▲  │          │
+///     │        │              │  ▼          │         queued: all connections to the app are in use
+///     │        │             queued         │
 ///     │        └─▶ collecting ─▶ waiting    │         collecting: the body of an endpoint's request
 ///     │                           │         │
 ///     └────────── ending ◀────────┴─────────┘         ending: the last bytes of the answer are being written
@@ -20,7 +23,7 @@ package import Vocabulary
 /// Everything here runs on the loop of its connection; nothing is shared.
 package final class Exchange {
     enum Phase: Equatable {
-        case idle, judging, waiting, collecting, connecting, exchange, tunnel, ending
+        case idle, judging, waiting, collecting, connecting, queued, exchange, tunnel, ending
     }
 
     let loop: PathLoop
@@ -163,7 +166,7 @@ package final class Exchange {
             return self.upstream?.hasSent == true ? .now : .soon
         case .collecting:
             return .now
-        case .idle, .judging, .waiting, .connecting, .tunnel, .ending:
+        case .idle, .judging, .waiting, .connecting, .queued, .tunnel, .ending:
             return .wait
         }
     }
@@ -194,6 +197,7 @@ package final class Exchange {
 
     /// Called when the client has disconnected, or its connection cannot be used any more.
     package func clientLeft() {
+        self.leaveQueue()
         self.phase = .idle
         self.exchangeNumber &+= 1
         self.endpoint?.clientLeft()

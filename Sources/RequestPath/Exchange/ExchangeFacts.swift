@@ -44,11 +44,15 @@ struct ExchangeFacts {
     var isEventStream = false
     /// Whether the app's connection was taken from the pool. Then the app may have closed it just before the request.
     var upstreamReused = false
+    /// Whether the request has been sent on one connection and is to be sent on another.
+    var isRepeated = false
     /// When the head was sent to the app, and the time from then to the head of the answer. Only if an access log is
     /// written.
     var sentAt: NIODeadline?
     var upstreamTime: TimeAmount?
     var responseDeadline = NIODeadline.distantFuture
+    /// Until when a queued request waits for a connection.
+    var queueDeadline = NIODeadline.distantFuture
     var bytesOut = 0
     /// The head's bytes; only if an access log is written.
     var logBytes: ByteBuffer?

@@ -95,11 +95,22 @@ package protocol AnswerReceiver: AnyObject {
 package protocol ConnectionWaiter: AnyObject {
     /// Differs from one exchange to the next.
     var exchangeNumber: UInt64 { get }
-    /// Whether it still waits.
+    /// The session of its request; nil: it has none.
+    var session: CachedSession? { get }
+    /// Whether a connection is being made for it.
     var isConnecting: Bool { get }
-    /// Called with the new connection, which now belongs to the waiter.
-    func upstreamConnected(_ connection: any AppConnection)
-    /// Called when no connection can be made.
+    /// Whether it waits in the queue of the pool.
+    var isQueued: Bool { get }
+    /// Called when all connections are in use: it is queued. If it ends before its turn comes, it calls
+    /// `AppPool.waiterLeft`.
+    func upstreamBusy()
+    /// Called when its turn in the queue has come: a connection follows.
+    func upstreamFree()
+    /// Called with the connection, which now belongs to the waiter.
+    ///
+    /// - Parameter isReused: The connection has carried other requests, so the app may be closing it.
+    func upstreamConnected(_ connection: any AppConnection, isReused: Bool)
+    /// Called when there is no connection for it.
     func upstreamFailed(_ reason: Reason)
 }
 
@@ -111,8 +122,11 @@ package protocol AppPool: AnyObject {
     /// A kept connection for requests of this session, or for requests without a session if it is nil. nil: there is
     /// none.
     func takeIdle(for session: CachedSession?) -> (any AppConnection)?
-    /// Makes a new connection and hands it to `waiter`, if that still waits in the same exchange.
+    /// Makes a new connection and hands it to `waiter`, if that still waits in the same exchange. If no more may be
+    /// made, the waiter is queued for the next one that becomes free.
     func connect(for waiter: any ConnectionWaiter)
+    /// Called when a queued request has ended.
+    func waiterLeft()
 
     /// Closes connections that have been idle too long.
     func sweep()

@@ -13,7 +13,7 @@ import Vocabulary
 package final class PathConfiguration: Sendable {
     /// The durations in the loops' unit.
     package struct Timeouts: Sendable {
-        let header, idle, bodyGrace, write, response, upstreamIdle, streamIdle, upstreamKeepAlive: TimeAmount
+        let header, idle, bodyGrace, write, queue, response, upstreamIdle, streamIdle, upstreamKeepAlive: TimeAmount
         let bodyRate: Int
 
         init(_ settings: TimeoutSettings) {
@@ -21,6 +21,7 @@ package final class PathConfiguration: Sendable {
             self.idle = TimeAmount(settings.idle)
             self.bodyGrace = TimeAmount(settings.bodyGrace)
             self.write = TimeAmount(settings.write)
+            self.queue = TimeAmount(settings.queue)
             self.response = TimeAmount(settings.response)
             self.upstreamIdle = TimeAmount(settings.upstreamIdle)
             self.streamIdle = TimeAmount(settings.streamIdle)

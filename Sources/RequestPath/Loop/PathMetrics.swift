@@ -14,12 +14,12 @@ package struct PathMetricIDs: Sendable {
         var label: String { "\(self)" }
     }
 
-    /// `requests[route][class - 1][outcome]`; behind the routes come the gateway's own endpoints, and last "none", for
+    /// `requests[route, class and outcome]`; behind the routes come the gateway's own endpoints, and last "none", for
     /// requests that match neither.
-    fileprivate let requests: [CounterID]
+    fileprivate let requests: CounterTable
     fileprivate let durations: [HistogramID]
-    /// `decisions[route][reason]`; the last reason is "allowed".
-    fileprivate let decisions: [CounterID]
+    /// `decisions[route, reason]`; the last reason is "allowed".
+    fileprivate let decisions: CounterTable
     fileprivate let endpoints: [String: Int]
     fileprivate let none: Int
     fileprivate let inFlight: GaugeID
@@ -35,6 +35,7 @@ package struct PathMetricIDs: Sendable {
     fileprivate let upstreamUnasked: [CounterID]
     fileprivate let upstreamIdle: GaugeID
     fileprivate let upstreamActive: GaugeID
+    private let upstreamQueues: [GaugeID]
     /// In the order of `BindingMode.judged`.
     fileprivate let bindingWouldReject: [CounterID]
     private static let classes = 5
@@ -49,18 +50,17 @@ package struct PathMetricIDs: Sendable {
             uniqueKeysWithValues: endpoints.enumerated().map { ($1, routes.count + $0) }
         )
         self.none = names.count - 1
-        self.requests = names.flatMap { route in
-            (1...Self.classes).flatMap { class_ in
-                Outcome.allCases.map {
-                    registry.counter(MetricNames.httpRequests, route, "\(class_)xx", $0.label)
-                }
-            }
-        }
+        self.requests = registry.counters(
+            MetricNames.httpRequests,
+            rows: names,
+            columns: (1...Self.classes).flatMap { class_ in Outcome.allCases.map { ["\(class_)xx", $0.label] } }
+        )
         self.durations = names.map { registry.histogram(MetricNames.httpRequestDuration, $0) }
-        self.decisions = names.flatMap { route in
-            Reason.allCases.map { registry.counter(MetricNames.decisions, route, "denied", $0.rawValue) }
-                + [registry.counter(MetricNames.decisions, route, "allowed", "")]
-        }
+        self.decisions = registry.counters(
+            MetricNames.decisions,
+            rows: names,
+            columns: Reason.allCases.map { ["denied", $0.rawValue] } + [["allowed", ""]]
+        )
         self.inFlight = registry.gauge(MetricNames.httpRequestsInFlight)
         self.connections = registry.gauge(MetricNames.connectionsOpen, "public")
         self.connectionsEvicted = registry.counter(MetricNames.connectionsEvicted, "public")
@@ -80,16 +80,19 @@ package struct PathMetricIDs: Sendable {
         }
         self.upstreamIdle = registry.gauge(MetricNames.upstreamConnections, "idle")
         self.upstreamActive = registry.gauge(MetricNames.upstreamConnections, "active")
+        self.upstreamQueues = upstreams.map { registry.gauge(MetricNames.upstreamQueue, $0) }
     }
+
+    /// The gauge of the requests that wait for a connection to an app. Pools keep it, because a reload may give the
+    /// app's index to another one.
+    func upstreamQueue(_ upstream: Int) -> GaugeID { self.upstreamQueues[upstream] }
 
     fileprivate func request(_ route: Int, _ status: Int, _ outcome: Outcome) -> CounterID {
         let class_ = min(max(status / 100, 1), Self.classes) - 1
-        return self.requests[(route * Self.classes + class_) * Outcome.allCases.count + outcome.rawValue]
+        return self.requests[route, class_ * Outcome.allCases.count + outcome.rawValue]
     }
 
-    fileprivate func decision(_ route: Int, _ reason: Int) -> CounterID {
-        self.decisions[route * (Reason.allCases.count + 1) + reason]
-    }
+    fileprivate func decision(_ route: Int, _ reason: Int) -> CounterID { self.decisions[route, reason] }
 }
 
 /// One loop's metrics: plain additions without locks.
@@ -172,6 +175,8 @@ final class PathMetrics {
     func upstreamUnasked(_ upstream: Int) {
         if upstream < self.ids.upstreamUnasked.count { self.shard.increment(self.ids.upstreamUnasked[upstream]) }
     }
+
+    func upstreamQueue(_ gauge: GaugeID, _ change: Int64) { self.shard.add(gauge, change) }
 
     @inline(__always)
     func upstreamConnections(active: Int64, idle: Int64) {

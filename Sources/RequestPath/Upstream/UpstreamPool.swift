@@ -12,6 +12,9 @@ package import Vocabulary
 ///   in use ──▶ ending ──▶ idle ──▶ in use        ending: until the loop's turn ends and all sockets have been read
 ///     └──────────┴─────────┴────▶ closed
 /// ```
+/// When all are in use and no more may be made, requests wait in a queue. What becomes free in a turn is theirs when the
+/// turn ends.
+///
 /// An app may send more than its answer: two answers, or a body where none is allowed. If such bytes arrive before the
 /// next request is sent, the connection is closed, so that the next client does not get them. Connections on which this
 /// is likely are used last.
@@ -40,6 +43,9 @@ package final class UpstreamPool: AppPool {
     private var idle: [UpstreamConnection] = []
     /// Connections that were returned in this turn.
     private var ending: [UpstreamConnection] = []
+    private var queue = ConnectionQueue()
+    private let queueGauge: GaugeID
+    private var isTurnEndDue = false
     /// The index of the address that the next connection tries first.
     private var nextAddress = 0
     private var isRetired = false
@@ -49,6 +55,7 @@ package final class UpstreamPool: AppPool {
         self.target = target
         self.index = index
         self.isStrict = target.settings.reuse == .strict
+        self.queueGauge = loop.configuration.metrics.upstreamQueue(index)
         self.loop = loop
     }
 
@@ -70,23 +77,33 @@ package final class UpstreamPool: AppPool {
     @inline(__always)
     func giveBack(_ connection: UpstreamConnection) {
         guard !self.isRetired, connection.isUsable else { return connection.close() }
-        if self.ending.isEmpty { self.loop.tellTurnEnd(self) }
+        self.awaitTurnEnd()
         self.ending.append(connection)
     }
 
-    /// Makes the connections in `ending` idle, because the turn in which they were returned has ended.
+    @inline(__always)
+    private func awaitTurnEnd() {
+        guard !self.isTurnEndDue else { return }
+        self.isTurnEndDue = true
+        self.loop.tellTurnEnd(self)
+    }
+
+    /// Makes the connections in `ending` idle, because the turn in which they were returned has ended, and serves the
+    /// queue.
     package func turnEnded() {
+        self.isTurnEndDue = false
         for connection in self.ending {
             connection.idleSince = self.loop.now
             if connection.isDoubtful { self.idle.insert(connection, at: 0) } else { self.idle.append(connection) }
             self.loop.metrics.upstreamConnections(active: -1, idle: 1)
         }
         self.ending.removeAll(keepingCapacity: true)
+        while !self.queue.isEmpty, self.hasRoom, let client = self.queue.popFirst() { self.serve(client) }
     }
 
     /// Removes a connection that has closed.
     func remove(_ connection: UpstreamConnection) {
-        self.open -= 1
+        self.release()
         if let index = self.idle.lastIndex(where: { $0 === connection }) {
             self.idle.remove(at: index)
             self.loop.metrics.upstreamConnections(active: 0, idle: -1)
@@ -115,16 +132,42 @@ package final class UpstreamPool: AppPool {
         connection.close()
     }
 
-    /// Closes a connection that carries nothing, to make room for a new one. False: there is none.
-    private func makeRoom() -> Bool {
-        if !self.idle.isEmpty {
-            self.closeIdle(at: 0)
-        } else if let connection = self.ending.first {
-            connection.close()
+    // MARK: The limit of connections
+
+    /// Whether a request can have a connection: an idle one, or one more.
+    private var hasRoom: Bool { self.open < self.target.settings.maxConnections || !self.idle.isEmpty }
+
+    /// Gives back the room of a connection that has closed or could not be made.
+    private func release() {
+        self.open -= 1
+        // Not now: the caller may be in the middle of a change.
+        if !self.queue.isEmpty { self.awaitTurnEnd() }
+    }
+
+    /// Gives a connection to a request that has left the queue.
+    private func serve(_ client: any ConnectionWaiter) {
+        self.loop.metrics.upstreamQueue(self.queueGauge, -1)
+        client.upstreamFree()
+        if let connection = self.takeIdle(for: client.session) {
+            client.upstreamConnected(connection, isReused: true)
         } else {
-            return false
+            self.makeConnection(for: client)
         }
-        return true
+    }
+
+    private func enqueue(_ client: any ConnectionWaiter) {
+        // For a connection that was returned in this turn a request may always wait.
+        guard self.queue.count < max(self.target.settings.maxQueue, self.ending.count) else {
+            return client.upstreamFailed(.gatewayOverloaded)
+        }
+        self.queue.append(client)
+        self.loop.metrics.upstreamQueue(self.queueGauge, 1)
+        client.upstreamBusy()
+    }
+
+    package func waiterLeft() {
+        self.queue.waiterLeft()
+        self.loop.metrics.upstreamQueue(self.queueGauge, -1)
     }
 
     /// Called when a reload has replaced this pool. Exchanges that have begun end here, and no connection is kept.
@@ -135,11 +178,15 @@ package final class UpstreamPool: AppPool {
         for connection in connections { connection.close() }
     }
 
-    /// Connects for `client`, trying every address of the app in turn.
     package func connect(for client: any ConnectionWaiter) {
-        guard self.open < self.target.settings.maxConnections || self.makeRoom() else {
-            return client.upstreamFailed(.gatewayOverloaded)
-        }
+        guard self.queue.isEmpty, self.hasRoom else { return self.enqueue(client) }
+        self.makeConnection(for: client)
+    }
+
+    /// Connects for `client`, trying every address of the app in turn. If no more connections may be made, an idle one
+    /// is closed, which is kept for another session.
+    private func makeConnection(for client: any ConnectionWaiter) {
+        if self.open >= self.target.settings.maxConnections, !self.idle.isEmpty { self.closeIdle(at: 0) }
         self.open += 1
         let addresses = self.target.currentAddresses
         guard !addresses.isEmpty else {
@@ -166,7 +213,7 @@ package final class UpstreamPool: AppPool {
             // The client has left or was answered, so the connection is kept for another request.
             return self.giveBack(connection)
         }
-        client.upstreamConnected(connection)
+        client.upstreamConnected(connection, isReused: false)
     }
 
     private func attempt(
@@ -175,12 +222,9 @@ package final class UpstreamPool: AppPool {
         _ client: any ConnectionWaiter,
         _ exchange: UInt64
     ) {
-        guard client.exchangeNumber == exchange, client.isConnecting else {
-            self.open -= 1
-            return
-        }
+        guard client.exchangeNumber == exchange, client.isConnecting else { return self.release() }
         guard index < addresses.count else {
-            self.open -= 1
+            self.release()
             self.target.refresh()
             return client.upstreamFailed(.upstreamUnreachable)
         }

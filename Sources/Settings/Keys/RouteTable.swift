@@ -233,6 +233,12 @@ extension Section {
             "Connections of each event loop to the app."
         ),
         SettingsKey(
+            "max_queue",
+            .integer(0...1_000_000),
+            default: "10000",
+            "Requests of each event loop that wait while all its connections to the app are in use, for timeouts.queue at most; all others are refused."
+        ),
+        SettingsKey(
             "reuse",
             .choice(ConnectionReuse.allCases.map(\.rawValue)),
             default: "shared",

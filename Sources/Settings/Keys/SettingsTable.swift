@@ -390,6 +390,12 @@ extension Section {
             "How long a connect to an app may take."
         ),
         SettingsKey(
+            "queue",
+            .duration(.milliseconds(10)...hour),
+            default: "5s",
+            "How long a request may wait for a connection to an app while all are in use."
+        ),
+        SettingsKey(
             "response",
             .duration(.milliseconds(10)...hour),
             default: "15s",

@@ -13,6 +13,7 @@ extension SettingsBuilder {
             upstream.keyFile = self.readablePath("key_file", of: tree, key: key, isSecret: true)
             upstream.serverName = tree.text("server_name")
             upstream.maxConnections = tree.integer("max_connections") ?? upstream.maxConnections
+            upstream.maxQueue = tree.integer("max_queue") ?? upstream.maxQueue
             upstream.reuse = tree.text("reuse").flatMap { ConnectionReuse(rawValue: $0) } ?? upstream.reuse
             for name in ["ca_file", "certificate_file", "key_file", "server_name"] where tree.url("url") != nil {
                 guard !upstream.isHTTPS, let origin = tree[name]?.origin else { continue }

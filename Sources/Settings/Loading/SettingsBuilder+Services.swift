@@ -197,6 +197,7 @@ extension SettingsBuilder {
         timeouts.bodyGrace = tree.duration("body_grace") ?? timeouts.bodyGrace
         timeouts.write = tree.duration("write") ?? timeouts.write
         timeouts.connect = tree.duration("connect") ?? timeouts.connect
+        timeouts.queue = tree.duration("queue") ?? timeouts.queue
         timeouts.response = tree.duration("response") ?? timeouts.response
         timeouts.upstreamIdle = tree.duration("upstream_idle") ?? timeouts.upstreamIdle
         timeouts.streamIdle = tree.duration("stream_idle") ?? timeouts.streamIdle

@@ -34,6 +34,7 @@ package struct LimitSettings: Sendable, Equatable {
 /// - `write` (duration, default: 60s): a client that takes no byte of a response.
 /// - `connect` (duration, default: 1s), `response` (duration, default: 15s): the connect to an app, and the head of its
 ///   response.
+/// - `queue` (duration, default: 5s): a request while all connections to its app are in use.
 /// - `upstream_idle` (duration, default: 60s): a body of an app without a byte; `stream_idle` (default: 1h) for
 ///   WebSocket and event streams.
 /// - `upstream_keep_alive` (duration, default: 30s): an idle connection to an app.
@@ -44,6 +45,7 @@ package struct TimeoutSettings: Sendable, Equatable {
     package var bodyGrace: Duration = .seconds(10)
     package var write: Duration = .seconds(60)
     package var connect: Duration = .seconds(1)
+    package var queue: Duration = .seconds(5)
     package var response: Duration = .seconds(15)
     package var upstreamIdle: Duration = .seconds(60)
     package var streamIdle: Duration = .seconds(3600)

@@ -209,6 +209,7 @@ package struct CORSSettings: Sendable, Equatable {
 /// - `url` (URL, required): `http://host:port` or `https://host:port`.
 /// - `ca_file`, `certificate_file`, `key_file` (paths), `server_name` (name): TLS to the app.
 /// - `max_connections` (integer, default: 1024, per event loop).
+/// - `max_queue` (integer, default: 10000, per event loop): requests that wait for one of these connections.
 /// - `reuse` (`shared` | `strict`, default: shared): which requests share a connection to the app.
 package struct UpstreamSettings: Sendable, Equatable {
     package var name: String
@@ -221,6 +222,7 @@ package struct UpstreamSettings: Sendable, Equatable {
     package var keyFile: String?
     package var serverName: String?
     package var maxConnections: Int
+    package var maxQueue: Int
     package var reuse: ConnectionReuse
 
     package init(name: String, isHTTPS: Bool, host: String, port: Int) {
@@ -229,6 +231,7 @@ package struct UpstreamSettings: Sendable, Equatable {
         self.host = host
         self.port = port
         self.maxConnections = 1024
+        self.maxQueue = 10_000
         self.reuse = .shared
     }
 }

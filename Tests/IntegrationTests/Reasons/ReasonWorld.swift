@@ -54,7 +54,7 @@ final class ReasonWorld {
             upstream: http://127.0.0.1:\(self.app.port)
             upstreams:
               gone: {url: "http://127.0.0.1:\(try ServerPorts.take())"}
-              one: {url: "http://127.0.0.1:\(self.app.port)", max_connections: 1}
+              one: {url: "http://127.0.0.1:\(self.app.port)", max_connections: 1, max_queue: 0}
             session: {cookie: sallyport}
             hosts:
               - public_url: \(Request.origin)

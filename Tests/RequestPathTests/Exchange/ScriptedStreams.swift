@@ -156,23 +156,37 @@ final class ScriptedApp: AppConnection, AppStream {
     func tunnel(_ text: String) { self.receiver?.tunnelled(ByteBuffer(string: text)) }
 }
 
-/// The kept connections to an app, and the exchanges that wait for a new one.
+/// The kept connections to an app, and the exchanges that wait for another one.
 final class ScriptedPool: AppPool {
     let origin = Array("http://127.0.0.1:9".utf8)
     var kept: [any AppConnection] = []
+    /// Whether all connections are in use, so that exchanges are queued.
+    var isBusy = false
+    private(set) var queuedCount = 0
     private(set) var waiters: [(waiter: any ConnectionWaiter, exchange: UInt64)] = []
 
     func takeIdle(for session: CachedSession?) -> (any AppConnection)? { self.kept.popLast() }
 
     func connect(for waiter: any ConnectionWaiter) {
         self.waiters.append((waiter, waiter.exchangeNumber))
+        if self.isBusy {
+            self.queuedCount += 1
+            waiter.upstreamBusy()
+        }
     }
 
-    /// Hands a new connection to the exchange that waits for one. False: none waits.
-    func connects(_ connection: any AppConnection) -> Bool {
-        guard let (waiter, exchange) = self.waiters.popLast(), waiter.isConnecting, waiter.exchangeNumber == exchange
+    func waiterLeft() { self.queuedCount -= 1 }
+
+    /// Hands a connection to the exchange that waits for one. False: none waits.
+    func connects(_ connection: any AppConnection, isReused: Bool = false) -> Bool {
+        guard let (waiter, exchange) = self.waiters.popLast(), waiter.exchangeNumber == exchange,
+            waiter.isConnecting || waiter.isQueued
         else { return false }
-        waiter.upstreamConnected(connection)
+        if waiter.isQueued {
+            self.queuedCount -= 1
+            waiter.upstreamFree()
+        }
+        waiter.upstreamConnected(connection, isReused: isReused)
         return true
     }
 
