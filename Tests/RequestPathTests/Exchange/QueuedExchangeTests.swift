@@ -2,6 +2,7 @@ import NIOCore
 import RequestPath
 import Settings
 import Testing
+import Vocabulary
 
 /// A request for which no connection to the app is free.
 @Suite("A queued exchange") struct QueuedExchangeTests {
