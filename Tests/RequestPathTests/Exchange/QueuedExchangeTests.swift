@@ -19,7 +19,7 @@ import Vocabulary
 
     private var client: ScriptedClient { self.bench.client }
     private var isRefused: Bool {
-        self.client.sent.hasPrefix("HTTP/1.1 503 ") && self.client.sent.contains("\r\nRetry-After: ")
+        self.client.sent.hasPrefix("HTTP/1.1 503 ") && self.client.sent.contains("\r\nretry-after: ")
     }
 
     @Test func isSentWhenItsTurnComes() throws {
