@@ -69,6 +69,11 @@ package enum ReturnTo {
         return String(Substring(path)) + (kept.isEmpty ? "" : "?\(query)")
     }
 
+    /// Whether a parameter's value contains a transfer token's parameter, e.g. a `state` that is a URL.
+    package static func carriesToken(_ value: String) -> Bool {
+        self.carries(Array(self.authorizationToken.utf8), value.utf8)
+    }
+
     /// Whether `text` contains `name=` as a parameter, directly or after repeated percent-decoding. Text that is
     /// encoded more deeply than the limit counts as containing it.
     private static func carries(_ name: [UInt8], _ text: some Collection<UInt8>) -> Bool {

@@ -133,6 +133,19 @@ struct CodeTests {
         #expect(await world.redeem(code).status == 200)
     }
 
+    @Test("a transfer token under another name or in another value is not taken to the sign-in page")
+    func strayTokens() async throws {
+        let world = TokenWorld()
+        let token = "spt_" + String(repeating: "a", count: 55)
+        for extra in [
+            ["stt": token], ["state": "/x?session_transfer_token=\(token)"],
+            ["state": "https%3A%2F%2Fa.example%2F%3Fsession_transfer_token%3D\(token)"],
+        ] as [[String: String?]] {
+            let location = try #require(await world.authorize(extra).field("location"))
+            #expect(location.hasPrefix("/.sallyport/login?return_to=/authorize") && !location.contains(token))
+        }
+    }
+
     @Test("without a session the user signs in, and comes back to the same request")
     func signIn() async throws {
         let world = TokenWorld()

@@ -15,7 +15,7 @@ extension AuthorizationEndpoint {
         /// Those of the request.
         var parameters: Parameters
         /// Those that the browser takes to the sign-in page and back: without the transfer token, which is tried once,
-        /// and without one that came under another name.
+        /// and without one that came under another name or in another value.
         var carried: Parameters
         /// When this browser was sent to the sign-in page for this request; nil: it was not.
         var begun: UnixTime?
@@ -38,7 +38,7 @@ extension AuthorizationEndpoint {
             return Arrival(
                 parameters: parameters,
                 carried: parameters.filter { parameter in
-                    parameter.name != Self.transferToken
+                    parameter.name != Self.transferToken && !ReturnTo.carriesToken(parameter.value)
                         && !TokenAuthority.isWellFormed(.transfer, Array(parameter.value.utf8))
                 },
                 begun: mark.flatMap { self.marks.time(in: $0, of: parameters, now: now) }
