@@ -7,7 +7,17 @@ extension AttemptCookie {
         /// The token that was moved here; nil if none was.
         package var token: Slice?
         /// That the user has confirmed the token, as the cookie says.
-        package var confirmed: ConfirmedToken?
+        package var confirmed: Confirmation?
+    }
+
+    /// A confirmed token's place and proof, not copied: every request has room for one.
+    package struct Confirmation: Equatable {
+        package var transport: HandoffTransport
+        package var mark: Slice
+
+        package func copy(_ base: Bytes) -> ConfirmedToken {
+            ConfirmedToken(transport: self.transport, mark: Array(self.mark.bytes(in: base)))
+        }
     }
 
     /// The parts of `value`. What the gateway would never have put there is no token.
@@ -20,7 +30,8 @@ extension AttemptCookie {
             guard ends.count == 4,
                 let transport = HandoffTransport.allCases.first(where: { ends[2].elementsEqual($0.rawValue.utf8) })
             else { return parts }
-            parts.confirmed = ConfirmedToken(transport: transport, mark: Array(ends[3]))
+            let mark = Slice(value.start + ends[3].startIndex, ends[3].count)
+            parts.confirmed = Confirmation(transport: transport, mark: mark)
         }
         parts.token = Slice(value.start + ends[1].startIndex, ends[1].count)
         return parts

@@ -30,7 +30,7 @@ package struct Credentials: Equatable {
     /// A transfer token that was in the URL or in a cookie of an app before and is now in the attempt cookie.
     package var movedToken: Slice?
     /// That the user has confirmed the moved token, as the cookie says.
-    package var confirmedToken: ConfirmedToken?
+    package var confirmedToken: AttemptCookie.Confirmation?
     /// Whether the explicit credential came as `Authorization: DPoP`, so that a proof belongs to it.
     package var isProofScheme = false
     /// Whether `Authorization` is for the gateway and is not forwarded.

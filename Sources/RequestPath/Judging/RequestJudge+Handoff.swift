@@ -71,7 +71,7 @@ extension RequestJudge {
         if trial.parameter == nil, let token = self.credentials.movedToken, !Navigation.isCrossSite(head, base) {
             trial.parameter = HandoffParameter.Found(value: token)
             trial.isMoved = true
-            trial.confirmed = self.credentials.confirmedToken
+            trial.confirmed = self.credentials.confirmedToken?.copy(base)
         }
         let cookies = self.handoffCookies(head, base, given.configuration.cookies(of: host), consumer, &trial)
         guard !cookies.isEmpty || trial.parameter != nil else { return nil }

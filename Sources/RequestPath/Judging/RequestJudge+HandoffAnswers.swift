@@ -75,7 +75,7 @@ extension RequestJudge {
                 answer = self.withoutParameter(trial, reason, head, base, given, host)
             }
         } else if let token = self.credentials.movedToken {
-            let confirmed = self.credentials.confirmedToken
+            let confirmed = self.credentials.confirmedToken?.copy(base)
             value = AttemptCookie.value(attempt, moving: token.bytes(in: base), confirmed: confirmed)
         }
         self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).setting(value))

@@ -11,7 +11,7 @@ struct AttemptCookieTests {
             guard let base = bytes.baseAddress else { return ("", nil, nil) }
             let parts = AttemptCookie.parts(of: Slice(8, bytes.count - 8), base)
             func text(_ slice: Slice) -> String { String(decoding: slice.bytes(in: base), as: UTF8.self) }
-            return (text(parts.secret), parts.token.map(text), parts.confirmed)
+            return (text(parts.secret), parts.token.map(text), parts.confirmed?.copy(base))
         }
     }
 
