@@ -157,9 +157,12 @@ extension TokenService {
         switch try await self.ask({ _, loop in tokens.freshSession(token, key: key, on: loop) }) {
         case .none(let reason): return .refused(reason)
         case .insufficient: return .refused(.requireAAL)
-        case .live(let found): session = found.session
+        case .live(let found):
+            session = found.session
+            record.note(NewSession(key: key, session: session), audience: api?.audience)
+            // What comes of the token can sign its user in, which the provider's `allow` forbids.
+            guard found.verdict.isAdmitted else { return .refused(.signInNotAllowed) }
         }
-        record.note(NewSession(key: key, session: session), audience: api?.audience)
         if let reason = requester.objection(toKey: session.keyThumbprint) { return .refused(reason) }
         if let thumbprint = requester.keyThumbprint {
             switch try await self.ask({ _, loop in tokens.bind(key, to: thumbprint, on: loop) }) {

@@ -141,7 +141,8 @@ package struct ProviderTokens: ForeignTokens {
         let stale = ForeignVerdict(
             givenAt: session.verdict.givenAt,
             usableUntil: session.verdict.usableUntil.advanced(by: provider.staleLifetime),
-            isStale: true
+            isStale: true,
+            isAdmitted: session.verdict.isAdmitted
         )
         return stale.isUsable(at: now) ? ForeignSession(session: session.session, verdict: stale) : nil
     }
@@ -176,11 +177,19 @@ package struct ProviderTokens: ForeignTokens {
         let now = self.clock.now()
         let session = self.session(known, question)
         let lifetime = max(.zero, known.cacheLifetime ?? Self.usualCacheLifetime)
-        let own = ForeignVerdict(givenAt: now, usableUntil: min(session.expiresAt, now.advanced(by: lifetime)))
+        let own = ForeignVerdict(
+            givenAt: now,
+            usableUntil: min(session.expiresAt, now.advanced(by: lifetime)),
+            isAdmitted: known.isAdmitted
+        )
         // No gateway relies on another's judgement of a token that proves itself, so its record never changes.
         let kept =
             question.provider.verifiesLocally
-            ? ForeignVerdict(givenAt: session.issuedAt, usableUntil: session.expiresAt) : own
+            ? ForeignVerdict(
+                givenAt: session.issuedAt,
+                usableUntil: session.expiresAt,
+                isAdmitted: known.isAdmitted
+            ) : own
         return self.sessions.accept(
             ForeignSession(session: session, verdict: kept),
             issuedAt: known.issuedAt,

@@ -107,6 +107,8 @@ package struct KnownToken: Sendable, Hashable {
     package var scopes: [String]
     /// The longest time that the verdict may be reused (`Ory-Session-Cache-For`); nil if the provider does not say.
     package var cacheLifetime: Duration?
+    /// Whether the user may sign in (`Admission`). If not, the token is good for requests, and gives no other token.
+    package var isAdmitted: Bool
 
     package init(
         identity: Identity,
@@ -118,7 +120,8 @@ package struct KnownToken: Sendable, Hashable {
         sessionID: String? = nil,
         clientID: String? = nil,
         scopes: [String] = [],
-        cacheLifetime: Duration? = nil
+        cacheLifetime: Duration? = nil,
+        isAdmitted: Bool = true
     ) {
         self.identity = identity
         self.aal = aal
@@ -130,5 +133,6 @@ package struct KnownToken: Sendable, Hashable {
         self.clientID = clientID
         self.scopes = scopes
         self.cacheLifetime = cacheLifetime
+        self.isAdmitted = isAdmitted
     }
 }

@@ -25,7 +25,12 @@ extension StoreUnderTest {
         session.provider = ProviderSession(name: "idp", sessionID: sid)
         return ForeignSession(
             session: session,
-            verdict: ForeignVerdict(givenAt: self.now, usableUntil: self.now.advanced(by: usable))
+            verdict: ForeignVerdict(
+                givenAt: self.now,
+                usableUntil: self.now.advanced(by: usable),
+                // Not the default, so that a record that loses it is noticed.
+                isAdmitted: false
+            )
         )
     }
 

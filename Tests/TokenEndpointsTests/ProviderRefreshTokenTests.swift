@@ -6,7 +6,6 @@ import Providers
 import Sessions
 import Settings
 import StoreBench
-import Synchronization
 import Testing
 import TokenEndpoints
 import Vocabulary
@@ -14,27 +13,6 @@ import Vocabulary
 /// A provider's own refresh token mints a session-transfer token, and stays as it is.
 @Suite("Mint by a provider's refresh token")
 struct ProviderRefreshTokenTests {
-    /// A provider that answers about refresh tokens as a test says.
-    private final class Provider: TokenProvider {
-        let name = "https://id.example.com"
-        private let verdict: Mutex<TokenVerdict>
-        private let questions = Mutex<[String]>([])
-
-        init(_ verdict: TokenVerdict) { self.verdict = Mutex(verdict) }
-
-        /// The tokens that it was asked about.
-        var asked: [String] { self.questions.withLock { $0 } }
-
-        func say(_ verdict: TokenVerdict) { self.verdict.withLock { $0 = verdict } }
-
-        func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool { token.count >= 8 }
-
-        func introspect(_ token: Secret) async -> TokenVerdict {
-            self.questions.withLock { $0.append(String(decoding: token.bytes, as: UTF8.self)) }
-            return self.verdict.withLock { $0 }
-        }
-    }
-
     private static let token = "1//0gprovidersOwnRefreshToken"
     private static let transfer: [String: String?] = ["audience": "urn:auth.example.com:session_transfer"]
     private static let good = TokenVerdict.known(
@@ -50,7 +28,7 @@ struct ProviderRefreshTokenTests {
         )
     )
 
-    private let provider = Provider(Self.good)
+    private let provider = ScriptedProvider(Self.good)
 
     private static func expect(_ answer: Answer, _ status: Int, _ error: String, _ text: String) {
         #expect(answer.status == status, "\(answer.body)")

@@ -70,11 +70,13 @@ final class TokenWorld: Sendable {
     }
 
     /// - Parameters:
+    ///   - accessTokens: Knows the access tokens of a provider.
     ///   - refreshTokens: Knows the refresh tokens of a provider.
     ///   - change: Changes the clients `native-app` (public), `server app` (with a secret), `plain` and `web`.
     init(
         apis: [APISettings] = [APISettings(audience: TokenWorld.api, scopes: ["orders:read", "orders:write"])],
         social: SocialVerifiers = SocialVerifiers(),
+        accessTokens: (any TokenProvider)? = nil,
         refreshTokens: (any TokenProvider)? = nil,
         _ change: (inout ClientSettings) -> Void = { _ in }
     ) {
@@ -99,10 +101,10 @@ final class TokenWorld: Sendable {
         let records = self.records
         let limiter = LocalRateLimiter(clock: clock)
         let authority = self.authority
-        let foreign = refreshTokens.map { provider in
-            let known = ProviderTokens([provider], authority: authority, store: store, clock: clock)
-            return ForeignGrants(tokens: nil, refreshTokens: known) { _, _, _ in }
+        let known = [accessTokens, refreshTokens].map { provider in
+            provider.map { ProviderTokens([$0], authority: authority, store: store, clock: clock) }
         }
+        let foreign = ForeignGrants(tokens: known[0], refreshTokens: known[1]) { _, _, _ in }
         let tokens = TokenService(
             store: store,
             authority: self.authority,

@@ -62,8 +62,14 @@ struct AccessTokenClaims: Sendable {
 
     /// The token that the claims describe.
     ///
+    /// - Parameter admission: Who may sign in.
     /// - Throws: `ClaimsError` when there is no subject, or one that cannot be used.
-    func known(expiresAt: UnixTime, cacheLifetime: Duration, now: UnixTime) throws(ClaimsError) -> KnownToken {
+    func known(
+        expiresAt: UnixTime,
+        cacheLifetime: Duration,
+        admission: Admission,
+        now: UnixTime
+    ) throws(ClaimsError) -> KnownToken {
         let claims = UserClaims([self.claims.value])
         let issuedAt = self.claims.issuedAt ?? self.claims.notBefore
         let user = try self.mapping.authentication(
@@ -84,7 +90,8 @@ struct AccessTokenClaims: Sendable {
             },
             clientID: Self.client(claims),
             scopes: Self.scopes(claims),
-            cacheLifetime: cacheLifetime
+            cacheLifetime: cacheLifetime,
+            isAdmitted: admission.refusal(claims) == nil
         )
     }
 

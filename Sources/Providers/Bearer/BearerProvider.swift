@@ -14,6 +14,7 @@ package struct BearerProvider: TokenProvider {
     private let algorithms: Set<JWSAlgorithm>
     private let kind: AccessTokenKind
     private let mapping: ClaimsMapping
+    private let admission: Admission
     private let clock: Clock
     package let configuration: String
 
@@ -29,10 +30,11 @@ package struct BearerProvider: TokenProvider {
         self.algorithms = issuer.algorithms.intersection(JWSAlgorithm.asymmetric)
         self.kind = AccessTokenKind(clientID: settings.client.id)
         self.mapping = ClaimsMapping(settings.claims)
+        self.admission = Admission(settings.allow, settings.claims)
         self.clock = clock
         self.configuration = VerdictConfiguration.text([
             "jwt", issuer.name, settings.client.id, "\(settings.audiences)", "\(settings.algorithms)",
-            "\(settings.claims)",
+            "\(settings.claims)", "\(settings.allow)",
         ])
     }
 
@@ -74,9 +76,12 @@ package struct BearerProvider: TokenProvider {
         }
         // The leeway makes the token good for longer on this clock, on every gateway alike.
         let end = (claims.expiresAt ?? now).advanced(by: AccessTokenClaims.leeway)
-        guard let known = try? access.known(expiresAt: end, cacheLifetime: Self.verdictLifetime, now: now) else {
-            return .unknown(.credentialInvalidToken)
-        }
-        return .known(known)
+        let known = try? access.known(
+            expiresAt: end,
+            cacheLifetime: Self.verdictLifetime,
+            admission: self.admission,
+            now: now
+        )
+        return known.map(TokenVerdict.known) ?? .unknown(.credentialInvalidToken)
     }
 }

@@ -12,8 +12,8 @@ struct IntrospectionAnswer: Sendable {
     let use: TokenUse
     let demands: AccessTokenClaims.Demands
     let mapping: ClaimsMapping
-    /// Whose tokens are accepted; nil: everybody's.
-    let admission: Admission?
+    /// Who may sign in. The refresh tokens of others are not accepted.
+    let admission: Admission
 
     /// The verdict in an answer. One that RFC 7662 does not know says nothing about the token: the provider is
     /// unavailable.
@@ -33,14 +33,17 @@ struct IntrospectionAnswer: Sendable {
         } catch {
             return .unknown(error)
         }
-        guard self.admission?.refusal(UserClaims([claims.value])) == nil else { return .unknown(.signInNotAllowed) }
         let end = claims.expiresAt ?? now.advanced(by: Self.usualLifetime)
         // The provider's clock has no leeway: it says when its own token ends.
         guard end > now else { return .unknown(.credentialExpired) }
-        guard let known = try? access.known(expiresAt: end, cacheLifetime: Self.verdictLifetime, now: now) else {
-            return .unknown(.credentialInvalidToken)
-        }
-        return .known(known)
+        let known = try? access.known(
+            expiresAt: end,
+            cacheLifetime: Self.verdictLifetime,
+            admission: self.admission,
+            now: now
+        )
+        guard let known else { return .unknown(.credentialInvalidToken) }
+        return known.isAdmitted || self.use == .access ? .known(known) : .unknown(.signInNotAllowed)
     }
 }
 

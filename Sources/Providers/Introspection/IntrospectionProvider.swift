@@ -115,16 +115,16 @@ package final class IntrospectionProvider: TokenProvider {
                 isComplete: false
             ),
             mapping: ClaimsMapping(settings.claims),
-            admission: use == .access ? nil : Admission(settings.allow, settings.claims)
+            admission: Admission(settings.allow, settings.claims)
         )
         self.transport = transport
         self.clock = clock
         var configuration = [
             "introspection", name, settings.url ?? "", settings.issuer ?? "", settings.client.id,
-            "\(names)", "\(settings.claims)",
+            "\(names)", "\(settings.claims)", "\(settings.allow)",
         ]
         // No verdict about one kind of token serves as one about the other.
-        if use == .refresh { configuration += [use.rawValue, "\(settings.allow)"] }
+        if use == .refresh { configuration.append(use.rawValue) }
         self.configuration = VerdictConfiguration.text(configuration)
     }
 

@@ -33,6 +33,7 @@ package struct ForeignSessionRecord: ReplaceableRecord, Hashable {
         self.foreign.session.write(to: &writer)
         writer.write(self.foreign.verdict.givenAt)
         writer.write(self.foreign.verdict.usableUntil)
+        writer.write(byte: self.foreign.verdict.isAdmitted ? 1 : 0)
         writer.write(self.providerSessionEpoch)
         writer.write(self.acceptedAt)
     }
@@ -42,7 +43,11 @@ package struct ForeignSessionRecord: ReplaceableRecord, Hashable {
         ForeignSessionRecord(
             foreign: ForeignSession(
                 session: try Session.read(from: &reader),
-                verdict: ForeignVerdict(givenAt: try reader.time(), usableUntil: try reader.time())
+                verdict: ForeignVerdict(
+                    givenAt: try reader.time(),
+                    usableUntil: try reader.time(),
+                    isAdmitted: try reader.byte() == 1
+                )
             ),
             providerSessionEpoch: try reader.unsigned(),
             acceptedAt: try reader.time()

@@ -144,11 +144,14 @@ package struct ForeignVerdict: Sendable, Hashable {
     /// Whether it had run out and only bridges an outage of the provider: it suffices for requests that may be repeated,
     /// and for no others.
     package let isStale: Bool
+    /// Whether the user is one who may sign in. If not, the token is good for requests, and gives no other token.
+    package let isAdmitted: Bool
 
-    package init(givenAt: UnixTime, usableUntil: UnixTime, isStale: Bool = false) {
+    package init(givenAt: UnixTime, usableUntil: UnixTime, isStale: Bool = false, isAdmitted: Bool = true) {
         self.givenAt = givenAt
         self.usableUntil = max(givenAt, usableUntil)
         self.isStale = isStale
+        self.isAdmitted = isAdmitted
     }
 
     /// A use from this time on asks the provider in the background, so that a session in use never waits for it.

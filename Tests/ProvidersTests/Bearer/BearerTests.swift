@@ -28,6 +28,19 @@ struct BearerTests {
         #expect(desk.provider.judge(token) == .known(known), "now at once")
     }
 
+    @Test("A token of a user who may not sign in is good for requests, and is marked")
+    func admission() async throws {
+        let desk = try BearerDesk { $0.allow.emailDomains = ["example.com"] }
+        for (claims, isAdmitted) in [
+            (["email_verified": true], true), ([:], false),
+            (["email_verified": true, "email": "a@example.org"], false),
+        ] as [([String: JSONValue], Bool)] {
+            let known = try #require(await desk.judge(desk.token(claims)).known)
+            #expect(known.isAdmitted == isAdmitted, "\(claims)")
+        }
+        #expect(try desk.provider.configuration != BearerDesk().provider.configuration)
+    }
+
     /// Changes to a good token, and the reason for which it is refused then; nil: it is accepted.
     struct Change: Sendable, CustomTestStringConvertible {
         let description: String

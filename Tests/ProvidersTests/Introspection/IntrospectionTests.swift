@@ -185,6 +185,17 @@ struct IntrospectionTests {
         #expect(try provider.configuration != self.refreshTokens().configuration)
     }
 
+    @Test("The access tokens of users who may not sign in are good for requests, and are marked")
+    func accessTokenAdmission() async throws {
+        let provider = try self.provider { $0.allow.groups = ["staff"] }
+        for (groups, isAdmitted) in [(["staff"], true), (["guests"], false), ([], false)] as [([JSONValue], Bool)] {
+            self.transport.on(Self.url, Self.answer(["groups": .array(groups)]))
+            let verdict = await provider.introspect(Secret("token-one"))
+            #expect(verdict.known?.isAdmitted == isAdmitted, "\(groups)")
+        }
+        #expect(try provider.configuration != self.provider().configuration)
+    }
+
     @Test("A refresh token is asked about as one, and no verdict about it serves as one about an access token")
     func refreshTokenKind() async throws {
         self.transport.on(Self.url, Self.refreshAnswer())
