@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the gateway and runs its tests: deploy/test.sh [--soak] [arguments of swift test]
-# --soak adds the long ones (fuzzing, gigabyte streams, thousands of connections, a real browser) and repeats the suite
-# with the address sanitizer.
+# --soak adds the long ones (fuzzing, gigabyte streams, thousands of connections, a real browser, the costs of a request)
+# and repeats the suite with the address sanitizer.
 set -euo pipefail
 
 # shellcheck source=deploy/build.sh
@@ -18,7 +18,7 @@ if [[ ${1-} == --soak ]]; then
     soak=1
     # The binary refuses unknown variables that begin with SALLYPORT_.
     export SOAK=1
-    packages+=(chromium)
+    packages+=(chromium valgrind binutils)
 fi
 
 sallyport_build "${packages[@]}"
