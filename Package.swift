@@ -17,17 +17,18 @@ let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
-// The executable carries the Swift runtime and Foundation, so the container image needs neither. (`--static-swift-stdlib`
-// would do the same for the whole build, but then Swift Testing is not found and tests would need a build of their own.)
+// The executable carries the Swift runtime and FoundationEssentials, so the container image needs neither.
+// (`--static-swift-stdlib` would do the same for the whole build, but then Swift Testing is not found and tests would need
+// a build of their own.) Nothing imports Foundation itself, whose data for all languages has 40 MB.
 let staticRuntime: [LinkerSetting] = [
     .unsafeFlags(
         ["-static-stdlib", "-Xlinker", "--start-group"]
-            + [
-                "Foundation", "CoreFoundation", "FoundationInternationalization", "FoundationEssentials",
-                "_FoundationICU",
-                "_FoundationCShims", "_FoundationCollections", "swiftSynchronization",
-            ].map { "-l\($0)" }
+            + ["FoundationEssentials", "_FoundationCShims", "_FoundationCollections", "swiftSynchronization"]
+            .map { "-l\($0)" }
             + ["-Xlinker", "--end-group", "-lstdc++"]
+            // Nothing is loaded into the gateway, so no function of it needs to be found by name, and its relocations are
+            // packed (glibc 2.36, Debian 12).
+            + ["-use-ld=lld"] + ["--no-export-dynamic", "-z", "pack-relative-relocs"].flatMap { ["-Xlinker", $0] }
     )
 ]
 
@@ -53,7 +54,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
-        .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
         .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
@@ -184,7 +184,7 @@ let package = Package(
         .target(
             name: "Settings",
             dependencies: [
-                "Pages", "Rules", "AddressIntelligence", "Vocabulary", .product(name: "Yams", package: "Yams"),
+                "CYAML", "Pages", "Rules", "AddressIntelligence", "Vocabulary",
             ],
             swiftSettings: strict
         ),
@@ -420,6 +420,12 @@ let package = Package(
             providers: [.apt(["libhiredis-dev"])]
         ),
         .systemLibrary(
+            name: "CYAML",
+            path: "Sources/SystemLibraries/CYAML",
+            pkgConfig: "yaml-0.1",
+            providers: [.apt(["libyaml-dev"])]
+        ),
+        .systemLibrary(
             name: "COpenSSL",
             path: "Sources/SystemLibraries/COpenSSL",
             pkgConfig: "libcrypto",
@@ -517,7 +523,7 @@ let package = Package(
         ),
         .testTarget(
             name: "PackagingTests",
-            dependencies: ["Vocabulary", "RedisStore", "TestSupport", .product(name: "Yams", package: "Yams")],
+            dependencies: ["Vocabulary", "RedisStore", "TestSupport"],
             swiftSettings: strict
         ),
     ]

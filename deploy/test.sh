@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the gateway and runs its tests: deploy/test.sh [--soak] [arguments of swift test]
-# --soak adds the long ones (fuzzing, gigabyte streams, thousands of connections, a real browser) and repeats the suite
-# with the address sanitizer.
+# --soak adds the long ones (fuzzing, gigabyte streams, thousands of connections, a real browser, the costs of a request)
+# and repeats the suite with the address sanitizer.
 set -euo pipefail
 
 # shellcheck source=deploy/build.sh
@@ -9,8 +9,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 
 # Real servers for the tests, a checker of the metrics, certificates, and clocks that differ.
 packages=(
-    curl nginx haproxy redis-server apache2-bin libapache2-mod-auth-openidc lighttpd python3 python3-venv openssl prometheus
-    faketime glewlwyd php-cli systemd
+    curl nginx haproxy redis-server apache2-bin libapache2-mod-auth-openidc lighttpd python3 python3-venv python3-yaml
+    openssl prometheus faketime glewlwyd php-cli systemd
 )
 soak=0
 if [[ ${1-} == --soak ]]; then
@@ -18,7 +18,7 @@ if [[ ${1-} == --soak ]]; then
     soak=1
     # The binary refuses unknown variables that begin with SALLYPORT_.
     export SOAK=1
-    packages+=(chromium)
+    packages+=(chromium valgrind binutils)
 fi
 
 sallyport_build "${packages[@]}"

@@ -1,15 +1,13 @@
 import Foundation
 import RedisStore
 import Testing
-import Yams
 
 /// `deploy/compose.yaml` and the files that it mounts, as far as they can be checked without a container engine.
 @Suite struct ComposeTests {
     private typealias Mapping = [String: Any]
 
-    /// The file with its anchors resolved.
-    private static func file() throws -> Mapping {
-        try #require(try Yams.load(yaml: PackageFiles.text("deploy/compose.yaml")) as? Mapping)
+    private static func file(_ path: String = "deploy/compose.yaml") throws -> Mapping {
+        try #require(try PackageFiles.yaml(PackageFiles.text(path)).first as? Mapping)
     }
 
     private static func service(_ name: String) throws -> Mapping {
@@ -107,7 +105,7 @@ import Yams
         let gateway = try Self.service("gateway-1")
         #expect((gateway["environment"] as? Mapping)?["SALLYPORT_LISTEN"] as? String == ":8080")
         #expect((gateway["environment"] as? Mapping)?["SALLYPORT_ADMIN_LISTEN"] as? String == ":9090")
-        let other = try #require(try Yams.load(yaml: PackageFiles.text("deploy/compose.haproxy.yaml")) as? Mapping)
+        let other = try Self.file("deploy/compose.haproxy.yaml")
         let front = try #require((other["services"] as? Mapping)?["front"] as? Mapping)
         #expect(front["volumes"] as? [String] == ["./front/haproxy.cfg:/usr/local/etc/haproxy/haproxy.cfg:ro"])
         #expect(services["app"] != nil && settings.contains("upstream: http://app:3000"))

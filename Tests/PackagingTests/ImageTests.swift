@@ -42,6 +42,16 @@ import Testing
         #expect(!ldd.output.contains("not found"))
     }
 
+    /// Nothing pulls in Foundation's data for all languages, which alone have 35 MB.
+    @Test func isSmall() throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let stripped = try #require(try PackageFiles.run(["strip", "-o", file.path, ".build/release/sallyport"]))
+        #expect(stripped.status == 0, "\(stripped.output)")
+        let size = try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int
+        #expect(try #require(size) < 40_000_000)
+    }
+
     @Test func runsAsNobodyWithoutAShell() {
         #expect(self.instructions.contains("USER 65532:65532"))
         #expect(self.instructions.contains("STOPSIGNAL SIGTERM"))

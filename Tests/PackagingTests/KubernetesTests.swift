@@ -1,7 +1,6 @@
 import Foundation
 import TestSupport
 import Testing
-import Yams
 
 /// `deploy/kubernetes`, as far as it can be checked without a cluster: rendered by kustomize, judged by the API's schemas,
 /// and its settings by the binary.
@@ -17,7 +16,7 @@ import Yams
             try PackageFiles.run(["kubectl", "kustomize", "deploy/kubernetes/overlays/\(overlay)"])
         )
         try #require(rendered.status == 0, "\(rendered.output)")
-        return (rendered.output, try Yams.load_all(yaml: rendered.output).compactMap { $0 as? Mapping })
+        return (rendered.output, try PackageFiles.yaml(rendered.output).compactMap { $0 as? Mapping })
     }
 
     private static func object(_ kind: String, in objects: [Mapping]) throws -> Mapping {

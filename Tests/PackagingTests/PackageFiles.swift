@@ -25,6 +25,14 @@ enum PackageFiles {
         return try #require(Int(drain.1)) + #require(Int(drain.2))
     }
 
+    /// The documents of a YAML text, with their anchors resolved.
+    static func yaml(_ text: String) throws -> [Any] {
+        let script = "import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(sys.argv[1]))))"
+        let read = try #require(try self.run(["/usr/bin/python3", "-c", script, text]))
+        try #require(read.status == 0, "\(read.output)")
+        return try #require(try JSONSerialization.jsonObject(with: Data(read.output.utf8)) as? [Any])
+    }
+
     /// The output and exit status of a program; nil when it is not installed.
     static func run(_ arguments: [String]) throws -> (status: Int32, output: String)? {
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")

@@ -72,6 +72,12 @@ struct DecoderTests {
         #expect(problems.last?.mend == "remove one: the other is at /etc/sallyport/sallyport.yaml:12:1")
     }
 
+    @Test("a key that stands a hundred times is reported a hundred times less one")
+    func oftenRepeatedKey() {
+        let problems = self.fixture.problems(adding: String(repeating: "event_loops: 2\n", count: 100))
+        #expect(problems.count == 99 && problems.allSatisfy { $0.key == "event_loops" })
+    }
+
     @Test(
         "durations are one whole number and one unit",
         arguments: [

@@ -132,7 +132,7 @@ package final class MetricsRegistry: Sendable {
 
     /// Adds to a counter from any thread.
     package func increment(_ id: CounterID, by amount: UInt64 = 1) {
-        self.state.withLock { $0.slots[Int(id.slot)] &+= amount }
+        self.state.withLock { $0.values[Int(id.slot), default: 0] &+= amount }
     }
 
     /// Counts a rule's result from any thread. Rules are judged rarely enough for looking the counter up.
@@ -142,12 +142,12 @@ package final class MetricsRegistry: Sendable {
 
     /// Changes a gauge from any thread.
     package func add(_ id: GaugeID, _ delta: Int64) {
-        self.state.withLock { $0.slots[Int(id.slot)] &+= UInt64(bitPattern: delta) }
+        self.state.withLock { $0.values[Int(id.slot), default: 0] &+= UInt64(bitPattern: delta) }
     }
 
     /// Sets a gauge that no loop changes. With `MetricsShard.add` on the same gauge, the two add up.
     package func set(_ id: GaugeID, to value: Int64) {
-        self.state.withLock { $0.slots[Int(id.slot)] = UInt64(bitPattern: value) }
+        self.state.withLock { $0.values[Int(id.slot)] = UInt64(bitPattern: value) }
     }
 
     /// Counts a duration from any thread; a negative one counts as 0.
@@ -156,8 +156,8 @@ package final class MetricsRegistry: Sendable {
         self.state.withLock { state in
             let bounds = state.bounds[Int(id.bound)..<Int(id.bound + id.boundCount)]
             let bucket = bounds.count { value > $0 }
-            state.slots[Int(id.slot) + bucket] &+= 1
-            state.slots[Int(id.slot) + bounds.count + 1] &+= UInt64(value)
+            state.values[Int(id.slot) + bucket, default: 0] &+= 1
+            state.values[Int(id.slot) + bounds.count + 1, default: 0] &+= UInt64(value)
         }
     }
 
@@ -175,27 +175,22 @@ package final class MetricsRegistry: Sendable {
 
     /// All metrics in Prometheus' text format 0.0.4 (`text/plain; version=0.0.4; charset=utf-8`).
     ///
-    /// Asks each loop in turn for a copy of its slots; the text is made off the loops. The loops must be running: NIO
+    /// Asks each loop in turn for what it counted; the text is made off the loops. The loops must be running: NIO
     /// never answers a task for a loop that was shut down, and a sum without its slots would look like a reset of
     /// counters.
     ///
     /// - Throws: The error of a loop that shuts down meanwhile.
     package func render() async throws -> [UInt8] {
         let shards = self.state.withLock { $0.shards }
-        var totals: [UInt64] = []
+        var totals: [Int: UInt64] = [:]
         for (loop, shard) in shards {
-            let slots = try await loop.submit { shard.value.snapshot() }.get()
-            totals.append(contentsOf: repeatElement(0, count: max(0, slots.count - totals.count)))
-            for index in slots.indices {
-                totals[index] &+= slots[index]
+            for (slot, value) in try await loop.submit({ shard.value.counted() }).get() {
+                totals[slot, default: 0] &+= value
             }
         }
-        let (families, others) = self.state.withLock { (Array($0.families.values), $0.slots) }
-        totals.append(contentsOf: repeatElement(0, count: max(0, others.count - totals.count)))
-        for index in others.indices {
-            totals[index] &+= others[index]
-        }
-        var text = PrometheusText(slots: totals)
+        let (families, others) = self.state.withLock { (Array($0.families.values), $0.values) }
+        totals.merge(others) { $0 &+ $1 }
+        var text = PrometheusText(totals: SlotTotals(totals))
         for registered in families.sorted(by: { $0.family.name < $1.family.name }) {
             text.append(registered)
         }
@@ -204,6 +199,6 @@ package final class MetricsRegistry: Sendable {
 
     /// The number of slots, and all bounds in nanoseconds, for a shard that grows.
     var layout: (slotCount: Int, bounds: [Int64]) {
-        self.state.withLock { ($0.slots.count, $0.bounds) }
+        self.state.withLock { ($0.slotCount, $0.bounds) }
     }
 }

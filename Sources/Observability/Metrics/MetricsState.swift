@@ -31,8 +31,10 @@ struct MetricsState {
     private(set) var families: [String: Registered] = [:]
     /// All bounds in nanoseconds.
     private(set) var bounds: [Int64] = []
-    /// The values counted off the loops. Their count is the number of slots.
-    var slots: [UInt64] = []
+    /// The number of slots.
+    private(set) var slotCount = 0
+    /// The values counted off the loops, by slot.
+    var values: [Int: UInt64] = [:]
     var shards: [(loop: any EventLoop, shard: NIOLoopBound<MetricsShard>)] = []
 
     /// The source of a series, made by `make` when it is new.
@@ -106,8 +108,7 @@ struct MetricsState {
 
     /// Adds `count` slots and returns the index of the first.
     mutating func allocate(_ count: Int) -> Int {
-        let first = self.slots.count
-        self.slots.append(contentsOf: repeatElement(0, count: count))
-        return first
+        defer { self.slotCount += count }
+        return self.slotCount
     }
 }

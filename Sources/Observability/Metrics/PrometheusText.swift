@@ -2,11 +2,10 @@
 /// line ends with `\n`.
 struct PrometheusText {
     private(set) var bytes: [UInt8] = []
-    private let slots: [UInt64]
+    private let totals: SlotTotals
 
-    /// - Parameter slots: The totals, by slot number.
-    init(slots: [UInt64]) {
-        self.slots = slots
+    init(totals: SlotTotals) {
+        self.totals = totals
         self.bytes.reserveCapacity(65_536)
     }
 
@@ -17,13 +16,14 @@ struct PrometheusText {
         for series in registered.series {
             switch series.source {
             case .slot(let slot):
-                let value = self.slot(Int(slot))
+                let value = self.totals[Int(slot)]
                 if family.hidesZero && value == 0 { continue }
                 let text = family.kind == .gauge ? "\(Int64(bitPattern: value))" : "\(value)"
                 self.line(family.name, series.labels, text)
             case .row(let slot, let columns):
+                if family.hidesZero && self.totals.areZero(Int(slot)..<Int(slot) + columns.count) { continue }
                 for (offset, column) in columns.enumerated() {
-                    let value = self.slot(Int(slot) + offset)
+                    let value = self.totals[Int(slot) + offset]
                     if family.hidesZero && value == 0 { continue }
                     self.line(family.name, "\(series.labels),\(column)", "\(value)")
                 }
@@ -31,14 +31,13 @@ struct PrometheusText {
                 self.line(family.name, series.labels, Self.number(read()))
             case .histogram(let id):
                 let count = registered.buckets.count
-                let counts = (0...count).map { self.slot(Int(id.slot) + $0) }
-                if family.hidesZero, counts.allSatisfy({ $0 == 0 }) { continue }
+                if family.hidesZero && self.totals.areZero(Int(id.slot)..<Int(id.slot) + count + 1) { continue }
                 self.histogram(
                     family.name,
                     series.labels,
                     registered.buckets,
-                    counts: counts,
-                    sum: Self.seconds(nanoseconds: self.slot(Int(id.slot) + count + 1))
+                    counts: (0...count).map { self.totals[Int(id.slot) + $0] },
+                    sum: Self.seconds(nanoseconds: self.totals[Int(id.slot) + count + 1])
                 )
             case .histogramReading(let read):
                 let (counts, seconds) = read()
@@ -70,11 +69,6 @@ struct PrometheusText {
         }
         self.line("\(name)_sum", labels, sum)
         self.line("\(name)_count", labels, "\(total)")
-    }
-
-    /// The value of a slot; 0 for a series that was registered after the loops were asked.
-    private func slot(_ index: Int) -> UInt64 {
-        index < self.slots.count ? self.slots[index] : 0
     }
 
     private mutating func line(_ name: String, _ labels: String, _ value: String) {

@@ -34,9 +34,8 @@ package final class HostEntry: Sendable {
         self.forwardedLines = Array("X-Forwarded-Host: \(url.authority)\r\nX-Forwarded-Proto: \(url.scheme)\r\n".utf8)
         let entries = self.routes
         self.isUniform = entries.allSatisfy { $0.demands == entries[0].demands && $0.methods.isUnrestricted }
-        self.isStrictest = entries.map { route in
-            entries.allSatisfy { route.strictness.covers($0.strictness) }
-        }
+        let demanded = Set(entries.map(\.strictness))
+        self.isStrictest = entries.map { route in demanded.allSatisfy { route.strictness.covers($0) } }
         let folded = routes.map { (pattern: $0.pattern.folded, entry: $0.entry) }
         self.hasFoldedPatterns = zip(routes, folded).allSatisfy { $0.pattern == $1.pattern }
         self.foldedTree = settings.caseSensitive || self.isUniform ? nil : RouteTree(folded)

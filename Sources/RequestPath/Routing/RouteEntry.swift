@@ -88,7 +88,7 @@ package struct Audience: Sendable {
 
 /// What a route demands of a request. Two readings of one path may lead to different routes, but not to different
 /// demands.
-struct Demands: Equatable {
+struct Demands: Hashable {
     var auth: AuthRequirement
     var require: RequirementSettings
     var binding: BindingMode
@@ -109,7 +109,7 @@ struct Demands: Equatable {
 }
 
 /// How strict a route is towards a session.
-struct Strictness: Equatable {
+struct Strictness: Hashable {
     /// public, optional, required.
     private var rank: UInt8 = 0
     /// The number of the requirement. 0: none. -1: several, which no single route meets.

@@ -5,9 +5,9 @@ struct RouteTableBuilder {
     private(set) var findings: [RouteFinding] = []
     private let upstreams: [String: Int]
     private let replacesAuthorization: Bool
-    private var demands: [Demands] = []
-    private var audiences: [String] = []
-    private var requirements: [RequirementSettings] = [RequirementSettings()]
+    private var demands: [Demands: Int] = [:]
+    private var audiences: [String: Int] = [:]
+    private var requirements = [RequirementSettings(): 0]
     private var routeCount = 0
 
     init(upstreams: [String], replacesAuthorization: Bool) {
@@ -77,11 +77,11 @@ struct RouteTableBuilder {
         )
     }
 
-    /// The index of an equal value, which is appended when there is none.
-    private static func number<Value: Equatable>(_ value: Value, in values: inout [Value]) -> Int {
-        if let index = values.firstIndex(of: value) { return index }
-        values.append(value)
-        return values.count - 1
+    /// The number of an equal value, or the next one.
+    private static func number<Value: Hashable>(_ value: Value, in numbers: inout [Value: Int]) -> Int {
+        if let number = numbers[value] { return number }
+        numbers[value] = numbers.count
+        return numbers.count - 1
     }
 
     private mutating func checkMethods(_ host: HostSettings, _ route: RouteSettings) {
@@ -101,13 +101,13 @@ struct RouteTableBuilder {
         _ host: HostSettings,
         _ routes: [(pattern: RoutePattern, entry: RouteEntry)]
     ) {
-        for (place, route) in routes.enumerated() {
-            let rival = routes[..<place].first { earlier in
-                earlier.pattern == route.pattern && earlier.entry.methods.overlaps(route.entry.methods)
-            }
+        var seen: [RoutePattern: [RouteEntry]] = [:]
+        for (pattern, route) in routes {
+            let rival = seen[pattern]?.first { $0.methods.overlaps(route.methods) }
+            seen[pattern, default: []].append(route)
             guard let rival else { continue }
-            let message = "unreachable: route \(rival.entry.name) has the same path and takes the same methods"
-            self.report(isError: true, host, route.entry.settings, message)
+            let message = "unreachable: route \(rival.name) has the same path and takes the same methods"
+            self.report(isError: true, host, route.settings, message)
         }
     }
 
@@ -137,8 +137,9 @@ struct RouteTableBuilder {
         _ routes: [(pattern: RoutePattern, entry: RouteEntry)],
         _ entry: HostEntry
     ) {
+        let demanded = Set(entry.routes.map(\.strictness))
         var capitals: (path: String, route: RouteEntry)?
-        for (pattern, route) in routes where !entry.routes.allSatisfy({ $0.strictness.covers(route.strictness) }) {
+        for (pattern, route) in routes where demanded.contains(where: { !$0.covers(route.strictness) }) {
             let path = pattern.example("example")
             let method = route.methods.names.first ?? "GET"
             // A more specific route may match the example.

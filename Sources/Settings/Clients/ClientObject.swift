@@ -1,5 +1,4 @@
 internal import Vocabulary
-internal import Yams
 
 /// Reads a client's JSON object with the decoder of the file, and writes a client of the file as such an object.
 struct ClientObject {
@@ -72,13 +71,15 @@ struct ClientObject {
 
     // MARK: To the decoder
 
-    private mutating func node(_ value: JSONValue, _ kind: SettingKind, path: String) -> Node {
+    private mutating func node(_ value: JSONValue, _ kind: SettingKind, path: String) -> YAMLNode {
         switch (value, kind) {
         case (.object(let members), .section(let section)):
             return self.mapping(members, section, path: path)
         case (.array(let elements), .list(let element)):
-            return Node(
-                elements.enumerated().map { self.node($1, element, path: "\(path)[\($0)]") }
+            return YAMLNode(
+                content: .sequence(
+                    elements.enumerated().map { self.node($1, element, path: "\(path)[\($0)]") }
+                )
             )
         case (.integer(let seconds), .duration): return Self.plain("\(seconds)s")
         case (.bool, .text), (.integer, .text), (.number, .text), (.bool, .choice), (.integer, .choice),
@@ -89,9 +90,9 @@ struct ClientObject {
         }
     }
 
-    private mutating func mapping(_ members: [String: JSONValue], _ section: Section, path: String) -> Node {
+    private mutating func mapping(_ members: [String: JSONValue], _ section: Section, path: String) -> YAMLNode {
         let names = section.keys.map(\.name).filter { !Self.fileKeys.contains($0) }
-        var pairs: [(Node, Node)] = []
+        var pairs: [(key: YAMLNode, value: YAMLNode)] = []
         for (name, value) in members.sorted(by: { $0.key < $1.key }) {
             let below = path.isEmpty ? name : "\(path).\(name)"
             if let key = section[name], !Self.fileKeys.contains(name) {
@@ -112,7 +113,7 @@ struct ClientObject {
                 )
             }
         }
-        return Node(pairs, Tag(.map))
+        return YAMLNode(content: .mapping(pairs))
     }
 
     private mutating func report(_ key: String, found: String, allowed: String, mend: String) {
@@ -122,23 +123,24 @@ struct ClientObject {
     }
 
     /// A value of the wrong shape, which the decoder refuses, or a text.
-    private static func node(_ value: JSONValue) -> Node {
+    private static func node(_ value: JSONValue) -> YAMLNode {
         switch value {
         case .null: self.plain("null")
         case .bool(let value): self.plain(value ? "true" : "false")
         case .integer(let value): self.plain(String(value))
         case .number(let value): self.plain(String(value))
         case .string(let value): self.quoted(value)
-        case .array(let values): Node(values.map { self.node($0) })
+        case .array(let values): YAMLNode(content: .sequence(values.map { self.node($0) }))
         case .object(let members):
-            Node(
-                members.sorted { $0.key < $1.key }.map { (self.quoted($0.key), self.node($0.value)) },
-                Tag(.map)
+            YAMLNode(
+                content: .mapping(
+                    members.sorted { $0.key < $1.key }.map { (self.quoted($0.key), self.node($0.value)) }
+                )
             )
         }
     }
 
-    private static func plain(_ text: String) -> Node { .scalar(Node.Scalar(text, Tag(.implicit), .plain)) }
+    private static func plain(_ text: String) -> YAMLNode { YAMLNode(content: .scalar(text, .plain)) }
 
-    private static func quoted(_ text: String) -> Node { .scalar(Node.Scalar(text, Tag(.str), .doubleQuoted)) }
+    private static func quoted(_ text: String) -> YAMLNode { YAMLNode(content: .scalar(text, .doubleQuoted)) }
 }

@@ -152,9 +152,10 @@ extension SettingsBuilder {
                 routes = [self.route(SettingsTree(origin: host.origin), "", url, fallback, clients)]
             }
             let trees = host.trees("routes")
+            var places: [String: [Int]] = [:]
             for (index, tree) in trees.enumerated() {
                 let route = self.route(tree, "\(prefix)routes[\(index)].", url, fallback, clients)
-                if let earlier = routes.firstIndex(where: { $0.isTwin(of: route) }) {
+                if let earlier = places[route.path]?.first(where: { routes[$0].isTwin(of: route) }) {
                     self.report(
                         tree["path"]?.origin ?? tree.origin,
                         "\(prefix)routes[\(index)].path",
@@ -164,6 +165,7 @@ extension SettingsBuilder {
                             + "\(trees[earlier]["path"]?.origin ?? trees[earlier].origin)"
                     )
                 }
+                places[route.path, default: []].append(index)
                 routes.append(route)
             }
             if let list = host.list("routes"), list.isEmpty, !endpoints || isShorthand {

@@ -1,4 +1,3 @@
-internal import Foundation
 internal import Synchronization
 
 #if canImport(Glibc)
@@ -38,38 +37,23 @@ package struct SettingsFiles: Sendable {
     /// The file system.
     package static let system = SettingsFiles(
         read: { path, limit throws(Fault) in
-            var isDirectory: ObjCBool = false
-            guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
-                throw .absent
+            guard let mode = Self.mode(of: path) else { throw .absent }
+            guard mode & S_IFMT != S_IFDIR else { throw Fault("a directory") }
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { throw Fault("a file without permission to read it") }
+            defer { close(descriptor) }
+            guard let bytes = Self.bytes(of: descriptor, atMost: limit + 1) else {
+                throw Fault("a file that cannot be read")
             }
-            guard !isDirectory.boolValue else { throw Fault("a directory") }
-            guard let handle = FileHandle(forReadingAtPath: path) else {
-                throw Fault("a file without permission to read it")
-            }
-            defer { try? handle.close() }
-            var bytes: [UInt8] = []
-            while bytes.count <= limit {
-                let piece: Data?
-                do {
-                    piece = try handle.read(upToCount: limit + 1 - bytes.count)
-                } catch {
-                    throw Fault("a file that cannot be read")
-                }
-                guard let piece, !piece.isEmpty else { return bytes }
-                bytes += piece
-            }
-            throw Fault("a file of more than \(Quantity.text(bytes: limit))")
+            guard bytes.count <= limit else { throw Fault("a file of more than \(Quantity.text(bytes: limit))") }
+            return bytes
         },
         isReadable: { path in
-            var isDirectory: ObjCBool = false
-            return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && !isDirectory.boolValue
-                && FileManager.default.isReadableFile(atPath: path)
+            guard let mode = Self.mode(of: path) else { return false }
+            return mode & S_IFMT != S_IFDIR && access(path, R_OK) == 0
         },
         isOpenToAll: { path in
-            func others(_ path: String) -> mode_t {
-                var information = stat()
-                return stat(path, &information) == 0 ? information.st_mode & 0o007 : 0
-            }
+            func others(_ path: String) -> mode_t { (Self.mode(of: path) ?? 0) & 0o007 }
             guard others(path) & 0o004 != 0, let real = realpath(path, nil) else { return false }
             defer { free(real) }
             // Nobody reaches a file in a directory that others may not search.
@@ -77,6 +61,29 @@ package struct SettingsFiles: Sendable {
             return folders.indices.allSatisfy { others("/" + folders[...$0].joined(separator: "/")) & 0o001 != 0 }
         }
     )
+
+    /// The type and permissions of a file; nil: there is none.
+    private static func mode(of path: String) -> mode_t? {
+        var status = stat()
+        return stat(path, &status) == 0 ? status.st_mode : nil
+    }
+
+    /// The first bytes that can be read from an open file; nil: reading fails.
+    package static func bytes(of descriptor: CInt, atMost count: Int) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        while bytes.count < count {
+            let room = min(count - bytes.count, 1 << 16)
+            var result = 0
+            bytes += [UInt8](unsafeUninitializedCapacity: room) { piece, filled in
+                result = Glibc.read(descriptor, piece.baseAddress, room)
+                filled = max(result, 0)
+            }
+            if result < 0, errno == EINTR { continue }
+            guard result >= 0 else { return nil }
+            if result == 0 { break }
+        }
+        return bytes
+    }
 
     /// The same files, and one more.
     func adding(_ bytes: [UInt8], at added: String) -> SettingsFiles {

@@ -36,8 +36,10 @@ package struct LoadedSettings: Sendable {
     package var settings: Settings
     /// What an operator should know but need not correct, one sentence each.
     package var warnings: [String]
-    /// Every key in the order of the reference; secrets redacted.
-    package var entries: [Entry]
+    /// Every key in the order of the reference; secrets redacted. Made when it is asked for, as a running gateway never
+    /// shows it.
+    package var entries: [Entry] { self.entriesOfSettings(self.settings) }
+    fileprivate let entriesOfSettings: @Sendable (Settings) -> [Entry]
     /// The clients of the file, and the judgement of changes of them.
     package var clients = ClientBase()
 
@@ -101,7 +103,7 @@ package enum SettingsLoader {
         return LoadedSettings(
             settings: settings,
             warnings: written.warnings + builder.warnings,
-            entries: EffectiveSettings.entries(of: written.tree, settings),
+            entriesOfSettings: { EffectiveSettings.entries(of: written.tree, $0) },
             clients: ClientBase(
                 tree: written.tree,
                 files: files,

@@ -1,5 +1,4 @@
 internal import Vocabulary
-internal import Yams
 
 /// Reads nodes by the table of keys, and collects every problem instead of stopping at the first.
 struct SettingsDecoder {
@@ -15,7 +14,7 @@ struct SettingsDecoder {
 
     /// The file as a mapping with `section`'s keys. Values with a problem are left out.
     mutating func tree(of section: Section) -> SettingsTree {
-        guard let root = self.document.root, !Self.isNull(root) else {
+        guard let root = self.document.root, !root.isNull else {
             return SettingsTree(origin: .file(path: self.document.path, line: 1, column: 1))
         }
         return self.tree(root, section, key: "", depth: 0)
@@ -23,7 +22,7 @@ struct SettingsDecoder {
 
     /// The file as a list of such mappings.
     mutating func trees(of section: Section, key: String) -> [SettingsTree] {
-        guard let root = self.document.root, !Self.isNull(root) else { return [] }
+        guard let root = self.document.root, !root.isNull else { return [] }
         guard let list = self.value(root, .sections(section), key: key, depth: 0), case .list(let elements) = list.value
         else { return [] }
         return elements.compactMap { element in
@@ -34,7 +33,7 @@ struct SettingsDecoder {
 
     // MARK: Mappings
 
-    private mutating func tree(_ node: Node, _ section: Section, key: String, depth: Int) -> SettingsTree {
+    private mutating func tree(_ node: YAMLNode, _ section: Section, key: String, depth: Int) -> SettingsTree {
         var tree = SettingsTree(origin: self.origin(node))
         for (name, keyNode, valueNode) in self.pairs(node, key: key, allowed: SettingKind.section(section).allowed) {
             let path = key.isEmpty ? name : "\(key).\(name)"
@@ -64,34 +63,36 @@ struct SettingsDecoder {
     }
 
     /// The pairs of a mapping whose keys are texts. A repeated name is reported, and its last value counts.
-    private mutating func pairs(_ node: Node, key: String, allowed: String) -> [(String, Node, Node)] {
+    private mutating func pairs(_ node: YAMLNode, key: String, allowed: String) -> [(String, YAMLNode, YAMLNode)] {
         let shownKey = key.isEmpty ? topLevel : key
-        guard case .mapping(let mapping) = node else {
+        guard case .mapping(let mapping) = node.content else {
             self.report(
                 node,
                 shownKey,
-                found: Self.kindName(node),
+                found: node.kind,
                 allowed: allowed,
                 mend: "write key: value, one a line, indented"
             )
             return []
         }
-        var pairs: [(name: String, key: Node, value: Node)] = []
+        var pairs: [(name: String, key: YAMLNode, value: YAMLNode)] = []
+        var places: [String: Int] = [:]
         for (keyNode, valueNode) in mapping {
-            guard case .scalar(let scalar) = keyNode else {
+            guard case .scalar(let name, _) = keyNode.content else {
                 self.report(
                     keyNode,
                     shownKey,
-                    found: "a key that is \(Self.kindName(keyNode))",
+                    found: "a key that is \(keyNode.kind)",
                     allowed: allowed,
                     mend: "write a name"
                 )
                 continue
             }
-            let name = self.document.repeatedNames[scalar.string] ?? scalar.string
-            let first = pairs.firstIndex { $0.name == name }
-            pairs.append((name, keyNode, valueNode))
-            guard let first else { continue }
+            guard let first = places[name] else {
+                places[name] = pairs.count
+                pairs.append((name, keyNode, valueNode))
+                continue
+            }
             let shown = isKeyLike(name) ? name : "(not shown)"
             self.report(
                 keyNode,
@@ -100,12 +101,12 @@ struct SettingsDecoder {
                 allowed: "each key once",
                 mend: "remove one: the other is at \(self.origin(pairs[first].key))"
             )
-            pairs.remove(at: first)
+            pairs[first] = (name, keyNode, valueNode)
         }
         return pairs
     }
 
-    private mutating func reportUnknown(_ name: String, _ node: Node, path: String, in section: Section) {
+    private mutating func reportUnknown(_ name: String, _ node: YAMLNode, path: String, in section: Section) {
         if let sentence = LaterKeys.sentence(for: path) {
             self.report(
                 node,
@@ -138,7 +139,7 @@ struct SettingsDecoder {
 
     // MARK: Values
 
-    private mutating func value(_ node: Node, _ kind: SettingKind, key: String, depth: Int) -> Setting? {
+    private mutating func value(_ node: YAMLNode, _ kind: SettingKind, key: String, depth: Int) -> Setting? {
         guard depth < YAMLGuard.maxDepth else {
             self.report(
                 node,
@@ -159,7 +160,7 @@ struct SettingsDecoder {
             }
             return self.compound(node, .list(list))
         case .list(let elementKind):
-            let isSingle = if case .scalar = node { !Self.isNull(node) } else { false }
+            let isSingle = if case .scalar = node.content { !node.isNull } else { false }
             guard let nodes = isSingle ? [node] : self.elements(node, kind, key: key) else { return nil }
             let list = nodes.enumerated().compactMap { index, element in
                 self.value(element, elementKind, key: isSingle ? key : "\(key)[\(index)]", depth: depth + 1)
@@ -174,11 +175,11 @@ struct SettingsDecoder {
                 decoder.value(value, .text(values), key: path, depth: depth + 1)
             }
         case .document:
-            guard case .mapping = node else {
+            guard case .mapping = node.content else {
                 self.report(
                     node,
                     key,
-                    found: Self.kindName(node),
+                    found: node.kind,
                     allowed: kind.allowed,
                     mend: "write key: value pairs"
                 )
@@ -192,27 +193,27 @@ struct SettingsDecoder {
         }
     }
 
-    private mutating func elements(_ node: Node, _ kind: SettingKind, key: String) -> [Node]? {
-        guard case .sequence(let sequence) = node else {
+    private mutating func elements(_ node: YAMLNode, _ kind: SettingKind, key: String) -> [YAMLNode]? {
+        guard case .sequence(let elements) = node.content else {
             self.report(
                 node,
                 key,
-                found: Self.kindName(node),
+                found: node.kind,
                 allowed: kind.allowed,
                 mend: "write a list: one element a line after \"- \""
             )
             return nil
         }
-        return Array(sequence)
+        return elements
     }
 
     /// A mapping with names that the operator chooses.
     private mutating func mapping(
-        _ node: Node,
+        _ node: YAMLNode,
         _ kind: SettingKind,
         names: TextRule,
         key: String,
-        _ read: (inout SettingsDecoder, String, Node) -> Setting?
+        _ read: (inout SettingsDecoder, String, YAMLNode) -> Setting?
     ) -> Setting? {
         var tree = SettingsTree(origin: self.origin(node))
         for (name, keyNode, valueNode) in self.pairs(node, key: key, allowed: kind.allowed) {
@@ -233,14 +234,14 @@ struct SettingsDecoder {
         return self.compound(node, .tree(tree))
     }
 
-    private mutating func scalar(_ node: Node, _ kind: SettingKind, key: String) -> Setting? {
-        guard case .scalar(let scalar) = node, !Self.isNull(node) else {
-            let mend = if case .scalar = node { "write a value, or remove the key" } else { "write one value" }
-            self.report(node, key, found: Self.kindName(node), allowed: kind.allowed, mend: mend)
+    private mutating func scalar(_ node: YAMLNode, _ kind: SettingKind, key: String) -> Setting? {
+        guard case .scalar(let text, let style) = node.content, !node.isNull else {
+            let mend = if case .scalar = node.content { "write a value, or remove the key" } else { "write one value" }
+            self.report(node, key, found: node.kind, allowed: kind.allowed, mend: mend)
             return nil
         }
-        let isQuoted = scalar.style != .plain
-        let found = kind.isSecret ? "a text (not shown)" : quoted(scalar.string)
+        let isQuoted = style != .plain
+        let found = kind.isSecret ? "a text (not shown)" : quoted(text)
         switch kind {
         case .boolean where isQuoted, .integer where isQuoted:
             self.report(node, key, found: "the text \(found)", allowed: kind.allowed, mend: "write it without quotes")
@@ -249,14 +250,14 @@ struct SettingsDecoder {
         }
         do throws(SyntaxFault) {
             return Setting(
-                value: try kind.read(scalar.string),
+                value: try kind.read(text),
                 origin: self.origin(node),
-                shown: kind.shown(scalar.string)
+                shown: kind.shown(text)
             )
         } catch {
             self.problems.append(
                 SettingsProblem(
-                    origin: self.origin(node, scalar, at: error.place?.offset),
+                    origin: self.origin(node.mark, text, style, at: error.place?.offset),
                     key: key,
                     found: error.place?.found ?? found.withoutCredentials,
                     allowed: error.place?.allowed ?? kind.allowed,
@@ -268,7 +269,7 @@ struct SettingsDecoder {
     }
 
     /// A value of any shape, by YAML's core schema.
-    private mutating func json(_ node: Node, key: String, depth: Int) -> JSONValue? {
+    private mutating func json(_ node: YAMLNode, key: String, depth: Int) -> JSONValue? {
         guard depth < YAMLGuard.maxDepth else {
             self.report(
                 node,
@@ -279,11 +280,11 @@ struct SettingsDecoder {
             )
             return nil
         }
-        switch node {
-        case .scalar(let scalar):
-            return scalar.style == .plain ? JSONValue(plain: scalar.string) : .string(scalar.string)
-        case .sequence(let sequence):
-            return .array(sequence.compactMap { self.json($0, key: key, depth: depth + 1) })
+        switch node.content {
+        case .scalar(let text, let style):
+            return style == .plain ? JSONValue(plain: text) : .string(text)
+        case .sequence(let elements):
+            return .array(elements.compactMap { self.json($0, key: key, depth: depth + 1) })
         case .mapping:
             var members: [String: JSONValue] = [:]
             for (name, _, value) in self.pairs(node, key: key, allowed: "a mapping") {
@@ -294,52 +295,45 @@ struct SettingsDecoder {
                 )
             }
             return .object(members)
-        case .alias: return nil
         }
     }
 
     // MARK: Places and words
 
-    private func origin(_ node: Node) -> SettingsOrigin {
-        .file(path: self.document.path, line: node.mark?.line ?? 1, column: node.mark?.column ?? 1)
+    private func origin(_ node: YAMLNode) -> SettingsOrigin {
+        self.origin(node.mark)
     }
 
-    /// The place after `offset` Unicode scalars of a text on one line; nil: the text itself.
-    private func origin(_ node: Node, _ scalar: Node.Scalar, at offset: Int?) -> SettingsOrigin {
-        guard let offset, let mark = node.mark else { return self.origin(node) }
-        let before = scalar.string.unicodeScalars.prefix(offset)
+    private func origin(_ mark: YAMLNode.Mark) -> SettingsOrigin {
+        .file(path: self.document.path, line: mark.line, column: mark.column)
+    }
+
+    /// The place after `offset` Unicode scalars of a text that begins at `mark`, on one line; nil: the text itself.
+    private func origin(
+        _ mark: YAMLNode.Mark,
+        _ text: String,
+        _ style: YAMLNode.Style,
+        at offset: Int?
+    ) -> SettingsOrigin {
+        guard let offset else { return self.origin(mark) }
+        let before = text.unicodeScalars.prefix(offset)
         // What has two characters in the file: '' in single quotes, \" and \\ in double quotes.
         let extra =
-            switch scalar.style {
+            switch style {
+            case .plain: 0
             case .singleQuoted: 1 + before.count { $0 == "'" }
             case .doubleQuoted: 1 + before.count { $0 == "\"" || $0 == "\\" }
-            default: 0
             }
-        return .file(path: self.document.path, line: mark.line, column: mark.column + before.count + extra)
+        return self.origin(YAMLNode.Mark(line: mark.line, column: mark.column + before.count + extra))
     }
 
-    private func compound(_ node: Node, _ value: SettingValue) -> Setting {
+    private func compound(_ node: YAMLNode, _ value: SettingValue) -> Setting {
         Setting(value: value, origin: self.origin(node), shown: "")
     }
 
-    private mutating func report(_ node: Node, _ key: String, found: String, allowed: String, mend: String) {
+    private mutating func report(_ node: YAMLNode, _ key: String, found: String, allowed: String, mend: String) {
         self.problems.append(
             SettingsProblem(origin: self.origin(node), key: key, found: found, allowed: allowed, mend: mend)
         )
-    }
-
-    private static func isNull(_ node: Node) -> Bool {
-        guard case .scalar(let scalar) = node, scalar.style == .plain else { return false }
-        return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
-    }
-
-    /// The kind only, never the content: a text in the place of a mapping is often a misplaced secret.
-    private static func kindName(_ node: Node) -> String {
-        switch node {
-        case .scalar: Self.isNull(node) ? "nothing" : "a text"
-        case .sequence: "a list"
-        case .mapping: "a mapping"
-        case .alias: "an alias"
-        }
     }
 }

@@ -1,42 +1,24 @@
-internal import Yams
-
-/// A YAML file as nodes. Names that are repeated in a mapping are kept separately.
+/// A YAML file as nodes.
 struct YAMLDocument {
     let path: String
     /// nil: the file is empty.
-    let root: Node?
-    /// The real name of each repeated key, by the name that it has in `root`. The library would have refused it.
-    let repeatedNames: [String: String]
+    let root: YAMLNode?
 
     /// A document that was not read from a text.
-    init(root: Node, path: String) {
+    init(root: YAMLNode, path: String) {
         self.path = path
         self.root = root
-        self.repeatedNames = [:]
     }
 
     /// Reads UTF-8 text of at most 1 MiB; throws why it is not a YAML document.
     init(_ bytes: [UInt8], path: String) throws(SettingsFailure) {
-        var lines = try Self.lines(of: bytes, path: path)
-        var repeated: [String: String] = [:]
-        while true {
-            do {
-                // The basic resolver reads every plain text as a text. What it means is decided by its key.
-                let text = lines.map { String(String.UnicodeScalarView($0)) }.joined(separator: "\n")
-                let parser = try Parser(yaml: text, resolver: .basic, encoding: .utf8)
-                self.root = try parser.singleRoot()
-                self.path = path
-                self.repeatedNames = repeated
-                return
-            } catch YamlError.duplicatedKeysInMapping(let names, let context) where repeated.count < 64 {
-                // The library stops at the first repeated key. After renaming it passes, and the decoder reports it.
-                let name = names.first ?? ""
-                let stand = Self.rename(&lines, at: context.mark, count: repeated.count)
-                guard let stand else { throw Self.failure(of: YamlError.no, lines, path: path) }
-                repeated[stand] = name
-            } catch {
-                throw Self.failure(of: error, lines, path: path)
-            }
+        let lines = try Self.lines(of: bytes, path: path)
+        let text = lines.map { String(String.UnicodeScalarView($0)) }.joined(separator: "\n")
+        do throws(YAMLReader.Fault) {
+            self.root = try YAMLReader.root(of: Array(text.utf8))
+            self.path = path
+        } catch {
+            throw Self.failure(of: error, lines, path: path)
         }
     }
 
@@ -80,53 +62,17 @@ struct YAMLDocument {
         return lines
     }
 
-    /// Gives the key at `mark` a name that no key can have, of the same length so that no column moves.
-    private static func rename(_ lines: inout [[Unicode.Scalar]], at mark: Mark, count: Int) -> String? {
-        let row = mark.line - 1
-        let start = mark.column - 1
-        guard lines.indices.contains(row), lines[row].indices.contains(start),
-            let stand = Unicode.Scalar(UInt32(0xF0000 + count))
-        else { return nil }
-        let line = lines[row]
-        if line[start] == "\"" || line[start] == "'" {
-            guard let end = YAMLGuard.endOfQuoted(line, from: start) else { return nil }
-            lines[row].replaceSubrange(
-                (start + 1)..<(end - 1),
-                with: [stand] + repeatElement("x", count: max(0, end - start - 3))
-            )
-            return String(stand) + String(repeating: "x", count: max(0, end - start - 3))
-        }
-        let colon = line[start...].firstIndex { $0 == ":" } ?? line.endIndex
-        let end = line[start..<colon].lastIndex { !$0.isBlank }.map { $0 + 1 } ?? colon
-        guard end > start else { return nil }
-        lines[row].replaceSubrange(start..<end, with: [stand] + repeatElement("x", count: end - start - 1))
-        return String(stand) + String(repeating: "x", count: end - start - 1)
-    }
-
-    /// The library's errors without its excerpts of the text, which may hold a secret.
-    private static func failure(of error: any Error, _ lines: [[Unicode.Scalar]], path: String) -> SettingsFailure {
-        var found = "text that is not YAML"
-        var place = (line: 1, column: 1)
-        switch error as? YamlError {
-        case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
-            .composer(_, let problem, let mark, _):
-            found += " (\(problem))"
-            place = (mark.line, mark.column)
-        case .reader(let problem, let offset, _, let yaml):
-            found += " (\(problem))"
-            let before = yaml.unicodeScalars.prefix(offset ?? 0)
-            place.line = before.count { $0 == "\n" } + 1
-        case .duplicatedKeysInMapping(_, let context):
-            found = "more repeated keys than can be listed"
-            place = (context.mark.line, context.mark.column)
-        default: break
-        }
-        let line = min(max(place.line, 1), lines.count)
+    private static func failure(
+        of fault: YAMLReader.Fault,
+        _ lines: [[Unicode.Scalar]],
+        path: String
+    ) -> SettingsFailure {
+        let line = min(fault.mark.line, lines.count)
         return SettingsFailure([
             SettingsProblem(
-                origin: .file(path: path, line: line, column: place.column),
+                origin: .file(path: path, line: line, column: fault.mark.column),
                 key: self.keyPath(at: line - 1, in: lines),
-                found: found,
+                found: "text that is not YAML (\(fault.problem))",
                 allowed: "plain YAML: mappings, lists and one-line values",
                 mend: "check the indentation, the space after each colon and the quotes around this line"
             )

@@ -149,7 +149,7 @@ struct YAMLGuard {
         switch scalar.value {
         case 0x09: false
         case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF: true
-        // Private use: `YAMLDocument` uses it for repeated keys.
+        // Private use.
         case 0xF0000...: true
         default: false
         }

@@ -163,7 +163,7 @@ package enum BindingAction: String, Sendable, CaseIterable {
 package enum BearerOwner: String, Sendable, CaseIterable { case gateway, app }
 
 /// What a session must fulfil to pass a route: every member that is set.
-package struct RequirementSettings: Sendable, Equatable {
+package struct RequirementSettings: Sendable, Hashable {
     /// The lowest assurance level: `aal1`, `aal2` or `aal3`.
     package var aal: AssuranceLevel?
     package var groupsAny: [String] = []
@@ -192,7 +192,7 @@ package struct RequirementSettings: Sendable, Equatable {
     }
 }
 
-package struct CORSSettings: Sendable, Equatable {
+package struct CORSSettings: Sendable, Hashable {
     /// Exact origins; `*` only without credentials.
     package var origins: [String] = []
     package var methods: [String] = ["GET", "HEAD", "POST"]

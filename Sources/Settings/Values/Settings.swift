@@ -1,5 +1,5 @@
 package import AddressIntelligence
-internal import Foundation
+internal import FoundationEssentials
 package import Pages
 package import Rules
 package import Vocabulary

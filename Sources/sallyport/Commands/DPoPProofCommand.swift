@@ -1,6 +1,6 @@
 import ArgumentParser
 import DPoP
-import Foundation
+import FoundationEssentials
 import JOSE
 import Vocabulary
 
@@ -8,8 +8,6 @@ import Vocabulary
 struct DPoPProofCommand: ParsableCommand {
     /// Far more than a key in PEM has.
     private static let longestKey = 65_536
-    /// More than fits into a header field.
-    private static let longestToken = 65_536
 
     static let configuration = CommandConfiguration(
         commandName: "dpop-proof",
@@ -94,7 +92,7 @@ struct DPoPProofCommand: ParsableCommand {
     /// The access token, without line breaks at its end.
     private func token() throws -> Secret? {
         guard let file = self.tokenFile else { return nil }
-        var token = try Self.content(file, limit: Self.longestToken)
+        var token = try Self.content(file, limit: Console.longestToken)
         while let last = token.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { token.removeLast() }
         guard !token.isEmpty else {
             throw PrivateFileFailure("\(file == "-" ? "standard input" : file) holds no access token")
@@ -103,15 +101,10 @@ struct DPoPProofCommand: ParsableCommand {
     }
 
     private static func content(_ path: String, limit: Int) throws -> [UInt8] {
-        let bytes: Data?
-        do {
-            let file = path == "-" ? .standardInput : try FileHandle(forReadingFrom: URL(filePath: path))
-            bytes = try file.read(upToCount: limit + 1)
-        } catch {
+        guard let bytes = Console.read(path, atMost: limit + 1) else {
             throw PrivateFileFailure("\(path) cannot be read")
         }
-        guard let bytes else { return [] }
         guard bytes.count <= limit else { throw PrivateFileFailure("\(path) has more than \(limit) bytes") }
-        return Array(bytes)
+        return bytes
     }
 }

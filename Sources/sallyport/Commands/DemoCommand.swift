@@ -1,5 +1,5 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
 import NIOPosix
 import Settings
 
@@ -44,7 +44,7 @@ struct DemoCommand: AsyncParsableCommand {
             throw ExitCode.failure
         }
         Console.say(self.introduction(origin: origin, adminPort: gateway.adminPort))
-        let program = Bundle.main.executablePath ?? "sallyport"
+        let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "sallyport"
         let walk = DemoWalk(
             origin: origin,
             host: "127.0.0.1",

@@ -1,7 +1,6 @@
 import AddressIntelligence
 import ArgumentParser
 import Endpoints
-import Foundation
 import NIOCore
 import Observability
 import RequestPath
@@ -131,7 +130,7 @@ struct ExplainCommand: AsyncParsableCommand {
     }
 
     private func tellStory(of session: String) throws {
-        let logs = try self.log.map { Array(try Self.content(of: $0, "--log")) }
+        let logs = try self.log.map { try Self.content(of: $0, "--log") }
         let story = SessionStory(of: session, in: logs)
         guard !story.isEmpty else {
             Console.complain("no line of the log is about \(session)")
@@ -142,7 +141,7 @@ struct ExplainCommand: AsyncParsableCommand {
 
     private func tryRules(on file: String, _ draft: Draft, _ settings: Settings) throws {
         let trial = RuleTrial(rules: settings.rules, places: draft.assembly.geo, numbers: draft.assembly.asn)
-        guard let steps = trial.steps(of: Array(try Self.content(of: file, "--event"))) else {
+        guard let steps = trial.steps(of: try Self.content(of: file, "--event")) else {
             throw ValidationError("The file of --event must hold a JSON object, the event.")
         }
         for step in steps { self.say(step.title, step.lines) }
@@ -238,8 +237,8 @@ struct ExplainCommand: AsyncParsableCommand {
 
     private func token() throws -> [UInt8]? {
         guard let file = self.tokenFile else { return nil }
-        let text = String(decoding: try Self.content(of: file, "--token-file"), as: UTF8.self)
-        return Array(text.trimmingCharacters(in: .whitespacesAndNewlines).utf8)
+        if let token = Console.readToken(file) { return token }
+        throw ValidationError("The file of --token-file cannot be read.")
     }
 
     /// The provider of the host that the request is for.
@@ -275,12 +274,9 @@ struct ExplainCommand: AsyncParsableCommand {
         )
     }
 
-    private static func content(of file: String, _ option: String) throws -> Data {
-        let data =
-            file == "-"
-            ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: file)
-        guard let data else { throw ValidationError("The file of \(option) cannot be read.") }
-        return data
+    private static func content(of file: String, _ option: String) throws -> [UInt8] {
+        if let bytes = Console.read(file, atMost: .max) { return bytes }
+        throw ValidationError("The file of \(option) cannot be read.")
     }
 
     /// The user whose session is assumed; nil: none is.
@@ -289,7 +285,7 @@ struct ExplainCommand: AsyncParsableCommand {
         if let user = self.user { return try AssumedUser(named: user, provider) }
         guard let file = self.claims else { return nil }
         let document = try Self.content(of: file, "--claims")
-        switch try AssumedUser.with(claims: Array(document), provider) {
+        switch try AssumedUser.with(claims: document, provider) {
         case .success(let user): return user
         case .failure(let refusal):
             self.say("sign-in", ["refused: \(refusal.words)"])

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
 import Settings
 
 /// `sallyport healthcheck`: prints one line and exits with 0 or 1, for `HEALTHCHECK` in images without a shell.

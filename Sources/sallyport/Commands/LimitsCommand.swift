@@ -1,6 +1,6 @@
 import AddressIntelligence
 import ArgumentParser
-import Foundation
+import FoundationEssentials
 import Settings
 import Vocabulary
 
@@ -68,7 +68,6 @@ struct LimitsCommand: ParsableCommand {
 extension LimitsCommand {
     /// How long to wait for each gateway.
     private static let patience = 5
-
     fileprivate static func ask(_ method: String, _ options: Options) throws {
         var query = [(name: "address", value: options.address)]
         if let account = options.account { query.append(("account", account)) }
@@ -99,14 +98,11 @@ extension LimitsCommand {
     }
 
     private static func token(_ file: String) throws -> String {
-        let data =
-            file == "-" ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: file)
-        let text =
-            data.map { String(decoding: $0, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines) } ?? ""
-        guard !text.isEmpty, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        let token = Console.readToken(file) ?? []
+        guard !token.isEmpty, token.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw ValidationError("The file of --token-file must hold an operator's token.")
         }
-        return text
+        return String(decoding: token, as: UTF8.self)
     }
 
     private static func listeners(_ options: Options) throws -> [ListenAddress] {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
 import JOSE
 import Settings
 import TokenEndpoints
@@ -72,18 +72,5 @@ struct InsecureOptions: ParsableArguments {
             trustAllProxies: self.insecureTrustAllProxies,
             unnamedProxy: self.insecureUnnamedProxy
         )
-    }
-}
-
-/// Prints for the person or script that called a command.
-enum Console {
-    /// Writes `text` and a line break to standard output.
-    static func say(_ text: String) {
-        FileHandle.standardOutput.write(Data("\(text)\n".utf8))
-    }
-
-    /// Writes `text` and a line break to standard error.
-    static func complain(_ text: String) {
-        FileHandle.standardError.write(Data("\(text)\n".utf8))
     }
 }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import JOSE
 
 /// `sallyport verify-jws`: verifies one token as the gateway would, for test vectors and for operators.
@@ -40,10 +39,10 @@ struct VerifyCommand: ParsableCommand {
         let allowed = self.alg.isEmpty ? nil : Set(self.alg.compactMap(JWSAlgorithm.init))
         do {
             let keys = try KeyFile(self.content())
-            do {
+            do throws(JOSEError) {
                 let token = try keys.verify(Self.token(), allowing: allowed)
-                FileHandle.standardOutput.write(Data(token.payload))
-            } catch let error as JOSEError {
+                Console.say(exactly: token.payload)
+            } catch {
                 for fault in keys.faults { Console.complain("left out: \(fault)") }
                 throw error
             }
@@ -54,18 +53,14 @@ struct VerifyCommand: ParsableCommand {
     }
 
     private func content() throws -> [UInt8] {
-        do {
-            let file = try FileHandle(forReadingFrom: URL(filePath: self.jwks))
-            return Array(try file.read(upToCount: JOSELimits.keySet + 1) ?? Data())
-        } catch {
-            Console.complain("\(self.jwks) cannot be read")
-            throw ExitCode.failure
-        }
+        if let bytes = Console.read(self.jwks, atMost: JOSELimits.keySet + 1) { return bytes }
+        Console.complain("\(self.jwks) cannot be read")
+        throw ExitCode.failure
     }
 
     /// What is on standard input, without line breaks at its end.
-    private static func token() throws -> [UInt8] {
-        var token = Array(try FileHandle.standardInput.read(upToCount: JOSELimits.token + 1024) ?? Data())
+    private static func token() -> [UInt8] {
+        var token = Console.read("-", atMost: JOSELimits.token + 1024) ?? []
         while let last = token.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { token.removeLast() }
         return token
     }

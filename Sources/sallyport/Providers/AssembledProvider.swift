@@ -1,5 +1,5 @@
 import Endpoints
-import Foundation
+import FoundationEssentials
 import Providers
 import Sessions
 import Settings

@@ -1,4 +1,3 @@
-import Foundation
 import JOSE
 import Providers
 import Settings
@@ -43,7 +42,7 @@ extension ProviderCheck {
 
     /// The field `Date` against this machine's clock: tokens that seem to be of the future, or expired, are refused.
     private func time(of answer: ProviderAnswer, took: Duration) -> [Verdict] {
-        guard let text = answer.field("date"), let date = HTTPTime.read(text) else { return [] }
+        guard let text = answer.field("date"), let date = HTTPDate.time(text) else { return [] }
         // The answer was made in between.
         let ours = self.clock.now().advanced(by: .zero - took / 2)
         let ahead = date.seconds - ours.seconds
@@ -155,16 +154,5 @@ extension ProviderCheck {
         }
         let known = announced.filter(OpenIDSettings.algorithms.contains)
         return known.isEmpty ? "let the provider sign by one of these" : "add \(known[0]) there"
-    }
-}
-
-/// The form of `Date` (RFC 9110 5.6.7).
-private enum HTTPTime {
-    static func read(_ text: String) -> UnixTime? {
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        formatter.timeZone = TimeZone(secondsFromGMT: 0)
-        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss zzz"
-        return formatter.date(from: text).map { UnixTime(seconds: Int64($0.timeIntervalSince1970)) }
     }
 }

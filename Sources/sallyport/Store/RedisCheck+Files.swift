@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 import RedisStore
 import Vocabulary
 
@@ -51,7 +51,5 @@ extension RedisCheck {
 
 extension UnixTime {
     /// E.g. `2026-11-30`, in UTC.
-    var day: String {
-        Date(timeIntervalSince1970: Double(self.seconds)).formatted(.iso8601.year().month().day())
-    }
+    var day: String { String(self.rfc3339.prefix(10)) }
 }

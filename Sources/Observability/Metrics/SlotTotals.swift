@@ -1,0 +1,31 @@
+/// What all loops counted in each slot. Only slots that are not 0 are kept.
+struct SlotTotals {
+    /// In ascending order of the slots.
+    private let counted: [(slot: Int, value: UInt64)]
+
+    init(_ values: [Int: UInt64]) {
+        self.counted = values.filter { $0.value != 0 }.map { ($0.key, $0.value) }.sorted { $0.slot < $1.slot }
+    }
+
+    /// The value of a slot.
+    subscript(slot: Int) -> UInt64 {
+        let place = self.place(of: slot)
+        return place < self.counted.count && self.counted[place].slot == slot ? self.counted[place].value : 0
+    }
+
+    /// Whether nothing was counted in any of these slots.
+    func areZero(_ slots: Range<Int>) -> Bool {
+        let place = self.place(of: slots.lowerBound)
+        return place == self.counted.count || self.counted[place].slot >= slots.upperBound
+    }
+
+    /// The index of the first slot that is not below `slot`.
+    private func place(of slot: Int) -> Int {
+        var (low, high) = (0, self.counted.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self.counted[middle].slot < slot { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

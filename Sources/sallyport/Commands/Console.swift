@@ -1,0 +1,53 @@
+import Settings
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Reads from, and prints for, the person or script that called a command.
+enum Console {
+    /// More than fits into a header field.
+    static let longestToken = 65_536
+
+    /// Writes `text` and a line break to standard output.
+    static func say(_ text: String) {
+        self.write(Array("\(text)\n".utf8), to: STDOUT_FILENO)
+    }
+
+    /// Writes `text` and a line break to standard error.
+    static func complain(_ text: String) {
+        self.write(Array("\(text)\n".utf8), to: STDERR_FILENO)
+    }
+
+    /// Writes the bytes as they are to standard output.
+    static func say(exactly bytes: [UInt8]) {
+        self.write(bytes, to: STDOUT_FILENO)
+    }
+
+    /// Writes all bytes, unless the reader is gone.
+    private static func write(_ bytes: [UInt8], to descriptor: CInt) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// The first bytes of a file, or of standard input for `-`; nil: it cannot be read.
+    static func read(_ file: String, atMost count: Int) -> [UInt8]? {
+        guard file != "-" else { return SettingsFiles.bytes(of: STDIN_FILENO, atMost: count) }
+        let descriptor = open(file, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        return SettingsFiles.bytes(of: descriptor, atMost: count)
+    }
+
+    /// The token in such a file, without blanks and line breaks around it.
+    static func readToken(_ file: String) -> [UInt8]? {
+        func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+        guard let bytes = self.read(file, atMost: self.longestToken) else { return nil }
+        return Array(bytes.drop(while: isBlank).reversed().drop(while: isBlank).reversed())
+    }
+}

@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+"""Counts what a request costs the gateway, and compares it with deploy/costs.txt:
+
+    deploy/costs.py [--binary PATH] [--update] [SHAPE ...]
+
+The counts are those of the process itself: instructions, system calls, allocations, and retains and releases of Swift's
+objects. No time is measured: valgrind counts, and requests follow one another on one connection, so every run gives the
+same but for a few per thousand, on any machine. Exit status 1: a cost is above the table's, which is a regression, or so
+far below it that the table should say so. --update writes the table. valgrind and binutils are Debian's packages.
+"""
+
+import argparse
+import base64
+import collections
+import contextlib
+import hashlib
+import json
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TABLE = ROOT / "deploy/costs.txt"
+PASSWORD = "analytical-engine"
+WARM_UP, REQUESTS = 300, 1000
+BODY = b"x" * 1024
+# A cost may be above the table's by this share and this number, as timers add a little to costs below one; and below it by
+# this share.
+TOLERANCE, SLACK, SURPLUS = 0.03, 0.1, 0.10
+
+# A function is counted by the calls of it. Retains of strings and arrays come to swift_retain in the end.
+CALLS = {
+    "allocations": {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "memalign"},
+    "retains": {"swift_retain", "swift_retain_n"},
+    "releases": {"swift_release", "swift_release_n"},
+}
+COSTS = ["instructions", "system_calls", *CALLS]
+
+FOUR_HEADERS = """
+identity:
+  headers:
+    X-User-Id: subject
+    X-User-Email: identity.traits.email
+    X-User-Groups: identity.traits.groups
+    X-Tenant-Id: identity.traits.tenant
+log: {access: false}
+"""
+DEFAULTS = "log: {access: true}\n"
+
+
+class App:
+    """Answers each request with 1 KiB, and sends back what comes after an upgrade."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            threading.Thread(target=self.serve, args=(self.listener.accept()[0],), daemon=True).start()
+
+    def serve(self, connection: socket.socket):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while head := read_head(connection):
+            if key := re.search(rb"(?i)\r\nsec-websocket-key: (\S+)", head):
+                proof = hashlib.sha1(key[1] + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
+                fields = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + base64.b64encode(proof)
+                connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\n" + fields + b"\r\n\r\n")
+                while frames := connection.recv(65_536):
+                    connection.sendall(frames)
+                return
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1024\r\n\r\n" + BODY)
+
+
+class Gateway:
+    """A gateway under valgrind, with one event loop and a user who is signed in."""
+
+    def __init__(self, binary: pathlib.Path, folder: pathlib.Path, app: App, settings: str):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            self.port = listener.getsockname()[1]
+        self.authority = f"localhost:{self.port}"
+        password = subprocess.run([binary, "hash-password"], input=PASSWORD, capture_output=True, text=True, check=True)
+        traits = "{email: ada@example.com, name: Ada Lovelace, groups: [staff, dev], tenant: t-42}"
+        file = folder / "sallyport.yaml"
+        file.write_text(
+            f"""
+public_url: http://{self.authority}
+upstream: http://127.0.0.1:{app.port}
+listen: 127.0.0.1:{self.port}
+admin: {{listen: "127.0.0.1:0"}}
+event_loops: 1
+drain: {{delay: 0s, timeout: 1s}}
+provider:
+  static:
+    users: [{{identifier: ada, id: u-000001, password_hash: "{password.stdout.strip()}", traits: {traits}}}]
+routes: [{{path: /**}}, {{path: /public/**, auth: public}}]
+{settings}"""
+        )
+        self.counts, self.trace = folder / "callgrind.out", folder / "valgrind.log"
+        options = ["--instr-atstart=no", f"--callgrind-out-file={self.counts}", "--trace-syscalls=yes"]
+        self.process = subprocess.Popen(
+            ["valgrind", "--tool=callgrind", *options, f"--log-file={self.trace}", binary, "run", "--config", file],
+            stdout=subprocess.DEVNULL,
+        )
+        self.calls = 0
+        for _ in range(600):
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", self.port)).close()
+                break
+            time.sleep(0.1)
+        else:
+            sys.exit("the gateway does not start under valgrind")
+        self.token = self.sign_in()
+
+    def sign_in(self) -> str:
+        def call(path, fields=None):
+            body = None if fields is None else json.dumps(fields).encode()
+            request = urllib.request.Request(f"http://{self.authority}{path}", body, {"Content-Type": "application/json"})
+            with urllib.request.urlopen(request) as answer:
+                return json.load(answer)
+
+        flow = call("/self-service/login/api")["id"]
+        password = {"method": "password", "identifier": "ada", "password": PASSWORD}
+        return call(f"/self-service/login?flow={flow}", password)["session_token"]
+
+    def count(self, on: bool):
+        state = "on" if on else "off"
+        command = ["callgrind_control", "-i", state, str(self.process.pid)]
+        subprocess.run(command, capture_output=True, check=True)
+        # Valgrind has no vDSO, so asking for the time is a system call only here.
+        calls = len(re.findall(r"SYSCALL\[\d+,\d+\]\( *\d+\) sys_(?!clock_gettime)", self.trace.read_text(errors="replace")))
+        self.calls = calls - self.calls
+
+    def stop(self) -> dict[str, float]:
+        """Ends the gateway; what it did while it was counted."""
+        self.process.terminate()
+        self.process.wait()
+        text = self.counts.read_text(errors="replace")
+        costs = {"instructions": int(re.search(r"^totals: (\d+)", text, re.MULTILINE)[1])}
+        costs["system_calls"] = self.calls
+        names, called, calls = {}, "", collections.Counter()
+        # A name stands where it is used for the first time, and later its number alone.
+        for callee, number, name, times in re.findall(r"^(?:(c?)fn=\((\d+)\)(?: (.*))?|calls=(\d+) .*)$", text, re.MULTILINE):
+            if times:
+                calls[called] += int(times)
+                continue
+            if name:
+                names[number] = name.partition("'")[0]
+            if callee:
+                called = names[number]
+        return costs | {cost: sum(calls[name] for name in functions) for cost, functions in CALLS.items()}
+
+
+def read_head(connection: socket.socket) -> bytes:
+    received = b""
+    while not received.endswith(b"\r\n\r\n"):
+        piece = connection.recv(65_536)
+        if not piece:
+            return b""
+        received += piece
+    return received
+
+
+def connect(gateway: Gateway) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", gateway.port), 60)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def head(gateway: Gateway, path: str, *fields: str) -> bytes:
+    agent = "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"
+    lines = [f"GET {path} HTTP/1.1", f"Host: {gateway.authority}", agent, "Accept: */*", *fields]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+
+def exchange(connection: socket.socket, request: bytes):
+    connection.sendall(request)
+    received = b""
+    while not received.endswith(BODY):
+        received += connection.recv(65_536) or sys.exit(f"the gateway closed: {received}")
+    if not received.startswith(b"HTTP/1.1 200 "):
+        sys.exit(f"not 200: {received}")
+
+
+def bearer(gateway: Gateway) -> str:
+    return f"Authorization: Bearer {gateway.token}"
+
+
+def cached(gateway: Gateway):
+    connection, request = connect(gateway), head(gateway, "/api/items/1", bearer(gateway))
+    return lambda: exchange(connection, request)
+
+
+def public(gateway: Gateway):
+    connection, request = connect(gateway), head(gateway, "/public/items/1")
+    return lambda: exchange(connection, request)
+
+
+def new_connection(gateway: Gateway):
+    request = head(gateway, "/api/items/1", bearer(gateway))
+
+    def ask():
+        with connect(gateway) as connection:
+            exchange(connection, request)
+
+    return ask
+
+
+def websocket(gateway: Gateway):
+    connection = connect(gateway)
+    upgrade = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"]
+    key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+    connection.sendall(head(gateway, "/ws", bearer(gateway), *upgrade, key))
+    if not (answer := read_head(connection)).startswith(b"HTTP/1.1 101 "):
+        sys.exit(f"not 101: {answer}")
+    # A text of 16 bytes, masked with zeroes.
+    frame = bytes([0x81, 0x90, 0, 0, 0, 0]) + b"sixteen bytes of"
+
+    def ask():
+        connection.sendall(frame)
+        received = b""
+        while len(received) < len(frame):
+            received += connection.recv(65_536) or sys.exit("the gateway closed")
+
+    return ask
+
+
+# The shapes of load, by the names in the table: settings, and what makes one request or sends one frame.
+SHAPES = {
+    "cached_session": (FOUR_HEADERS, cached),
+    "public_route": (FOUR_HEADERS, public),
+    "defaults_and_log": (DEFAULTS, cached),
+    "new_connection": (FOUR_HEADERS, new_connection),
+    "websocket_frame": (FOUR_HEADERS, websocket),
+}
+
+
+def measure(binary: pathlib.Path, shape: str) -> dict[str, float]:
+    settings, client = SHAPES[shape]
+    with tempfile.TemporaryDirectory() as folder:
+        # Valgrind does not read the debug information of Swift.
+        stripped = pathlib.Path(folder, "sallyport")
+        subprocess.run(["objcopy", "--strip-debug", binary, stripped], check=True)
+        gateway = Gateway(stripped, pathlib.Path(folder), App(), settings)
+        try:
+            ask = client(gateway)
+            for _ in range(WARM_UP):
+                ask()
+            gateway.count(True)
+            for _ in range(REQUESTS):
+                ask()
+            gateway.count(False)
+        finally:
+            costs = gateway.stop()
+    return {cost: costs[cost] / REQUESTS for cost in COSTS}
+
+
+def read_table() -> dict[str, dict[str, float]]:
+    lines = [line.split() for line in TABLE.read_text().splitlines() if line and not line.startswith("#")]
+    return {shape: dict(zip(lines[0][1:], map(float, values))) for shape, *values in lines[1:]}
+
+
+def write_table(costs: dict[str, dict[str, float]]):
+    rows = [["shape", *COSTS]]
+    for shape in costs:
+        rows.append([shape] + [f"{costs[shape][cost]:.{0 if cost == 'instructions' else 2}f}" for cost in COSTS])
+    lines = [f"{row[0]:18}" + "".join(f"{value:>14}" for value in row[1:]) for row in rows]
+    note = "# What one request, or one frame and its echo, may cost the gateway: deploy/costs.py compares, and --update writes this."
+    TABLE.write_text("\n".join([note, *lines]) + "\n")
+
+
+def verdicts(shape: str, costs: dict[str, float], allowed: dict[str, float]):
+    for cost, value in costs.items():
+        limit = allowed[cost]
+        difference = f"{shape}: {value:,.2f} {cost}, {value / max(limit, SLACK) - 1:+.1%} of {limit:,.2f}"
+        if value > limit * (1 + TOLERANCE) + SLACK:
+            yield f"{difference}: a regression"
+        elif value < limit * (1 - SURPLUS) - SLACK:
+            yield f"{difference}: lower the table with deploy/costs.py --update {shape}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / ".build/release/sallyport")
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=", ".join(SHAPES))
+    arguments = parser.parse_args()
+    if unknown := set(arguments.shapes) - set(SHAPES):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    table = read_table() if TABLE.exists() else {}
+    wrong = []
+    for shape in arguments.shapes or SHAPES:
+        costs = measure(arguments.binary, shape)
+        print(f"{shape}: " + ", ".join(f"{cost} {value:,.2f}" for cost, value in costs.items()), flush=True)
+        if arguments.update:
+            table[shape] = costs
+        elif shape in table:
+            wrong += verdicts(shape, costs, table[shape])
+        else:
+            wrong.append(f"{shape} is not in the table: deploy/costs.py --update {shape}")
+    if arguments.update:
+        write_table({shape: table[shape] for shape in SHAPES if shape in table})
+    for verdict in wrong:
+        print(verdict, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
