@@ -110,6 +110,11 @@ package final class CachedSession {
     @inlinable package var session: Session { self.stored.record }
     /// The names that the store uses for the session's subject in `Invalidation.subject`.
     package var subjectNames: [String] { self.otherNames ?? [self.session.subject] }
+    /// Whether this is one of the names, without an array of them.
+    func isNamed(_ name: String) -> Bool {
+        if let otherNames = self.otherNames { otherNames.contains(name) } else { self.session.subject == name }
+    }
+
     var touchInterval: Duration { .milliseconds(Int64(self.touchMilliseconds)) }
     package var version: RecordVersion { self.stored.version }
 

@@ -216,7 +216,7 @@ extension Invalidation {
         switch self {
         case .session(let ended): ended == entry.key
         case .lineage(let ended): ended == entry.key.lineage
-        case .subject(let name): entry.subjectNames.contains(name)
+        case .subject(let name): entry.isNamed(name)
         case .sessionRecord, .record, .document, .all: false
         }
     }
