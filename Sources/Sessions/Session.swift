@@ -82,13 +82,13 @@ package struct Session: Sendable, Hashable {
     /// What it was made from: a transfer token, so that the same browser may repeat its navigation; or the session of
     /// another host that issued the ticket for it, and in a family of a handoff the first one (`HandoffFamily`).
     /// An access token has the session that it comes from, if it does not stand alone.
-    package var bornOf: RecordKey?
+    @Rare package var bornOf: RecordKey?
     /// The subject's epoch under which it was made; "log out everywhere" raises the epoch.
     package var epoch: UInt64
     /// The provider at which the user signed in, if the provider has to be told or asked about the session later.
-    package var provider: ProviderSession?
+    @Rare package var provider: ProviderSession?
     /// What limits an access token; nil: the token or cookie of the session itself, which has no such limits.
-    package var access: AccessTerms?
+    @Rare package var access: AccessTerms?
     /// The thumbprint of the key that whoever presents the session's token must prove to have (RFC 9449 6); nil: it is a
     /// bearer token.
     package var keyThumbprint: String?

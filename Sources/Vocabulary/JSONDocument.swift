@@ -18,19 +18,28 @@ package struct JSONDocument: Sendable, Hashable {
         static let object: UInt8 = 7
     }
 
-    private let bytes: ArraySlice<UInt8>
+    /// Empty for null, which most documents of metadata are.
+    private let bytes: [UInt8]
 
     package init(_ value: JSONValue) {
         var writer = CompactWriter()
         Self.write(value, to: &writer)
-        self.bytes = writer.bytes[...]
+        self.init(written: writer.bytes[...])
+    }
+
+    /// - Parameter written: The whole document. It is copied, because it may be a part of something larger, or have room
+    ///   for more.
+    private init(written: ArraySlice<UInt8>) {
+        self.bytes = written == [Kind.null] ? [] : written.withUnsafeBufferPointer { Array($0) }
     }
 
     /// Reads a document from `reader` and checks its structure.
     package init(from reader: inout CompactReader) throws(CompactFormatError) {
-        self.bytes = try reader.taken { (reader) throws(CompactFormatError) in
-            try Self.skip(&reader, depth: Self.maxDepth)
-        }
+        self.init(
+            written: try reader.taken { (reader) throws(CompactFormatError) in
+                try Self.skip(&reader, depth: Self.maxDepth)
+            }
+        )
     }
 
     /// The whole document as a value.
@@ -67,7 +76,9 @@ package struct JSONDocument: Sendable, Hashable {
     package subscript(name: String) -> JSONValue? { self.value(at: [Array(name.utf8)]) }
 
     /// Appends the document.
-    package func write(to writer: inout CompactWriter) { writer.append(self.bytes) }
+    package func write(to writer: inout CompactWriter) {
+        if self.bytes.isEmpty { writer.write(byte: Kind.null) } else { writer.append(self.bytes[...]) }
+    }
 
     // MARK: Steps
 

@@ -24,7 +24,15 @@ import Vocabulary
     func compact() {
         var queue = DeadlineQueue<Int>()
         for time in (0..<500).shuffled() { queue.push(time, due: UnixTime(seconds: Int64(time))) }
-        queue.compact { $0.isMultiple(of: 3) }
+        queue.compact { element, _ in element.isMultiple(of: 3) }
         #expect(self.drain(&queue, at: UnixTime(seconds: 500)) == (0..<500).filter { $0.isMultiple(of: 3) })
+    }
+    @Test("Elements are told apart by the time for which they were added")
+    func times() {
+        var queue = DeadlineQueue<Int>()
+        for seconds in 1...3 { queue.push(7, due: UnixTime(seconds: Int64(seconds))) }
+        queue.compact { _, due in due != UnixTime(seconds: 2) }
+        let due = (0..<3).map { _ in queue.popFirst(dueAt: UnixTime(seconds: 5))?.due.seconds }
+        #expect(due == [1, 3, nil])
     }
 }

@@ -3,6 +3,7 @@ import NIOCore
 import NIOEmbedded
 import Sessions
 import StoreBench
+import Synchronization
 import Vocabulary
 
 let testAuthority = TokenAuthority(secret: Secret("a secret of the tests"))
@@ -31,11 +32,24 @@ func makeSession(
     )
 }
 
+/// Ends a slice of long work after five steps.
+final class SliceSteps: Sendable {
+    private let looks = Mutex<UInt64>(0)
+
+    /// A tenth of a millisecond later with every call.
+    @Sendable func now() -> NIODeadline {
+        self.looks.withLock { looks in
+            looks += 1
+            return .uptimeNanoseconds(looks * 100_000)
+        }
+    }
+}
+
 /// A memory store that the test calls from its own thread.
 struct MemoryFixture {
     let loop = EmbeddedEventLoop()
     let clock = MovableClock()
-    let caches = SessionCaches()
+    let caches = SessionCaches(sliceClock: SliceSteps().now)
     let store: MemoryStore
     let authority = testAuthority
 
@@ -112,7 +126,7 @@ final class ResolverFixture {
     init(capacity: Int = 64, aliases: [String] = [""], isDoubting: Bool = false) {
         self.store = ScriptedStore(clock: self.clock.clock)
         self.store.change { ($0.holdsReads, $0.aliases) = (true, aliases) }
-        self.caches = SessionCaches(isDoubting: isDoubting)
+        self.caches = SessionCaches(isDoubting: isDoubting, sliceClock: SliceSteps().now)
         self.cache = SessionCache(capacity: capacity)
         self.caches.register(self.cache, on: self.loop)
         self.resolver = SessionResolver(
@@ -127,10 +141,11 @@ final class ResolverFixture {
     func holder(
         subject: String = "alice",
         kind: Session.Kind = .native,
+        lineage: Lineage? = nil,
         life: Duration = .seconds(86_400),
         idle: Duration = .seconds(3600)
     ) -> Holder {
-        let lineage = testAuthority.newLineage()
+        let lineage = lineage ?? testAuthority.newLineage()
         let made = testAuthority.make(.session, in: lineage)
         let session = makeSession(
             subject: subject,
@@ -190,6 +205,11 @@ final class ResolverFixture {
     func fail(_ error: any Error) {
         self.store.takeRead()?.answer.fail(error)
         self.loop.run()
+    }
+
+    /// Whether the loop serves the session without asking the store.
+    func serves(_ holder: Holder) -> Bool {
+        holder.token.bytes.withUnsafeBytes { self.cache.lookup($0, now: self.clock.now) != nil }
     }
 
     /// Puts the session into the loop's cache.

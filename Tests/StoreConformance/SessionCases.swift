@@ -26,6 +26,14 @@ extension StoreConformance {
             let second = try await store.session(session.key)?.version
             try expect(first != nil && first == second, "a use leaves the version as it is")
         },
+        StoreConformance("all loops share what they read of a session") { harness in
+            let store = try await harness.store()
+            let session = try await store.signIn()
+            let first = try await store.session(session.key)
+            try await store.touch(session.key)
+            let second = try await store.session(session.key)
+            try expect(first != nil && first === second, "one object")
+        },
         StoreConformance("a session ends at its expiry, used or not") { harness in
             let store = try await harness.store()
             let session = try await store.signIn(life: .seconds(100), idle: .seconds(3600))

@@ -263,7 +263,7 @@ extension RedisStore {
         guard now < stored.record.expiresAt, now < idle.deadline else { return nil }
         // A primary that was just promoted or restarted may have lost the end.
         let isForgotten = !isEnding && self.endings.hasEnded(key, stored.record, names: self.names)
-        return isForgotten ? nil : stored
+        return isForgotten ? nil : self.sessions.shared(stored, under: key)
     }
 
     /// Distinguishes sessions: the end of the seal's tag. A compare-and-act also names the bytes that were read.

@@ -63,6 +63,7 @@ package final class RedisStore: RecordStore {
     let reigns: ReignWatch
     /// How long to wait for a new connection after an answer was lost.
     let readBackPatience: Duration
+    let sessions = SharedSessions()
     /// The subjects' names, which cost an HMAC each.
     let subjectNames = RecentTable<String, [String]>(capacity: 16_384)
     private let versions = Atomic<UInt64>(0)

@@ -1,6 +1,5 @@
 package import AddressIntelligence
 package import NIOCore
-package import Sessions
 import Settings
 import Vocabulary
 
@@ -326,8 +325,4 @@ extension HTTP1Connection: LoopConnection {
         if self.state.isInExchange, self.exchange.breakOff(.gatewayDraining) { return }
         self.context?.close(promise: nil)
     }
-
-    package func isEnded(by endings: Endings) -> Bool { self.exchange.isEnded(by: endings) }
-    package func sessionEnded() { self.exchange.sessionEnded() }
-    package func sessionUnreadable() { self.exchange.sessionUnreadable() }
 }

@@ -1,6 +1,7 @@
 import Endpoints
 import NIOCore
 import Pages
+import Sessions
 import Settings
 import Vocabulary
 
@@ -122,6 +123,7 @@ extension Exchange {
         )
         if self.facts.logBytes != nil { self.log(nanoseconds: duration) }
         self.facts.logBytes = nil
+        if self.holderPlace >= 0 { self.loop.holders.remove(self) }
         self.facts.session = nil
         self.facts.extraLines = []
     }

@@ -8,6 +8,7 @@ import Vocabulary
 extension Exchange {
     /// Ends the exchange if it has taken too long.
     package func sweep(_ now: NIODeadline) {
+        self.holdSession()
         switch self.phase {
         case .collecting:
             if self.isBodyTooSlow(now) {
@@ -75,6 +76,15 @@ extension Exchange {
         guard elapsed > timeouts.bodyGrace else { return false }
         let seconds = Int(elapsed.nanoseconds / 1_000_000_000)
         return self.body.byteCount < seconds * timeouts.bodyRate
+    }
+
+    /// Lets the end of the session find a permitted request that lasts.
+    func holdSession() {
+        guard self.holderPlace < 0, let session = self.facts.session else { return }
+        switch self.phase {
+        case .connecting, .queued, .exchange, .tunnel: self.loop.holders.add(self, of: session)
+        case .idle, .judging, .waiting, .collecting, .ending: break
+        }
     }
 
     /// Ends a stream whose session has ended since the request was judged.

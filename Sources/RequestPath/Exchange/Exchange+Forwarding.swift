@@ -37,6 +37,11 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     package var isRequestWhole: Bool { self.body.isDone }
 
     package func upstreamConnected(_ connection: any AppConnection, isReused: Bool) {
+        // The session may have ended while the request waited.
+        if let session = self.facts.session, session.hasEnded {
+            connection.close()
+            return self.upstreamFailed(.gatewayOverloaded)
+        }
         self.facts.upstreamReused = isReused
         self.send(on: connection)
         if self.phase == .exchange {
@@ -125,6 +130,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     package func upstreamBusy() {
         self.phase = .queued
         self.facts.queueDeadline = self.loop.now + self.configuration.timeouts.queue
+        self.holdSession()
     }
 
     package func upstreamFree() {

@@ -1,10 +1,10 @@
 package import NIOCore
-package import Sessions
+import Sessions
 import Vocabulary
 
 /// A WebSocket after the app has agreed to it: passes bytes in both directions and closes the tunnel when the session
 /// ends.
-extension Exchange {
+extension Exchange: SessionHolder {
     package func tunnelBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool {
         guard let stream = self.stream, self.writeAnswerHead(head, buffer) else { return false }
         self.phase = .tunnel
@@ -59,14 +59,5 @@ extension Exchange {
         self.dropUpstream()
         self.conclude(reason)
         self.end(.close)
-    }
-
-    /// Whether this exchange belongs to a session that has ended.
-    package func isEnded(by endings: Endings) -> Bool {
-        guard self.facts.isOpen, let entry = self.facts.session else { return false }
-        switch self.phase {
-        case .connecting, .queued, .exchange, .tunnel: return endings.ends(entry)
-        case .idle, .judging, .waiting, .collecting, .ending: return false
-        }
     }
 }

@@ -36,6 +36,7 @@ package final class Exchange {
 
     var phase = Phase.idle
     package internal(set) var exchangeNumber: UInt64 = 0
+    package var holderPlace: Int32 = -1
     var facts = ExchangeFacts()
     /// The head while the request waits, and the bytes it refers to.
     var waitingHead: RequestHead?

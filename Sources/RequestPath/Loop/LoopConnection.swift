@@ -1,5 +1,4 @@
 package import NIOCore
-package import Sessions
 
 /// A client's connection as its loop sees it.
 package protocol LoopConnection: AnyObject {
@@ -17,13 +16,6 @@ package protocol LoopConnection: AnyObject {
     func sweep(_ now: NIODeadline)
     /// Closes the connection at once, even within an answer.
     func closeNow()
-
-    /// Whether it carries a request of a session that has ended.
-    func isEnded(by endings: Endings) -> Bool
-    /// Ends the stream of a session that has ended.
-    func sessionEnded()
-    /// Ends the stream of a session that could not be read for too long.
-    func sessionUnreadable()
 }
 
 /// A connection with bytes that have to be sent at the end of the loop's turn.

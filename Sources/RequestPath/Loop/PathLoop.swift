@@ -18,6 +18,7 @@ package final class PathLoop {
     private(set) var clients: ClientSnapshot
     package let sessions: SessionResolver
     let streamSessions: StreamSessions
+    let holders: SessionHolders
     let proofKeys = DPoPKeyCache()
     var seenDevices = SeenDevices()
     let metrics: PathMetrics
@@ -81,6 +82,7 @@ package final class PathLoop {
         self.clients = configuration.clients.snapshot
         self.sessions = sessions
         self.streamSessions = StreamSessions(loop: eventLoop, resolver: sessions, clock: sessionClock)
+        self.holders = SessionHolders(cache: sessions.cache)
         self.metrics = PathMetrics(shard: shard, ids: configuration.metrics)
         self.accessLog = accessLog
         self.stage = Stage(allocator: ByteBufferAllocator())
@@ -94,12 +96,10 @@ package final class PathLoop {
         self.date = HTTPDate.text(self.wallNow)
         self.requestSeed = UInt64.random(in: .min ... .max)
         self.pools = self.makePools(configuration)
-        self.sessions.cache.onInvalidation = { [unowned self] endings in self.ended(endings) }
-        self.streamSessions.onGone = { [unowned self] key in self.ended(Endings([.session(key)])) }
-        self.streamSessions.onUnreadable = { [unowned self] key in
-            let session = Endings([.session(key)])
-            for connection in self.connections.filter({ $0.isEnded(by: session) }) { connection.sessionUnreadable() }
-        }
+        // `.all` ends no stream by itself: the next sweep asks for the streams' sessions again.
+        self.sessions.cache.onInvalidation = { [unowned self] endings in self.holders.end(endings) }
+        self.streamSessions.onGone = { [unowned self] key in self.holders.end(Endings([.session(key)])) }
+        self.streamSessions.onUnreadable = { [unowned self] key in self.holders.giveUp(key) }
     }
 
     /// Starts to check the deadlines regularly. Called on the loop.
@@ -193,13 +193,6 @@ package final class PathLoop {
             last.listIndex = index
         }
         self.metrics.connectionClosed()
-    }
-
-    private func ended(_ endings: Endings) {
-        // `.all` ends no stream by itself: the next sweep asks for the streams' sessions again.
-        // This is a copy, because a connection that ends is removed from the list.
-        let ending = self.connections.filter { $0.isEnded(by: endings) }
-        for connection in ending { connection.sessionEnded() }
     }
 
     /// Closes up to `count` connections that carry nothing, beginning with those that have been quiet for the longest.

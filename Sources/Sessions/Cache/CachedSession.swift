@@ -14,22 +14,30 @@ package final class CachedSession {
     /// When the last read that confirmed the session began; its age counts from here.
     package private(set) var readAt: UnixTime
 
-    /// The names that the store uses for the session's subject in `Invalidation.subject`.
-    package let subjectNames: [String]
+    /// What the loop's cache knows of the session.
+    enum State: UInt8 { case known, changed, ended }
+
+    /// The subject's names, if they are not the one that the record has.
+    private let otherNames: [String]?
 
     /// The raw token, compared byte by byte on every hit.
     let token: Secret
-    let hash: Int
-    /// How long further uses are not noted in the store after one was.
-    let touchInterval: Duration
-    private let touchMilliseconds: Int64
+    let hash: UInt32
     /// The index of the next entry in the same bucket; negative if there is none.
     var next: Int32 = -1
+    /// Negative: it is in no table.
     var slot: Int32 = -1
+    /// Its first link in the table's `SlotIndex`.
+    var links: Int32 = -1
+    /// How long further uses are not noted in the store after one was.
+    private let touchMilliseconds: Int32
+    /// Whether it was used since it was kept, or since the eviction hand last passed.
+    var isReferenced = false
+    private(set) var state = State.known
+    /// Whether its token is accepted by some routes only, with a proof only, or for some requests only.
+    package private(set) var isLimited: Bool
     /// The cache's turn when the last read that confirmed the session began. An entry of another turn is doubted.
     private(set) var turn: UInt64
-    /// Whether it was used since the eviction hand last passed.
-    var isReferenced = true
     /// The entry serves until this time, unless a read confirms it again.
     private var servesUntil: UnixTime
     /// From this time on, a use starts a read in the background.
@@ -40,19 +48,15 @@ package final class CachedSession {
     var renewAt: UnixTime { didSet { self.setDue() } }
     /// The earliest of the three: a hit compares one time.
     private(set) var dueAt: UnixTime
-    /// The provider's tokens, if fields of the identity name them.
-    package let tokens: SessionTokens?
-    /// From this time on, an app that needs the provider's tokens cannot serve the session.
-    package let tokensEndAt: UnixTime
-
-    /// Whether its token is accepted by some routes only, with a proof only, or for some requests only.
-    package private(set) var isLimited: Bool
 
     /// The provider's last verdict on a foreign token; nil for the gateway's own.
-    private(set) var verdict: ForeignVerdict?
-
+    @Rare private(set) var verdict: ForeignVerdict?
+    /// The provider's tokens, if fields of the identity name them.
+    @Rare package private(set) var tokens: SessionTokens?
+    /// From this time on, an app that needs the provider's tokens cannot serve the session.
+    package let tokensEndAt: UnixTime
     /// When reads for a stream began to fail; nil if the last one succeeded.
-    var unreadSince: UnixTime?
+    @Rare var unreadSince: UnixTime?
 
     private var rendering: ContiguousArray<UInt8>?
     private var assertions = CachedAssertions()
@@ -61,7 +65,7 @@ package final class CachedSession {
 
     init(
         token: Secret,
-        hash: Int,
+        hash: UInt32,
         key: RecordKey,
         stored: Stored<Session>,
         subjectNames: [String],
@@ -74,27 +78,27 @@ package final class CachedSession {
         self.hash = hash
         self.key = key
         self.stored = stored
-        self.subjectNames = subjectNames
+        self.otherNames = subjectNames == [stored.record.subject] ? nil : subjectNames
         self.readAt = readAt
         self.turn = turn
-        self.verdict = verdict
         self.servesUntil = Self.end(of: stored.record, readAt, verdict)
         self.refreshAt = Self.refresh(readAt, verdict)
-        self.touchMilliseconds = min(60_000, stored.record.idleLifetime.wholeMilliseconds / 10)
-        self.touchInterval = .milliseconds(self.touchMilliseconds)
+        self.touchMilliseconds = Int32(clamping: min(60_000, stored.record.idleLifetime.wholeMilliseconds / 10))
         // Writing the session was its first use. Uses of foreign sessions are not noted: the provider decides on idle
         // time.
         self.touchAt =
             verdict == nil
-            ? UnixTime(milliseconds: (stored.usedAt ?? stored.record.issuedAt).milliseconds + self.touchMilliseconds)
-            : .never
+            ? (stored.usedAt ?? stored.record.issuedAt).advanced(byMilliseconds: self.touchMilliseconds) : .never
         self.renewAt = stored.record.provider?.renewAt ?? .never
         self.isLimited = Self.isLimited(stored.record, verdict)
         self.dueAt = .never
+        self._verdict = Rare(wrappedValue: verdict)
+        self._unreadSince = Rare(wrappedValue: nil)
         switch tokens {
-        case .notNeeded: (self.tokens, self.tokensEndAt) = (nil, .never)
+        case .notNeeded: (self._tokens, self.tokensEndAt) = (Rare(wrappedValue: nil), .never)
         case .needed(let tokens):
-            (self.tokens, self.tokensEndAt) = (tokens, stored.record.provider?.tokensEndAt ?? .never)
+            self._tokens = Rare(wrappedValue: tokens)
+            self.tokensEndAt = stored.record.provider?.tokensEndAt ?? .never
         }
         self.setDue()
     }
@@ -104,7 +108,21 @@ package final class CachedSession {
     }
 
     @inlinable package var session: Session { self.stored.record }
+    /// The names that the store uses for the session's subject in `Invalidation.subject`.
+    package var subjectNames: [String] { self.otherNames ?? [self.session.subject] }
+    /// Whether this is one of the names, without an array of them.
+    func isNamed(_ name: String) -> Bool {
+        if let otherNames = self.otherNames { otherNames.contains(name) } else { self.session.subject == name }
+    }
+
+    var touchInterval: Duration { .milliseconds(Int64(self.touchMilliseconds)) }
     package var version: RecordVersion { self.stored.version }
+
+    /// Whether the loop has learned that the session ended.
+    package var hasEnded: Bool { self.state == .ended }
+
+    /// Whether the loop's cache has it, so that what ends the session finds it there.
+    package var isKept: Bool { self.slot >= 0 && self.state == .known }
 
     /// What this loop knows of a foreign token; nil for the gateway's own.
     var foreign: ForeignSession? { self.verdict.map { ForeignSession(session: self.session, verdict: $0) } }
@@ -139,7 +157,7 @@ package final class CachedSession {
     /// noted again.
     func noteUse(at usedAt: UnixTime?) {
         guard let usedAt else { return }
-        self.touchAt = max(self.touchAt, UnixTime(milliseconds: usedAt.milliseconds + self.touchMilliseconds))
+        self.touchAt = max(self.touchAt, usedAt.advanced(byMilliseconds: self.touchMilliseconds))
     }
 
     /// Notes that a read which began at `readAt` found the same record.
@@ -157,6 +175,16 @@ package final class CachedSession {
 
     /// Demands another read before the entry is trusted again.
     func doubt() { self.turn = 0 }
+
+    /// It serves no more: its session has ended, or its record changed, so that it is read again.
+    func leave(for end: Invalidation) {
+        self.doubt()
+        if case .sessionRecord = end {
+            if self.state == .known { self.state = .changed }
+        } else {
+            self.state = .ended
+        }
+    }
 
     /// The identity bytes for this generation of the configuration; nil if they have not been made yet. Bytes of
     /// another generation are never returned.
@@ -204,6 +232,11 @@ package final class CachedSession {
 
 extension UnixTime {
     fileprivate static let never = UnixTime(milliseconds: .max)
+
+    /// Without a `Duration`, whose arithmetic shows in the profile of a read.
+    fileprivate func advanced(byMilliseconds milliseconds: Int32) -> UnixTime {
+        UnixTime(milliseconds: self.milliseconds + Int64(milliseconds))
+    }
 }
 
 /// Whether the fields of the identity name the provider's tokens, and then the tokens, if there are any.

@@ -19,12 +19,19 @@ package final class SessionCaches: Sendable {
     }
 
     private let state: Mutex<State>
+    private let sliceClock: @Sendable () -> NIODeadline
 
-    /// - Parameter isDoubting: Whether everything is doubted until the first `trust()`: true where other processes
-    ///   cause ends too and no listener receives them yet.
-    package init(isDoubting: Bool = false) {
+    /// - Parameters:
+    ///   - isDoubting: Whether everything is doubted until the first `trust()`: true where other processes cause ends
+    ///     too and no listener receives them yet.
+    ///   - sliceClock: Tells when a slice of long work is over.
+    package init(isDoubting: Bool = false, sliceClock: @escaping @Sendable () -> NIODeadline = { .now() }) {
         self.state = Mutex(State(confidence: isDoubting ? .doubting : .trusting))
+        self.sliceClock = sliceClock
     }
+
+    /// How long work is done on `loop`; nil: there is no event loop.
+    func slices(on loop: (any EventLoop)?) -> Slices { Slices(on: loop, now: self.sliceClock) }
 
     /// Adds the cache of `loop`. Must be called on that loop, before the cache is used.
     package func register(_ cache: SessionCache, on loop: any EventLoop) {
@@ -33,6 +40,7 @@ package final class SessionCaches: Sendable {
             state.members.append(member)
             return state.confidence
         }
+        cache.slices = self.slices(on: loop)
         cache.adopt(confidence)
     }
 

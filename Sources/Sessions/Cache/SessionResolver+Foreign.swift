@@ -31,19 +31,19 @@ extension SessionResolver {
         else { return .malformed }
         if let entry = self.cache.lookup(token, now: now) {
             guard entry.session.kind == kind, entry.verdict != nil else { return .otherKind }
-            self.cache.counters.hits += 1
+            self.cache.counts.hits += 1
             if now >= entry.dueAt { self.maintain(entry, now: now) }
             return .hit(entry)
         }
         guard let key = foreign.tokens.key(of: token, as: kind) else { return .malformed }
         let flight: SessionFlight
         if let underWay = self.flights[key] {
-            self.cache.counters.misses += 1
+            self.cache.counts.misses += 1
             flight = underWay
         } else if let reason = self.unknownTokens.reason(of: key.digest, now: now) {
             flight = self.unknown(Secret(Array(token)), key: key, for: reason, now: now)
         } else {
-            self.cache.counters.misses += 1
+            self.cache.counts.misses += 1
             flight = self.read(Secret(Array(token)), key: key, foreign: foreign, now: now)
         }
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))

@@ -101,7 +101,7 @@ package final class SessionResolver {
         }
         if let entry = self.cache.lookup(token, now: now) {
             guard entry.session.kind == kind else { return .otherKind }
-            self.cache.counters.hits += 1
+            self.cache.counts.hits += 1
             if now >= entry.dueAt { self.maintain(entry, now: now) }
             return .hit(entry)
         }
@@ -122,7 +122,7 @@ package final class SessionResolver {
         case .otherKey: return .otherKey
         case .malformed: return self.other(kind, token: token, of: realm, now: now)
         }
-        self.cache.counters.misses += 1
+        self.cache.counts.misses += 1
         let flight = self.flights[key] ?? self.read(Secret(Array(token)), key: key, now: now)
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
     }
@@ -154,7 +154,7 @@ package final class SessionResolver {
             guard known.session.kind == read.kind, !self.hasLostUser(of: known.session) else { return .success(nil) }
             // The store cannot note this use; the next one is noted.
             known.isReferenced = true
-            self.cache.counters.doubtedUses += 1
+            self.cache.counts.doubtedUses += 1
             return .success(known)
         }
     }
@@ -182,7 +182,7 @@ package final class SessionResolver {
             (key, foreign) = question
         }
         if let underWay = self.flights[key] { return underWay }
-        self.cache.counters.refreshes += 1
+        self.cache.counts.refreshes += 1
         return self.read(entry.token, key: key, foreign: foreign, now: now)
     }
 
@@ -286,7 +286,7 @@ package final class SessionResolver {
         guard flight.reads < Self.maxReads else { return self.finish(flight, .failure(.unavailable)) }
         flight.reads += 1
         flight.reading = self.cache.beginReading(flight.key)
-        self.cache.counters.rereads += 1
+        self.cache.counts.rereads += 1
         self.send(flight)
     }
 

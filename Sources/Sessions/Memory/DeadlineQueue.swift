@@ -28,13 +28,17 @@ package struct DeadlineQueue<Element: Sendable>: Sendable {
     }
 
     /// Removes and returns the earliest element if it is due at `now`.
-    package mutating func popDue(at now: UnixTime) -> Element? {
+    package mutating func popDue(at now: UnixTime) -> Element? { self.popFirst(dueAt: now)?.element }
+
+    /// The same with the time for which it was added.
+    package mutating func popFirst(dueAt now: UnixTime) -> (element: Element, due: UnixTime)? {
         guard let first = self.heap.min, first.due <= now else { return nil }
-        return self.heap.removeMin().element
+        let entry = self.heap.removeMin()
+        return (entry.element, entry.due)
     }
 
     /// Drops every element for which `isWanted` is false.
-    package mutating func compact(keeping isWanted: (Element) -> Bool) {
-        self.heap = Heap(self.heap.unordered.filter { isWanted($0.element) })
+    package mutating func compact(keeping isWanted: (_ element: Element, _ due: UnixTime) -> Bool) {
+        self.heap = Heap(self.heap.unordered.filter { isWanted($0.element, $0.due) })
     }
 }

@@ -44,7 +44,7 @@ extension MemoryRecords {
 
     /// The live record under `key`.
     func record(_ key: RecordKey, at now: UnixTime) -> OpaqueRecord? {
-        guard let record = self.records[key], self.isLive(record, at: now) else { return nil }
+        guard let record = self.opaque(key), self.isLive(.opaque(record), at: now) else { return nil }
         return record
     }
 
@@ -64,7 +64,10 @@ extension MemoryRecords {
         if !creating.sessions.isEmpty || !creating.records.isEmpty {
             if let parent = record.terms.parent, self.session(parent, at: now) == nil { return .changed }
             try self.takePlaces(for: creating)
-            for new in creating.sessions { self.write(new, at: now) }
+            for new in creating.sessions {
+                self.removeSession(new.key, for: nil)
+                self.write(new, at: now)
+            }
             for draft in creating.records {
                 self.removeRecord(draft.key)
                 self.write(draft)
@@ -120,48 +123,20 @@ extension MemoryRecords {
 
     // MARK: Steps
 
-    /// A record is dead when it has expired, or was written before its owner's current epoch. (An ended family has no
-    /// records.)
-    private func isLive(_ record: OpaqueRecord, at now: UnixTime) -> Bool {
-        now < record.deadline && self.isCurrent(record.terms.owner)
-    }
-
     /// Whether a record written now would live.
     private func mayLive(_ draft: OpaqueDraft) -> Bool {
-        self.families[draft.key.lineage]?.ended == nil && self.isCurrent(draft.terms.owner)
-    }
-
-    private func isCurrent(_ owner: RecordOwner?) -> Bool {
-        guard let owner else { return true }
-        return self.subjects.epoch(of: owner.subject) == owner.epoch
+        !self.hasEnded(draft.key.lineage) && self.isCurrent(draft.terms.owner)
     }
 
     /// Writes a record whose place has been taken and whose family has not ended.
     private mutating func write(_ draft: OpaqueDraft) {
-        self.records[draft.key] = OpaqueRecord(
+        let record = OpaqueRecord(
             bytes: draft.bytes,
             terms: draft.terms,
             deadline: draft.deadline,
-            version: RecordVersion(value: self.limits.newVersion()),
+            version: self.newVersion(),
             attempt: draft.attempt
         )
-        if let owner = draft.terms.owner { _ = self.subjects.join(owner.subject, draft.key, until: draft.deadline) }
-        self.joinFamily(draft.key, until: draft.deadline)
-        self.schedule(.record(draft.key), due: draft.deadline)
-    }
-
-    /// Removes the record and gives back its place.
-    mutating func removeRecord(_ key: RecordKey) {
-        guard let record = self.forget(key) else { return }
-        if record.attempt == nil { self.limits.markers.giveBack() } else { self.limits.replaceables.giveBack() }
-    }
-
-    /// Removes the record and keeps its place.
-    @discardableResult
-    private mutating func forget(_ key: RecordKey) -> OpaqueRecord? {
-        guard let record = self.records.removeValue(forKey: key) else { return nil }
-        if let owner = record.terms.owner { self.subjects.leave(owner.subject, key) }
-        self.leaveFamily(key)
-        return record
+        self.keep(.opaque(record), under: draft.key)
     }
 }

@@ -3,45 +3,61 @@ internal import Vocabulary
 /// The records of one shard of a memory store. All records of a lineage are in one shard, so that a step over a token,
 /// its marker and the session that it creates is atomic under one lock. A value without locking of its own.
 struct MemoryRecords {
-    struct SessionRecord {
-        var stored: Stored<Session>
-        /// Updated by `touch`; the idle deadline counts from here.
-        var lastUsed: UnixTime
+    enum Content {
+        case session(Stored<Session>)
+        /// A single-use or replaceable record.
+        indirect case opaque(OpaqueRecord)
 
+        var session: Stored<Session>? { if case .session(let stored) = self { stored } else { nil } }
+        var opaque: OpaqueRecord? { if case .opaque(let record) = self { record } else { nil } }
+
+        /// The subject with whose sessions it ends, and the epoch under which it was written.
+        var owner: RecordOwner? {
+            switch self {
+            case .session(let stored): RecordOwner(subject: stored.record.subject, epoch: stored.record.epoch)
+            case .opaque(let record): record.terms.owner
+            }
+        }
+
+        /// When it ends at the latest.
+        var expiresAt: UnixTime {
+            switch self {
+            case .session(let stored): stored.record.expiresAt
+            case .opaque(let record): record.deadline
+            }
+        }
+
+        /// When it ends if it is not used again.
         var deadline: UnixTime {
-            let session = self.stored.record
-            return min(session.expiresAt, self.lastUsed.advanced(by: session.idleLifetime))
+            switch self {
+            case .session(let stored): min(stored.record.expiresAt, stored.idleEnd)
+            case .opaque(let record): record.deadline
+            }
         }
     }
 
-    /// A family with records in this shard, or the note that a family ended.
-    struct Family {
-        var members: Set<RecordKey> = []
-        var bornUntil: UnixTime
-        var ended: (until: UnixTime, holdsPlace: Bool)?
-
-        mutating func join(_ key: RecordKey, until expiry: UnixTime) {
-            self.members.insert(key)
-            self.bornUntil = max(self.bornUntil, expiry)
-        }
+    private struct Kept {
+        let key: RecordKey
+        var content: Content
+        /// The time in the queue of deadlines; other times there are of records that had this place before.
+        var due: UnixTime
     }
 
-    /// What expires at a deadline.
+    /// What else than a record is forgotten at a deadline.
     enum Due {
-        case session(RecordKey)
-        case record(RecordKey)
         case marker(RecordKey)
         case end(Lineage)
     }
 
     let limits: MemoryLimits
-    let subjects: SubjectDirectory
-    private(set) var sessions: [RecordKey: SessionRecord] = [:]
-    /// Single-use and replaceable records.
-    var records: [RecordKey: OpaqueRecord] = [:]
+    private let subjects: SubjectDirectory
+    /// The sessions and other records, found by key, by lineage and by the subject with whose sessions they end.
+    private var kept = PlaceTable<Kept>()
+    private var deadlines = DeadlineQueue<Int32>()
     var markers: [RecordKey: (marker: Marker, until: UnixTime)] = [:]
-    private(set) var families: [Lineage: Family] = [:]
-    private var deadlines = DeadlineQueue<Due>()
+    /// Families that have ended.
+    private var ends: [Lineage: (until: UnixTime, holdsPlace: Bool)] = [:]
+    private var otherDeadlines = DeadlineQueue<Due>()
     private var past = PastSessions()
     /// Sessions that have ended by time and were not reported yet.
     private var lapses: [SessionLapse] = []
@@ -55,17 +71,17 @@ struct MemoryRecords {
 
     /// The live session under `key`; a dead one is removed.
     mutating func session(_ key: RecordKey, at now: UnixTime) -> Stored<Session>? {
-        guard let record = self.sessions[key] else { return nil }
-        guard self.isLive(record, at: now) else {
-            self.remove(dead: key)
+        guard let place = self.place(of: key), let stored = self.kept[place]?.content.session else { return nil }
+        guard self.isLive(.session(stored), at: now) else {
+            self.remove(deadIn: place)
             return nil
         }
-        return Stored(record: record.stored.record, version: record.stored.version, usedAt: record.lastUsed)
+        return stored
     }
 
     /// Why there is no session under `key`; nil if nothing is known of one.
     func absence(of key: RecordKey) -> Reason? {
-        self.past.reason(of: key) ?? (self.families[key.lineage]?.ended == nil ? nil : .sessionRevoked)
+        self.past.reason(of: key) ?? (self.hasEnded(key.lineage) ? .sessionRevoked : nil)
     }
 
     /// The sessions that have ended by time since this was last called.
@@ -77,7 +93,7 @@ struct MemoryRecords {
 
     /// Writes a session under its subject's epoch. If its lineage has ended, nothing is kept.
     mutating func insert(_ new: NewSession, at now: UnixTime) throws(StoreError) {
-        guard self.families[new.key.lineage]?.ended == nil else { return }
+        guard !self.hasEnded(new.key.lineage) else { return }
         self.removeSession(new.key, for: nil)
         guard self.limits.sessions.take() else { throw .full }
         self.write(new, at: now)
@@ -90,17 +106,20 @@ struct MemoryRecords {
         with session: Session,
         at now: UnixTime
     ) -> Replacement {
-        guard let standing = self.session(key, at: now) else { return .absent }
+        guard let standing = self.session(key, at: now), let place = self.place(of: key) else { return .absent }
         guard standing.version == judged else { return .changed }
         var session = session
         session.epoch = standing.record.epoch
-        self.sessions[key]?.stored = Stored(record: session, version: RecordVersion(value: self.limits.newVersion()))
+        let stored = Stored(record: session, version: self.newVersion(), usedAt: standing.usedAt)
+        self.kept.change(place) { $0.content = .session(stored) }
         return .done
     }
 
-    mutating func touch(_ key: RecordKey, at now: UnixTime) {
-        guard let record = self.sessions[key], self.isLive(record, at: now) else { return }
-        self.sessions[key]?.lastUsed = max(record.lastUsed, now)
+    func touch(_ key: RecordKey, at now: UnixTime) {
+        guard let place = self.place(of: key), let content = self.kept[place]?.content,
+            self.isLive(content, at: now)
+        else { return }
+        content.session?.noteUse(at: now)
     }
 
     /// Removes the session; true when it existed and was alive.
@@ -112,27 +131,38 @@ struct MemoryRecords {
 
     // MARK: Families and subjects
 
+    func hasEnded(_ lineage: Lineage) -> Bool { self.ends[lineage] != nil }
+
     /// Removes every token and session of the family and remembers that it ended.
     mutating func end(_ lineage: Lineage, at now: UnixTime) {
-        var family = self.families[lineage] ?? Family(bornUntil: now)
-        for key in family.members {
-            self.removeSession(key, for: .sessionRevoked)
-            self.removeRecord(key)
+        var bornUntil = now
+        while let place = self.kept.first(lineage.hashValue, where: { $0.key.lineage == lineage }) {
+            if let removed = self.remove(place, for: .sessionRevoked) { bornUntil = max(bornUntil, removed.expiresAt) }
         }
-        guard family.ended == nil else { return }
-        let memory = self.limits.memoryOfEnd(at: now, bornUntil: family.bornUntil)
-        family.members = []
-        family.ended = memory
-        self.families[lineage] = family
+        guard !self.hasEnded(lineage) else { return }
+        let memory = self.limits.memoryOfEnd(at: now, bornUntil: bornUntil)
+        self.ends[lineage] = memory
         self.schedule(.end(lineage), due: memory.until)
     }
 
-    /// Removes the record if it was written before `epoch` of its subject.
-    mutating func remove(_ key: RecordKey, bornBefore epoch: UInt64) {
-        if let record = self.sessions[key], record.stored.record.epoch < epoch {
-            self.removeSession(key, for: .sessionRevoked)
+    /// Removes a record of the subject that was written before `epoch`, and returns when it would have ended; nil if
+    /// there is none.
+    mutating func removeOne(of subject: String, bornBefore epoch: UInt64) -> UnixTime? {
+        let place = self.kept.first(subject.hashValue) { kept in
+            guard let owner = kept.content.owner else { return false }
+            return owner.epoch < epoch && owner.subject == subject
         }
-        if let owner = self.records[key]?.terms.owner, owner.epoch < epoch { self.removeRecord(key) }
+        return place.flatMap { self.remove($0, for: .sessionRevoked)?.expiresAt }
+    }
+
+    /// The keys of the subject's sessions.
+    func sessions(of subject: String) -> [RecordKey] {
+        var keys: [RecordKey] = []
+        self.kept.forEach(subject.hashValue) { _, kept in
+            if kept.content.session?.record.subject == subject { keys.append(kept.key) }
+            return true
+        }
+        return keys
     }
 
     // MARK: Expiry
@@ -141,98 +171,127 @@ struct MemoryRecords {
     @discardableResult
     mutating func collect(at now: UnixTime, limit: Int) -> Bool {
         var left = limit
-        while left > 0, let due = self.deadlines.popDue(at: now) {
+        while left > 0, let (place, due) = self.deadlines.popFirst(dueAt: now) {
+            left -= 1
+            guard let kept = self.kept[place], kept.due == due else { continue }
+            let deadline = kept.content.deadline
+            if deadline <= now {
+                self.remove(deadIn: place)
+            } else {
+                // It was used after this deadline was set.
+                self.kept.change(place) { $0.due = deadline }
+                self.deadlines.push(place, due: deadline)
+            }
+        }
+        while left > 0, let due = self.otherDeadlines.popDue(at: now) {
             left -= 1
             switch due {
-            case .session(let key):
-                guard let deadline = self.sessions[key]?.deadline else { continue }
-                if deadline <= now {
-                    self.remove(dead: key)
-                } else {
-                    // It was used after this deadline was set.
-                    self.deadlines.push(due, due: deadline)
-                }
-            case .record(let key):
-                // A record that replaced it has its own entry in the queue.
-                if let record = self.records[key], record.deadline <= now { self.removeRecord(key) }
             case .marker(let key):
                 if self.markers.removeValue(forKey: key) != nil { self.limits.markers.giveBack() }
             case .end(let lineage):
-                guard let ended = self.families[lineage]?.ended else { continue }
-                self.families[lineage] = nil
-                if ended.holdsPlace { self.limits.ends.giveBack() }
+                if let end = self.ends.removeValue(forKey: lineage), end.holdsPlace { self.limits.ends.giveBack() }
             }
         }
         return left == 0
     }
 
-    /// Adds a deadline. Deadlines of records that were removed early are dropped when they outnumber the others.
-    mutating func schedule(_ due: Due, due time: UnixTime) {
-        self.deadlines.push(due, due: time)
-        let records = self.sessions.count + self.records.count + self.markers.count + self.families.count
-        guard self.deadlines.count > 2 * records + 64 else { return }
-        let (sessions, others, markers, families) = (self.sessions, self.records, self.markers, self.families)
-        self.deadlines.compact { due in
-            switch due {
-            case .session(let key): sessions[key] != nil
-            case .record(let key): others[key] != nil
-            case .marker(let key): markers[key] != nil
-            case .end(let lineage): families[lineage]?.ended != nil
-            }
-        }
-    }
+    /// Adds the deadline of something that is not a record.
+    mutating func schedule(_ due: Due, due time: UnixTime) { self.otherDeadlines.push(due, due: time) }
 
     // MARK: Steps
 
-    /// A session is dead when it expired, idled out, or was written before its subject's current epoch. (An ended
+    func newVersion() -> RecordVersion { RecordVersion(value: self.limits.newVersion()) }
+
+    /// The record under `key` that is not a session.
+    func opaque(_ key: RecordKey) -> OpaqueRecord? { self.place(of: key).flatMap { self.kept[$0]?.content.opaque } }
+
+    /// Whether it has neither expired nor idled out, and was written under its subject's current epoch. (An ended
     /// family has no records.)
-    private func isLive(_ record: SessionRecord, at now: UnixTime) -> Bool {
-        let session = record.stored.record
-        return now < record.deadline && self.subjects.epoch(of: session.subject) == session.epoch
+    func isLive(_ content: Content, at now: UnixTime) -> Bool {
+        now < content.deadline && self.isCurrent(content.owner)
     }
 
-    /// Writes a session whose place has been taken and whose family has not ended.
+    func isCurrent(_ owner: RecordOwner?) -> Bool {
+        guard let owner else { return true }
+        return self.subjects.epoch(of: owner.subject) == owner.epoch
+    }
+
+    private func place(of key: RecordKey) -> Int32? { self.kept.first(key.hashValue) { $0.key == key } }
+
+    /// Writes a session whose place in the limits has been taken and whose family has not ended.
     mutating func write(_ new: NewSession, at now: UnixTime) {
         var session = new.session
-        session.epoch = self.subjects.join(session.subject, new.key, until: session.expiresAt)
-        let record = SessionRecord(
-            stored: Stored(record: session, version: RecordVersion(value: self.limits.newVersion())),
-            lastUsed: now
-        )
-        self.sessions[new.key] = record
-        self.joinFamily(new.key, until: session.expiresAt)
-        self.schedule(.session(new.key), due: record.deadline)
+        session.epoch = self.subjects.epoch(of: session.subject)
+        self.keep(.session(Stored(record: session, version: self.newVersion(), usedAt: now)), under: new.key)
     }
 
-    /// Removes a session that has ended by time, or with its subject's sessions.
-    private mutating func remove(dead key: RecordKey) {
-        guard let record = self.sessions[key] else { return }
-        let session = record.stored.record
-        guard self.subjects.epoch(of: session.subject) == session.epoch else {
-            return self.removeSession(key, for: .sessionRevoked)
+    /// Keeps what is new under `key`.
+    mutating func keep(_ content: Content, under key: RecordKey) {
+        let deadline = content.deadline
+        var hashes = [key.hashValue, key.lineage.hashValue]
+        if let owner = content.owner {
+            self.subjects.join(owner)
+            hashes.append(owner.subject.hashValue)
         }
-        let reason = session.lapseReason(idleEnd: record.lastUsed.advanced(by: session.idleLifetime))
-        self.lapses.append(SessionLapse(key: key, session: session, reason: reason))
-        self.removeSession(key, for: reason)
+        let place = self.kept.add(Kept(key: key, content: content, due: deadline), hashes: hashes)
+        self.deadlines.push(place, due: deadline)
+        // Deadlines of records that were removed early are dropped when they outnumber the others.
+        if self.deadlines.count > 2 * self.kept.count + 64 {
+            let kept = self.kept
+            self.deadlines.compact { place, due in kept[place]?.due == due }
+        }
+    }
+
+    /// Removes what is under `key` and keeps its place in the limits.
+    @discardableResult
+    mutating func forget(_ key: RecordKey) -> Content? { self.place(of: key).flatMap { self.forget($0) } }
+
+    private mutating func forget(_ place: Int32) -> Content? {
+        guard let kept = self.kept.remove(place) else { return nil }
+        if let owner = kept.content.owner { self.subjects.leave(owner) }
+        return kept.content
+    }
+
+    /// Removes a record and gives back its place in the limits.
+    ///
+    /// - Parameter reason: Why a session ends; nil: another session takes its place.
+    @discardableResult
+    private mutating func remove(_ place: Int32, for reason: Reason?) -> Content? {
+        guard let kept = self.kept[place], let content = self.forget(place) else { return nil }
+        switch content {
+        case .session:
+            if let reason { self.past.note(kept.key, reason) }
+            self.limits.sessions.giveBack()
+        case .opaque(let record):
+            (record.attempt == nil ? self.limits.markers : self.limits.replaceables).giveBack()
+        }
+        return content
+    }
+
+    /// Removes a record that has ended by time, or with its subject's sessions.
+    private mutating func remove(deadIn place: Int32) {
+        guard let kept = self.kept[place] else { return }
+        guard let stored = kept.content.session, self.isCurrent(kept.content.owner) else {
+            self.remove(place, for: .sessionRevoked)
+            return
+        }
+        let reason = stored.record.lapseReason(idleEnd: stored.idleEnd)
+        self.lapses.append(SessionLapse(key: kept.key, session: stored.record, reason: reason))
+        self.remove(place, for: reason)
     }
 
     /// - Parameter reason: Why it ends; nil: another session takes its place.
-    private mutating func removeSession(_ key: RecordKey, for reason: Reason?) {
-        guard let record = self.sessions.removeValue(forKey: key) else { return }
-        if let reason { self.past.note(key, reason) }
-        self.limits.sessions.giveBack()
-        self.subjects.leave(record.stored.record.subject, key)
-        self.leaveFamily(key)
+    mutating func removeSession(_ key: RecordKey, for reason: Reason?) {
+        if let place = self.place(of: key), self.kept[place]?.content.session != nil { self.remove(place, for: reason) }
     }
 
-    mutating func joinFamily(_ key: RecordKey, until expiry: UnixTime) {
-        self.families[key.lineage, default: Family(bornUntil: expiry)].join(key, until: expiry)
+    /// Removes a record that is not a session and gives back its place in the limits.
+    mutating func removeRecord(_ key: RecordKey) {
+        if let place = self.place(of: key), self.kept[place]?.content.opaque != nil { self.remove(place, for: nil) }
     }
+}
 
-    mutating func leaveFamily(_ key: RecordKey) {
-        self.families[key.lineage]?.members.remove(key)
-        if let family = self.families[key.lineage], family.members.isEmpty, family.ended == nil {
-            self.families[key.lineage] = nil
-        }
-    }
+extension Stored<Session> {
+    /// When the session ends if it is not used again.
+    fileprivate var idleEnd: UnixTime { (self.usedAt ?? self.record.issuedAt).advanced(by: self.record.idleLifetime) }
 }

@@ -142,12 +142,26 @@ package final class MemoryStore: RecordStore, SessionIndex {
     package func names(of subject: String) -> [String] { [subject] }
 
     package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        let ended = self.subjects.end(subject, at: self.clock.now())
-        // The new epoch alone has ended them; removing them makes room.
-        for key in ended.members {
-            self.shard(of: key.lineage).records.withLock { $0.remove(key, bornBefore: ended.epoch) }
+        // The new epoch alone ends them.
+        let epoch = self.subjects.end(subject, at: self.clock.now())
+        let ended = self.caches.invalidate(.subject(subject), on: loop)
+        self.makeRoom(after: subject, epoch, on: loop)
+        return ended
+    }
+
+    /// Removes the records of a subject that were written before `epoch`.
+    private func makeRoom(after subject: String, _ epoch: UInt64, on loop: any EventLoop) {
+        var (shards, bornUntil) = (self.shards[...], self.clock.now())
+        self.caches.slices(on: loop.inEventLoop ? loop : nil).run {
+            guard let shard = shards.first else { return false }
+            if let end = shard.records.withLock({ $0.removeOne(of: subject, bornBefore: epoch) }) {
+                bornUntil = max(bornUntil, end)
+            } else {
+                shards.removeFirst()
+            }
+            if shards.isEmpty { self.subjects.remember(subject, epoch, until: bornUntil) }
+            return !shards.isEmpty
         }
-        return self.caches.invalidate(.subject(subject), on: loop)
     }
 
     package func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
@@ -161,7 +175,7 @@ package final class MemoryStore: RecordStore, SessionIndex {
     // MARK: SessionIndex
 
     package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
-        loop.makeSucceededFuture(self.subjects.members(of: subject).filter { $0.kind == .session })
+        loop.makeSucceededFuture(self.shards.flatMap { $0.records.withLock { $0.sessions(of: subject) } })
     }
 
     // MARK: Steps

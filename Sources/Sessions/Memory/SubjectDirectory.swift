@@ -1,7 +1,7 @@
 import Synchronization
 internal import Vocabulary
 
-/// The epoch of every subject, and the records of each subject. An epoch is the time at which it began, in milliseconds.
+/// The epoch of every subject whose sessions were ended. An epoch is the time at which it began, in milliseconds.
 ///
 /// Its locks are innermost: a shard of records may take one while it holds its own, never the reverse.
 final class SubjectDirectory: Sendable {
@@ -13,10 +13,9 @@ final class SubjectDirectory: Sendable {
 
     private struct Entry {
         var epoch: UInt64
-        var members: Set<RecordKey> = []
-        /// The latest time at which a record of the subject expires.
-        var bornUntil: UnixTime
-        /// Set when the subject's sessions were ended: how long the epoch must be remembered without members.
+        /// How many records of this epoch there are: it is not forgotten before the last of them.
+        var members = 0
+        /// How long the epoch must be remembered without members; nil: no longer.
         var remembered: (until: UnixTime, holdsPlace: Bool)?
     }
 
@@ -46,53 +45,46 @@ final class SubjectDirectory: Sendable {
         self.shard(of: subject).part.withLock { $0.entries[subject]?.epoch ?? Self.firstEpoch }
     }
 
-    /// The keys of the subject's records, in no order.
-    func members(of subject: String) -> Set<RecordKey> {
-        self.shard(of: subject).part.withLock { $0.entries[subject]?.members ?? [] }
+    /// Notes a record that was written under an epoch of its subject.
+    func join(_ owner: RecordOwner) { self.count(owner, by: 1) }
+
+    /// Notes that such a record is removed. The epoch is forgotten with its last record, unless the end must be
+    /// remembered.
+    func leave(_ owner: RecordOwner) { self.count(owner, by: -1) }
+
+    private func count(_ owner: RecordOwner, by change: Int) {
+        guard owner.epoch != Self.firstEpoch else { return }
+        self.shard(of: owner.subject).part.withLock { part in
+            guard var entry = part.entries[owner.subject], entry.epoch == owner.epoch else { return }
+            entry.members += change
+            part.entries[owner.subject] = entry.members == 0 && entry.remembered == nil ? nil : entry
+        }
     }
 
-    /// Adds a record of the subject that lives at most until `expiry`, and returns the epoch under which it is written.
-    func join(_ subject: String, _ key: RecordKey, until expiry: UnixTime) -> UInt64 {
+    /// Raises the epoch and returns it. The records written under earlier ones have ended.
+    func end(_ subject: String, at now: UnixTime) -> UInt64 {
         self.shard(of: subject).part.withLock { part in
-            var entry = part.entries.removeValue(forKey: subject) ?? Entry(epoch: Self.firstEpoch, bornUntil: expiry)
-            entry.members.insert(key)
-            entry.bornUntil = max(entry.bornUntil, expiry)
-            let epoch = entry.epoch
-            part.entries[subject] = entry
+            let former = part.entries[subject]
+            if former?.remembered?.holdsPlace == true { self.limits.ends.giveBack() }
+            let memory = self.limits.memoryOfEnd(at: now, bornUntil: now.advanced(by: Self.leastMemory))
+            let epoch = max((former?.epoch ?? Self.firstEpoch) + 1, UInt64(clamping: now.milliseconds))
+            part.entries[subject] = Entry(epoch: epoch, remembered: memory)
+            part.ends.push(subject, due: memory.until)
+            self.dropOutdated(&part)
             return epoch
         }
     }
 
-    /// Removes a record. The subject is forgotten with its last record, unless an end must be remembered.
-    func leave(_ subject: String, _ key: RecordKey) {
+    /// Remembers an end for as long as a session that it ended could have lived.
+    func remember(_ subject: String, _ epoch: UInt64, until: UnixTime) {
         self.shard(of: subject).part.withLock { part in
-            guard var entry = part.entries.removeValue(forKey: subject) else { return }
-            entry.members.remove(key)
-            if entry.members.isEmpty && entry.remembered == nil { return }
+            guard var entry = part.entries[subject], entry.epoch == epoch, let memory = entry.remembered,
+                memory.holdsPlace, memory.until < until
+            else { return }
+            entry.remembered = (until, true)
             part.entries[subject] = entry
-        }
-    }
-
-    /// Raises the epoch; returns the new epoch and the records written under earlier ones.
-    func end(_ subject: String, at now: UnixTime) -> (epoch: UInt64, members: Set<RecordKey>) {
-        self.shard(of: subject).part.withLock { part in
-            var entry = part.entries.removeValue(forKey: subject) ?? Entry(epoch: Self.firstEpoch, bornUntil: now)
-            if entry.remembered?.holdsPlace == true { self.limits.ends.giveBack() }
-            let memory = self.limits.memoryOfEnd(
-                at: now,
-                bornUntil: max(entry.bornUntil, now.advanced(by: Self.leastMemory))
-            )
-            entry.epoch = max(entry.epoch + 1, UInt64(clamping: now.milliseconds))
-            entry.remembered = memory
-            let members = entry.members
-            entry.members = []
-            let epoch = entry.epoch
-            part.entries[subject] = entry
-            part.ends.push(subject, due: memory.until)
-            if part.ends.count > 2 * part.entries.count + 64 {
-                self.rebuild(&part)
-            }
-            return (epoch, members)
+            part.ends.push(subject, due: until)
+            self.dropOutdated(&part)
         }
     }
 
@@ -104,26 +96,20 @@ final class SubjectDirectory: Sendable {
                 while left > 0, let subject = part.ends.popDue(at: now) {
                     left -= 1
                     guard var entry = part.entries[subject], let memory = entry.remembered else { continue }
-                    // The subject's sessions were ended again since; a later entry of the queue covers that.
+                    // It is remembered for longer; a later entry of the queue covers that.
                     guard memory.until <= now else { continue }
                     if memory.holdsPlace { self.limits.ends.giveBack() }
-                    if entry.members.isEmpty {
-                        part.entries[subject] = nil
-                    } else {
-                        // Records of the current epoch remain; the epoch is forgotten with the last of them.
-                        entry.remembered = nil
-                        part.entries[subject] = entry
-                    }
+                    entry.remembered = nil
+                    part.entries[subject] = entry.members == 0 ? nil : entry
                 }
             }
         }
     }
 
     /// Reduces the queue to one entry for each remembered end, when repeated ends of a subject have left many.
-    private func rebuild(_ part: inout Part) {
-        part.ends = DeadlineQueue()
-        for (subject, entry) in part.entries {
-            if let memory = entry.remembered { part.ends.push(subject, due: memory.until) }
-        }
+    private func dropOutdated(_ part: inout Part) {
+        guard part.ends.count > 2 * part.entries.count + 64 else { return }
+        let entries = part.entries
+        part.ends.compact { subject, due in entries[subject]?.remembered?.until == due }
     }
 }

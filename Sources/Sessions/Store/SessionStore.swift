@@ -1,4 +1,5 @@
 package import NIOCore
+internal import Synchronization
 package import Vocabulary
 
 /// The errors of a store. Neither says anything about the token: absence is an answer, not an error.
@@ -17,14 +18,25 @@ package enum StoreError: Error, Sendable, Equatable {
 package final class Stored<Record: Sendable>: Sendable {
     @usableFromInline package let record: Record
     package let version: RecordVersion
-    /// When any gateway last noted a use in the store, or the record was written; nil if the store does not say.
-    package let usedAt: UnixTime?
+    /// The time of the last use in milliseconds. It changes, because a store gives the same object to every loop.
+    private let lastUse: Atomic<Int64>
+
+    private static var unknownUse: Int64 { .min }
 
     package init(record: Record, version: RecordVersion, usedAt: UnixTime? = nil) {
         self.record = record
         self.version = version
-        self.usedAt = usedAt
+        self.lastUse = Atomic(usedAt?.milliseconds ?? Self.unknownUse)
     }
+
+    /// When any gateway last noted a use in the store, or the record was written; nil if the store does not say.
+    package var usedAt: UnixTime? {
+        let time = self.lastUse.load(ordering: .relaxed)
+        return time == Self.unknownUse ? nil : UnixTime(milliseconds: time)
+    }
+
+    /// Notes a use, unless a later one is known.
+    package func noteUse(at time: UnixTime) { self.lastUse.max(time.milliseconds, ordering: .relaxed) }
 }
 
 /// Identifies the exact bytes (or value) that were judged; only the store that made it can interpret it.

@@ -24,23 +24,8 @@ import Vocabulary
 
     /// A signed-in user whose assertion has lost half of its life.
     private func user() throws -> User {
-        let lineage = self.bench.authority.newLineage()
-        let (token, key) = self.bench.authority.make(.session, in: lineage)
         let now = Clock.system.now()
-        let session = Session(
-            id: self.bench.authority.newSessionID(),
-            kind: .native,
-            origin: .native,
-            lineage: lineage,
-            identity: Identity(id: "ada", traits: [:]),
-            aal: .aal1,
-            methods: ["password"],
-            authenticatedAt: now,
-            issuedAt: now,
-            expiresAt: now.advanced(by: .seconds(3600)),
-            idleLifetime: .seconds(900)
-        )
-        try self.bench.store.create(NewSession(key: key, session: session), on: self.bench.eventLoop).wait()
+        let (token, _) = try self.bench.signIn("ada")
         let text = String(decoding: token.bytes, as: UTF8.self)
         _ = try self.assertion(text)
         let entry = try #require(token.bytes.withUnsafeBytes { self.bench.loop.sessions.cache.lookup($0, now: now) })

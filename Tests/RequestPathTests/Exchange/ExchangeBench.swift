@@ -78,6 +78,28 @@ final class ExchangeBench {
         self.client.exchange = nil
     }
 
+    /// A native session of this user.
+    func signIn(_ subject: String) throws -> (token: Secret, key: RecordKey) {
+        let lineage = self.authority.newLineage()
+        let (token, key) = self.authority.make(.session, in: lineage)
+        let now = Clock.system.now()
+        let session = Session(
+            id: self.authority.newSessionID(),
+            kind: .native,
+            origin: .native,
+            lineage: lineage,
+            identity: Identity(id: subject, traits: [:]),
+            aal: .aal1,
+            methods: ["password"],
+            authenticatedAt: now,
+            issuedAt: now,
+            expiresAt: now.advanced(by: .seconds(3600)),
+            idleLifetime: .seconds(900)
+        )
+        try self.store.create(NewSession(key: key, session: session), on: self.eventLoop).wait()
+        return (token, key)
+    }
+
     /// Begins an exchange with the received part of a request.
     func begin(_ text: String, keepsAlive: Bool = true) throws {
         let parser = RequestParser(

@@ -1,0 +1,46 @@
+internal import Sessions
+import Synchronization
+
+/// The sessions that event loops hold, each once for all of them: without this, every loop would keep the record that it
+/// has read itself.
+final class SharedSessions: Sendable {
+    private struct Part {
+        var held: [RecordKey: Stored<Session>] = [:]
+        /// The count at which those that nobody else holds are dropped.
+        var limit = Self.leastLimit
+
+        static let leastLimit = 64
+
+        /// Weak references would find them too, but counting references to an object that has one is slow.
+        mutating func dropUnheld() {
+            var unheld: [RecordKey] = []
+            // Not a loop over `indices`, which would hold another copy of the table.
+            var index = self.held.startIndex
+            while index != self.held.endIndex {
+                if isKnownUniquelyReferenced(&self.held.values[index]) { unheld.append(self.held[index].key) }
+                self.held.formIndex(after: &index)
+            }
+            for key in unheld { self.held[key] = nil }
+            self.limit = max(Self.leastLimit, self.held.count + self.held.count / 4)
+        }
+    }
+
+    private final class Shard: Sendable {
+        let part = Mutex(Part())
+    }
+
+    private let shards = (0..<64).map { _ in Shard() }
+
+    /// What the loops hold of this record; if they hold none of this version, what was read.
+    func shared(_ read: Stored<Session>, under key: RecordKey) -> Stored<Session> {
+        self.shards[Int(UInt(bitPattern: key.hashValue) % UInt(self.shards.count))].part.withLock { part in
+            if let held = part.held[key], held.version == read.version {
+                if let usedAt = read.usedAt { held.noteUse(at: usedAt) }
+                return held
+            }
+            if part.held.count >= part.limit { part.dropUnheld() }
+            part.held[key] = read
+            return read
+        }
+    }
+}

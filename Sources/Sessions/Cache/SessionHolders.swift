@@ -1,0 +1,79 @@
+/// A stream, or a request that lasts: it was permitted by a session, and learns when that ends.
+package protocol SessionHolder: AnyObject {
+    /// Its place among the holders of its loop, set by `SessionHolders`; negative: it is not among them.
+    var holderPlace: Int32 { get set }
+    /// Called on the loop after the session has ended.
+    func sessionEnded()
+    /// Called on the loop when the session could not be read for too long.
+    func sessionUnreadable()
+}
+
+/// The requests of one loop that last longer than others, found by what ends their sessions: an end looks at no other
+/// connection, however many are open. Confined to its loop.
+///
+/// A request that does not last is not here. Its entry tells it that the session ended (`CachedSession.hasEnded`).
+package final class SessionHolders {
+    private struct Held {
+        let holder: any SessionHolder
+        let entry: CachedSession
+    }
+
+    private let cache: SessionCache
+    private var table = PlaceTable<Held>()
+
+    /// - Parameter cache: The cache of the loop, which the sessions come from.
+    package init(cache: SessionCache) {
+        self.cache = cache
+    }
+
+    /// Adds a holder of this session, which may have ended since the session was looked up.
+    package func add(_ holder: any SessionHolder, of entry: CachedSession) {
+        guard holder.holderPlace < 0 else { return }
+        holder.holderPlace = self.table.add(Held(holder: holder, entry: entry), hashes: entry.endingHashes)
+        if entry.hasEnded { return holder.sessionEnded() }
+        // An end that came while the cache did not have the session was not noted. So it is read again.
+        if !entry.isKept { entry.doubt() }
+    }
+
+    /// Removes a holder that ends, if it is here.
+    package func remove(_ holder: any SessionHolder) {
+        guard holder.holderPlace >= 0 else { return }
+        self.table.remove(holder.holderPlace)
+        holder.holderPlace = -1
+    }
+
+    /// Tells the holders of sessions that have ended. If there are many, the loop serves its connections in between, but
+    /// every entry knows of its end before this returns.
+    package func end(_ endings: Endings) {
+        var ended: [Held] = []
+        for end in endings.invalidations {
+            for held in self.held(endedBy: end) {
+                held.entry.leave(for: end)
+                ended.append(held)
+            }
+        }
+        guard !ended.isEmpty else { return }
+        self.cache.slices.run {
+            let held = ended.removeLast()
+            // By now the holder may hold another session, or none.
+            let place = held.holder.holderPlace
+            if place >= 0, self.table[place]?.entry === held.entry { held.holder.sessionEnded() }
+            return !ended.isEmpty
+        }
+    }
+
+    /// Tells the holders of a session that could not be read for too long.
+    package func giveUp(_ key: RecordKey) {
+        for held in self.held(endedBy: .session(key)) { held.holder.sessionUnreadable() }
+    }
+
+    private func held(endedBy end: Invalidation) -> [Held] {
+        guard let hash = end.hash else { return [] }
+        var found: [Held] = []
+        self.table.forEach(hash) { _, held in
+            if end.ends(held.entry) { found.append(held) }
+            return true
+        }
+        return found
+    }
+}

@@ -1,0 +1,185 @@
+internal import Vocabulary
+
+/// The entries of a `SessionCache`: found by token and by what ends them, and replaced when there are too many.
+///
+/// Tokens are hashed by the standard library's keyed hash, which is seeded for each process, so a client cannot choose
+/// tokens that share a bucket; they are compared in full.
+///
+/// **Which entries stay.** A new entry waits in a sixteenth of the slots, where the oldest makes room for it. That one
+/// stays in the other slots if it was used while it waited; so do one in 32 of the rest, and all while slots are free or
+/// hold what can no longer serve. The place is that of an entry that was not used since a hand last passed over it
+/// (CLOCK). So sessions that are used once displace none that are used often, and when more sessions than there are slots
+/// are used in turn, most that are here stay and are hit, while with CLOCK alone each would be gone before its next use.
+struct SessionTable {
+    /// The share of the slots where new entries wait.
+    private static let waitingShare = 16
+    /// The share of the entries without a use that stay nevertheless: those that are used again, but seldom, gather in time.
+    private static let luckyShare = 32
+    /// How many entries the hand passes in search of an unused one before it takes the one it has reached.
+    private static let handReach = 32
+    /// How many bytes at the end of a token are hashed: the gateway's own tokens as a whole, of a JSON Web Token a part of
+    /// the signature. Only valid tokens have entries, so a client cannot choose tokens that share a bucket.
+    private static let hashedLength = 64
+
+    private(set) var count = 0
+    private(set) var evictions = 0
+    private let capacity: Int
+    /// The first slots, where new entries wait.
+    private let waitingCount: Int
+    private var buckets: ContiguousArray<Int32>
+    private var slots: ContiguousArray<CachedSession?>
+    /// The free slots behind those for waiting.
+    private var freeSlots: ContiguousArray<Int32> = []
+    /// Where the next new entry waits.
+    private var nextWaiting = 0
+    private var hand: Int
+    private var departures = 0
+    private var index = SlotIndex()
+
+    init(capacity: Int) {
+        self.capacity = max(0, min(capacity, 1 << 24))
+        self.waitingCount = min(self.capacity, max(1, self.capacity / Self.waitingShare))
+        self.hand = self.waitingCount
+        self.slots = ContiguousArray(repeating: nil, count: self.waitingCount)
+        var buckets = 1
+        while buckets < self.capacity { buckets *= 2 }
+        self.buckets = ContiguousArray(repeating: -1, count: buckets)
+    }
+
+    static func hash(_ token: UnsafeRawBufferPointer) -> UInt32 {
+        var hasher = Hasher()
+        hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: token.suffix(Self.hashedLength)))
+        return UInt32(truncatingIfNeeded: hasher.finalize())
+    }
+
+    /// The entry for exactly these bytes.
+    @inline(__always)
+    func entry(for token: UnsafeRawBufferPointer, hash: UInt32) -> CachedSession? {
+        var slot = self.buckets[self.bucket(of: hash)]
+        while slot >= 0, let entry = self.slots[Int(slot)] {
+            if entry.hash == hash && entry.matches(token) { return entry }
+            slot = entry.next
+        }
+        return nil
+    }
+
+    /// Calls `body` with each entry that this ends, or whose record it changed.
+    func forEach(concernedBy end: Invalidation, _ body: (CachedSession) -> Void) {
+        guard let hash = end.hash else { return }
+        self.index.forEach(hash) { slot in
+            if let entry = self.slots[Int(slot)], end.concerns(entry) { body(entry) }
+            return true
+        }
+    }
+
+    /// Adds an entry whose token has none.
+    mutating func add(_ entry: CachedSession, now: UnixTime) {
+        guard self.capacity > 0 else { return }
+        let slot = Int32(self.nextWaiting)
+        self.nextWaiting = (self.nextWaiting + 1) % self.waitingCount
+        if let leaving = self.slots[Int(slot)] { self.settle(leaving, now: now) }
+        self.slots[Int(slot)] = entry
+        entry.slot = slot
+        let bucket = self.bucket(of: entry.hash)
+        entry.next = self.buckets[bucket]
+        self.buckets[bucket] = slot
+        for hash in entry.endingHashes { self.index.add(hash, of: slot, to: &entry.links) }
+        self.count += 1
+    }
+
+    mutating func remove(_ entry: CachedSession) {
+        let slot = entry.slot
+        guard slot >= 0, self.slots[Int(slot)] === entry else { return }
+        self.replaceInChain(entry, by: entry.next)
+        self.index.remove(entry.links)
+        self.slots[Int(slot)] = nil
+        if slot >= self.waitingCount { self.freeSlots.append(slot) }
+        entry.slot = -1
+        entry.links = -1
+        self.count -= 1
+    }
+
+    mutating func removeAll(where isUnwanted: (CachedSession) -> Bool) {
+        for slot in self.slots.indices {
+            if let entry = self.slots[slot], isUnwanted(entry) { self.remove(entry) }
+        }
+    }
+
+    /// Releases a few entries of a table that nobody uses any more; false when there are none left.
+    mutating func releaseSome() -> Bool {
+        self.slots.removeLast(min(8, self.slots.count))
+        return !self.slots.isEmpty
+    }
+
+    // MARK: Steps
+
+    private func bucket(of hash: UInt32) -> Int { Int(hash) & (self.buckets.count - 1) }
+
+    /// Puts another slot, or the end of the chain, in the place of the entry's slot in its bucket.
+    private mutating func replaceInChain(_ entry: CachedSession, by other: Int32) {
+        let bucket = self.bucket(of: entry.hash)
+        guard self.buckets[bucket] != entry.slot else {
+            self.buckets[bucket] = other
+            return
+        }
+        var slot = self.buckets[bucket]
+        while slot >= 0, let before = self.slots[Int(slot)] {
+            if before.next == entry.slot {
+                before.next = other
+                return
+            }
+            slot = before.next
+        }
+    }
+
+    /// Moves an entry that has waited to a slot where it stays, or removes it.
+    private mutating func settle(_ entry: CachedSession, now: UnixTime) {
+        guard let slot = self.place(for: entry, now: now) else {
+            self.evictions += 1
+            return self.remove(entry)
+        }
+        self.replaceInChain(entry, by: slot)
+        self.index.move(entry.links, to: slot)
+        self.slots[Int(entry.slot)] = nil
+        self.slots[Int(slot)] = entry
+        entry.slot = slot
+        entry.isReferenced = false
+    }
+
+    private mutating func place(for entry: CachedSession, now: UnixTime) -> Int32? {
+        if let free = self.freeSlots.popLast() { return free }
+        guard self.slots.count == self.capacity else {
+            self.slots.append(nil)
+            return Int32(self.slots.count - 1)
+        }
+        guard self.capacity > self.waitingCount else { return nil }
+        self.departures &+= 1
+        guard entry.isReferenced || self.departures % Self.luckyShare == 0 || !self.serves(self.hand, now: now) else {
+            self.advanceHand()
+            return nil
+        }
+        self.evict(now: now)
+        return self.freeSlots.popLast()
+    }
+
+    private func serves(_ slot: Int, now: UnixTime) -> Bool { self.slots[slot]?.mayServe(at: now) ?? false }
+
+    private mutating func advanceHand() {
+        self.hand = self.hand + 1 < self.capacity ? self.hand + 1 : self.waitingCount
+    }
+
+    /// Frees the first slot in the hand's reach whose entry cannot serve or was not used since the hand last passed, else
+    /// the last that the hand reached.
+    private mutating func evict(now: UnixTime) {
+        var victim: CachedSession?
+        for _ in 0..<Self.handReach {
+            victim = self.slots[self.hand]
+            self.advanceHand()
+            guard let entry = victim, entry.mayServe(at: now), entry.isReferenced else { break }
+            entry.isReferenced = false
+        }
+        guard let victim else { return }
+        self.remove(victim)
+        self.evictions += 1
+    }
+}

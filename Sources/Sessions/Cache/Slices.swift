@@ -1,0 +1,28 @@
+package import NIOCore
+
+/// Lets an event loop do long work in slices of half a millisecond, between which it serves its connections.
+package struct Slices: Sendable {
+    private static let length = TimeAmount.microseconds(500)
+    /// How long the loop serves its connections between two slices. A task without a delay would run before them.
+    private static let pause = TimeAmount.microseconds(500)
+
+    private let loop: (any EventLoop)?
+    private let now: @Sendable () -> NIODeadline
+
+    /// - Parameters:
+    ///   - loop: nil: there is none, and work of any length is done at once.
+    ///   - now: Tells when a slice is over.
+    package init(on loop: (any EventLoop)?, now: @escaping @Sendable () -> NIODeadline = { .now() }) {
+        self.loop = loop
+        self.now = now
+    }
+
+    /// Calls `step` until it returns false. The first slice is done before this returns, so that short work is not
+    /// delayed. Must be called on the loop.
+    package func run(_ step: @escaping () -> Bool) {
+        guard step() else { return }
+        let end = self.now() + Self.length
+        repeat { guard step() else { return } } while self.loop == nil || self.now() < end
+        self.loop?.assumeIsolated().scheduleTask(in: Self.pause) { self.run(step) }
+    }
+}

@@ -1,0 +1,61 @@
+/// Values in numbered places, found by hashes (`SlotIndex`). A number is used again after its value was removed.
+struct PlaceTable<Value> {
+    private struct Place {
+        var value: Value
+        let links: Int32
+    }
+
+    private var places: ContiguousArray<Place?> = []
+    private var free: ContiguousArray<Int32> = []
+    private var index = SlotIndex()
+
+    var count: Int { self.places.count - self.free.count }
+
+    /// The value in a place; nil if there is none.
+    subscript(place: Int32) -> Value? { self.places[Int(place)]?.value }
+
+    /// Changes the value in a place, but not what it is found by.
+    mutating func change(_ place: Int32, _ change: (inout Value) -> Void) {
+        guard var known = self.places[Int(place)] else { return }
+        change(&known.value)
+        self.places[Int(place)] = known
+    }
+
+    /// Adds a value that is found by these hashes.
+    mutating func add(_ value: Value, hashes: [Int]) -> Int32 {
+        if self.free.isEmpty {
+            self.free.append(Int32(self.places.count))
+            self.places.append(nil)
+        }
+        let place = self.free.removeLast()
+        var links: Int32 = -1
+        for hash in hashes { self.index.add(hash, of: place, to: &links) }
+        self.places[Int(place)] = Place(value: value, links: links)
+        return place
+    }
+
+    /// Removes a value and returns it.
+    @discardableResult
+    mutating func remove(_ place: Int32) -> Value? {
+        guard let known = self.places[Int(place)] else { return nil }
+        self.index.remove(known.links)
+        self.places[Int(place)] = nil
+        self.free.append(place)
+        return known.value
+    }
+
+    /// Calls `body` with each place that has the hash, until it returns false. It must not change the table.
+    func forEach(_ hash: Int, _ body: (Int32, Value) -> Bool) {
+        self.index.forEach(hash) { place in self.places[Int(place)].map { body(place, $0.value) } ?? true }
+    }
+
+    /// The first place that has the hash and the wanted value.
+    func first(_ hash: Int, where isWanted: (Value) -> Bool) -> Int32? {
+        var found: Int32?
+        self.forEach(hash) { place, value in
+            if isWanted(value) { found = place }
+            return found == nil
+        }
+        return found
+    }
+}

@@ -1,0 +1,89 @@
+/// Finds the slots of a table by hashes. A slot has several hashes, and several slots may share one, so the caller compares
+/// what a slot holds. Takes twenty bytes for each hash of a slot, instead of a dictionary for each kind of name.
+struct SlotIndex {
+    private struct Link {
+        var hash: UInt32
+        var slot: Int32
+        /// The next link in the same bucket, or in the list of free links; negative: there is none.
+        var next: Int32 = -1
+        /// The link before it in the same bucket; negative: it is the first.
+        var previous: Int32 = -1
+        /// The next link of the same slot; negative: there is none.
+        var sibling: Int32
+    }
+
+    /// The first link of each bucket.
+    private var buckets = ContiguousArray<Int32>(repeating: -1, count: 16)
+    private var links: ContiguousArray<Link> = []
+    private var free: Int32 = -1
+
+    /// Adds a hash of a slot.
+    ///
+    /// - Parameter first: The slot's first link, which the caller keeps; negative: it has none yet.
+    mutating func add(_ hash: Int, of slot: Int32, to first: inout Int32) {
+        let link = Link(hash: UInt32(truncatingIfNeeded: hash), slot: slot, sibling: first)
+        if self.free >= 0 {
+            first = self.free
+            self.free = self.links[Int(first)].next
+            self.links[Int(first)] = link
+        } else {
+            first = Int32(self.links.count)
+            self.links.append(link)
+            if self.links.count > self.buckets.count { return self.grow() }
+        }
+        self.chain(first)
+    }
+
+    /// Removes all hashes of a slot.
+    mutating func remove(_ first: Int32) {
+        var link = first
+        while link >= 0 {
+            let (next, previous) = (self.links[Int(link)].next, self.links[Int(link)].previous)
+            if next >= 0 { self.links[Int(next)].previous = previous }
+            if previous >= 0 {
+                self.links[Int(previous)].next = next
+            } else {
+                self.buckets[self.bucket(of: self.links[Int(link)].hash)] = next
+            }
+            self.links[Int(link)].next = self.free
+            self.free = link
+            link = self.links[Int(link)].sibling
+        }
+    }
+
+    /// Changes the number of a slot.
+    mutating func move(_ first: Int32, to slot: Int32) {
+        var link = first
+        while link >= 0 {
+            self.links[Int(link)].slot = slot
+            link = self.links[Int(link)].sibling
+        }
+    }
+
+    /// Calls `body` with each slot that has the hash, until it returns false. It must not change the index.
+    func forEach(_ hash: Int, _ body: (Int32) -> Bool) {
+        let hash = UInt32(truncatingIfNeeded: hash)
+        var link = self.buckets[self.bucket(of: hash)]
+        while link >= 0 {
+            if self.links[Int(link)].hash == hash, !body(self.links[Int(link)].slot) { return }
+            link = self.links[Int(link)].next
+        }
+    }
+
+    private func bucket(of hash: UInt32) -> Int { Int(hash) & (self.buckets.count - 1) }
+
+    private mutating func chain(_ link: Int32) {
+        let bucket = self.bucket(of: self.links[Int(link)].hash)
+        let next = self.buckets[bucket]
+        self.links[Int(link)].next = next
+        self.links[Int(link)].previous = -1
+        if next >= 0 { self.links[Int(next)].previous = link }
+        self.buckets[bucket] = link
+    }
+
+    /// Doubles the number of buckets. No link is free then.
+    private mutating func grow() {
+        self.buckets = ContiguousArray(repeating: -1, count: self.buckets.count * 2)
+        for link in self.links.indices { self.chain(Int32(link)) }
+    }
+}

@@ -1,0 +1,156 @@
+import NIOCore
+import NIOEmbedded
+import Sessions
+import StoreBench
+import StoreConformance
+import Testing
+import Vocabulary
+
+/// Many sessions that end at once: each serves no more at once, and the loop serves its connections between the slices in
+/// which they are removed. A slice has five steps here (`SliceSteps`).
+@Suite struct MassEndTests {
+    private let fixture = ResolverFixture(capacity: 4096)
+    private let strangers: [ResolverFixture.Holder]
+
+    init() {
+        let fixture = self.fixture
+        self.strangers = (0..<10).map { fixture.holder(subject: "stranger \($0)") }
+        for holder in self.strangers { fixture.warm(holder) }
+    }
+
+    private func crowd(_ count: Int, subject: (Int) -> String, lineage: Lineage? = nil) -> [ResolverFixture.Holder] {
+        let holders = (0..<count).map { self.fixture.holder(subject: subject($0), lineage: lineage) }
+        for holder in holders { self.fixture.warm(holder) }
+        return holders
+    }
+
+    private var strangersAreServed: Bool { self.strangers.allSatisfy { self.fixture.serves($0) } }
+
+    /// Lets the loop do the next slice.
+    private func pass() { self.fixture.loop.advanceTime(by: .milliseconds(1)) }
+
+    @Test("None of them is served after the confirmation, and others are, while they are removed", arguments: 0..<3)
+    func ends(_ way: Int) throws {
+        let lineage = testAuthority.newLineage()
+        let crowd = self.crowd(500, subject: { way == 0 ? "crowd" : "user \($0)" }, lineage: way == 1 ? lineage : nil)
+        let loop = self.fixture.loop
+        switch way {
+        case 0: try self.fixture.caches.invalidate(.subject("crowd"), on: loop).wait()
+        case 1: try self.fixture.caches.invalidate(.lineage(lineage), on: loop).wait()
+        default: self.fixture.cache.invalidate(Endings(crowd.map { .session($0.key) }))
+        }
+        var slices = 0
+        repeat {
+            #expect(!crowd.contains { self.fixture.serves($0) })
+            #expect(self.strangersAreServed)
+            self.pass()
+            slices += 1
+        } while self.fixture.cache.counters.entries > self.strangers.count && slices < 1000
+        #expect(slices > 20, "they were not removed in one slice")
+        #expect(self.strangersAreServed)
+    }
+
+    @Test("Those that ended are asked for meanwhile: the store answers, and what it finds is kept")
+    func reread() {
+        let crowd = self.crowd(100) { _ in "crowd" }
+        self.fixture.cache.invalidate(.subject("crowd"))
+        let (ended, isBack) = (self.fixture.resolve(crowd[0].token), self.fixture.resolve(crowd[1].token))
+        self.fixture.answer(nil)
+        self.fixture.answer(crowd[1].session)
+        #expect(ended.outcome == .noSession && isBack.outcome == .found("crowd"))
+        for _ in 0..<100 { self.pass() }
+        #expect(self.fixture.serves(crowd[1]), "it was read after the end")
+        #expect(self.fixture.cache.counters.entries == self.strangers.count + 1)
+    }
+
+    @Test("An ended entry is not served while the store is unavailable, even before it is removed")
+    func unavailable() {
+        let crowd = self.crowd(100) { _ in "crowd" }
+        self.fixture.cache.invalidate(.subject("crowd"))
+        let pending = crowd.map { self.fixture.resolve($0.token) }
+        for _ in crowd { self.fixture.fail() }
+        #expect(pending.allSatisfy { $0.outcome == .failed(.unavailable) })
+        #expect(self.fixture.cache.counters.doubtedUses == 0)
+    }
+
+    @Test("After `.all` nothing is served, new sessions are kept at once, and the former ones are released in slices")
+    func all() {
+        weak var released: CachedSession?
+        let crowd = self.crowd(500) { "user \($0)" }
+        released = self.fixture.resolve(self.strangers[0].token).entry
+        self.fixture.cache.invalidate(.all)
+        #expect(self.fixture.cache.counters.entries == 0 && released != nil)
+        #expect(!(crowd + self.strangers).contains { self.fixture.serves($0) })
+        self.fixture.warm(crowd[3])
+        #expect(self.fixture.serves(crowd[3]) && self.fixture.cache.counters.entries == 1)
+        for _ in 0..<1000 { self.pass() }
+        #expect(released == nil)
+        #expect(self.fixture.serves(crowd[3]) && self.fixture.cache.counters.entries == 1)
+    }
+
+    @Test("A doubt about all of them takes effect at once, and each is kept for when the store cannot be reached")
+    func doubt() {
+        let crowd = self.crowd(500) { "user \($0)" }
+        self.fixture.caches.doubt()
+        #expect(!(crowd + self.strangers).contains { self.fixture.serves($0) })
+        #expect(self.fixture.cache.counters.entries == crowd.count + self.strangers.count)
+        let pending = self.fixture.resolve(crowd[7].token)
+        self.fixture.fail()
+        #expect(pending.outcome == .found("user 7"))
+    }
+
+    @Test(
+        "Whatever was added, evicted and ended in whatever order, exactly what ended serves no more",
+        arguments: [64, 4096]
+    )
+    func anyOrder(capacity: Int) {
+        let fixture = ResolverFixture(capacity: capacity)
+        let lineages = (0..<40).map { _ in testAuthority.newLineage() }
+        let holders = (0..<400).map { fixture.holder(subject: "user \($0 % 30)", lineage: lineages[$0 % 40]) }
+        var known: Set<RecordKey> = []
+        var state: UInt64 = 5
+        func number(below limit: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % limit
+        }
+        for _ in 0..<3000 {
+            let holder = holders[number(below: holders.count)]
+            switch number(below: 20) {
+            case 0:
+                fixture.cache.invalidate(.session(holder.key))
+                known.remove(holder.key)
+            case 1:
+                fixture.cache.invalidate(.lineage(holder.key.lineage))
+                known = known.filter { $0.lineage != holder.key.lineage }
+            case 2:
+                fixture.cache.invalidate(.subject(holder.session.subject))
+                known.subtract(holders.filter { $0.session.subject == holder.session.subject }.map(\.key))
+            case 3:
+                fixture.loop.advanceTime(by: .milliseconds(1))
+            default:
+                if !fixture.serves(holder) { fixture.warm(holder) }
+                known.insert(holder.key)
+            }
+        }
+        let served = holders.filter { fixture.serves($0) }.map(\.key)
+        #expect(Set(served).isSubset(of: known))
+        if capacity > holders.count { #expect(Set(served) == known) }
+        fixture.loop.advanceTime(by: .seconds(1))
+        #expect(fixture.cache.counters.entries == served.count)
+    }
+
+    @Test("The end of a subject's sessions in memory takes effect at once, and gives their room back in slices")
+    func memory() throws {
+        let fixture = MemoryFixture()
+        let ended = try (0..<500).map { _ in try fixture.signIn(subject: "crowd") }
+        let stranger = try fixture.signIn(subject: "stranger")
+        try fixture.store.end(subject: "crowd", on: fixture.loop).wait()
+        #expect(fixture.store.sessionCount > 400)
+        #expect(try ended.suffix(20).allSatisfy { try fixture.session($0) == nil })
+        let later = try fixture.signIn(subject: "crowd")
+        for _ in 0..<1000 { fixture.loop.advanceTime(by: .milliseconds(1)) }
+        #expect(fixture.store.sessionCount == 2)
+        #expect(try fixture.session(later) != nil && fixture.session(stranger) != nil)
+        #expect(try fixture.store.sessions(of: "crowd", on: fixture.loop).wait() == [later])
+    }
+}

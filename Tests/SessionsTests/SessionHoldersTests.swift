@@ -1,0 +1,98 @@
+import NIOCore
+import NIOEmbedded
+import Sessions
+import StoreBench
+import StoreConformance
+import Testing
+import Vocabulary
+
+/// Requests and streams that hold a session learn of its end, whatever else the loop has open.
+@Suite struct SessionHoldersTests {
+    private final class Stream: SessionHolder {
+        var holderPlace: Int32 = -1
+        private(set) var ends = 0
+        private(set) var isUnreadable = false
+
+        func sessionEnded() { self.ends += 1 }
+        func sessionUnreadable() { self.isUnreadable = true }
+    }
+
+    private let fixture = ResolverFixture(capacity: 64)
+    private let holders: SessionHolders
+
+    init() {
+        self.holders = SessionHolders(cache: self.fixture.cache)
+        self.fixture.cache.onInvalidation = { [holders] in holders.end($0) }
+    }
+
+    private func entry(_ holder: ResolverFixture.Holder) throws -> CachedSession {
+        self.fixture.warm(holder)
+        return try #require(self.fixture.resolve(holder.token).entry)
+    }
+
+    @Test(
+        "An end reaches the streams of its sessions and no others, also when the table has evicted them",
+        arguments: 0..<3
+    )
+    func reaches(_ way: Int) throws {
+        let users = (0..<200).map { self.fixture.holder(subject: "user \($0)") }
+        let streams = try users.map { user in
+            let stream = Stream()
+            self.holders.add(stream, of: try self.entry(user))
+            return stream
+        }
+        let ended = users[17]
+        let ends: [Invalidation] = [.session(ended.key), .lineage(ended.key.lineage), .subject("user 17")]
+        self.fixture.cache.invalidate(ends[way])
+        #expect(streams.indices.filter { streams[$0].ends > 0 } == [17])
+        for change in [Invalidation.sessionRecord(users[18].key), .all] { self.fixture.cache.invalidate(change) }
+        #expect(streams.count(where: { $0.ends > 0 }) == 1, "these end none")
+        self.holders.giveUp(users[19].key)
+        #expect(streams.indices.filter { streams[$0].isUnreadable } == [19])
+    }
+
+    @Test("Thousands of streams whose sessions end together are told within a second, a few at a time")
+    func slices() throws {
+        let user = self.fixture.holder(subject: "crowd")
+        let entry = try self.entry(user)
+        let streams = (0..<4000).map { _ in Stream() }
+        for stream in streams { self.holders.add(stream, of: entry) }
+        let (left, moved) = (streams[1000], streams[2000])
+        self.fixture.cache.invalidate(.subject("crowd"))
+        #expect(entry.hasEnded)
+        #expect(streams.count(where: { $0.ends > 0 }) < 10)
+        self.holders.remove(left)
+        self.holders.remove(moved)
+        self.holders.add(moved, of: try self.entry(self.fixture.holder(subject: "somebody else")))
+        self.fixture.loop.advanceTime(by: .seconds(1))
+        #expect(left.ends == 0 && moved.ends == 0, "they did not hold the session any more")
+        #expect(streams.count(where: { $0.ends == 1 }) == streams.count - 2)
+    }
+
+    @Test("A request that begins to hold a session that has ended meanwhile is told at once")
+    func endedBefore() throws {
+        let user = self.fixture.holder()
+        let entry = try self.entry(user)
+        self.fixture.cache.invalidate(.session(user.key))
+        let stream = Stream()
+        self.holders.add(stream, of: entry)
+        #expect(stream.ends == 1)
+    }
+
+    @Test(
+        "A session that the table does not have when a request begins to hold it is read again: an end may have been missed",
+        arguments: [0, 64]
+    )
+    func notKept(capacity: Int) throws {
+        let fixture = ResolverFixture(capacity: capacity)
+        let user = fixture.holder()
+        let request = fixture.resolve(user.token)
+        fixture.answer(user.session)
+        let entry = try #require(request.entry)
+        SessionHolders(cache: fixture.cache).add(Stream(), of: entry)
+        let streams = StreamSessions(loop: fixture.loop, resolver: fixture.resolver, clock: fixture.clock.clock)
+        streams.check(entry, now: fixture.clock.now)
+        fixture.loop.advanceTime(by: .milliseconds(100))
+        #expect(fixture.store.takeRead()?.key == (capacity == 0 ? user.key : nil))
+    }
+}
