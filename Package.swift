@@ -83,7 +83,7 @@ let package = Package(
                 "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "OAuth", "Handoff",
                 "Clients", "Pages",
                 "IDTokens", "Providers", "DPoP", "JOSE", "Sessions", "RedisStore", "Settings", "Rules",
-                "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
+                "Observability", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -97,7 +97,15 @@ let package = Package(
             name: "RequestPath",
             dependencies: [
                 "Endpoints", "Pages", "Handoff", "DPoP", "Clients", "Sessions", "Settings", "Observability",
-                "AddressIntelligence", "JOSE", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
+                "AddressIntelligence", "JOSE", "Transport", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
+            ],
+            swiftSettings: strict
+        ),
+        // Event loops and sockets.
+        .target(
+            name: "Transport",
+            dependencies: [
+                "CLinux", "AddressIntelligence", nioCore, .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: strict
         ),
@@ -413,6 +421,7 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .systemLibrary(name: "CLinux", path: "Sources/SystemLibraries/CLinux"),
         // No pkgConfig: hiredis.pc names a flag that SwiftPM warns of, and nothing that is needed.
         .systemLibrary(
             name: "CHiredis",

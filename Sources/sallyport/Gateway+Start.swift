@@ -12,6 +12,7 @@ import Sessions
 import Settings
 import SignIn
 import Synchronization
+import Transport
 import UnixSignals
 import Vocabulary
 
@@ -40,7 +41,7 @@ extension Gateway {
             secrets = SecretRing(current: Secret(Random.bytes(32)))
             logger.warning("no secret_file: a random secret is used, and every session ends with this process")
         }
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: settings.eventLoops)
+        let group = try TransportGroup(count: settings.eventLoops)
         // A gateway that shares a store must receive ends from others before it trusts its caches.
         let caches = SessionCaches(isDoubting: settings.store.redis != nil)
         let registry = MetricsRegistry()
@@ -78,7 +79,7 @@ extension Gateway {
             familiar: FamiliarAddresses(),
             authority: authority,
             grants: grants,
-            providerClient: ProviderHTTPClient(group: group),
+            providerClient: ProviderHTTPClient(group: MultiThreadedEventLoopGroup.singleton),
             secrets: secrets,
             idTokenKeys: IDTokenKeys(
                 store: store,
@@ -104,7 +105,7 @@ extension Gateway {
         let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
         var loops: [NIOLoopBound<PathLoop>] = []
         let strayForwarding = StrayForwarding(logger: logger)
-        for eventLoop in group.makeIterator() {
+        for eventLoop in group.loops {
             // Made on its own loop and used only there.
             let loop = try await eventLoop.submit {
                 let cache = SessionCache(capacity: settings.store.cachedSessions)
@@ -213,7 +214,7 @@ extension Gateway {
 
     func listen(_ settings: Settings) async throws {
         for address in settings.listen {
-            let listener = try await Listener.bind(address, group: self.group, loops: self.loops, gate: self.gate)
+            let listener = try await Listener.bind(address, loops: self.loops, gate: self.gate)
             self.listeners.withLock { $0.append(listener) }
             self.logger.info(
                 "listening",
@@ -233,6 +234,7 @@ extension Gateway {
             let server = try await AdminServer.start(
                 address,
                 self.foundations,
+                on: self.group.loops[0],
                 operators: self.operatorEndpoints(settings),
                 isReady: { self.isReady() },
                 metrics: {

@@ -1,6 +1,6 @@
 import Logging
 import NIOCore
-import NIOPosix
+import Transport
 import Observability
 import Sessions
 import Settings

@@ -1,9 +1,9 @@
 import Logging
-import NIOPosix
 import Observability
 import RequestPath
 import Settings
 import Synchronization
+import Transport
 import UnixSignals
 import Vocabulary
 
@@ -23,7 +23,7 @@ final class Gateway: Sendable {
     let backing: Backing
     let watch: ProviderWatch
     let cacheMetrics: CacheMetrics
-    let group: MultiThreadedEventLoopGroup
+    let group: TransportGroup
     let loops: PathLoops
     let gate: ConnectionGate
     let logs: LineWriter
@@ -41,7 +41,7 @@ final class Gateway: Sendable {
         foundations: Foundations,
         backing: Backing,
         watch: ProviderWatch,
-        group: MultiThreadedEventLoopGroup,
+        group: TransportGroup,
         loops: PathLoops,
         logs: LineWriter,
         logger: Logger,

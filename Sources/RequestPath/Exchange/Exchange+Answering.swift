@@ -121,7 +121,7 @@ extension Exchange {
             nanoseconds: duration
         )
         if self.facts.logBytes != nil { self.log(nanoseconds: duration) }
-        self.facts.logBytes = nil
+        if let bytes = self.facts.logBytes.take() { self.loop.giveBack(bytes) }
         self.facts.session = nil
         self.facts.extraLines = []
     }

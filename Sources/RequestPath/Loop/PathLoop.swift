@@ -2,16 +2,17 @@ package import AddressIntelligence
 import Clients
 import DPoP
 package import NIOCore
-import NIOPosix
 package import Observability
 package import Sessions
 import Settings
+package import Transport
 package import Vocabulary
 
 /// Everything that one event loop owns: its connections, its pools, its cache, and the buffers that it reuses. It is
 /// used only on its own thread.
-package final class PathLoop {
-    package let eventLoop: any EventLoop
+package final class PathLoop: TurnEndTask {
+    package let transport: TransportLoop
+    package var eventLoop: any EventLoop { self.transport }
     /// Replaced as a whole by a reload.
     package private(set) var configuration: PathConfiguration
     /// The clients as they are now; replaced by a reload and when an operator changes one.
@@ -67,7 +68,7 @@ package final class PathLoop {
     ///   - accessLog: nil: none is written.
     ///   - sessionClock: The clock of the session store.
     package init(
-        eventLoop: any EventLoop,
+        eventLoop: TransportLoop,
         configuration: PathConfiguration,
         sessions: SessionResolver,
         shard: MetricsShard,
@@ -75,7 +76,7 @@ package final class PathLoop {
         sessionClock: Clock,
         makePool: @escaping MakePool
     ) {
-        self.eventLoop = eventLoop
+        self.transport = eventLoop
         self.makePool = makePool
         self.configuration = configuration
         self.clients = configuration.clients.snapshot
@@ -159,15 +160,10 @@ package final class PathLoop {
     private func awaitTurnEnd() {
         guard !self.isTurnEndDue else { return }
         self.isTurnEndDue = true
-        // A closure that captures one reference allocates nothing. `NIOLoopBound` would allocate in every turn.
-        nonisolated(unsafe) let loop = self
-        self.eventLoop.execute {
-            loop.eventLoop.assertInEventLoop()
-            loop.endTurn()
-        }
+        self.transport.atTurnEnd(self)
     }
 
-    private func endTurn() {
+    package func turnEnded() {
         self.isTurnEndDue = false
         self.unflushed.drain { $0.send() }
         self.resting.drain { $0.turnEnded() }
@@ -296,6 +292,14 @@ package final class PathLoop {
         var buffer = self.spareBuffers.popLast() ?? ByteBufferAllocator().buffer(capacity: 2048)
         buffer.clear()
         return buffer
+    }
+
+    /// A copy of the next bytes of `buffer`, which outlives the event in which they were read.
+    @inline(__always)
+    func copy(_ buffer: ByteBuffer, count: Int) -> ByteBuffer {
+        var copy = self.takeBuffer()
+        buffer.withUnsafeReadableBytes { _ = copy.writeBytes(UnsafeRawBufferPointer(rebasing: $0[0..<count])) }
+        return copy
     }
 
     @inline(__always)

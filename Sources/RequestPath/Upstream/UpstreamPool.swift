@@ -1,9 +1,8 @@
-package import NIOCore
-import NIOPosix
-import NIOSSL
+import NIOCore
 package import Observability
 package import Sessions
 import Settings
+package import Transport
 package import Vocabulary
 
 /// One loop's connections to one app. The idle ones are a stack, so that the most recently used one is taken first.
@@ -228,35 +227,19 @@ package final class UpstreamPool: AppPool {
             self.target.refresh()
             return client.upstreamFailed(.upstreamUnreachable)
         }
-        let connection = UpstreamConnection(pool: self)
-        let handler = NIOLoopBound(connection, eventLoop: self.loop.eventLoop)
-        let target = self.target
-        ClientBootstrap(group: self.loop.eventLoop)
-            .connectTimeout(.nanoseconds(self.loop.configuration.connectTimeout.nanoseconds))
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    if let tls = target.tls {
-                        try channel.pipeline.syncOperations.addHandler(
-                            NIOSSLClientHandler(context: tls, serverHostname: target.serverName)
-                        )
-                    }
-                    try channel.pipeline.syncOperations.addHandler(handler.value)
-                }
+        ConnectingSocket.connect(
+            to: addresses[index],
+            on: self.loop.transport,
+            timeout: .nanoseconds(self.loop.configuration.connectTimeout.nanoseconds)
+        ) { result in
+            guard case .success(let socket) = result else {
+                return self.attempt(addresses, index + 1, client, exchange)
             }
-            .connect(to: addresses[index])
-            .assumeIsolated()
-            .whenComplete { result in
-                switch result {
-                case .success:
-                    self.loop.metrics.upstreamConnections(active: 1, idle: 0)
-                    // Later in the same turn: NIO does not report the end of a channel that closes before it is active, so
-                    // the pool would count the connection for ever.
-                    self.loop.eventLoop.assumeIsolated().execute { self.connected(connection, client, exchange) }
-                case .failure:
-                    self.attempt(addresses, index + 1, client, exchange)
-                }
-            }
+            let connection = UpstreamConnection(socket, pool: self)
+            guard (try? connection.open()) != nil else { return self.attempt(addresses, index + 1, client, exchange) }
+            self.loop.metrics.upstreamConnections(active: 1, idle: 0)
+            self.connected(connection, client, exchange)
+        }
     }
 }
 
@@ -267,7 +250,7 @@ extension PathLoop {
     ///   - accessLog: nil: no access log is written.
     ///   - sessionClock: The clock of the session store.
     package convenience init(
-        eventLoop: any EventLoop,
+        eventLoop: TransportLoop,
         configuration: PathConfiguration,
         sessions: SessionResolver,
         shard: MetricsShard,
