@@ -226,6 +226,11 @@ let package = Package(
         .target(name: "Vocabulary", swiftSettings: strict),
 
         .testTarget(
+            name: "TransportTests",
+            dependencies: ["Transport", "AddressIntelligence", nioCore],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "AddressIntelligenceTests",
             dependencies: ["AddressIntelligence", "TestSupport", "Vocabulary"],
             swiftSettings: strict
@@ -286,8 +291,8 @@ let package = Package(
             dependencies: [
                 "RequestPath", "Sessions", "Settings", "AddressIntelligence", "TestSupport", "Vocabulary", "Endpoints",
                 "Pages",
-                "Handoff", "Clients", "Cryptography", "DPoP", "JOSE", "StoreBench", "Observability", nioCore, nioPosix,
-                nioEmbedded,
+                "Handoff", "Clients", "Cryptography", "DPoP", "JOSE", "StoreBench", "Observability", "Transport",
+                nioCore, nioPosix, nioEmbedded,
             ],
             swiftSettings: strict
         ),
@@ -381,7 +386,7 @@ let package = Package(
         // Real servers of every kind of deployment, and faults between them and their clients.
         .target(
             name: "RedisServers",
-            dependencies: ["GatewayBench", "TestSupport", nioCore, nioPosix],
+            dependencies: ["GatewayBench", "TestSupport", "Transport", nioCore, nioPosix],
             path: "Tests/TestSupport/RedisServers",
             swiftSettings: strict
         ),
@@ -407,7 +412,7 @@ let package = Package(
         .target(
             name: "RedisStore",
             dependencies: [
-                "CHiredis", "Sessions", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
+                "CHiredis", "Sessions", "Transport", "Cryptography", "Vocabulary", nioCore, nioSSL,
             ],
             swiftSettings: strict
         ),

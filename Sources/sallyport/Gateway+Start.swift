@@ -103,7 +103,7 @@ extension Gateway {
         grants.adopt(assembly.refreshing)
         let watch = ProviderWatch(logger: logger)
         let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
-        var loops: [NIOLoopBound<PathLoop>] = []
+        var loops: [PathLoops.Place] = []
         let strayForwarding = StrayForwarding(logger: logger)
         for eventLoop in group.loops {
             // Made on its own loop and used only there.
@@ -131,7 +131,7 @@ extension Gateway {
                 )
                 loop.onStrayForwarding = { strayForwarding.tell(of: $0, from: $1) }
                 loop.start()
-                return NIOLoopBound(loop, eventLoop: eventLoop)
+                return PathLoops.Place(loop, on: eventLoop)
             }.get()
             loops.append(loop)
         }

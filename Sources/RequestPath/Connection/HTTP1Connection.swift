@@ -25,7 +25,7 @@ package final class HTTP1Connection {
     private static let notePeriod = TimeAmount.minutes(5)
 
     private let loop: PathLoop
-    private let socket: StreamSocket
+    private let stream: any ClientByteStream
     private let exchange: Exchange
     private let peer: IPAddress
     private let isCounted: Bool
@@ -38,18 +38,18 @@ package final class HTTP1Connection {
     package var listIndex = -1
 
     /// - Parameters:
-    ///   - socket: The client's, which is started by `open`.
+    ///   - stream: The client's, which is started by `open`.
     ///   - peer: The address at the other end.
     ///   - isCounted: Whether the client counts towards the limit of its address.
     package init(
         loop: PathLoop,
-        socket: StreamSocket,
+        stream: any ClientByteStream,
         peer: IPAddress,
         isCounted: Bool,
         clients: any ClientCount
     ) {
         self.loop = loop
-        self.socket = socket
+        self.stream = stream
         self.exchange = Exchange(loop: loop, peer: peer)
         self.peer = peer
         self.isCounted = isCounted
@@ -65,9 +65,9 @@ package final class HTTP1Connection {
         self.exchange.attach(self)
         self.loop.add(self)
         do {
-            try self.socket.start(self)
+            try self.stream.start(self)
         } catch {
-            self.socket.close()
+            self.stream.close()
             self.closed(isClean: false)
         }
     }
@@ -97,15 +97,15 @@ package final class HTTP1Connection {
                 switch self.exchange.bodyDemand {
                 case .now:
                     self.exchange.takeBody(&buffer)
-                    if self.socket.isPaused { return }
+                    if self.stream.isPaused { return }
                 case .soon:
                     return
                 case .ended:
                     // Pipelined requests wait. Reading pauses, so that a client cannot fill the memory meanwhile.
-                    if buffer.readableBytes >= 65_536 { self.socket.pause() }
+                    if buffer.readableBytes >= 65_536 { self.stream.pause() }
                     return
                 case .wait:
-                    return self.socket.pause()
+                    return self.stream.pause()
                 }
             case .draining:
                 let step = self.state.drain(
@@ -166,9 +166,9 @@ package final class HTTP1Connection {
     }
 }
 
-// MARK: The socket
+// MARK: The client's bytes
 
-extension HTTP1Connection: SocketHandler {
+extension HTTP1Connection: StreamHandler {
     package func received(_ buffer: inout ByteBuffer) {
         if self.state.isTunnel { return self.exchange.tunnelToUpstream(buffer) }
         if self.state.ignoresInput { return }
@@ -211,27 +211,27 @@ extension HTTP1Connection: SocketHandler {
 extension HTTP1Connection: ClientStream {
     @inline(__always)
     package func write(_ bytes: ByteBuffer) {
-        self.socket.write(bytes)
+        self.stream.write(bytes)
     }
 
     package func writeAndFlush(_ bytes: ByteBuffer) {
-        self.socket.writeAndFlush(bytes)
+        self.stream.writeAndFlush(bytes)
     }
 
     package func flush() {
-        self.socket.flush()
+        self.stream.flush()
     }
 
-    package var isWritable: Bool { self.socket.isWritable }
+    package var isWritable: Bool { self.stream.isWritable }
 
-    package var unsentBytes: Int { self.socket.unsentBytes }
+    package var unsentBytes: Int { self.stream.unsentBytes }
 
     package func pauseReading() {
-        self.socket.pause()
+        self.stream.pause()
     }
 
     package func resumeReading() {
-        self.socket.resume()
+        self.stream.resume()
     }
 
     package func passBody() {
@@ -273,7 +273,7 @@ extension HTTP1Connection: ClientStream {
         guard self.state.closed() else { return }
         self.loop.remove(self)
         self.input = nil
-        self.socket.reset()
+        self.stream.reset()
     }
 
     /// Sends the end of the stream and reads on for a moment: closing at once would destroy an answer that the client has
@@ -283,7 +283,7 @@ extension HTTP1Connection: ClientStream {
         guard self.state.linger(until: self.loop.now + self.configuration.timeouts.write) else { return }
         self.input = nil
         self.resumeReading()
-        self.socket.endOutput()
+        self.stream.endOutput()
     }
 }
 
@@ -312,7 +312,7 @@ extension HTTP1Connection: LoopConnection {
     package func closeNow() {
         guard !self.state.isClosed else { return }
         if self.state.isInExchange, self.exchange.breakOff(.gatewayDraining) { return }
-        self.socket.close()
+        self.stream.close()
     }
 
     package func isEnded(by endings: Endings) -> Bool { self.exchange.isEnded(by: endings) }

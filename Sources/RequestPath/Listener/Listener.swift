@@ -1,8 +1,8 @@
 import AddressIntelligence
-package import NIOCore
+import NIOCore
 package import Settings
 import Synchronization
-import Transport
+package import Transport
 
 #if canImport(Glibc)
 import Glibc
@@ -57,11 +57,11 @@ package final class Listener: Sendable {
 
     private init(_ host: String, _ port: Int, _ loops: PathLoops, _ gate: ConnectionGate) async throws {
         let address = try SocketAddress.makeAddressResolvingHost(host, port: port)
-        (self.socket, self.port) = try await loops.accepting.eventLoop.submit {
-            let loop = loops.accepting.value
-            let socket = try ListeningSocket(address, backlog: Self.backlog, on: loop.transport)
-            try socket.start(Acceptor(socket, on: loop.transport, gate: gate, loops: loops))
-            return (NIOLoopBound(socket, eventLoop: loop.eventLoop), socket.port)
+        let loop = loops.accepting.transport
+        (self.socket, self.port) = try await loop.submit {
+            let socket = try ListeningSocket(address, backlog: Self.backlog, on: loop)
+            try socket.start(Acceptor(socket, on: loop, gate: gate, loops: loops))
+            return (NIOLoopBound(socket, eventLoop: loop), socket.port)
         }.get()
     }
 
@@ -73,26 +73,41 @@ package final class Listener: Sendable {
 
 /// The loops of the gateway's connections.
 package final class PathLoops: Sendable {
-    private let all: [NIOLoopBound<PathLoop>]
+    /// One of the loops, with the event loop that runs it.
+    package struct Place: Sendable {
+        let transport: TransportLoop
+        private let bound: NIOLoopBound<PathLoop>
+
+        /// Called on `transport`.
+        package init(_ loop: PathLoop, on transport: TransportLoop) {
+            self.transport = transport
+            self.bound = NIOLoopBound(loop, eventLoop: transport)
+        }
+
+        /// Used on `transport`.
+        var loop: PathLoop { self.bound.value }
+    }
+
+    private let all: [Place]
     private let turn = Atomic<UInt>(0)
 
-    /// - Parameter loops: At least one, each bound to its own event loop.
-    package init(_ loops: [NIOLoopBound<PathLoop>]) {
+    /// - Parameter loops: At least one.
+    package init(_ loops: [Place]) {
         self.all = loops
     }
 
     /// The loop that accepts clients.
-    var accepting: NIOLoopBound<PathLoop> { self.all[0] }
+    var accepting: Place { self.all[0] }
 
     /// The loop of the next client: one after the other.
-    func next() -> NIOLoopBound<PathLoop> {
+    func next() -> Place {
         self.all[Int(self.turn.wrappingAdd(1, ordering: .relaxed).oldValue % UInt(self.all.count))]
     }
 
     /// Runs `body` on every loop; the future is done when all have.
     package func onEach(_ body: @escaping @Sendable (PathLoop) -> Void) async {
-        for loop in self.all {
-            try? await loop.eventLoop.submit { body(loop.value) }.get()
+        for place in self.all {
+            try? await place.transport.submit { body(place.loop) }.get()
         }
     }
 
@@ -101,9 +116,9 @@ package final class PathLoops: Sendable {
     func close(_ clearing: ConnectionGate.Clearing, _ done: @escaping @Sendable (Int) -> Void) {
         let share = (clearing.count + self.all.count - 1) / self.all.count
         let results = Mutex((left: self.all.count, closed: 0))
-        for loop in self.all {
-            loop.eventLoop.execute {
-                let closed = loop.value.closeLongestIdle(share, admittedBefore: clearing.admittedBefore)
+        for place in self.all {
+            place.transport.execute {
+                let closed = place.loop.closeLongestIdle(share, admittedBefore: clearing.admittedBefore)
                 let total: Int? = results.withLock { results in
                     results.left -= 1
                     results.closed += closed
@@ -117,8 +132,8 @@ package final class PathLoops: Sendable {
     /// The number of busy connections on all loops.
     package func busyCount() async -> Int {
         var count = 0
-        for loop in self.all {
-            count += (try? await loop.eventLoop.submit { loop.value.busyCount }.get()) ?? 0
+        for place in self.all {
+            count += (try? await place.transport.submit { place.loop.busyCount }.get()) ?? 0
         }
         return count
     }
@@ -178,11 +193,11 @@ private final class Acceptor: ClientAcceptor {
             return
         }
         let gate = self.gate
-        let loop = self.loops.next()
-        if loop.eventLoop === self.loop {
-            Self.open(descriptor, address, isCounted, gate, loop.value)
+        let place = self.loops.next()
+        if place.transport === self.loop {
+            Self.open(descriptor, address, isCounted, gate, place)
         } else {
-            loop.eventLoop.execute { Self.open(descriptor, address, isCounted, gate, loop.value) }
+            place.transport.execute { Self.open(descriptor, address, isCounted, gate, place) }
         }
     }
 
@@ -191,11 +206,11 @@ private final class Acceptor: ClientAcceptor {
         _ address: IPAddress,
         _ isCounted: Bool,
         _ gate: ConnectionGate,
-        _ loop: PathLoop
+        _ place: PathLoops.Place
     ) {
         HTTP1Connection(
-            loop: loop,
-            socket: StreamSocket(descriptor, on: loop.transport),
+            loop: place.loop,
+            stream: StreamSocket(descriptor, on: place.transport),
             peer: address,
             isCounted: isCounted,
             clients: gate

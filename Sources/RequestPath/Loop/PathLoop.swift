@@ -1,7 +1,7 @@
 package import AddressIntelligence
 import Clients
 import DPoP
-package import NIOCore
+import NIOCore
 package import Observability
 package import Sessions
 import Settings
@@ -11,8 +11,7 @@ package import Vocabulary
 /// Everything that one event loop owns: its connections, its pools, its cache, and the buffers that it reuses. It is
 /// used only on its own thread.
 package final class PathLoop: TurnEndTask {
-    package let transport: TransportLoop
-    package var eventLoop: any EventLoop { self.transport }
+    package let eventLoop: any TurnLoop
     /// Replaced as a whole by a reload.
     package private(set) var configuration: PathConfiguration
     /// The clients as they are now; replaced by a reload and when an operator changes one.
@@ -68,7 +67,7 @@ package final class PathLoop: TurnEndTask {
     ///   - accessLog: nil: none is written.
     ///   - sessionClock: The clock of the session store.
     package init(
-        eventLoop: TransportLoop,
+        eventLoop: any TurnLoop,
         configuration: PathConfiguration,
         sessions: SessionResolver,
         shard: MetricsShard,
@@ -76,7 +75,7 @@ package final class PathLoop: TurnEndTask {
         sessionClock: Clock,
         makePool: @escaping MakePool
     ) {
-        self.transport = eventLoop
+        self.eventLoop = eventLoop
         self.makePool = makePool
         self.configuration = configuration
         self.clients = configuration.clients.snapshot
@@ -160,7 +159,7 @@ package final class PathLoop: TurnEndTask {
     private func awaitTurnEnd() {
         guard !self.isTurnEndDue else { return }
         self.isTurnEndDue = true
-        self.transport.atTurnEnd(self)
+        self.eventLoop.atTurnEnd(self)
     }
 
     package func turnEnded() {

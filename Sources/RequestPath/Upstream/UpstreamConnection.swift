@@ -12,11 +12,11 @@ import Vocabulary
 ///                      │ 101 to a WebSocket request
 ///                      └──────────────────▶ tunnel ──▶ closed
 /// ```
-package final class UpstreamConnection: SocketHandler, AppConnection, AppStream, TurnEndSender {
+package final class UpstreamConnection: StreamHandler, AppConnection, AppStream, TurnEndSender {
     private enum Phase { case idle, head, body, tunnel, closed }
 
     let pool: UpstreamPool
-    private let socket: StreamSocket
+    private let stream: any ByteStream
     /// Gets the answer of the current exchange.
     private var receiver: (any AnswerReceiver)?
     /// The head of the current request, until the app's answer begins.
@@ -39,15 +39,10 @@ package final class UpstreamConnection: SocketHandler, AppConnection, AppStream,
     private var interimCount = 0
     private static let mostInterimAnswers = 16
 
-    /// - Parameter socket: Connected to the app, and started by `open`.
-    package init(_ socket: StreamSocket, pool: UpstreamPool) {
-        self.socket = socket
+    /// - Parameter stream: Connected to the app. It is started with the connection as its handler.
+    package init(_ stream: any ByteStream, pool: UpstreamPool) {
+        self.stream = stream
         self.pool = pool
-    }
-
-    /// Begins to read from the app.
-    package func open() throws {
-        try self.socket.start(self)
     }
 
     // MARK: The exchange
@@ -78,7 +73,7 @@ package final class UpstreamConnection: SocketHandler, AppConnection, AppStream,
         if self.isDoubtful, self.phase == .head, !self.hasSent, self.hasUnreadBytes { return self.refuseUnasked() }
         self.hasSent = true
         self.receiver?.headLeaves()
-        self.socket.flush()
+        self.stream.flush()
     }
 
     package var isUsable: Bool { self.phase == .idle }
@@ -92,25 +87,25 @@ package final class UpstreamConnection: SocketHandler, AppConnection, AppStream,
     package func close() {
         guard self.phase != .closed else { return }
         self.phase = .closed
-        self.socket.close()
+        self.stream.close()
     }
 
     // MARK: Bytes to the app
 
     @inline(__always)
     package func write(_ bytes: ByteBuffer) {
-        self.socket.write(bytes)
+        self.stream.write(bytes)
     }
 
     package func writeAndFlush(_ bytes: ByteBuffer) {
-        self.socket.writeAndFlush(bytes)
+        self.stream.writeAndFlush(bytes)
     }
 
     package func flush() {
-        self.socket.flush()
+        self.stream.flush()
     }
 
-    package var isWritable: Bool { self.socket.isWritable }
+    package var isWritable: Bool { self.stream.isWritable }
     package var isBetweenFrames: Bool { self.frames.isBetweenFrames }
 
     // MARK: Back-pressure
@@ -118,11 +113,11 @@ package final class UpstreamConnection: SocketHandler, AppConnection, AppStream,
     /// Reads nothing more, because the client has not taken the bytes that it was sent.
     @inline(__always)
     package func pause() {
-        self.socket.pause()
+        self.stream.pause()
     }
 
     package func resume() {
-        self.socket.resume()
+        self.stream.resume()
     }
 
     package func becameWritable() {
@@ -170,7 +165,7 @@ package final class UpstreamConnection: SocketHandler, AppConnection, AppStream,
 
     /// Whether bytes have arrived since the loop last read its sockets. It costs a system call, so only doubtful
     /// connections are asked.
-    private var hasUnreadBytes: Bool { self.socket.hasUnreadBytes }
+    private var hasUnreadBytes: Bool { self.stream.hasUnreadBytes }
 
     private func readHead(_ buffer: inout ByteBuffer) {
         guard let receiver = self.receiver else { return self.close() }

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOSSL
 package import Observability
 package import Sessions
 import Settings
@@ -35,6 +36,7 @@ package final class UpstreamPool: AppPool {
     let target: UpstreamTarget
     package var origin: [UInt8] { self.target.origin }
     unowned let loop: PathLoop
+    private let transport: TransportLoop
     private let index: Int
     /// Whether each connection serves one session only.
     let isStrict: Bool
@@ -49,9 +51,12 @@ package final class UpstreamPool: AppPool {
     private var nextAddress = 0
     private var isRetired = false
 
-    /// - Parameter index: The app's index in the configuration.
-    package init(target: UpstreamTarget, index: Int, loop: PathLoop) {
+    /// - Parameters:
+    ///   - index: The app's index in the configuration.
+    ///   - transport: The event loop of `loop`.
+    package init(target: UpstreamTarget, index: Int, loop: PathLoop, transport: TransportLoop) {
         self.target = target
+        self.transport = transport
         self.index = index
         self.isStrict = target.settings.reuse == .strict
         self.queueGauge = loop.configuration.metrics.upstreamQueue(index)
@@ -227,19 +232,37 @@ package final class UpstreamPool: AppPool {
             self.target.refresh()
             return client.upstreamFailed(.upstreamUnreachable)
         }
-        ConnectingSocket.connect(
-            to: addresses[index],
-            on: self.loop.transport,
-            timeout: .nanoseconds(self.loop.configuration.connectTimeout.nanoseconds)
-        ) { result in
-            guard case .success(let socket) = result else {
-                return self.attempt(addresses, index + 1, client, exchange)
-            }
-            let connection = UpstreamConnection(socket, pool: self)
-            guard (try? connection.open()) != nil else { return self.attempt(addresses, index + 1, client, exchange) }
+        self.open(addresses[index]) { connection in
+            guard let connection else { return self.attempt(addresses, index + 1, client, exchange) }
             self.loop.metrics.upstreamConnections(active: 1, idle: 0)
             self.connected(connection, client, exchange)
         }
+    }
+
+    // MARK: Opening
+
+    /// Connects to an address. Calls `then` with the connection, or with nil if the app cannot be reached there.
+    private func open(_ address: SocketAddress, _ then: @escaping (UpstreamConnection?) -> Void) {
+        let timeout = TimeAmount.nanoseconds(self.loop.configuration.connectTimeout.nanoseconds)
+        guard let tls = self.target.tls else {
+            return ConnectingSocket.connect(to: address, on: self.transport, timeout: timeout) { result in
+                then((try? result.get()).flatMap { self.start($0) })
+            }
+        }
+        let name = self.target.serverName
+        let stream = NIOLoopBound(TLSStream(), eventLoop: self.transport)
+        PipelineChannel.connect(to: address, on: self.transport, timeout: timeout) { channel in
+            let handler = try NIOSSLClientHandler(context: tls, serverHostname: name)
+            try channel.pipeline.syncOperations.addHandlers(handler, stream.value)
+        }.assumeIsolated().whenComplete { result in
+            then((try? result.get()).flatMap { _ in self.start(stream.value) })
+        }
+    }
+
+    /// A connection over a stream that has connected; nil: it has closed already.
+    private func start(_ stream: any ByteStream) -> UpstreamConnection? {
+        let connection = UpstreamConnection(stream, pool: self)
+        return (try? stream.start(connection)) == nil ? nil : connection
     }
 }
 
@@ -264,7 +287,7 @@ extension PathLoop {
             shard: shard,
             accessLog: accessLog,
             sessionClock: sessionClock,
-            makePool: { UpstreamPool(target: $0, index: $1, loop: $2) }
+            makePool: { UpstreamPool(target: $0, index: $1, loop: $2, transport: eventLoop) }
         )
     }
 }

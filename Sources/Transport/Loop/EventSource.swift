@@ -2,10 +2,18 @@ import CLinux
 
 /// Something with a descriptor whose events a loop reports.
 ///
-/// The loop keeps a reference from `TransportLoop.add` to the end of the turn in which it is removed. So an event of the
-/// same turn finds the object, which ignores it when it has closed.
+/// The loop keeps it from `TransportLoop.add` to the end of the turn in which it is removed. So an event of the same turn
+/// finds the object, which ignores it when it has closed.
 package class EventSource {
+    /// The index in the loop's list, set by the loop.
+    var listIndex = -1
+
     init() {}
+
+    /// Called when the loop ends. Closes the descriptor.
+    func loopEnds() {
+        preconditionFailure("an event source closes with its loop")
+    }
 
     /// Called with the events of epoll(7) that have occurred since the last call: each is reported once.
     func ready(_ events: UInt32) {

@@ -4,12 +4,6 @@ import Glibc
 package import NIOCore
 import Synchronization
 
-/// Something to do when a turn of the loop ends.
-package protocol TurnEndTask: AnyObject {
-    /// Called once after each `TransportLoop.atTurnEnd`.
-    func turnEnded()
-}
-
 /// An event loop on one thread, with sockets of our own. Everything that needs an `EventLoop` of NIO can use it, but its
 /// sockets are no channels (`PipelineChannel` is one).
 ///
@@ -18,7 +12,7 @@ package protocol TurnEndTask: AnyObject {
 ///     ▲                                                                                         │
 ///     └─────────────────────────────────────────────────────────────────────────────────────────┘
 /// ```
-package final class TransportLoop: EventLoop, @unchecked Sendable {
+package final class TransportLoop: TurnLoop, @unchecked Sendable {
     private static let eventCapacity = 256
     /// The capacity of the buffer that all sockets of the loop read into.
     static let readCapacity = 65_536
@@ -36,7 +30,9 @@ package final class TransportLoop: EventLoop, @unchecked Sendable {
     private var turnEnds: [any TurnEndTask] = []
     /// Sockets with input that was not read in this turn.
     private var unread: [StreamSocket] = []
-    private var removed: [Unmanaged<EventSource>] = []
+    private var sources: [EventSource] = []
+    /// Sources that were removed in this turn.
+    private var removed: [EventSource] = []
     private var readBuffer: ByteBuffer?
     private var isStopping = false
 
@@ -96,6 +92,7 @@ package final class TransportLoop: EventLoop, @unchecked Sendable {
         while index < count {
             if let source = self.events[index].data.ptr {
                 let events = self.events[index].events
+                // `sources` or `removed` has it.
                 Unmanaged<EventSource>.fromOpaque(source)._withUnsafeGuaranteedRef { $0.ready(events) }
             }
             index += 1
@@ -115,7 +112,6 @@ package final class TransportLoop: EventLoop, @unchecked Sendable {
         }
         if !self.turnEnds.isEmpty { self.endTurn() }
         if !self.removed.isEmpty {
-            for source in self.removed { source.release() }
             self.removed.removeAll(keepingCapacity: true)
         }
         return now
@@ -127,7 +123,9 @@ package final class TransportLoop: EventLoop, @unchecked Sendable {
         for task in ending { task.turnEnded() }
     }
 
+    /// Closes all sockets, cancels the timers, and runs the tasks that are left.
     private func end() {
+        while let source = self.sources.last { source.loopEnds() }
         for timer in self.timers.removeAll() { timer.end(EventLoopError.cancelled) }
         for task in self.mail.close() { task() }
         while !self.tasks.isEmpty {
@@ -135,12 +133,9 @@ package final class TransportLoop: EventLoop, @unchecked Sendable {
             self.tasks = []
             for task in tasks { task() }
         }
-        for source in self.removed { source.release() }
         self.removed = []
     }
 
-    /// Calls `task.turnEnded()` when this turn ends, after all events and tasks. Called on the loop.
-    @inline(__always)
     package func atTurnEnd(_ task: any TurnEndTask) {
         self.turnEnds.append(task)
     }
@@ -149,34 +144,41 @@ package final class TransportLoop: EventLoop, @unchecked Sendable {
 
     /// Reports the events of a descriptor to `source` until `remove`.
     func add(_ source: EventSource, _ descriptor: Int32, events: UInt32) throws {
-        let reference = Unmanaged.passRetained(source)
-        var event = epoll_event(events: events, data: epoll_data_t(ptr: reference.toOpaque()))
-        guard epoll_ctl(self.poll, EPOLL_CTL_ADD, descriptor, &event) == 0 else {
-            let error = System.error("epoll_ctl")
-            reference.release()
-            throw error
-        }
-    }
-
-    /// Changes which events are reported.
-    func change(_ source: EventSource, _ descriptor: Int32, events: UInt32) {
-        var event = epoll_event(
-            events: events,
-            data: epoll_data_t(ptr: Unmanaged.passUnretained(source).toOpaque())
-        )
-        epoll_ctl(self.poll, EPOLL_CTL_MOD, descriptor, &event)
+        guard self.control(EPOLL_CTL_ADD, source, descriptor, events) == 0 else { throw System.error("epoll_ctl") }
+        self.keep(source)
     }
 
     /// Reports the events of a descriptor that is known to the loop to another source until `remove`. What has occurred
     /// already is reported again.
     func handOver(_ descriptor: Int32, to source: EventSource, events: UInt32) {
-        _ = Unmanaged.passRetained(source)
         self.change(source, descriptor, events: events)
+        self.keep(source)
     }
 
-    /// Called when the source has closed its descriptor, which ends its events.
+    /// Changes which events are reported.
+    func change(_ source: EventSource, _ descriptor: Int32, events: UInt32) {
+        _ = self.control(EPOLL_CTL_MOD, source, descriptor, events)
+    }
+
+    private func control(_ operation: Int32, _ source: EventSource, _ descriptor: Int32, _ events: UInt32) -> Int32 {
+        let data = epoll_data_t(ptr: Unmanaged.passUnretained(source).toOpaque())
+        var event = epoll_event(events: events, data: data)
+        return epoll_ctl(self.poll, operation, descriptor, &event)
+    }
+
+    private func keep(_ source: EventSource) {
+        source.listIndex = self.sources.count
+        self.sources.append(source)
+    }
+
+    /// Called when the source has closed its descriptor or has handed it over.
     func remove(_ source: EventSource) {
-        self.removed.append(Unmanaged.passUnretained(source))
+        guard let last = self.sources.popLast() else { return }
+        if last !== source {
+            self.sources[source.listIndex] = last
+            last.listIndex = source.listIndex
+        }
+        self.removed.append(source)
     }
 
     /// Calls `socket.readOn()` in the next turn.

@@ -67,6 +67,10 @@ package final class ConnectingSocket: EventSource {
         self.end(.success(socket))
     }
 
+    override func loopEnds() {
+        self.end(.failure(EventLoopError.shutdown))
+    }
+
     private func end(_ result: Result<StreamSocket, any Error>) {
         guard let then = self.then.take() else { return }
         self.timer?.cancel()

@@ -81,6 +81,10 @@ package final class ListeningSocket: EventSource {
         }
     }
 
+    override func loopEnds() {
+        self.close()
+    }
+
     private static func address(_ storage: sockaddr_storage) -> IPAddress {
         withUnsafeBytes(of: storage) { bytes in
             let network =

@@ -7,7 +7,7 @@ package import NIOCore
 ///
 /// When the peer has closed its side, what it sent before is read to the end, also while reading is paused, and the
 /// socket closes.
-package final class StreamSocket: EventSource {
+package final class StreamSocket: EventSource, ClientByteStream {
     /// From so many queued bytes on the socket takes no more, until there are fewer than the low mark.
     static let highMark = 65_536
     static let lowMark = 32_768
@@ -21,7 +21,7 @@ package final class StreamSocket: EventSource {
     /// Whether the loop reports the descriptor's events already, to the socket that connected it.
     private let isWatched: Bool
     /// Set from `start` until the socket has closed.
-    private var handler: (any SocketHandler)?
+    private var handler: (any StreamHandler)?
     private var output = WriteQueue()
     /// False while too many bytes are queued.
     package private(set) var isWritable = true
@@ -56,8 +56,8 @@ package final class StreamSocket: EventSource {
 
     /// Begins to read.
     ///
-    /// - Throws: `IOError`, if the system has no memory for it.
-    package func start(_ handler: any SocketHandler) throws {
+    /// - Throws: `IOError`, if the system has no memory for its events.
+    package func start(_ handler: any StreamHandler) throws {
         let events = Events.input | Events.output | Events.peerClosed | Events.once
         if self.isWatched {
             self.loop.handOver(self.descriptor, to: self, events: events)
@@ -76,6 +76,7 @@ package final class StreamSocket: EventSource {
         if events & Events.output != 0, self.isFull {
             self.isFull = false
             self.sendQueued()
+            if self.output.isEmpty { self.handler?.allSent() }
         }
         if events & Events.input != 0 {
             if self.isPaused { self.hasInput = true } else { self.read() }
@@ -154,6 +155,10 @@ package final class StreamSocket: EventSource {
         }
         if count == 0 { return .end }
         return errno == EAGAIN ? .nothing : .failed
+    }
+
+    override func loopEnds() {
+        self.close(isClean: true)
     }
 
     // MARK: Back-pressure

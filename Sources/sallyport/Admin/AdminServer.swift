@@ -68,7 +68,7 @@ struct AdminServer: Sendable {
                 sessionClock: foundations.clock
             )
             loop.start()
-            return NIOLoopBound(loop, eventLoop: eventLoop)
+            return PathLoops.Place(loop, on: eventLoop)
         }.get()
         let loops = PathLoops([loop])
         let listener = try await Listener.bind(
