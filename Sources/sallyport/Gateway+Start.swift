@@ -42,6 +42,8 @@ extension Gateway {
             logger.warning("no secret_file: a random secret is used, and every session ends with this process")
         }
         let group = try TransportGroup(count: settings.eventLoops)
+        // Providers are asked rarely, so one thread is enough; its channels are those of NIO.
+        let providerGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         // A gateway that shares a store must receive ends from others before it trusts its caches.
         let caches = SessionCaches(isDoubting: settings.store.redis != nil)
         let registry = MetricsRegistry()
@@ -79,7 +81,7 @@ extension Gateway {
             familiar: FamiliarAddresses(),
             authority: authority,
             grants: grants,
-            providerClient: ProviderHTTPClient(group: MultiThreadedEventLoopGroup.singleton),
+            providerClient: ProviderHTTPClient(group: providerGroup),
             secrets: secrets,
             idTokenKeys: IDTokenKeys(
                 store: store,
@@ -142,6 +144,7 @@ extension Gateway {
             backing: backing,
             watch: watch,
             group: group,
+            providerGroup: providerGroup,
             loops: PathLoops(loops),
             logs: logs,
             logger: logger,

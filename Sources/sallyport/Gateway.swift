@@ -1,4 +1,5 @@
 import Logging
+import NIOPosix
 import Observability
 import RequestPath
 import Settings
@@ -24,6 +25,8 @@ final class Gateway: Sendable {
     let watch: ProviderWatch
     let cacheMetrics: CacheMetrics
     let group: TransportGroup
+    /// The loops of connections to providers.
+    let providerGroup: MultiThreadedEventLoopGroup
     let loops: PathLoops
     let gate: ConnectionGate
     let logs: LineWriter
@@ -42,6 +45,7 @@ final class Gateway: Sendable {
         backing: Backing,
         watch: ProviderWatch,
         group: TransportGroup,
+        providerGroup: MultiThreadedEventLoopGroup,
         loops: PathLoops,
         logs: LineWriter,
         logger: Logger,
@@ -60,6 +64,7 @@ final class Gateway: Sendable {
         self.watch = watch
         self.cacheMetrics = CacheMetrics(caches: foundations.caches, loops: group)
         self.group = group
+        self.providerGroup = providerGroup
         self.loops = loops
         self.gate = ConnectionGate(settings.limits, trusted: settings.trustedProxies)
         self.logs = logs

@@ -177,13 +177,15 @@ final class Peer: Sendable {
         let address = try SocketAddress(ipAddress: "127.0.0.1", port: 0)
         try #require(address.withSockAddr { bind(descriptor, $0, socklen_t($1)) } == 0)
         try #require(listen(descriptor, 8) == 0)
-        var bound = sockaddr_in()
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let result = withUnsafeMutablePointer(to: &bound) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
+        let port = withUnsafeTemporaryAllocation(byteCount: 128, alignment: 8) { memory -> UInt16? in
+            var size = socklen_t(memory.count)
+            guard let start = memory.baseAddress,
+                getsockname(descriptor, start.assumingMemoryBound(to: sockaddr.self), &size) == 0
+            else { return nil }
+            return UInt16(bigEndian: start.load(fromByteOffset: 2, as: UInt16.self))
         }
-        try #require(result == 0)
-        return Listening(descriptor: Peer(descriptor), address: SocketAddress(bound))
+        let bound = try SocketAddress(ipAddress: "127.0.0.1", port: Int(try #require(port)))
+        return Listening(descriptor: Peer(descriptor), address: bound)
     }
 
     struct Listening: Sendable {

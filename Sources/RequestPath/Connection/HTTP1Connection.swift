@@ -19,8 +19,6 @@ package protocol ClientCount: AnyObject, Sendable {
 ///
 /// Everything here runs on the connection's loop; nothing is shared.
 package final class HTTP1Connection {
-    /// The largest buffer that an unfinished head keeps while it is smaller than that itself.
-    static let unfinishedHeadRoom = 16_384
     /// How often `ClientCount.noteSession` is called at most.
     private static let notePeriod = TimeAmount.minutes(5)
 
@@ -81,10 +79,14 @@ package final class HTTP1Connection {
         self.keep(buffer)
     }
 
-    /// Keeps the unused bytes, unless nothing more is read from this client.
+    /// Keeps the unused bytes, unless nothing more is read from this client. They are copied if they are few: the buffer
+    /// may be the loop's, and a client that sends slowly must not hold a large one.
     @inline(__always)
     private func keep(_ buffer: ByteBuffer) {
-        if buffer.readableBytes > 0, !self.state.ignoresInput { self.input = buffer }
+        let count = buffer.readableBytes
+        guard count > 0, !self.state.ignoresInput else { return }
+        let isLarge = buffer.storageCapacity > max(4096, 2 * count)
+        self.input = isLarge ? ByteBuffer(bytes: buffer.readableBytesView) : buffer
     }
 
     /// Uses as much of the buffer as the state allows: one iteration per request, without recursion for pipelined ones.
@@ -180,10 +182,7 @@ extension HTTP1Connection: StreamHandler {
             self.keep(input)
         } else {
             self.use(&buffer)
-            // The buffer is the loop's, so the connection keeps no more than its bytes.
-            if buffer.readableBytes > 0, !self.state.ignoresInput {
-                self.input = ByteBuffer(bytes: buffer.readableBytesView)
-            }
+            self.keep(buffer)
         }
     }
 

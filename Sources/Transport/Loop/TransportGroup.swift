@@ -20,13 +20,7 @@ package final class TransportGroup: EventLoopGroup {
     private static func start(_ loop: TransportLoop, name: String) throws {
         let start = Unmanaged.passRetained(Start(loop: loop, name: name))
         var thread = pthread_t()
-        let result = pthread_create(&thread, nil, { argument in
-            guard let argument else { return nil }
-            let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
-            pthread_setname_np(pthread_self(), start.name)
-            start.loop.run()
-            return nil
-        }, start.toOpaque())
+        let result = pthread_create(&thread, nil, Start.run, start.toOpaque())
         guard result == 0 else {
             start.release()
             throw IOError(errnoCode: result, reason: "pthread_create")
@@ -36,12 +30,20 @@ package final class TransportGroup: EventLoopGroup {
 
     /// What a new thread gets.
     private final class Start {
-        let loop: TransportLoop
-        let name: String
+        private let loop: TransportLoop
+        private let name: String
 
         init(loop: TransportLoop, name: String) {
             self.loop = loop
             self.name = name
+        }
+
+        static let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { argument in
+            guard let argument else { return nil }
+            let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+            pthread_setname_np(pthread_self(), start.name)
+            start.loop.run()
+            return nil
         }
     }
 

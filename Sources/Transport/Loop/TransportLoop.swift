@@ -34,7 +34,8 @@ package final class TransportLoop: TurnLoop, @unchecked Sendable {
     /// Sources that were removed in this turn.
     private var removed: [EventSource] = []
     private var readBuffer: ByteBuffer?
-    private var isStopping = false
+    /// Called when the loop has ended; nil: it has not been asked to end.
+    private var whenEnded: [@Sendable () -> Void]?
 
     /// A loop that no thread runs yet.
     ///
@@ -61,20 +62,16 @@ package final class TransportLoop: TurnLoop, @unchecked Sendable {
 
     // MARK: Running
 
-    /// Runs the loop on this thread until `stop`.
+    /// Runs the loop on this thread until it is shut down.
     func run() {
         self.thread.store(UInt(pthread_self()), ordering: .relaxed)
         var now = NIODeadline.now()
-        while !self.isStopping {
+        while self.whenEnded == nil {
             now = self.turn(self.patience(now))
         }
         self.end()
         self.thread.store(0, ordering: .relaxed)
-    }
-
-    /// Ends the loop after this turn. Called on the loop.
-    func stop() {
-        self.isStopping = true
+        for tell in self.whenEnded ?? [] { tell() }
     }
 
     /// The milliseconds until something has to be done; -1: only events and tasks of other threads have to be.
@@ -265,7 +262,8 @@ package final class TransportLoop: TurnLoop, @unchecked Sendable {
     }
 
     package func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
-        self.execute { self.stop() }
-        queue.async { callback(nil) }
+        let tell = { @Sendable in queue.async { callback(nil) } }
+        let isOpen = self.mail.post { self.whenEnded = (self.whenEnded ?? []) + [tell] }
+        if !isOpen { queue.async { callback(EventLoopError.shutdown) } }
     }
 }

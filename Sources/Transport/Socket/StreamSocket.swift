@@ -286,6 +286,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
         guard self.isOpen else { return }
         Glibc.close(self.descriptor)
         self.descriptor = -1
+        self.hasInput = false
         self.output.removeAll()
         guard let handler = self.handler.take() else { return }
         self.loop.remove(self)

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOEmbedded
 import RequestPath
 import Testing
 import Transport

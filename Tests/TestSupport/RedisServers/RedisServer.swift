@@ -120,7 +120,8 @@ package final class RedisServer: Sendable {
         let address = try SocketAddress(ipAddress: loopback, port: self.port)
         for _ in 0..<800 {
             guard process.isRunning else { break }
-            if let channel = try? await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton).connect(to: address).get() {
+            let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            if let channel = try? await bootstrap.connect(to: address).get() {
                 try? await channel.close()
                 return
             }
