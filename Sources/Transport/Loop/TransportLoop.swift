@@ -170,12 +170,11 @@ package final class TransportLoop: TurnLoop, @unchecked Sendable {
 
     /// Called when the source has closed its descriptor or has handed it over.
     func remove(_ source: EventSource) {
-        guard let last = self.sources.popLast() else { return }
-        if last !== source {
-            self.sources[source.listIndex] = last
-            last.listIndex = source.listIndex
-        }
+        // First, so that the source always has an owner: events are handled without one.
         self.removed.append(source)
+        guard let last = self.sources.popLast(), last !== source else { return }
+        self.sources[source.listIndex] = last
+        last.listIndex = source.listIndex
     }
 
     /// Calls `socket.readOn()` in the next turn.
