@@ -83,7 +83,7 @@ let package = Package(
                 "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "OAuth", "Handoff",
                 "Clients", "Pages",
                 "IDTokens", "Providers", "DPoP", "JOSE", "Sessions", "RedisStore", "Settings", "Rules",
-                "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
+                "Observability", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -97,7 +97,15 @@ let package = Package(
             name: "RequestPath",
             dependencies: [
                 "Endpoints", "Pages", "Handoff", "DPoP", "Clients", "Sessions", "Settings", "Observability",
-                "AddressIntelligence", "JOSE", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
+                "AddressIntelligence", "JOSE", "Transport", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
+            ],
+            swiftSettings: strict
+        ),
+        // Event loops and sockets.
+        .target(
+            name: "Transport",
+            dependencies: [
+                "CLinux", "AddressIntelligence", nioCore, .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: strict
         ),
@@ -218,6 +226,11 @@ let package = Package(
         .target(name: "Vocabulary", swiftSettings: strict),
 
         .testTarget(
+            name: "TransportTests",
+            dependencies: ["Transport", "AddressIntelligence", nioCore],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "AddressIntelligenceTests",
             dependencies: ["AddressIntelligence", "TestSupport", "Vocabulary"],
             swiftSettings: strict
@@ -278,8 +291,8 @@ let package = Package(
             dependencies: [
                 "RequestPath", "Sessions", "Settings", "AddressIntelligence", "TestSupport", "Vocabulary", "Endpoints",
                 "Pages",
-                "Handoff", "Clients", "Cryptography", "DPoP", "JOSE", "StoreBench", "Observability", nioCore, nioPosix,
-                nioEmbedded,
+                "Handoff", "Clients", "Cryptography", "DPoP", "JOSE", "StoreBench", "Observability", "Transport",
+                nioCore, nioPosix, nioEmbedded,
             ],
             swiftSettings: strict
         ),
@@ -373,7 +386,7 @@ let package = Package(
         // Real servers of every kind of deployment, and faults between them and their clients.
         .target(
             name: "RedisServers",
-            dependencies: ["GatewayBench", "TestSupport", nioCore, nioPosix],
+            dependencies: ["GatewayBench", "TestSupport", "Transport", nioCore, nioPosix],
             path: "Tests/TestSupport/RedisServers",
             swiftSettings: strict
         ),
@@ -399,7 +412,7 @@ let package = Package(
         .target(
             name: "RedisStore",
             dependencies: [
-                "CHiredis", "Sessions", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
+                "CHiredis", "Sessions", "Transport", "Cryptography", "Vocabulary", nioCore, nioSSL,
             ],
             swiftSettings: strict
         ),
@@ -413,6 +426,7 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .systemLibrary(name: "CLinux", path: "Sources/SystemLibraries/CLinux"),
         // No pkgConfig: hiredis.pc names a flag that SwiftPM warns of, and nothing that is needed.
         .systemLibrary(
             name: "CHiredis",

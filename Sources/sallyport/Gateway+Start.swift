@@ -12,6 +12,7 @@ import Sessions
 import Settings
 import SignIn
 import Synchronization
+import Transport
 import UnixSignals
 import Vocabulary
 
@@ -40,7 +41,9 @@ extension Gateway {
             secrets = SecretRing(current: Secret(Random.bytes(32)))
             logger.warning("no secret_file: a random secret is used, and every session ends with this process")
         }
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: settings.eventLoops)
+        let group = try TransportGroup(count: settings.eventLoops)
+        // Providers are asked rarely, so one thread is enough; its channels are those of NIO.
+        let providerGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         // A gateway that shares a store must receive ends from others before it trusts its caches.
         let caches = SessionCaches(isDoubting: settings.store.redis != nil)
         let registry = MetricsRegistry()
@@ -78,7 +81,7 @@ extension Gateway {
             familiar: FamiliarAddresses(),
             authority: authority,
             grants: grants,
-            providerClient: ProviderHTTPClient(group: group),
+            providerClient: ProviderHTTPClient(group: providerGroup),
             secrets: secrets,
             idTokenKeys: IDTokenKeys(
                 store: store,
@@ -102,9 +105,9 @@ extension Gateway {
         grants.adopt(assembly.refreshing)
         let watch = ProviderWatch(logger: logger)
         let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
-        var loops: [NIOLoopBound<PathLoop>] = []
+        var loops: [PathLoops.Place] = []
         let strayForwarding = StrayForwarding(logger: logger)
-        for eventLoop in group.makeIterator() {
+        for eventLoop in group.loops {
             // Made on its own loop and used only there.
             let loop = try await eventLoop.submit {
                 let cache = SessionCache(capacity: settings.store.cachedSessions)
@@ -130,7 +133,7 @@ extension Gateway {
                 )
                 loop.onStrayForwarding = { strayForwarding.tell(of: $0, from: $1) }
                 loop.start()
-                return NIOLoopBound(loop, eventLoop: eventLoop)
+                return PathLoops.Place(loop, on: eventLoop)
             }.get()
             loops.append(loop)
         }
@@ -141,6 +144,7 @@ extension Gateway {
             backing: backing,
             watch: watch,
             group: group,
+            providerGroup: providerGroup,
             loops: PathLoops(loops),
             logs: logs,
             logger: logger,
@@ -213,7 +217,7 @@ extension Gateway {
 
     func listen(_ settings: Settings) async throws {
         for address in settings.listen {
-            let listener = try await Listener.bind(address, group: self.group, loops: self.loops, gate: self.gate)
+            let listener = try await Listener.bind(address, loops: self.loops, gate: self.gate)
             self.listeners.withLock { $0.append(listener) }
             self.logger.info(
                 "listening",
@@ -233,6 +237,7 @@ extension Gateway {
             let server = try await AdminServer.start(
                 address,
                 self.foundations,
+                on: self.group.loops[0],
                 operators: self.operatorEndpoints(settings),
                 isReady: { self.isReady() },
                 metrics: {

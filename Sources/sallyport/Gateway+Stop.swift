@@ -67,6 +67,7 @@ extension Gateway {
         // lines here as well.
         await self.loops.onEach { $0.flushAccessLog() }
         _ = self.logs.flush(timeout: .seconds(2))
+        try? await self.providerGroup.shutdownGracefully()
         try? await self.group.shutdownGracefully()
     }
 }

@@ -1,10 +1,10 @@
 import Logging
 import NIOCore
-import NIOPosix
 import Observability
 import Sessions
 import Settings
 import Synchronization
+import Transport
 import Vocabulary
 
 /// What a reload ends of users whom it removes or whose passwords it changes.

@@ -4,6 +4,7 @@ import Observability
 import RequestPath
 import Settings
 import Synchronization
+import Transport
 import UnixSignals
 import Vocabulary
 
@@ -23,7 +24,9 @@ final class Gateway: Sendable {
     let backing: Backing
     let watch: ProviderWatch
     let cacheMetrics: CacheMetrics
-    let group: MultiThreadedEventLoopGroup
+    let group: TransportGroup
+    /// The loops of connections to providers.
+    let providerGroup: MultiThreadedEventLoopGroup
     let loops: PathLoops
     let gate: ConnectionGate
     let logs: LineWriter
@@ -41,7 +44,8 @@ final class Gateway: Sendable {
         foundations: Foundations,
         backing: Backing,
         watch: ProviderWatch,
-        group: MultiThreadedEventLoopGroup,
+        group: TransportGroup,
+        providerGroup: MultiThreadedEventLoopGroup,
         loops: PathLoops,
         logs: LineWriter,
         logger: Logger,
@@ -60,6 +64,7 @@ final class Gateway: Sendable {
         self.watch = watch
         self.cacheMetrics = CacheMetrics(caches: foundations.caches, loops: group)
         self.group = group
+        self.providerGroup = providerGroup
         self.loops = loops
         self.gate = ConnectionGate(settings.limits, trusted: settings.trustedProxies)
         self.logs = logs

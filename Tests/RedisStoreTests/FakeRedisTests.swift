@@ -38,7 +38,7 @@ final class FakeRedis: Sendable {
         replicas: Int = 0,
         _ body: (FakeRedis) async throws -> Answer
     ) async throws -> Answer {
-        let channel = try await ServerBootstrap(group: loops)
+        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(Server(answer, info: Self.info(replicas: replicas)))

@@ -1,6 +1,6 @@
 package import NIOCore
-internal import NIOPosix
 internal import NIOSSL
+internal import Transport
 
 /// Opens connections to any server of one configuration, with TLS where the configuration says so.
 package struct RedisConnector: Sendable {
@@ -13,7 +13,7 @@ package struct RedisConnector: Sendable {
         self.tls = try configuration.tls.map { try NIOSSLContext(configuration: Self.context($0)) }
     }
 
-    /// A channel to `endpoint` with only TLS in its pipeline, whose handshake may still be running. Host names are
+    /// A channel to `endpoint` on a loop of a `TransportGroup`, with only TLS in its pipeline, whose handshake may still be running. Host names are
     /// resolved off the loop. Their addresses are tried in turn, within the connect timeout.
     package func connect(to endpoint: RedisEndpoint, on loop: any EventLoop) -> EventLoopFuture<any Channel> {
         self.connect(to: endpoint, on: loop) { channel in
@@ -29,19 +29,25 @@ package struct RedisConnector: Sendable {
         on loop: any EventLoop,
         prepare: @escaping @Sendable (any Channel) throws -> Void
     ) -> EventLoopFuture<any Channel> {
-        let bootstrap = ClientBootstrap(group: loop)
-            .connectTimeout(TimeAmount(self.configuration.connectTimeout))
-            // Called for each address that is tried; only one channel is kept.
-            .channelInitializer { channel in channel.eventLoop.makeCompletedFuture { try prepare(channel) } }
+        let timeout = TimeAmount(self.configuration.connectTimeout)
+        let connected: EventLoopFuture<PipelineChannel>
         switch endpoint {
         case .tcp(let host, let port):
-            let bootstrap = bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1)
             // An address skips the resolver, whose threads may all be waiting for name servers.
-            if let address = try? SocketAddress(ipAddress: host, port: port) { return bootstrap.connect(to: address) }
-            return bootstrap.connect(host: host, port: port)
+            if let address = try? SocketAddress(ipAddress: host, port: port) {
+                connected = PipelineChannel.connect(to: address, on: loop, timeout: timeout, prepare)
+            } else {
+                connected = PipelineChannel.connect(toHost: host, port: port, on: loop, timeout: timeout, prepare)
+            }
         case .unix(let path):
-            return bootstrap.connect(unixDomainSocketPath: path)
+            do {
+                let address = try SocketAddress(unixDomainSocketPath: path)
+                connected = PipelineChannel.connect(to: address, on: loop, timeout: timeout, prepare)
+            } catch {
+                return loop.makeFailedFuture(error)
+            }
         }
+        return connected.map { $0 }
     }
 
     /// Connects for an owner on `loop`, and calls one of two functions there: `adopt`, which adds the owner's handler

@@ -1,5 +1,4 @@
 package import NIOCore
-internal import NIOPosix
 internal import NIOSSL
 package import Vocabulary
 

@@ -1,134 +1,112 @@
 package import AddressIntelligence
 package import NIOCore
 import Settings
+package import Transport
 import Vocabulary
 
-#if canImport(Glibc)
-import Glibc
-#endif
+/// What counts the clients and knows their addresses. Called on any loop.
+package protocol ClientCount: AnyObject, Sendable {
+    /// Called now and then with an address from which a signed-in user sends requests.
+    func noteSession(_ address: IPAddress, now: NIODeadline)
+    /// Called once when a client has left.
+    ///
+    /// - Parameter isCounted: Whether it counted towards the limit of its address.
+    func left(_ address: IPAddress, isCounted: Bool)
+}
 
 /// One client's connection: reads requests in order, hands each to the exchange, and writes what the exchange answers.
 ///
 /// Everything here runs on the connection's loop; nothing is shared.
-package final class HTTP1Connection: ChannelDuplexHandler {
-    package typealias InboundIn = ByteBuffer
-    package typealias OutboundIn = ByteBuffer
-    package typealias OutboundOut = ByteBuffer
-
-    /// Called now and then with an address from which a signed-in user sends requests.
-    package typealias NoteSession = (_ address: IPAddress, _ now: NIODeadline) -> Void
-
-    /// The largest buffer that an unfinished head keeps while it is smaller than that itself.
-    static let unfinishedHeadRoom = 16_384
-    /// How often `NoteSession` is called at most.
+package final class HTTP1Connection {
+    /// How often `ClientCount.noteSession` is called at most.
     private static let notePeriod = TimeAmount.minutes(5)
 
     private let loop: PathLoop
+    private let stream: any ClientByteStream
     private let exchange: Exchange
     private let peer: IPAddress
-    private let noteSession: NoteSession
+    private let isCounted: Bool
+    private let clients: any ClientCount
     private var configuration: PathConfiguration
-    private var context: ChannelHandlerContext?
     private var state: HTTP1State
-    private var gate = ReadGate()
-    /// Bytes that were read and not yet used.
+    /// Bytes that were read and not yet used, except while they are being used.
     private var input: ByteBuffer?
     private var nextNote = NIODeadline.uptimeNanoseconds(0)
     package var listIndex = -1
 
-    /// - Parameter peer: The address at the other end.
-    package init(loop: PathLoop, peer: IPAddress, noteSession: @escaping NoteSession) {
+    /// - Parameters:
+    ///   - stream: The client's, which is started by `open`.
+    ///   - peer: The address at the other end.
+    ///   - isCounted: Whether the client counts towards the limit of its address.
+    package init(
+        loop: PathLoop,
+        stream: any ClientByteStream,
+        peer: IPAddress,
+        isCounted: Bool,
+        clients: any ClientCount
+    ) {
         self.loop = loop
+        self.stream = stream
         self.exchange = Exchange(loop: loop, peer: peer)
         self.peer = peer
-        self.noteSession = noteSession
+        self.isCounted = isCounted
+        self.clients = clients
         self.configuration = loop.configuration
-        self.state = HTTP1State(now: loop.now, deadline: loop.now + loop.configuration.timeouts.header)
-    }
-
-    // MARK: Channel events
-
-    package func handlerAdded(context: ChannelHandlerContext) {
-        self.context = context
-        self.exchange.attach(self)
-    }
-
-    package func handlerRemoved(context: ChannelHandlerContext) {
-        self.context = nil
-        self.exchange.detach()
-    }
-
-    package func channelActive(context: ChannelHandlerContext) {
-        self.loop.add(self)
         // To the nanosecond, because it shows whether the connection was accepted before the gateway became crowded.
         let now = NIODeadline.now()
         self.state = HTTP1State(now: now, deadline: now + self.configuration.timeouts.header)
     }
 
-    package func channelInactive(context: ChannelHandlerContext) {
-        guard self.state.closed() else { return }
-        self.loop.remove(self)
-        self.input = nil
-        self.exchange.clientLeft()
-    }
-
-    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        context.close(promise: nil)
-    }
-
-    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var buffer = self.unwrapInboundIn(data)
-        if self.state.isTunnel { return self.exchange.tunnelToUpstream(buffer) }
-        if self.state.ignoresInput { return }
-        if var input = self.input {
-            self.input = nil
-            // Used bytes would otherwise stay in front of the appended ones for as long as the client pipelines.
-            if input.readerIndex > 4096, input.readerIndex >= input.readableBytes { input.discardReadBytes() }
-            input.writeBuffer(&buffer)
-            self.input = input
-        } else {
-            self.input = buffer
+    /// Begins to read from the client.
+    package func open() {
+        self.exchange.attach(self)
+        self.loop.add(self)
+        do {
+            try self.stream.start(self)
+        } catch {
+            self.stream.close()
+            self.closed(isClean: false)
         }
-        self.useInput()
-    }
-
-    package func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable { self.exchange.clientTakesBytes() }
-    }
-
-    package func read(context: ChannelHandlerContext) {
-        if self.gate.read() { context.read() }
     }
 
     // MARK: Input
 
-    /// Uses as much of the input as the state allows: one iteration per request, without recursion for pipelined ones.
+    /// Uses the input that was kept.
     private func useInput() {
-        while var buffer = self.input, buffer.readableBytes > 0 {
-            self.input = nil
+        guard var buffer = self.input.take() else { return }
+        self.use(&buffer)
+        self.keep(buffer)
+    }
+
+    /// Keeps the unused bytes, unless nothing more is read from this client. They are copied if they are few: the buffer
+    /// may be the loop's, and a client that sends slowly must not hold a large one.
+    @inline(__always)
+    private func keep(_ buffer: ByteBuffer) {
+        let count = buffer.readableBytes
+        guard count > 0, !self.state.ignoresInput else { return }
+        let isLarge = buffer.storageCapacity > max(4096, 2 * count)
+        self.input = isLarge ? ByteBuffer(bytes: buffer.readableBytesView) : buffer
+    }
+
+    /// Uses as much of the buffer as the state allows: one iteration per request, without recursion for pipelined ones.
+    private func use(_ buffer: inout ByteBuffer) {
+        while buffer.readableBytes > 0 {
             switch self.state.state {
             case .idle, .head:
-                let isWhole = self.readHead(&buffer)
-                self.keep(buffer)
-                if !isWhole { return }
+                if !self.readHead(&buffer) { return }
             case .exchange:
                 switch self.exchange.bodyDemand {
                 case .now:
                     self.exchange.takeBody(&buffer)
-                    self.keep(buffer)
-                    if self.gate.isPaused { return }
+                    if self.stream.isPaused { return }
                 case .soon:
-                    self.input = buffer
                     return
                 case .ended:
                     // Pipelined requests wait. Reading pauses, so that a client cannot fill the memory meanwhile.
-                    self.input = buffer
-                    if buffer.readableBytes >= 65_536 { self.gate.pause() }
+                    if buffer.readableBytes >= 65_536 { self.stream.pause() }
                     return
                 case .wait:
-                    self.input = buffer
-                    self.gate.pause()
-                    return
+                    return self.stream.pause()
                 }
             case .draining:
                 let step = self.state.drain(
@@ -138,17 +116,13 @@ package final class HTTP1Connection: ChannelDuplexHandler {
                     idle: self.configuration.timeouts.idle
                 )
                 if step == .linger { self.linger() } else { self.resumeReading() }
-                self.keep(buffer)
-            case .lingering, .tunnel, .closed:
+            case .tunnel:
+                self.exchange.tunnelToUpstream(buffer)
+                return buffer.clear()
+            case .lingering, .closed:
                 return
             }
         }
-    }
-
-    /// Keeps the unused bytes, unless nothing more is read from this client.
-    @inline(__always)
-    private func keep(_ buffer: ByteBuffer) {
-        if buffer.readableBytes > 0, !self.state.ignoresInput { self.input = buffer }
     }
 
     /// Parses a head from the front of `buffer`; false when it is not complete yet.
@@ -171,7 +145,6 @@ package final class HTTP1Connection: ChannelDuplexHandler {
         switch result {
         case .incomplete:
             self.state.headIsUnfinished(buffer.readableBytes)
-            self.letGoOfRoom(&buffer)
             return false
         case .refused(let refusal):
             _ = self.requestBegins(keepsAlive: false)
@@ -192,18 +165,42 @@ package final class HTTP1Connection: ChannelDuplexHandler {
             isDraining: self.loop.isDraining
         )
     }
+}
 
-    /// Frees memory while a head is incomplete. The head may be in a large buffer after other requests, and NIO keeps
-    /// several buffers for a client that has sent a large body. A client that sends a head slowly must not hold either.
-    private func letGoOfRoom(_ buffer: inout ByteBuffer) {
-        if buffer.storageCapacity > max(4096, 2 * buffer.readableBytes) {
-            buffer = ByteBuffer(bytes: buffer.readableBytesView)
+// MARK: The client's bytes
+
+extension HTTP1Connection: StreamHandler {
+    package func received(_ buffer: inout ByteBuffer) {
+        if self.state.isTunnel { return self.exchange.tunnelToUpstream(buffer) }
+        if self.state.ignoresInput { return }
+        if var input = self.input.take() {
+            // Used bytes would otherwise stay in front of the appended ones for as long as the client pipelines.
+            if input.readerIndex > 4096, input.readerIndex >= input.readableBytes { input.discardReadBytes() }
+            input.writeBuffer(&buffer)
+            self.use(&input)
+            self.keep(input)
+        } else {
+            self.use(&buffer)
+            self.keep(buffer)
         }
-        guard self.state.requestCount > 0, let options = self.context?.channel.syncOptions else { return }
-        // NIO frees the buffers beyond the number that it may read into at once.
-        guard let count = try? options.getOption(.maxMessagesPerRead), count > 1 else { return }
-        try? options.setOption(.maxMessagesPerRead, value: 1)
-        try? options.setOption(.maxMessagesPerRead, value: count)
+    }
+
+    package func becameWritable() {
+        self.exchange.clientTakesBytes()
+    }
+
+    package func outputEnded() {
+        self.state.outputEnded(self.loop.now + .seconds(2))
+    }
+
+    package func closed(isClean: Bool) {
+        self.clients.left(self.peer, isCounted: self.isCounted)
+        if self.state.closed() {
+            self.loop.remove(self)
+            self.input = nil
+            self.exchange.clientLeft()
+        }
+        self.exchange.detach()
     }
 }
 
@@ -212,27 +209,27 @@ package final class HTTP1Connection: ChannelDuplexHandler {
 extension HTTP1Connection: ClientStream {
     @inline(__always)
     package func write(_ bytes: ByteBuffer) {
-        self.context?.write(NIOAny(bytes), promise: nil)
+        self.stream.write(bytes)
     }
 
     package func writeAndFlush(_ bytes: ByteBuffer) {
-        self.context?.writeAndFlush(NIOAny(bytes), promise: nil)
+        self.stream.writeAndFlush(bytes)
     }
 
     package func flush() {
-        self.context?.flush()
+        self.stream.flush()
     }
 
-    package var isWritable: Bool { self.context?.channel.isWritable ?? false }
+    package var isWritable: Bool { self.stream.isWritable }
 
-    package var unsentBytes: Int { (try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 }
+    package var unsentBytes: Int { self.stream.unsentBytes }
 
     package func pauseReading() {
-        self.gate.pause()
+        self.stream.pause()
     }
 
     package func resumeReading() {
-        if self.gate.resume() { self.context?.read() }
+        self.stream.resume()
     }
 
     package func passBody() {
@@ -242,7 +239,7 @@ extension HTTP1Connection: ClientStream {
     package func signedIn() {
         guard self.loop.now >= self.nextNote else { return }
         self.nextNote = self.loop.now + Self.notePeriod
-        self.noteSession(self.peer, self.loop.now)
+        self.clients.noteSession(self.peer, now: self.loop.now)
     }
 
     package func beginTunnel() {
@@ -271,30 +268,20 @@ extension HTTP1Connection: ClientStream {
 
     /// Closes with RST, which a client cannot mistake for the end of a body without length.
     package func abort() {
-        guard let context = self.context, self.state.closed() else { return }
+        guard self.state.closed() else { return }
         self.loop.remove(self)
         self.input = nil
-        if let socket = context.channel as? any SocketOptionProvider {
-            socket.setSoLinger(Glibc.linger(l_onoff: 1, l_linger: 0)).assumeIsolated().whenComplete { _ in
-                context.close(promise: nil)
-            }
-        } else {
-            context.close(promise: nil)
-        }
+        self.stream.reset()
     }
 
     /// Sends the end of the stream and reads on for a moment: closing at once would destroy an answer that the client has
     /// not read yet (RFC 9112 9.6).
     private func linger() {
         // First the client has the write timeout to read what is queued, then two seconds to finish sending.
-        guard let context = self.context,
-            self.state.linger(until: self.loop.now + self.configuration.timeouts.write)
-        else { return }
+        guard self.state.linger(until: self.loop.now + self.configuration.timeouts.write) else { return }
         self.input = nil
         self.resumeReading()
-        let sent = context.eventLoop.makePromise(of: Void.self)
-        sent.futureResult.assumeIsolated().whenSuccess { self.state.outputEnded(self.loop.now + .seconds(2)) }
-        context.close(mode: .output, promise: sent)
+        self.stream.endOutput()
     }
 }
 
@@ -323,6 +310,6 @@ extension HTTP1Connection: LoopConnection {
     package func closeNow() {
         guard !self.state.isClosed else { return }
         if self.state.isInExchange, self.exchange.breakOff(.gatewayDraining) { return }
-        self.context?.close(promise: nil)
+        self.stream.close()
     }
 }

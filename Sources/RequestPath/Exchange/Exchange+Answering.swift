@@ -122,7 +122,7 @@ extension Exchange {
             nanoseconds: duration
         )
         if self.facts.logBytes != nil { self.log(nanoseconds: duration) }
-        self.facts.logBytes = nil
+        if let bytes = self.facts.logBytes.take() { self.loop.giveBack(bytes) }
         if self.holderPlace >= 0 { self.loop.holders.remove(self) }
         self.facts.session = nil
         self.facts.extraLines = []

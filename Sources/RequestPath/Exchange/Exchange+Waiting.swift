@@ -7,7 +7,7 @@ extension Exchange {
             self.loop.giveBack(head)
             self.waitingHead = nil
         }
-        self.waitingBytes = nil
+        if let bytes = self.waitingBytes.take() { self.loop.giveBack(bytes) }
     }
 
     /// Waits for a future of this loop. The result is ignored if the exchange has ended by then.

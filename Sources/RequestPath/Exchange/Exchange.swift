@@ -90,7 +90,7 @@ package final class Exchange {
         self.facts.minorVersion = head.minorVersion
         self.facts.expectsContinue = head.expectsContinue
         self.facts.isWebSocket = head.isWebSocketUpgrade
-        if self.loop.accessLog != nil { self.facts.keep(head, buffer) }
+        if self.loop.accessLog != nil { self.facts.keep(head, self.loop.copy(buffer, count: head.byteCount)) }
         let step = buffer.withUnsafeReadableBytes { bytes -> Step in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 return .answer(.problem(.requestMalformed, requestID: self.facts.requestID, closes: true))
@@ -105,7 +105,7 @@ package final class Exchange {
         if step.waits {
             // The head is needed after this event, so it is kept with its bytes, and the loop uses another one.
             self.waitingHead = self.loop.takeRequestHead()
-            self.waitingBytes = buffer
+            self.waitingBytes = self.loop.copy(buffer, count: head.byteCount)
         }
         buffer.moveReaderIndex(forwardBy: head.byteCount)
         self.take(step)

@@ -3,10 +3,7 @@ package import NIOCore
 package import NIOSSL
 package import Settings
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#endif
+import Transport
 
 /// One app, shared by all loops: its address, its TLS settings, and the last addresses of its name.
 package final class UpstreamTarget: Sendable {
@@ -50,7 +47,7 @@ package final class UpstreamTarget: Sendable {
         }
         guard !isUnderWay else { return }
         DispatchQueue.global(qos: .utility).async {
-            let fresh = Self.resolve(self.settings.host, self.settings.port)
+            let fresh = SocketAddress.resolve(self.settings.host, port: self.settings.port)
             if !fresh.isEmpty { self.addresses.withLock { $0 = fresh } }
             let waiting = self.waiting.withLock { waiting in
                 defer { waiting = nil }
@@ -58,33 +55,6 @@ package final class UpstreamTarget: Sendable {
             }
             for then in waiting { then() }
         }
-    }
-
-    private static func resolve(_ host: String, _ port: Int) -> [SocketAddress] {
-        var hints = addrinfo()
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        var list: UnsafeMutablePointer<addrinfo>?
-        guard getaddrinfo(host, String(port), &hints, &list) == 0 else { return [] }
-        defer { freeaddrinfo(list) }
-        var found: [SocketAddress] = []
-        var next = list
-        while let info = next {
-            if let raw = info.pointee.ai_addr {
-                switch info.pointee.ai_family {
-                case AF_INET:
-                    raw.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-                        found.append(SocketAddress($0.pointee, host: host))
-                    }
-                case AF_INET6:
-                    raw.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
-                        found.append(SocketAddress($0.pointee, host: host))
-                    }
-                default: break
-                }
-            }
-            next = info.pointee.ai_next
-        }
-        return found
     }
 }
 

@@ -1,5 +1,6 @@
 import Glibc
 import NIOCore
+import Transport
 
 extension Listener {
     /// The longest time to wait for the kernel's queue to be empty, in steps of `moment`.
@@ -14,17 +15,35 @@ extension Listener {
     ///
     /// - Parameter moment: How long to wait at least, for connections that are being opened.
     package func takeLast(within moment: Duration) async {
-        guard let options = self.channel as? any SocketOptionProvider else { return }
-        try? await options.unsafeSetSocketOption(
-            level: .socket,
-            name: NIOBSDSocket.Option(rawValue: FilterProgram.option),
-            value: FilterProgram.dropsOpenings
-        ).get()
+        guard await self.option({ Self.setFilter($0) }) else { return }
         for _ in 0..<Self.mostMoments {
             try? await Task.sleep(for: moment)
-            // Of a listening socket this is the length of its queue (tcp(7), `TCP_INFO`).
-            guard let info = try? await options.getTCPInfo().get(), info.tcpi_unacked > 0 else { return }
+            guard await self.option({ Self.hasQueue($0) }) else { return }
         }
+    }
+
+    /// The result of `body` with the descriptor, on its loop.
+    private func option(_ body: @escaping @Sendable (Int32) -> Bool) async -> Bool {
+        let answer = self.socket.eventLoop.submit { self.socket.value.withDescriptor(body) }
+        return (try? await answer.get()) ?? false
+    }
+
+    private static func setFilter(_ descriptor: Int32) -> Bool {
+        var program = FilterProgram.dropsOpenings
+        return setsockopt(
+            descriptor,
+            SOL_SOCKET,
+            FilterProgram.option,
+            &program,
+            socklen_t(MemoryLayout<FilterProgram>.size)
+        ) == 0
+    }
+
+    private static func hasQueue(_ descriptor: Int32) -> Bool {
+        var info = tcp_info()
+        var size = socklen_t(MemoryLayout<tcp_info>.size)
+        // Of a listening socket this is the length of its queue (tcp(7), `TCP_INFO`).
+        return getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0 && info.tcpi_unacked > 0
     }
 }
 

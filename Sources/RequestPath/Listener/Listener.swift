@@ -1,8 +1,8 @@
 import AddressIntelligence
-package import NIOCore
-import NIOPosix
+import NIOCore
 package import Settings
 import Synchronization
+package import Transport
 
 #if canImport(Glibc)
 import Glibc
@@ -26,57 +26,28 @@ package struct ListenerError: Error, CustomStringConvertible {
 
 /// Accepts clients on one address and hands each to one of the loops for its life.
 package final class Listener: Sendable {
-    let channel: any Channel
+    private static let backlog: Int32 = 4096
 
-    /// Binds `address`; connections are spread over `loops`, whose `eventLoop`s must be those of `group`.
+    let socket: NIOLoopBound<ListeningSocket>
+    /// The bound port, which the system chooses if the settings say 0.
+    package let port: Int
+
+    /// Binds `address`. The first of `loops` accepts, and connections are spread over all of them.
     ///
     /// - Parameter setting: The key that has the address, for the error.
     /// - Throws: `ListenerError` that names the address.
     package static func bind(
         _ address: ListenAddress,
         setting: String = "listen",
-        group: any EventLoopGroup,
         loops: PathLoops,
         gate: ConnectionGate
     ) async throws -> Listener {
-        let noteSession: @Sendable (IPAddress, NIODeadline) -> Void = { gate.noteSession($0, now: $1) }
-        let bootstrap = ServerBootstrap(group: group)
-            .serverChannelOption(.backlog, value: 4096)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            // One at a time, so that the gate decides before the next one is accepted.
-            .serverChannelOption(.maxMessagesPerRead, value: 1)
-            .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptHandler(gate: gate, loops: loops))
-                }
-            }
-            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            // NIO keeps the last read buffer of each connection, so the buffers must stay small.
-            .childChannelOption(
-                .recvAllocator,
-                value: AdaptiveRecvByteBufferAllocator(
-                    minimum: 64,
-                    initial: 2048,
-                    maximum: HTTP1Connection.unfinishedHeadRoom
-                )
-            )
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let address = channel.remoteAddress.flatMap(Self.address) ?? IPAddress(v4: 0)
-                    let loop = loops.loop(channel.eventLoop)
-                    try channel.pipeline.syncOperations.addHandler(
-                        HTTP1Connection(loop: loop, peer: address, noteSession: noteSession)
-                    )
-                }
-            }
         let host = address.host.isEmpty ? "::" : address.host
         do {
-            let channel = try await bootstrap.bind(host: host, port: address.port).get()
-            return Listener(channel: channel)
+            return try await Listener(host, address.port, loops, gate)
         } catch {
-            if address.host.isEmpty, let channel = try? await bootstrap.bind(host: "0.0.0.0", port: address.port).get()
-            {
-                return Listener(channel: channel)
+            if address.host.isEmpty, let listener = try? await Listener("0.0.0.0", address.port, loops, gate) {
+                return listener
             }
             throw ListenerError(
                 description: "\(setting): \(host):\(address.port) cannot be bound: \(ListenerError.reason(error))"
@@ -84,45 +55,59 @@ package final class Listener: Sendable {
         }
     }
 
-    private init(channel: any Channel) {
-        self.channel = channel
+    private init(_ host: String, _ port: Int, _ loops: PathLoops, _ gate: ConnectionGate) async throws {
+        let address = try SocketAddress.makeAddressResolvingHost(host, port: port)
+        let loop = loops.accepting.transport
+        (self.socket, self.port) = try await loop.submit {
+            let socket = try ListeningSocket(address, backlog: Self.backlog, on: loop)
+            try socket.start(Acceptor(socket, on: loop, gate: gate, loops: loops))
+            return (NIOLoopBound(socket, eventLoop: loop), socket.port)
+        }.get()
     }
-
-    /// The bound port, which the system chooses if the settings say 0.
-    package var port: Int { self.channel.localAddress?.port ?? 0 }
 
     /// Stops accepting. Open connections continue.
     package func close() async {
-        try? await self.channel.close().get()
-    }
-
-    fileprivate static func address(_ address: SocketAddress) -> IPAddress? {
-        address.ipAddress.flatMap { IPAddress($0) }
+        try? await self.socket.eventLoop.submit { self.socket.value.close() }.get()
     }
 }
 
-/// The loops by their event loop.
+/// The loops of the gateway's connections.
 package final class PathLoops: Sendable {
-    private let all: [NIOLoopBound<PathLoop>]
-    private let byEventLoop: [ObjectIdentifier: NIOLoopBound<PathLoop>]
+    /// One of the loops, with the event loop that runs it.
+    package struct Place: Sendable {
+        let transport: TransportLoop
+        private let bound: NIOLoopBound<PathLoop>
 
-    /// - Parameter loops: Each bound to its own event loop.
-    package init(_ loops: [NIOLoopBound<PathLoop>]) {
-        self.all = loops
-        self.byEventLoop = Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0.eventLoop), $0) })
+        /// Called on `transport`.
+        package init(_ loop: PathLoop, on transport: TransportLoop) {
+            self.transport = transport
+            self.bound = NIOLoopBound(loop, eventLoop: transport)
+        }
+
+        /// Used on `transport`.
+        var loop: PathLoop { self.bound.value }
     }
 
-    func loop(_ eventLoop: any EventLoop) -> PathLoop {
-        guard let loop = self.byEventLoop[ObjectIdentifier(eventLoop)] else {
-            preconditionFailure("a connection on a loop that was never registered")
-        }
-        return loop.value
+    private let all: [Place]
+    private let turn = Atomic<UInt>(0)
+
+    /// - Parameter loops: At least one.
+    package init(_ loops: [Place]) {
+        self.all = loops
+    }
+
+    /// The loop that accepts clients.
+    var accepting: Place { self.all[0] }
+
+    /// The loop of the next client: one after the other.
+    func next() -> Place {
+        self.all[Int(self.turn.wrappingAdd(1, ordering: .relaxed).oldValue % UInt(self.all.count))]
     }
 
     /// Runs `body` on every loop; the future is done when all have.
     package func onEach(_ body: @escaping @Sendable (PathLoop) -> Void) async {
-        for loop in self.all {
-            try? await loop.eventLoop.submit { body(loop.value) }.get()
+        for place in self.all {
+            try? await place.transport.submit { body(place.loop) }.get()
         }
     }
 
@@ -131,9 +116,9 @@ package final class PathLoops: Sendable {
     func close(_ clearing: ConnectionGate.Clearing, _ done: @escaping @Sendable (Int) -> Void) {
         let share = (clearing.count + self.all.count - 1) / self.all.count
         let results = Mutex((left: self.all.count, closed: 0))
-        for loop in self.all {
-            loop.eventLoop.execute {
-                let closed = loop.value.closeLongestIdle(share, admittedBefore: clearing.admittedBefore)
+        for place in self.all {
+            place.transport.execute {
+                let closed = place.loop.closeLongestIdle(share, admittedBefore: clearing.admittedBefore)
                 let total: Int? = results.withLock { results in
                     results.left -= 1
                     results.closed += closed
@@ -147,8 +132,8 @@ package final class PathLoops: Sendable {
     /// The number of busy connections on all loops.
     package func busyCount() async -> Int {
         var count = 0
-        for loop in self.all {
-            count += (try? await loop.eventLoop.submit { loop.value.busyCount }.get()) ?? 0
+        for place in self.all {
+            count += (try? await place.transport.submit { place.loop.busyCount }.get()) ?? 0
         }
         return count
     }
@@ -156,70 +141,86 @@ package final class PathLoops: Sendable {
 
 /// Accepts the clients that the gate admits. At the limit it stops accepting: clients wait in the backlog, and no
 /// descriptor is used to refuse them.
-private final class AcceptHandler: ChannelDuplexHandler {
-    typealias InboundIn = any Channel
-    typealias OutboundIn = any Channel
-
+private final class Acceptor: ClientAcceptor {
+    private let socket: ListeningSocket
+    private let loop: TransportLoop
     private let gate: ConnectionGate
     private let loops: PathLoops
-    private var isFull = false
     /// The gate calls back when a client has left.
     private var isAwaited = false
 
-    init(gate: ConnectionGate, loops: PathLoops) {
+    init(_ socket: ListeningSocket, on loop: TransportLoop, gate: ConnectionGate, loops: PathLoops) {
+        self.socket = socket
+        self.loop = loop
         self.gate = gate
         self.loops = loops
     }
 
-    func read(context: ChannelHandlerContext) {
-        guard !self.isFull else { return }
-        let eventLoop = context.eventLoop
-        let bound = NIOLoopBound((handler: self, context: context), eventLoop: eventLoop)
-        let wake: @Sendable () -> Void = {
-            eventLoop.execute {
-                let (handler, context) = bound.value
-                handler.isAwaited = false
-                handler.readAgain(context)
+    func hasRoom() -> Bool {
+        if self.gate.hasRoom(orWake: self.isAwaited ? nil : self.wake) { return true }
+        self.isAwaited = true
+        self.makeRoom()
+        return false
+    }
+
+    private var wake: @Sendable () -> Void {
+        let acceptor = NIOLoopBound(self, eventLoop: self.loop)
+        return {
+            acceptor.eventLoop.execute {
+                acceptor.value.isAwaited = false
+                acceptor.value.socket.resume()
             }
         }
-        if self.gate.hasRoom(orWake: self.isAwaited ? nil : wake) { return context.read() }
-        self.isAwaited = true
-        self.isFull = true
-        self.makeRoom(context.eventLoop)
     }
 
-    private func readAgain(_ context: ChannelHandlerContext) {
-        guard self.isFull else { return }
-        self.isFull = false
-        context.read()
-    }
-
-    private func makeRoom(_ eventLoop: any EventLoop) {
+    private func makeRoom() {
         let gate = self.gate
         guard let clearing = gate.beginClearing(now: .now()) else { return }
-        let handler = NIOLoopBound(self, eventLoop: eventLoop)
+        let acceptor = NIOLoopBound(self, eventLoop: self.loop)
         self.loops.close(clearing) { count in
             guard gate.cleared(count, now: .now()) else { return }
             // Connections that are busy now may be idle soon. Without this, only the next new client would start a search.
-            eventLoop.scheduleTask(in: .milliseconds(250)) { handler.value.makeRoom(eventLoop) }
+            acceptor.eventLoop.scheduleTask(in: .milliseconds(250)) { acceptor.value.makeRoom() }
         }
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    func accepted(_ descriptor: Int32, from address: IPAddress) {
         // Counted here, before another client is accepted. On the loop of the connection it would be too late.
-        let client = self.unwrapInboundIn(data)
-        let address = client.remoteAddress.flatMap(Listener.address) ?? IPAddress(v4: 0)
         let admission = self.gate.admit(address, now: .now())
-        self.makeRoom(context.eventLoop)
-        guard case .admitted(let isCounted) = admission else { return client.close(promise: nil) }
+        self.makeRoom()
+        guard case .admitted(let isCounted) = admission else {
+            close(descriptor)
+            return
+        }
         let gate = self.gate
-        client.closeFuture.whenComplete { _ in gate.left(address, isCounted: isCounted) }
-        context.fireChannelRead(data)
+        let place = self.loops.next()
+        if place.transport === self.loop {
+            Self.open(descriptor, address, isCounted, gate, place)
+        } else {
+            place.transport.execute { Self.open(descriptor, address, isCounted, gate, place) }
+        }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    private static func open(
+        _ descriptor: Int32,
+        _ address: IPAddress,
+        _ isCounted: Bool,
+        _ gate: ConnectionGate,
+        _ place: PathLoops.Place
+    ) {
+        HTTP1Connection(
+            loop: place.loop,
+            stream: StreamSocket(descriptor, on: place.transport),
+            peer: address,
+            isCounted: isCounted,
+            clients: gate
+        ).open()
+    }
+
+    func acceptingFailed() {
         // No descriptors are left in spite of the reserve. A pause avoids a busy loop.
-        self.isFull = true
-        context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(250)) { self.readAgain(context) }
+        self.loop.assumeIsolated().scheduleTask(in: .milliseconds(250)) { self.socket.resume() }
     }
 }
+
+extension ConnectionGate: ClientCount {}

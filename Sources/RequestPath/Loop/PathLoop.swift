@@ -1,17 +1,17 @@
 package import AddressIntelligence
 import Clients
 import DPoP
-package import NIOCore
-import NIOPosix
+import NIOCore
 package import Observability
 package import Sessions
 import Settings
+package import Transport
 package import Vocabulary
 
 /// Everything that one event loop owns: its connections, its pools, its cache, and the buffers that it reuses. It is
 /// used only on its own thread.
-package final class PathLoop {
-    package let eventLoop: any EventLoop
+package final class PathLoop: TurnEndTask {
+    package let eventLoop: any TurnLoop
     /// Replaced as a whole by a reload.
     package private(set) var configuration: PathConfiguration
     /// The clients as they are now; replaced by a reload and when an operator changes one.
@@ -68,7 +68,7 @@ package final class PathLoop {
     ///   - accessLog: nil: none is written.
     ///   - sessionClock: The clock of the session store.
     package init(
-        eventLoop: any EventLoop,
+        eventLoop: any TurnLoop,
         configuration: PathConfiguration,
         sessions: SessionResolver,
         shard: MetricsShard,
@@ -159,15 +159,10 @@ package final class PathLoop {
     private func awaitTurnEnd() {
         guard !self.isTurnEndDue else { return }
         self.isTurnEndDue = true
-        // A closure that captures one reference allocates nothing. `NIOLoopBound` would allocate in every turn.
-        nonisolated(unsafe) let loop = self
-        self.eventLoop.execute {
-            loop.eventLoop.assertInEventLoop()
-            loop.endTurn()
-        }
+        self.eventLoop.atTurnEnd(self)
     }
 
-    private func endTurn() {
+    package func turnEnded() {
         self.isTurnEndDue = false
         self.unflushed.drain { $0.send() }
         self.resting.drain { $0.turnEnded() }
@@ -289,6 +284,14 @@ package final class PathLoop {
         var buffer = self.spareBuffers.popLast() ?? ByteBufferAllocator().buffer(capacity: 2048)
         buffer.clear()
         return buffer
+    }
+
+    /// A copy of the next bytes of `buffer`, which outlives the event in which they were read.
+    @inline(__always)
+    func copy(_ buffer: ByteBuffer, count: Int) -> ByteBuffer {
+        var copy = self.takeBuffer()
+        buffer.withUnsafeReadableBytes { _ = copy.writeBytes(UnsafeRawBufferPointer(rebasing: $0[0..<count])) }
+        return copy
     }
 
     @inline(__always)

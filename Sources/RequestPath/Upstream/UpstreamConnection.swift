@@ -1,5 +1,5 @@
-import Glibc
 package import NIOCore
+package import Transport
 import Vocabulary
 
 /// One connection to an app. It carries one exchange at a time. It returns to the pool only if both messages ended as
@@ -12,15 +12,11 @@ import Vocabulary
 ///                      │ 101 to a WebSocket request
 ///                      └──────────────────▶ tunnel ──▶ closed
 /// ```
-package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, AppStream, TurnEndSender {
-    package typealias InboundIn = ByteBuffer
-    package typealias OutboundIn = ByteBuffer
-    package typealias OutboundOut = ByteBuffer
-
+package final class UpstreamConnection: StreamHandler, AppConnection, AppStream, TurnEndSender {
     private enum Phase { case idle, head, body, tunnel, closed }
 
     let pool: UpstreamPool
-    private var context: ChannelHandlerContext?
+    private let stream: any ByteStream
     /// Gets the answer of the current exchange.
     private var receiver: (any AnswerReceiver)?
     /// The head of the current request, until the app's answer begins.
@@ -39,16 +35,13 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
     /// complete.
     private(set) var isDoubtful = false
     var idleSince = NIODeadline.uptimeNanoseconds(0)
-    private var isPaused = false
-    private var hasPendingRead = false
-    /// Whether the connection ended with an error. Then a body is incomplete, even if its framing allows the
-    /// connection's end.
-    private var hasFailed = false
     /// The number of interim answers in this exchange.
     private var interimCount = 0
     private static let mostInterimAnswers = 16
 
-    package init(pool: UpstreamPool) {
+    /// - Parameter stream: Connected to the app. It is started with the connection as its handler.
+    package init(_ stream: any ByteStream, pool: UpstreamPool) {
+        self.stream = stream
         self.pool = pool
     }
 
@@ -80,12 +73,10 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
         if self.isDoubtful, self.phase == .head, !self.hasSent, self.hasUnreadBytes { return self.refuseUnasked() }
         self.hasSent = true
         self.receiver?.headLeaves()
-        self.context?.flush()
+        self.stream.flush()
     }
 
-    /// Whether it may carry another exchange. A failed write closes the channel during the call, so the channel is
-    /// asked too.
-    package var isUsable: Bool { self.phase == .idle && self.context?.channel.isActive == true }
+    package var isUsable: Bool { self.phase == .idle }
 
     package func abandon() {
         self.receiver = nil
@@ -96,71 +87,54 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
     package func close() {
         guard self.phase != .closed else { return }
         self.phase = .closed
-        self.context?.close(promise: nil)
+        self.stream.close()
     }
 
     // MARK: Bytes to the app
 
     @inline(__always)
     package func write(_ bytes: ByteBuffer) {
-        self.context?.write(NIOAny(bytes), promise: nil)
+        self.stream.write(bytes)
     }
 
     package func writeAndFlush(_ bytes: ByteBuffer) {
-        self.context?.writeAndFlush(NIOAny(bytes), promise: nil)
+        self.stream.writeAndFlush(bytes)
     }
 
     package func flush() {
-        self.context?.flush()
+        self.stream.flush()
     }
 
-    package var isWritable: Bool { self.context?.channel.isWritable ?? false }
+    package var isWritable: Bool { self.stream.isWritable }
     package var isBetweenFrames: Bool { self.frames.isBetweenFrames }
 
     // MARK: Back-pressure
 
-    package func read(context: ChannelHandlerContext) {
-        if self.isPaused { self.hasPendingRead = true } else { context.read() }
-    }
-
     /// Reads nothing more, because the client has not taken the bytes that it was sent.
     @inline(__always)
     package func pause() {
-        self.isPaused = true
+        self.stream.pause()
     }
 
     package func resume() {
-        guard self.isPaused else { return }
-        self.isPaused = false
-        if self.hasPendingRead {
-            self.hasPendingRead = false
-            self.context?.read()
-        }
+        self.stream.resume()
     }
 
-    package func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable { self.receiver?.upstreamTakesBytes() }
+    package func becameWritable() {
+        self.receiver?.upstreamTakesBytes()
     }
+
+    package func outputEnded() {}
 
     // MARK: Bytes from the app
 
-    package func handlerAdded(context: ChannelHandlerContext) {
-        self.context = context
-    }
-
-    package func handlerRemoved(context: ChannelHandlerContext) {
-        self.context = nil
-    }
-
-    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var buffer = self.unwrapInboundIn(data)
+    package func received(_ buffer: inout ByteBuffer) {
         switch self.phase {
         case .head where !self.hasSent:
             self.refuseUnasked()
         case .head:
             self.hasAnswered = true
-            if var partial = self.partial {
-                self.partial = nil
+            if var partial = self.partial.take() {
                 partial.writeBuffer(&buffer)
                 self.readHead(&partial)
             } else {
@@ -191,14 +165,7 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
 
     /// Whether bytes have arrived since the loop last read its sockets. It costs a system call, so only doubtful
     /// connections are asked.
-    private var hasUnreadBytes: Bool {
-        let pipeline = self.context?.channel.pipeline.syncOperations
-        let count = try? pipeline?.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
-            var byte: UInt8 = 0
-            return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
-        }
-        return (count ?? 0) > 0
-    }
+    private var hasUnreadBytes: Bool { self.stream.hasUnreadBytes }
 
     private func readHead(_ buffer: inout ByteBuffer) {
         guard let receiver = self.receiver else { return self.close() }
@@ -215,7 +182,7 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
             }
             switch result {
             case .incomplete:
-                if buffer.readableBytes > 0 { self.partial = buffer }
+                if buffer.readableBytes > 0 { self.partial = ByteBuffer(bytes: buffer.readableBytesView) }
                 return
             case .malformed:
                 return self.fail(.upstreamMalformed)
@@ -303,7 +270,8 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
         receiver?.upstreamFailed(reason)
     }
 
-    package func channelInactive(context: ChannelHandlerContext) {
+    /// A reset, or TLS without close_notify, is not clean: a body that ends with the connection may be incomplete.
+    package func closed(isClean: Bool) {
         let phase = self.phase
         let receiver = self.receiver
         self.phase = .closed
@@ -311,16 +279,10 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
         self.pool.remove(self)
         guard let receiver else { return }
         switch phase {
-        case .body: receiver.answerCut(isClean: !self.hasFailed)
+        case .body: receiver.answerCut(isClean: isClean)
         case .tunnel: receiver.tunnelEnded()
         case .head where self.partial != nil: receiver.upstreamFailed(.upstreamMalformed)
         default: receiver.upstreamFailed(.upstreamReset)
         }
-    }
-
-    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A reset, or TLS without close_notify: a body that ends with the connection may be incomplete.
-        self.hasFailed = true
-        context.close(promise: nil)
     }
 }

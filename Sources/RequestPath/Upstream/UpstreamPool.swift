@@ -1,9 +1,9 @@
-package import NIOCore
-import NIOPosix
+import NIOCore
 import NIOSSL
 package import Observability
 package import Sessions
 import Settings
+package import Transport
 package import Vocabulary
 
 /// One loop's connections to one app. The idle ones are a stack, so that the most recently used one is taken first.
@@ -36,6 +36,7 @@ package final class UpstreamPool: AppPool {
     let target: UpstreamTarget
     package var origin: [UInt8] { self.target.origin }
     unowned let loop: PathLoop
+    private let transport: TransportLoop
     private let index: Int
     /// Whether each connection serves one session only.
     let isStrict: Bool
@@ -50,9 +51,12 @@ package final class UpstreamPool: AppPool {
     private var nextAddress = 0
     private var isRetired = false
 
-    /// - Parameter index: The app's index in the configuration.
-    package init(target: UpstreamTarget, index: Int, loop: PathLoop) {
+    /// - Parameters:
+    ///   - index: The app's index in the configuration.
+    ///   - transport: The event loop of `loop`.
+    package init(target: UpstreamTarget, index: Int, loop: PathLoop, transport: TransportLoop) {
         self.target = target
+        self.transport = transport
         self.index = index
         self.isStrict = target.settings.reuse == .strict
         self.queueGauge = loop.configuration.metrics.upstreamQueue(index)
@@ -228,35 +232,37 @@ package final class UpstreamPool: AppPool {
             self.target.refresh()
             return client.upstreamFailed(.upstreamUnreachable)
         }
-        let connection = UpstreamConnection(pool: self)
-        let handler = NIOLoopBound(connection, eventLoop: self.loop.eventLoop)
-        let target = self.target
-        ClientBootstrap(group: self.loop.eventLoop)
-            .connectTimeout(.nanoseconds(self.loop.configuration.connectTimeout.nanoseconds))
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    if let tls = target.tls {
-                        try channel.pipeline.syncOperations.addHandler(
-                            NIOSSLClientHandler(context: tls, serverHostname: target.serverName)
-                        )
-                    }
-                    try channel.pipeline.syncOperations.addHandler(handler.value)
-                }
+        self.open(addresses[index]) { connection in
+            guard let connection else { return self.attempt(addresses, index + 1, client, exchange) }
+            self.loop.metrics.upstreamConnections(active: 1, idle: 0)
+            self.connected(connection, client, exchange)
+        }
+    }
+
+    // MARK: Opening
+
+    /// Connects to an address. Calls `then` with the connection, or with nil if the app cannot be reached there.
+    private func open(_ address: SocketAddress, _ then: @escaping (UpstreamConnection?) -> Void) {
+        let timeout = TimeAmount.nanoseconds(self.loop.configuration.connectTimeout.nanoseconds)
+        guard let tls = self.target.tls else {
+            return ConnectingSocket.connect(to: address, on: self.transport, timeout: timeout) { result in
+                then((try? result.get()).flatMap { self.start($0) })
             }
-            .connect(to: addresses[index])
-            .assumeIsolated()
-            .whenComplete { result in
-                switch result {
-                case .success:
-                    self.loop.metrics.upstreamConnections(active: 1, idle: 0)
-                    // Later in the same turn: NIO does not report the end of a channel that closes before it is active, so
-                    // the pool would count the connection for ever.
-                    self.loop.eventLoop.assumeIsolated().execute { self.connected(connection, client, exchange) }
-                case .failure:
-                    self.attempt(addresses, index + 1, client, exchange)
-                }
-            }
+        }
+        let name = self.target.serverName
+        let stream = NIOLoopBound(TLSStream(), eventLoop: self.transport)
+        PipelineChannel.connect(to: address, on: self.transport, timeout: timeout) { channel in
+            let handler = try NIOSSLClientHandler(context: tls, serverHostname: name)
+            try channel.pipeline.syncOperations.addHandlers(handler, stream.value)
+        }.assumeIsolated().whenComplete { result in
+            then((try? result.get()).flatMap { _ in self.start(stream.value) })
+        }
+    }
+
+    /// A connection over a stream that has connected; nil: it has closed already.
+    private func start(_ stream: any ByteStream) -> UpstreamConnection? {
+        let connection = UpstreamConnection(stream, pool: self)
+        return (try? stream.start(connection)) == nil ? nil : connection
     }
 }
 
@@ -267,7 +273,7 @@ extension PathLoop {
     ///   - accessLog: nil: no access log is written.
     ///   - sessionClock: The clock of the session store.
     package convenience init(
-        eventLoop: any EventLoop,
+        eventLoop: TransportLoop,
         configuration: PathConfiguration,
         sessions: SessionResolver,
         shard: MetricsShard,
@@ -281,7 +287,7 @@ extension PathLoop {
             shard: shard,
             accessLog: accessLog,
             sessionClock: sessionClock,
-            makePool: { UpstreamPool(target: $0, index: $1, loop: $2) }
+            makePool: { UpstreamPool(target: $0, index: $1, loop: $2, transport: eventLoop) }
         )
     }
 }

@@ -5,6 +5,7 @@ import Observability
 import RequestPath
 import Sessions
 import Settings
+import Transport
 import Vocabulary
 
 /// The operator's endpoints: whether the gateway is alive and ready, and its metrics. They require no credential, so
@@ -36,6 +37,7 @@ struct AdminServer: Sendable {
     static func start(
         _ address: ListenAddress,
         _ foundations: Foundations,
+        on eventLoop: TransportLoop,
         operators: [Endpoint],
         isReady: @escaping @Sendable () -> (ready: Bool, checks: [Check]),
         metrics: @escaping @Sendable () async throws -> [UInt8]
@@ -49,7 +51,6 @@ struct AdminServer: Sendable {
             )
         }
         let configuration = try configure(operators)
-        let eventLoop = foundations.group.next()
         let loop = try await eventLoop.submit {
             let loop = PathLoop(
                 eventLoop: eventLoop,
@@ -67,13 +68,12 @@ struct AdminServer: Sendable {
                 sessionClock: foundations.clock
             )
             loop.start()
-            return NIOLoopBound(loop, eventLoop: eventLoop)
+            return PathLoops.Place(loop, on: eventLoop)
         }.get()
         let loops = PathLoops([loop])
         let listener = try await Listener.bind(
             address,
             setting: "admin.listen",
-            group: eventLoop,
             loops: loops,
             gate: ConnectionGate(configuration.settings.limits, trusted: [])
         )

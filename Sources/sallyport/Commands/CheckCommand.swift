@@ -1,9 +1,9 @@
 import ArgumentParser
-import NIOPosix
 import Providers
 import RedisStore
 import RequestPath
 import Settings
+import Transport
 
 /// `sallyport check`: validates the settings and prints what they mean.
 struct CheckCommand: AsyncParsableCommand {
@@ -104,7 +104,7 @@ struct CheckCommand: AsyncParsableCommand {
             let configuration = try RedisConfiguration(url: redis.url)
             let faults = configuration.tls.map(RedisCheck.faults) ?? []
             guard faults.isEmpty else { return faults }
-            let loop = MultiThreadedEventLoopGroup.singleton.any()
+            let loop = try TransportGroup(count: 1).next()
             return try await RedisCheck(
                 configuration,
                 requireSafe: redis.requireSafe,

@@ -1,10 +1,10 @@
 import Clients
 import Cryptography
 import Logging
-import NIOPosix
 import Observability
 import Sessions
 import Settings
+import Transport
 import Vocabulary
 
 /// What operators have changed of the clients at run time, for `check --network`.
@@ -14,7 +14,7 @@ enum ClientDrift {
     /// - Throws: An error of the store's configuration.
     static func lines(_ loaded: LoadedSettings) async throws -> [String]? {
         guard loaded.settings.store.redis != nil, let secrets = loaded.settings.secrets else { return nil }
-        let group = MultiThreadedEventLoopGroup.singleton
+        let group = try TransportGroup(count: 1)
         let backing = try Backing(
             loaded.settings.store,
             secrets: secrets,

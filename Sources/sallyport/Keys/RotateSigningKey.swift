@@ -3,11 +3,11 @@ import Cryptography
 import IDTokens
 import JOSE
 import Logging
-import NIOPosix
 import Observability
 import SessionEndpoints
 import Sessions
 import Settings
+import Transport
 import Vocabulary
 
 /// `sallyport keys rotate-signing`
@@ -58,7 +58,7 @@ struct RotateSigningKey: AsyncParsableCommand {
                 """
             )
         }
-        let group = MultiThreadedEventLoopGroup.singleton
+        let group = try TransportGroup(count: 1)
         let backing: Backing
         do {
             backing = try Backing(

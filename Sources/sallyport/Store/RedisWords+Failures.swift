@@ -1,7 +1,7 @@
 import NIOCore
-import NIOPosix
 import NIOSSL
 import RedisStore
+import Transport
 
 #if canImport(Glibc)
 import Glibc
@@ -11,10 +11,11 @@ extension RedisWords {
     /// Why a connection could not be made or used, and how to correct it.
     static func failure(_ error: any Error, of configuration: RedisConfiguration) -> String {
         switch error {
-        case let error as NIOConnectionError: Self.connecting(error)
         case let error as IOError: Self.system(error)
         case ChannelError.connectTimeout: Self.noAnswer
-        case let error as SocketAddressError: Self.address(error)
+        case let error as UnknownHost:
+            "its name cannot be resolved: is \(error.host) right, and does this machine's DNS know it?"
+        case is SocketAddressError: "its address cannot be used"
         case let error as NIOSSLError: Self.tls(error, configuration)
         case is NIOSSLExtraError:
             "its certificate has another name: connect by that name, or write server_name= into the URL"
@@ -58,15 +59,6 @@ extension RedisWords {
     private static let hangsUp =
         "it closes the connection without an answer: is it Redis, or a load balancer without a server behind it?"
 
-    private static func connecting(_ error: NIOConnectionError) -> String {
-        if error.connectionErrors.isEmpty, error.dnsAError != nil || error.dnsAAAAError != nil {
-            return "its name cannot be resolved: is \(error.host) right, and does this machine's DNS know it?"
-        }
-        let errors = error.connectionErrors.map(\.error)
-        if let first = errors.compactMap({ $0 as? IOError }).first { return Self.system(first) }
-        return Self.noAnswer
-    }
-
     private static func system(_ error: IOError) -> String {
         switch error.errnoCode {
         case ECONNREFUSED: "nothing listens there: is Redis running, and are host and port right?"
@@ -77,13 +69,6 @@ extension RedisWords {
         case ECONNRESET, EPIPE: Self.hangsUp
         default: String(cString: strerror(error.errnoCode))
         }
-    }
-
-    private static func address(_ error: SocketAddressError) -> String {
-        if case .unknown(let host, _) = error {
-            return "its name cannot be resolved: is \(host) right, and does this machine's DNS know it?"
-        }
-        return "its address cannot be used"
     }
 
     private static func tls(_ error: NIOSSLError, _ configuration: RedisConfiguration) -> String {

@@ -10,7 +10,16 @@ import RequestPath
 import Sessions
 import Settings
 import Testing
+import Transport
 import Vocabulary
+
+/// Its turn ends when what is due runs.
+extension EmbeddedEventLoop: TurnLoop {
+    func atTurnEnd(_ task: any TurnEndTask) {
+        nonisolated(unsafe) let task = task
+        self.execute { task.turnEnded() }
+    }
+}
 
 /// A loop without sockets. It serves `app.example.com` with public routes only, and an app with scripted connections.
 final class ExchangeBench {

@@ -7,18 +7,21 @@ import Observability
 import RequestPath
 import Sessions
 import Settings
+import Transport
 import Vocabulary
 
 /// The request path on one event loop with a real listener. The server behind it answers with the request that reached
 /// it. For endpoints that no settings can configure.
 final class InProcessGateway: Sendable {
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let transport: TransportGroup
     private let upstream: any Channel
     private let listener: Listener
     private let loops: PathLoops
 
     /// - Parameter host: The only host. Its upstreams `app` and `provider` are the same server.
     init(host: HostSettings, endpoints: [Endpoint], forwarding: [ForwardingEndpoint]) async throws {
+        self.transport = try TransportGroup(count: 1)
         let upstream = try await ServerBootstrap(group: self.group)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(EchoHandler()) }
@@ -47,7 +50,7 @@ final class InProcessGateway: Sendable {
             devices: DeviceObserver(directory: nil),
             clients: ClientRegistry([])
         )
-        let eventLoop = self.group.next()
+        let eventLoop = self.transport.loops[0]
         let loop = try await eventLoop.submit {
             let caches = SessionCaches()
             let loop = PathLoop(
@@ -65,12 +68,11 @@ final class InProcessGateway: Sendable {
                 sessionClock: .system
             )
             loop.start()
-            return NIOLoopBound(loop, eventLoop: eventLoop)
+            return PathLoops.Place(loop, on: eventLoop)
         }.get()
         self.loops = PathLoops([loop])
         self.listener = try await Listener.bind(
             ListenAddress(host: "127.0.0.1", port: 0),
-            group: self.group,
             loops: self.loops,
             gate: ConnectionGate(settings.limits, trusted: [])
         )
@@ -97,6 +99,7 @@ final class InProcessGateway: Sendable {
         await self.loops.onEach { $0.closeAll() }
         try await self.upstream.close().get()
         try await self.group.shutdownGracefully()
+        try await self.transport.shutdownGracefully()
     }
 }
 

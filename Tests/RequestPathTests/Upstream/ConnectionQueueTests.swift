@@ -4,6 +4,7 @@ import RequestPath
 import Sessions
 import Settings
 import Testing
+import Transport
 import Vocabulary
 
 /// A request that waits for a connection and records what it gets.
@@ -104,10 +105,15 @@ private final class ScriptedWaiter: ConnectionWaiter {
         var settings = UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: 9)
         settings.maxConnections = 0
         settings.maxQueue = 2
-        let pool = UpstreamPool(target: try UpstreamTarget(settings), index: 0, loop: bench.loop)
-        let connection = UpstreamConnection(pool: pool)
-        let channel = EmbeddedChannel(handler: connection, loop: bench.eventLoop)
-        try channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 9)).wait()
+        let pool = UpstreamPool(
+            target: try UpstreamTarget(settings),
+            index: 0,
+            loop: bench.loop,
+            transport: try TransportLoop()
+        )
+        let stream = ScriptedStream()
+        let connection = UpstreamConnection(stream, pool: pool)
+        try stream.start(connection)
         bench.pool.kept = [connection]
         try bench.begin(ExchangeBench.request())
         bench.eventLoop.run()
@@ -119,7 +125,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         waiters[0].isQueued = false
         pool.waiterLeft()
 
-        try channel.writeInbound(ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+        stream.come("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         #expect(bench.client.ends == [.next] && waiters[1].connection == nil)
         #expect(pool.takeIdle(for: nil) == nil)
         bench.eventLoop.run()

@@ -4,6 +4,7 @@ package import NIOCore
 import NIOPosix
 import Synchronization
 import TestSupport
+import Transport
 
 #if canImport(Glibc)
 import Glibc
@@ -13,7 +14,13 @@ import Glibc
 package let loopback = "127.0.0.1"
 
 /// The event loops of all tests with Redis.
-package let loops: any EventLoopGroup = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+package let loops: any EventLoopGroup = {
+    do {
+        return try TransportGroup(count: 2)
+    } catch {
+        preconditionFailure("no loops: \(error)")
+    }
+}()
 
 /// A real `redis-server` on a loopback port, with its own directory.
 package final class RedisServer: Sendable {
@@ -113,7 +120,8 @@ package final class RedisServer: Sendable {
         let address = try SocketAddress(ipAddress: loopback, port: self.port)
         for _ in 0..<800 {
             guard process.isRunning else { break }
-            if let channel = try? await ClientBootstrap(group: loops).connect(to: address).get() {
+            let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            if let channel = try? await bootstrap.connect(to: address).get() {
                 try? await channel.close()
                 return
             }

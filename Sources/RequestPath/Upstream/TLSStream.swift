@@ -1,0 +1,85 @@
+import NIOCore
+import Transport
+
+/// A connection to an app over TLS: the last handler of the pipeline in which NIOSSL encrypts.
+final class TLSStream: ChannelDuplexHandler, ByteStream {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private var context: ChannelHandlerContext?
+    private var handler: (any StreamHandler)?
+    private var gate = ReadGate()
+    /// False after a reset, and if the app closed without close_notify: bytes may be missing.
+    private var isClean = true
+
+    /// Hands everything that happens to `handler` from now on. Called when the channel has connected.
+    ///
+    /// - Throws: `ChannelError`, if it has closed meanwhile.
+    func start(_ handler: any StreamHandler) throws {
+        guard self.context?.channel.isActive == true else { throw ChannelError.ioOnClosedChannel }
+        self.handler = handler
+    }
+
+    // MARK: Bytes to the app
+
+    var isWritable: Bool { self.context?.channel.isWritable ?? false }
+
+    var hasUnreadBytes: Bool { (self.context?.channel as? PipelineChannel)?.hasUnreadBytes ?? false }
+
+    func write(_ bytes: ByteBuffer) {
+        self.context?.write(NIOAny(bytes), promise: nil)
+    }
+
+    func writeAndFlush(_ bytes: ByteBuffer) {
+        self.context?.writeAndFlush(NIOAny(bytes), promise: nil)
+    }
+
+    func flush() {
+        self.context?.flush()
+    }
+
+    func pause() {
+        self.gate.pause()
+    }
+
+    func resume() {
+        if self.gate.resume() { self.context?.read() }
+    }
+
+    func close() {
+        self.context?.close(promise: nil)
+    }
+
+    // MARK: The pipeline
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if self.gate.read() { context.read() }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var buffer = self.unwrapInboundIn(data)
+        self.handler?.received(&buffer)
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable { self.handler?.becameWritable() }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.handler.take()?.closed(isClean: self.isClean)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.isClean = false
+        context.close(promise: nil)
+    }
+}

@@ -1,0 +1,194 @@
+import Glibc
+package import NIOCore
+import Synchronization
+
+/// A connected socket as a channel of NIO, for protocols that are handlers in a pipeline, such as TLS.
+///
+/// It has no options. It closes when the peer has closed its side.
+package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
+    package let allocator = ByteBufferAllocator()
+    package let remoteAddress: SocketAddress?
+    package var localAddress: SocketAddress? { nil }
+    package var parent: (any Channel)? { nil }
+    package var _channelCore: any ChannelCore { self }
+
+    private let loop: TransportLoop
+    private let socket: StreamSocket
+    private let closePromise: EventLoopPromise<Void>
+    private let isActiveFlag = Atomic<Bool>(false)
+    /// Set at once; it needs the channel.
+    private var ownPipeline: ChannelPipeline?
+    /// Whether a handler wants to read on.
+    private var isReadPending = true
+    /// The promises of writes that have not been sent.
+    private var unsent: [EventLoopPromise<Void>] = []
+    private var outputEndPromise: EventLoopPromise<Void>?
+
+    /// - Parameter socket: Connected and not started.
+    init(_ socket: StreamSocket, to address: SocketAddress) {
+        self.socket = socket
+        self.loop = socket.loop
+        self.remoteAddress = address
+        self.closePromise = socket.loop.makePromise(of: Void.self)
+        self.ownPipeline = ChannelPipeline(channel: self)
+    }
+
+    /// Adds the handlers and begins to read.
+    ///
+    /// - Parameter prepare: Adds the handlers of the pipeline.
+    func start(_ prepare: (any Channel) throws -> Void) throws {
+        do {
+            try prepare(self)
+            try self.socket.start(self)
+        } catch {
+            self.socket.close()
+            self.end()
+            throw error
+        }
+        self.isActiveFlag.store(true, ordering: .relaxed)
+        self.pipeline.syncOperations.fireChannelRegistered()
+        self.pipeline.syncOperations.fireChannelActive()
+    }
+
+    /// Whether bytes have arrived at the socket that were not read. It costs a system call.
+    package var hasUnreadBytes: Bool { self.socket.hasUnreadBytes }
+
+    // MARK: Channel
+
+    package var eventLoop: any EventLoop { self.loop }
+    package var closeFuture: EventLoopFuture<Void> { self.closePromise.futureResult }
+    package var isActive: Bool { self.isActiveFlag.load(ordering: .relaxed) }
+    package var isWritable: Bool { self.socket.isWritable }
+
+    package var pipeline: ChannelPipeline {
+        guard let pipeline = self.ownPipeline else { preconditionFailure("a channel has a pipeline") }
+        return pipeline
+    }
+
+    package func setOption<Option: ChannelOption>(_ option: Option, value: Option.Value) -> EventLoopFuture<Void> {
+        self.loop.makeFailedFuture(ChannelError.operationUnsupported)
+    }
+
+    package func getOption<Option: ChannelOption>(_ option: Option) -> EventLoopFuture<Option.Value> {
+        self.loop.makeFailedFuture(ChannelError.operationUnsupported)
+    }
+
+    // MARK: ChannelCore
+
+    package func localAddress0() throws -> SocketAddress { throw ChannelError.operationUnsupported }
+
+    package func remoteAddress0() throws -> SocketAddress {
+        guard let address = self.remoteAddress else { throw ChannelError.operationUnsupported }
+        return address
+    }
+
+    package func register0(promise: EventLoopPromise<Void>?) { promise?.fail(ChannelError.operationUnsupported) }
+
+    package func registerAlreadyConfigured0(promise: EventLoopPromise<Void>?) {
+        promise?.fail(ChannelError.operationUnsupported)
+    }
+
+    package func bind0(to: SocketAddress, promise: EventLoopPromise<Void>?) {
+        promise?.fail(ChannelError.operationUnsupported)
+    }
+
+    package func connect0(to: SocketAddress, promise: EventLoopPromise<Void>?) {
+        promise?.fail(ChannelError.operationUnsupported)
+    }
+
+    package func write0(_ data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard self.socket.isOpen else {
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            return
+        }
+        let wasWritable = self.socket.isWritable
+        self.socket.write(self.unwrapData(data, as: ByteBuffer.self))
+        if let promise { self.unsent.append(promise) }
+        if wasWritable, !self.socket.isWritable { self.pipeline.syncOperations.fireChannelWritabilityChanged() }
+    }
+
+    package func flush0() {
+        self.socket.flush()
+        if self.socket.isOpen, self.socket.unsentBytes == 0 { self.allSent() }
+    }
+
+    package func read0() {
+        self.isReadPending = true
+        self.socket.resume()
+    }
+
+    package func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard self.socket.isOpen else {
+            promise?.fail(ChannelError.alreadyClosed)
+            return
+        }
+        switch mode {
+        case .all:
+            self.socket.close()
+            promise?.succeed(())
+        case .output:
+            self.outputEndPromise = promise
+            self.socket.endOutput()
+        case .input:
+            promise?.fail(ChannelError.operationUnsupported)
+        }
+    }
+
+    package func triggerUserOutboundEvent0(_ event: Any, promise: EventLoopPromise<Void>?) {
+        promise?.fail(ChannelError.operationUnsupported)
+    }
+
+    package func channelRead0(_ data: NIOAny) {}
+    package func errorCaught0(error: any Error) {}
+}
+
+// MARK: The socket
+
+extension PipelineChannel: StreamHandler {
+    package func received(_ buffer: inout ByteBuffer) {
+        self.isReadPending = false
+        self.pipeline.syncOperations.fireChannelRead(NIOAny(buffer))
+        self.pipeline.syncOperations.fireChannelReadComplete()
+        guard self.socket.isOpen else { return }
+        // A handler that has enough does not pass this on.
+        if !self.isReadPending { self.pipeline.syncOperations.read() }
+        if !self.isReadPending { self.socket.pause() }
+    }
+
+    package func becameWritable() {
+        self.pipeline.syncOperations.fireChannelWritabilityChanged()
+    }
+
+    package func allSent() {
+        let sent = self.unsent
+        self.unsent = []
+        for promise in sent { promise.succeed(()) }
+    }
+
+    package func outputEnded() {
+        self.outputEndPromise.take()?.succeed(())
+        self.pipeline.syncOperations.fireUserInboundEventTriggered(ChannelEvent.outputClosed)
+    }
+
+    package func closed(isClean: Bool) {
+        self.isActiveFlag.store(false, ordering: .relaxed)
+        if !isClean {
+            let error = IOError(errnoCode: ECONNRESET, reason: "the connection has failed")
+            self.pipeline.syncOperations.fireErrorCaught(error)
+        }
+        self.pipeline.syncOperations.fireChannelInactive()
+        self.pipeline.syncOperations.fireChannelUnregistered()
+        self.end()
+    }
+
+    private func end() {
+        for promise in self.unsent { promise.fail(ChannelError.ioOnClosedChannel) }
+        self.unsent = []
+        self.outputEndPromise.take()?.fail(ChannelError.ioOnClosedChannel)
+        // Handlers that are being called may still use the pipeline.
+        self.loop.execute {
+            self.removeHandlers(pipeline: self.pipeline)
+            self.closePromise.succeed(())
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// Tasks for a loop from other threads. The first one wakes the loop; those that follow before it has looked do not.
+final class LoopMail: Sendable {
+    private struct Box {
+        var tasks: [@Sendable () -> Void] = []
+        var isOpen = true
+    }
+
+    private let box = Mutex(Box())
+    private let hasTasks = Atomic<Bool>(false)
+    /// An eventfd(2). Each write is reported once, so it is never read.
+    let descriptor: Int32
+
+    init(descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    /// Adds a task. False: the loop has ended.
+    func post(_ task: @escaping @Sendable () -> Void) -> Bool {
+        let (isOpen, wakes) = self.box.withLock { box in
+            guard box.isOpen else { return (false, false) }
+            box.tasks.append(task)
+            return (true, !self.hasTasks.exchange(true, ordering: .relaxed))
+        }
+        if wakes { eventfd_write(self.descriptor, 1) }
+        return isOpen
+    }
+
+    /// Takes the tasks that have been added.
+    @inline(__always)
+    func collect() -> [@Sendable () -> Void] {
+        self.hasTasks.load(ordering: .relaxed) ? self.take() : []
+    }
+
+    private func take() -> [@Sendable () -> Void] {
+        self.box.withLock { box in
+            self.hasTasks.store(false, ordering: .relaxed)
+            defer { box.tasks = [] }
+            return box.tasks
+        }
+    }
+
+    /// Refuses tasks from now on, and returns those that have been added.
+    func close() -> [@Sendable () -> Void] {
+        self.box.withLock { box in
+            box.isOpen = false
+            defer { box.tasks = [] }
+            return box.tasks
+        }
+    }
+}

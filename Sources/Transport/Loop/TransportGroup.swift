@@ -1,0 +1,70 @@
+import CLinux
+package import Dispatch
+import Glibc
+package import NIOCore
+import Synchronization
+
+/// Loops, each with a thread of its own.
+package final class TransportGroup: EventLoopGroup {
+    package let loops: [TransportLoop]
+    private let turn = Atomic<Int>(0)
+
+    /// Starts the threads.
+    ///
+    /// - Throws: `IOError`, if the system has no descriptors or threads left.
+    package init(count: Int) throws {
+        self.loops = try (0..<count).map { _ in try TransportLoop() }
+        for (index, loop) in self.loops.enumerated() { try Self.start(loop, name: "loop-\(index)") }
+    }
+
+    private static func start(_ loop: TransportLoop, name: String) throws {
+        let start = Unmanaged.passRetained(Start(loop: loop, name: name))
+        var thread = pthread_t()
+        let result = pthread_create(&thread, nil, Start.run, start.toOpaque())
+        guard result == 0 else {
+            start.release()
+            throw IOError(errnoCode: result, reason: "pthread_create")
+        }
+        pthread_detach(thread)
+    }
+
+    /// What a new thread gets.
+    private final class Start {
+        private let loop: TransportLoop
+        private let name: String
+
+        init(loop: TransportLoop, name: String) {
+            self.loop = loop
+            self.name = name
+        }
+
+        static let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { argument in
+            guard let argument else { return nil }
+            let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+            pthread_setname_np(pthread_self(), start.name)
+            start.loop.run()
+            return nil
+        }
+    }
+
+    /// One loop after the other.
+    package func next() -> any EventLoop {
+        let turn = UInt(bitPattern: self.turn.wrappingAdd(1, ordering: .relaxed).oldValue)
+        return self.loops[Int(turn % UInt(self.loops.count))]
+    }
+
+    package func makeIterator() -> EventLoopIterator { EventLoopIterator(self.loops) }
+
+    package func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
+        let left = Mutex(self.loops.count)
+        for loop in self.loops {
+            loop.shutdownGracefully(queue: queue) { _ in
+                let isLast = left.withLock { left in
+                    left -= 1
+                    return left == 0
+                }
+                if isLast { callback(nil) }
+            }
+        }
+    }
+}

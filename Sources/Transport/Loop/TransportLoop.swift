@@ -1,0 +1,268 @@
+import CLinux
+package import Dispatch
+import Glibc
+package import NIOCore
+import Synchronization
+
+/// An event loop on one thread, with sockets of our own. Everything that needs an `EventLoop` of NIO can use it, but its
+/// sockets are no channels (`PipelineChannel` is one).
+///
+/// ```
+///   wait for events ─▶ events ─▶ tasks of other threads ─▶ timers ─▶ tasks ─▶ end of the turn ─┐
+///     ▲                                                                                         │
+///     └─────────────────────────────────────────────────────────────────────────────────────────┘
+/// ```
+package final class TransportLoop: TurnLoop, @unchecked Sendable {
+    private static let eventCapacity = 256
+    /// The capacity of the buffer that all sockets of the loop read into.
+    static let readCapacity = 65_536
+
+    private let poll: Int32
+    private let mail: LoopMail
+    /// `pthread_self()` of the thread that runs the loop; 0: none.
+    private let thread = Atomic<UInt>(0)
+
+    // MARK: What only the loop's thread uses
+
+    private let events: UnsafeMutablePointer<epoll_event>
+    private var tasks: [() -> Void] = []
+    private var timers = LoopTimers()
+    private var turnEnds: [any TurnEndTask] = []
+    /// Sockets with input that was not read in this turn.
+    private var unread: [StreamSocket] = []
+    private var sources: [EventSource] = []
+    /// Sources that were removed in this turn.
+    private var removed: [EventSource] = []
+    private var readBuffer: ByteBuffer?
+    /// Called when the loop has ended; nil: it has not been asked to end.
+    private var whenEnded: [@Sendable () -> Void]?
+
+    /// A loop that no thread runs yet.
+    ///
+    /// - Throws: `IOError`, if the system has no descriptors left.
+    package init() throws {
+        self.poll = try System.check(epoll_create1(Int32(EPOLL_CLOEXEC)), "epoll_create1")
+        let bell = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard bell >= 0 else {
+            let error = System.error("eventfd")
+            Glibc.close(self.poll)
+            throw error
+        }
+        self.mail = LoopMail(descriptor: bell)
+        self.events = .allocate(capacity: Self.eventCapacity)
+        var event = epoll_event(events: Events.input | Events.once, data: epoll_data_t(ptr: nil))
+        epoll_ctl(self.poll, EPOLL_CTL_ADD, bell, &event)
+    }
+
+    deinit {
+        Glibc.close(self.poll)
+        Glibc.close(self.mail.descriptor)
+        self.events.deallocate()
+    }
+
+    // MARK: Running
+
+    /// Runs the loop on this thread until it is shut down.
+    func run() {
+        self.thread.store(UInt(pthread_self()), ordering: .relaxed)
+        var now = NIODeadline.now()
+        while self.whenEnded == nil {
+            now = self.turn(self.patience(now))
+        }
+        self.end()
+        self.thread.store(0, ordering: .relaxed)
+        for tell in self.whenEnded ?? [] { tell() }
+    }
+
+    /// The milliseconds until something has to be done; -1: only events and tasks of other threads have to be.
+    private func patience(_ now: NIODeadline) -> Int32 {
+        if !self.tasks.isEmpty || !self.unread.isEmpty || !self.turnEnds.isEmpty { return 0 }
+        guard let next = self.timers.next else { return -1 }
+        let wait = (next - now).nanoseconds
+        return wait <= 0 ? 0 : Int32(clamping: (wait + 999_999) / 1_000_000)
+    }
+
+    /// Waits for events, and does everything that is due.
+    private func turn(_ patience: Int32) -> NIODeadline {
+        let count = Int(epoll_wait(self.poll, self.events, Int32(Self.eventCapacity), patience))
+        var index = 0
+        while index < count {
+            if let source = self.events[index].data.ptr {
+                let events = self.events[index].events
+                // `sources` or `removed` has it.
+                Unmanaged<EventSource>.fromOpaque(source)._withUnsafeGuaranteedRef { $0.ready(events) }
+            }
+            index += 1
+        }
+        if !self.unread.isEmpty {
+            let unread = self.unread
+            self.unread.removeAll(keepingCapacity: true)
+            for socket in unread { socket.readOn() }
+        }
+        for task in self.mail.collect() { task() }
+        let now = NIODeadline.now()
+        while let timer = self.timers.popDue(now) { timer.run() }
+        if !self.tasks.isEmpty {
+            let tasks = self.tasks
+            self.tasks = []
+            for task in tasks { task() }
+        }
+        if !self.turnEnds.isEmpty { self.endTurn() }
+        if !self.removed.isEmpty {
+            self.removed.removeAll(keepingCapacity: true)
+        }
+        return now
+    }
+
+    private func endTurn() {
+        let ending = self.turnEnds
+        self.turnEnds.removeAll(keepingCapacity: true)
+        for task in ending { task.turnEnded() }
+    }
+
+    /// Closes all sockets, cancels the timers, and runs the tasks that are left.
+    private func end() {
+        while let source = self.sources.last { source.loopEnds() }
+        for timer in self.timers.removeAll() { timer.end(EventLoopError.cancelled) }
+        for task in self.mail.close() { task() }
+        while !self.tasks.isEmpty {
+            let tasks = self.tasks
+            self.tasks = []
+            for task in tasks { task() }
+        }
+        self.removed = []
+    }
+
+    package func atTurnEnd(_ task: any TurnEndTask) {
+        self.turnEnds.append(task)
+    }
+
+    // MARK: Sockets
+
+    /// Reports the events of a descriptor to `source` until `remove`.
+    func add(_ source: EventSource, _ descriptor: Int32, events: UInt32) throws {
+        guard self.control(EPOLL_CTL_ADD, source, descriptor, events) == 0 else { throw System.error("epoll_ctl") }
+        self.keep(source)
+    }
+
+    /// Reports the events of a descriptor that is known to the loop to another source until `remove`. What has occurred
+    /// already is reported again.
+    func handOver(_ descriptor: Int32, to source: EventSource, events: UInt32) {
+        self.change(source, descriptor, events: events)
+        self.keep(source)
+    }
+
+    /// Changes which events are reported.
+    func change(_ source: EventSource, _ descriptor: Int32, events: UInt32) {
+        _ = self.control(EPOLL_CTL_MOD, source, descriptor, events)
+    }
+
+    private func control(_ operation: Int32, _ source: EventSource, _ descriptor: Int32, _ events: UInt32) -> Int32 {
+        let data = epoll_data_t(ptr: Unmanaged.passUnretained(source).toOpaque())
+        var event = epoll_event(events: events, data: data)
+        return epoll_ctl(self.poll, operation, descriptor, &event)
+    }
+
+    private func keep(_ source: EventSource) {
+        source.listIndex = self.sources.count
+        self.sources.append(source)
+    }
+
+    /// Called when the source has closed its descriptor or has handed it over.
+    func remove(_ source: EventSource) {
+        // First, so that the source always has an owner: events are handled without one.
+        self.removed.append(source)
+        guard let last = self.sources.popLast(), last !== source else { return }
+        self.sources[source.listIndex] = last
+        last.listIndex = source.listIndex
+    }
+
+    /// Calls `socket.readOn()` in the next turn.
+    func readSoon(_ socket: StreamSocket) {
+        self.unread.append(socket)
+    }
+
+    /// The empty buffer to read into. All sockets of the loop use one after the other; what has to outlive the event is
+    /// copied.
+    @inline(__always)
+    func lendReadBuffer() -> ByteBuffer {
+        self.readBuffer.take() ?? ByteBufferAllocator().buffer(capacity: Self.readCapacity)
+    }
+
+    @inline(__always)
+    func giveBack(_ buffer: ByteBuffer) {
+        self.readBuffer = buffer
+    }
+
+    // MARK: EventLoop
+
+    package var inEventLoop: Bool { self.thread.load(ordering: .relaxed) == UInt(pthread_self()) }
+
+    package func execute(_ task: @escaping @Sendable () -> Void) {
+        if self.inEventLoop { self.tasks.append(task) } else { _ = self.mail.post(task) }
+    }
+
+    package func _executeIsolatedUnsafeUnchecked(_ task: @escaping () -> Void) {
+        self.tasks.append(task)
+    }
+
+    package func submit<T>(_ task: @escaping @Sendable () throws -> T) -> EventLoopFuture<T> {
+        let promise = self.makePromise(of: T.self)
+        let work: @Sendable () -> Void = {
+            do {
+                promise.assumeIsolated().succeed(try task())
+            } catch {
+                promise.fail(error)
+            }
+        }
+        if self.inEventLoop {
+            self.tasks.append(work)
+        } else if !self.mail.post(work) {
+            promise.fail(EventLoopError.shutdown)
+        }
+        return promise.futureResult
+    }
+
+    package func scheduleTask<T>(
+        deadline: NIODeadline,
+        _ task: @escaping @Sendable () throws -> T
+    ) -> Scheduled<T> {
+        let promise = self.makePromise(of: T.self)
+        let timer = LoopTimer(
+            deadline,
+            work: {
+                do {
+                    promise.assumeIsolated().succeed(try task())
+                } catch {
+                    promise.fail(error)
+                }
+            },
+            fail: { promise.fail($0) }
+        )
+        if self.inEventLoop {
+            self.timers.add(timer)
+        } else if !self.mail.post({ self.timers.add(timer) }) {
+            promise.fail(EventLoopError.shutdown)
+        }
+        return Scheduled(
+            promise: promise,
+            cancellationTask: {
+                if self.inEventLoop {
+                    self.timers.cancel(timer)
+                } else {
+                    _ = self.mail.post { self.timers.cancel(timer) }
+                }
+            }
+        )
+    }
+
+    package func scheduleTask<T>(in delay: TimeAmount, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
+        self.scheduleTask(deadline: .now() + delay, task)
+    }
+
+    package func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
+        let tell = { @Sendable in queue.async { callback(nil) } }
+        let isOpen = self.mail.post { self.whenEnded = (self.whenEnded ?? []) + [tell] }
+        if !isOpen { queue.async { callback(EventLoopError.shutdown) } }
+    }
+}

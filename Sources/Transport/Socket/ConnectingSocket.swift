@@ -1,0 +1,85 @@
+import CLinux
+import Glibc
+package import NIOCore
+
+/// A socket that is being connected.
+package final class ConnectingSocket: EventSource {
+    /// Called on the loop with the connected socket, which has to be started, or with the error.
+    package typealias Then = (Result<StreamSocket, any Error>) -> Void
+
+    private let loop: TransportLoop
+    private var descriptor: Int32
+    private var timer: Scheduled<Void>?
+    private var then: Then?
+
+    private init(_ descriptor: Int32, on loop: TransportLoop, _ then: @escaping Then) {
+        self.descriptor = descriptor
+        self.loop = loop
+        self.then = then
+    }
+
+    /// Connects to `address`. `then` is not called before this function has returned.
+    package static func connect(
+        to address: SocketAddress,
+        on loop: TransportLoop,
+        timeout: TimeAmount,
+        _ then: @escaping Then
+    ) {
+        do {
+            let socket = ConnectingSocket(try Self.open(address), on: loop, then)
+            try socket.begin(address, timeout)
+        } catch {
+            loop.assumeIsolated().execute { then(.failure(error)) }
+        }
+    }
+
+    private static func open(_ address: SocketAddress) throws -> Int32 {
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        let descriptor = try System.check(socket(address.protocol.rawValue, type, 0), "socket")
+        var on: Int32 = 1
+        // Fails for a local socket, which has no such option and needs none.
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+        return descriptor
+    }
+
+    private func begin(_ address: SocketAddress, _ timeout: TimeAmount) throws {
+        do {
+            let result = address.withSockAddr { Glibc.connect(self.descriptor, $0, socklen_t($1)) }
+            if result != 0, errno != EINPROGRESS { throw System.error("connect") }
+            try self.loop.add(self, self.descriptor, events: Events.output | Events.once)
+        } catch {
+            close(self.descriptor)
+            throw error
+        }
+        self.timer = self.loop.assumeIsolated().scheduleTask(in: timeout) {
+            self.end(.failure(ChannelError.connectTimeout(timeout)))
+        }
+    }
+
+    override func ready(_ events: UInt32) {
+        guard self.then != nil else { return }
+        var error: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        getsockopt(self.descriptor, SOL_SOCKET, SO_ERROR, &error, &size)
+        if error != 0 { return self.end(.failure(IOError(errnoCode: error, reason: "connect"))) }
+        let socket = StreamSocket(connected: self.descriptor, on: self.loop)
+        self.descriptor = -1
+        self.end(.success(socket))
+    }
+
+    override func loopEnds() {
+        self.end(.failure(EventLoopError.shutdown))
+    }
+
+    private func end(_ result: Result<StreamSocket, any Error>) {
+        guard let then = self.then.take() else { return }
+        self.timer?.cancel()
+        self.timer = nil
+        if self.descriptor >= 0 {
+            close(self.descriptor)
+            self.descriptor = -1
+        }
+        self.loop.remove(self)
+        then(result)
+    }
+}

@@ -1,0 +1,120 @@
+package import AddressIntelligence
+import CLinux
+import Glibc
+package import NIOCore
+
+/// Decides on the clients of a listening socket. Called on its loop.
+package protocol ClientAcceptor: AnyObject {
+    /// Called when a client may be waiting. False: it stays in the backlog until `ListeningSocket.resume`.
+    func hasRoom() -> Bool
+    /// Called with a new client's socket, which belongs to the acceptor now.
+    func accepted(_ descriptor: Int32, from address: IPAddress)
+    /// Called when the system has no descriptors left. Nothing is accepted until `ListeningSocket.resume`.
+    func acceptingFailed()
+}
+
+/// A socket that listens. It accepts one client after the other, so that the acceptor decides on each.
+package final class ListeningSocket: EventSource {
+    private let loop: TransportLoop
+    private var descriptor: Int32
+    /// Kept until the socket closes.
+    private var acceptor: (any ClientAcceptor)?
+    private var isPaused = false
+
+    /// Binds an address.
+    ///
+    /// - Throws: `IOError` of the call that failed.
+    package init(_ address: SocketAddress, backlog: Int32, on loop: TransportLoop) throws {
+        self.loop = loop
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        self.descriptor = try System.check(socket(address.protocol.rawValue, type, 0), "socket")
+        super.init()
+        var on: Int32 = 1
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        setsockopt(self.descriptor, SOL_SOCKET, SO_REUSEADDR, &on, size)
+        // Accepted sockets have it too.
+        setsockopt(self.descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, size)
+        try System.check(address.withSockAddr { bind(self.descriptor, $0, socklen_t($1)) }, "bind")
+        try System.check(listen(self.descriptor, backlog), "listen")
+    }
+
+    deinit {
+        if self.descriptor >= 0 { Glibc.close(self.descriptor) }
+    }
+
+    /// The address that is bound.
+    package var port: Int {
+        var address = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let result = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(self.descriptor, $0, &size) }
+        }
+        // The port is at the same place in both families.
+        return result == 0
+            ? withUnsafeBytes(of: address) { Int(UInt16(bigEndian: $0.load(fromByteOffset: 2, as: UInt16.self))) } : 0
+    }
+
+    /// Begins to accept. Called on the loop.
+    package func start(_ acceptor: any ClientAcceptor) throws {
+        self.acceptor = acceptor
+        try self.loop.add(self, self.descriptor, events: Events.input)
+    }
+
+    override func ready(_ events: UInt32) {
+        guard let acceptor = self.acceptor, !self.isPaused else { return }
+        guard acceptor.hasRoom() else { return self.pause() }
+        var address = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let client = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                accept4(self.descriptor, $0, &size, Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))
+            }
+        }
+        if client >= 0 { return acceptor.accepted(client, from: Self.address(address)) }
+        switch errno {
+        case EMFILE, ENFILE, ENOBUFS, ENOMEM:
+            self.pause()
+            acceptor.acceptingFailed()
+        default:
+            // The client has left already.
+            break
+        }
+    }
+
+    override func loopEnds() {
+        self.close()
+    }
+
+    private static func address(_ storage: sockaddr_storage) -> IPAddress {
+        withUnsafeBytes(of: storage) { bytes in
+            let network =
+                Int32(storage.ss_family) == AF_INET
+                ? UnsafeRawBufferPointer(rebasing: bytes[4..<8]) : UnsafeRawBufferPointer(rebasing: bytes[8..<24])
+            return IPAddress(networkOrder: network) ?? IPAddress(v4: 0)
+        }
+    }
+
+    private func pause() {
+        guard !self.isPaused else { return }
+        self.isPaused = true
+        self.loop.change(self, self.descriptor, events: 0)
+    }
+
+    /// Accepts again after a pause.
+    package func resume() {
+        guard self.isPaused, self.descriptor >= 0 else { return }
+        self.isPaused = false
+        self.loop.change(self, self.descriptor, events: Events.input)
+    }
+
+    /// Closes the socket. Clients in the backlog are refused.
+    package func close() {
+        guard self.descriptor >= 0 else { return }
+        Glibc.close(self.descriptor)
+        self.descriptor = -1
+        if self.acceptor.take() != nil { self.loop.remove(self) }
+    }
+
+    /// Calls `body` with the descriptor, for options.
+    package func withDescriptor<Result>(_ body: (Int32) -> Result) -> Result { body(self.descriptor) }
+}

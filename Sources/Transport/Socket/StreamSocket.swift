@@ -1,0 +1,295 @@
+import CLinux
+import Glibc
+package import NIOCore
+
+/// A connected stream socket: it hands received bytes to its handler, and sends bytes in order without waiting. Used on
+/// its loop.
+///
+/// When the peer has closed its side, what it sent before is read to the end, also while reading is paused, and the
+/// socket closes.
+package final class StreamSocket: EventSource, ClientByteStream {
+    /// From so many queued bytes on the socket takes no more, until there are fewer than the low mark.
+    static let highMark = 65_536
+    static let lowMark = 32_768
+    /// How often a socket is read in one turn while others wait.
+    private static let readLimit = 4
+
+    /// The loop outlives its sockets: whoever has one also has the loop.
+    package unowned(unsafe) let loop: TransportLoop
+    /// -1: the socket has closed.
+    private var descriptor: Int32
+    /// Whether the loop reports the descriptor's events already, to the socket that connected it.
+    private let isWatched: Bool
+    /// Set from `start` until the socket has closed.
+    private var handler: (any StreamHandler)?
+    private var output = WriteQueue()
+    /// False while too many bytes are queued.
+    package private(set) var isWritable = true
+    /// Whether nothing is read until `resume`.
+    package private(set) var isPaused = false
+    /// Whether the socket may have input that was not read.
+    private var hasInput = false
+    private var isReadDue = false
+    /// Whether the last bytes were not taken: an event follows when there is room.
+    private var isFull = false
+    private var outputEnd = OutputEnd.open
+
+    private enum OutputEnd { case open, due, ended }
+
+    /// - Parameter descriptor: A socket that does not block. It belongs to this object from now on.
+    package init(_ descriptor: Int32, on loop: TransportLoop) {
+        self.descriptor = descriptor
+        self.loop = loop
+        self.isWatched = false
+    }
+
+    /// - Parameter descriptor: That of a connecting socket, which hands it over.
+    init(connected descriptor: Int32, on loop: TransportLoop) {
+        self.descriptor = descriptor
+        self.loop = loop
+        self.isWatched = true
+    }
+
+    deinit {
+        if self.descriptor >= 0 { Glibc.close(self.descriptor) }
+    }
+
+    /// Begins to read.
+    ///
+    /// - Throws: `IOError`, if the system has no memory for its events.
+    package func start(_ handler: any StreamHandler) throws {
+        let events = Events.input | Events.output | Events.peerClosed | Events.once
+        if self.isWatched {
+            self.loop.handOver(self.descriptor, to: self, events: events)
+        } else {
+            try self.loop.add(self, self.descriptor, events: events)
+        }
+        self.handler = handler
+    }
+
+    package var isOpen: Bool { self.descriptor >= 0 }
+
+    // MARK: Events
+
+    override func ready(_ events: UInt32) {
+        if events & Events.end != 0 { return self.readToEnd() }
+        if events & Events.output != 0, self.isFull {
+            self.isFull = false
+            self.sendQueued()
+            if self.output.isEmpty { self.handler?.allSent() }
+        }
+        if events & Events.input != 0 {
+            if self.isPaused { self.hasInput = true } else { self.read() }
+        }
+    }
+
+    /// Reads input that was left for this turn.
+    func readOn() {
+        self.isReadDue = false
+        if self.hasInput, !self.isPaused { self.read() }
+    }
+
+    /// Reads until the socket has no more input now, so that another event follows.
+    private func read() {
+        guard self.isOpen else { return }
+        self.hasInput = false
+        var buffer = self.loop.lendReadBuffer()
+        var count = 0
+        reading: while true {
+            switch self.receive(&buffer) {
+            case .bytes(let isAll):
+                if isAll || !self.isOpen { break reading }
+                count += 1
+                if self.isPaused || count == Self.readLimit {
+                    self.hasInput = true
+                    if !self.isPaused { self.readSoon() }
+                    break reading
+                }
+            case .nothing:
+                break reading
+            case .end:
+                self.close(isClean: true)
+                break reading
+            case .failed:
+                self.close(isClean: false)
+                break reading
+            }
+        }
+        self.loop.giveBack(buffer)
+    }
+
+    /// Reads everything that the peer sent before it closed, and closes.
+    private func readToEnd() {
+        var buffer = self.loop.lendReadBuffer()
+        while self.isOpen {
+            switch self.receive(&buffer) {
+            case .bytes: break
+            case .end: self.close(isClean: true)
+            case .nothing, .failed: self.close(isClean: false)
+            }
+        }
+        self.loop.giveBack(buffer)
+    }
+
+    private enum Received {
+        /// `isAll`: there were no more bytes.
+        case bytes(isAll: Bool)
+        case nothing
+        case end
+        case failed
+    }
+
+    /// Reads once, and hands the bytes to the handler.
+    @inline(__always)
+    private func receive(_ buffer: inout ByteBuffer) -> Received {
+        buffer.clear()
+        let room = buffer.writableBytes
+        var count = 0
+        repeat {
+            count = buffer.withUnsafeMutableWritableBytes { recv(self.descriptor, $0.baseAddress, room, 0) }
+        } while count < 0 && errno == EINTR
+        if count > 0 {
+            buffer.moveWriterIndex(forwardBy: count)
+            self.handler?.received(&buffer)
+            return .bytes(isAll: count < room)
+        }
+        if count == 0 { return .end }
+        return errno == EAGAIN ? .nothing : .failed
+    }
+
+    override func loopEnds() {
+        self.close(isClean: true)
+    }
+
+    // MARK: Back-pressure
+
+    /// Reads nothing more until `resume`.
+    @inline(__always)
+    package func pause() {
+        self.isPaused = true
+    }
+
+    /// Continues reading, in the next turn.
+    package func resume() {
+        guard self.isPaused else { return }
+        self.isPaused = false
+        if self.hasInput { self.readSoon() }
+    }
+
+    private func readSoon() {
+        guard !self.isReadDue else { return }
+        self.isReadDue = true
+        self.loop.readSoon(self)
+    }
+
+    /// Whether bytes have arrived that were not read. It costs a system call.
+    package var hasUnreadBytes: Bool {
+        var byte: UInt8 = 0
+        return recv(self.descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
+    }
+
+    // MARK: Sending
+
+    /// The number of bytes that the system has not taken.
+    package var unsentBytes: Int { self.output.byteCount }
+
+    /// Queues bytes until `flush`.
+    @inline(__always)
+    package func write(_ bytes: ByteBuffer) {
+        guard self.isOpen, self.outputEnd == .open else { return }
+        self.output.append(bytes)
+        if self.output.byteCount > Self.highMark { self.isWritable = false }
+    }
+
+    /// Sends everything that is queued.
+    package func flush() {
+        guard self.isOpen, !self.output.isEmpty else { return }
+        self.output.flush()
+        if !self.isFull { self.sendQueued() }
+    }
+
+    /// Queues bytes and sends everything that is queued.
+    package func writeAndFlush(_ bytes: ByteBuffer) {
+        guard self.isOpen, self.outputEnd == .open else { return }
+        guard self.output.isEmpty else {
+            self.write(bytes)
+            return self.flush()
+        }
+        let size = bytes.readableBytes
+        guard size > 0 else { return }
+        let count = bytes.withUnsafeReadableBytes {
+            send(self.descriptor, $0.baseAddress, size, Int32(MSG_NOSIGNAL))
+        }
+        if count == size { return }
+        if count < 0, errno != EAGAIN, errno != EINTR { return self.sendingFailed() }
+        self.isFull = true
+        var rest = bytes
+        rest.moveReaderIndex(forwardBy: max(count, 0))
+        self.output.appendRest(rest)
+        self.output.flush()
+        if self.output.byteCount > Self.highMark { self.isWritable = false }
+        if count < 0, errno == EINTR {
+            self.isFull = false
+            self.sendQueued()
+        }
+    }
+
+    private func sendQueued() {
+        switch self.output.send(to: self.descriptor) {
+        case .sent: break
+        case .full: self.isFull = true
+        case .failed: return self.sendingFailed()
+        }
+        if self.outputEnd == .due, self.output.isEmpty { self.shutDownOutput() }
+        if !self.isWritable, self.output.byteCount < Self.lowMark {
+            self.isWritable = true
+            self.handler?.becameWritable()
+        }
+    }
+
+    /// Reads what the peer sent before it stopped taking bytes, and closes.
+    private func sendingFailed() {
+        if !self.isPaused { self.readToEnd() }
+        self.close(isClean: false)
+    }
+
+    // MARK: Closing
+
+    /// Sends the end of the stream after everything that is queued. Reading continues.
+    package func endOutput() {
+        guard self.isOpen, self.outputEnd == .open else { return }
+        self.outputEnd = .due
+        self.output.flush()
+        if self.output.isEmpty { self.shutDownOutput() }
+    }
+
+    private func shutDownOutput() {
+        self.outputEnd = .ended
+        shutdown(self.descriptor, Int32(SHUT_WR))
+        self.handler?.outputEnded()
+    }
+
+    /// Closes at once; bytes that the system has not taken are lost.
+    package func close() {
+        self.close(isClean: true)
+    }
+
+    /// Closes with RST, so that the peer cannot take what it got for everything.
+    package func reset() {
+        guard self.isOpen else { return }
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(self.descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        self.close(isClean: true)
+    }
+
+    private func close(isClean: Bool) {
+        guard self.isOpen else { return }
+        Glibc.close(self.descriptor)
+        self.descriptor = -1
+        self.hasInput = false
+        self.output.removeAll()
+        guard let handler = self.handler.take() else { return }
+        self.loop.remove(self)
+        handler.closed(isClean: isClean)
+    }
+}

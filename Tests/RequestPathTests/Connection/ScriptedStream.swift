@@ -1,0 +1,71 @@
+import NIOCore
+import Transport
+
+/// The stream of a client or an app without a socket.
+final class ScriptedStream: ClientByteStream {
+    private var handler: (any StreamHandler)?
+    /// The bytes that were flushed since they were last taken, and those behind them.
+    private var flushed = ByteBuffer()
+    private var queued = ByteBuffer()
+    private(set) var isOpen = true
+    private(set) var isPaused = false
+    private(set) var isReset = false
+    private(set) var hasOutputEnded = false
+    var isWritable = true
+    var hasUnreadBytes = false
+
+    var unsentBytes: Int { self.queued.readableBytes }
+
+    func start(_ handler: any StreamHandler) throws {
+        self.handler = handler
+    }
+
+    func write(_ bytes: ByteBuffer) {
+        self.queued.writeImmutableBuffer(bytes)
+    }
+
+    func writeAndFlush(_ bytes: ByteBuffer) {
+        self.write(bytes)
+        self.flush()
+    }
+
+    func flush() {
+        self.flushed.writeBuffer(&self.queued)
+    }
+
+    func pause() { self.isPaused = true }
+    func resume() { self.isPaused = false }
+
+    func endOutput() {
+        self.hasOutputEnded = true
+        self.handler?.outputEnded()
+    }
+
+    func reset() {
+        self.isReset = true
+        self.close()
+    }
+
+    func close() {
+        self.end(isClean: true)
+    }
+
+    /// Closes from the other side.
+    func end(isClean: Bool = true) {
+        guard self.isOpen else { return }
+        self.isOpen = false
+        self.handler.take()?.closed(isClean: isClean)
+    }
+
+    /// Bytes arrive.
+    func come(_ text: String) {
+        var buffer = ByteBuffer(string: text)
+        self.handler?.received(&buffer)
+    }
+
+    /// The bytes that were sent since the last call.
+    func sent() -> String {
+        defer { self.flushed.clear() }
+        return String(buffer: self.flushed)
+    }
+}

@@ -1,0 +1,186 @@
+import Glibc
+import NIOCore
+import Testing
+import Transport
+
+/// What happens to the bytes and the ends of a socket.
+@Suite("A stream socket") struct StreamSocketTests {
+    @Test func passesBytesInBothDirections() async throws {
+        try await SocketBench.with { bench in
+            let (watcher, peer) = try await bench.pair()
+            try peer.send(someBytes(300_000))
+            try await watcher.until(bench) { $0.received.count == 300_000 }
+            #expect(try await bench.onLoop { watcher.received == someBytes(300_000) })
+            try await bench.onLoop { watcher.stream?.writeAndFlush(ByteBuffer(bytes: [1, 2, 3])) }
+            #expect(peer.read(3) == [1, 2, 3])
+        }
+    }
+
+    @Test func sendsNothingBeforeTheFlush() async throws {
+        try await SocketBench.with { bench in
+            let (watcher, peer) = try await bench.pair()
+            try await bench.onLoop {
+                watcher.stream?.write(ByteBuffer(string: "a"))
+                watcher.stream?.write(ByteBuffer(string: "b"))
+                #expect(watcher.stream?.unsentBytes == 2)
+                watcher.stream?.flush()
+                watcher.stream?.write(ByteBuffer(string: "c"))
+                #expect(watcher.stream?.unsentBytes == 1)
+                watcher.stream?.close()
+            }
+            #expect(peer.read(9) == Array("ab".utf8))
+        }
+    }
+
+    @Test(arguments: [1, 100, 65_000]) func keepsTheOrderWhenThePeerIsSlow(_ size: Int) async throws {
+        try await SocketBench.with { bench in
+            let (watcher, peer) = try await bench.pair()
+            let all = someBytes(max(1_000_000, size * 3000) / size * size)
+            try await bench.onLoop {
+                for start in stride(from: 0, to: all.count, by: size) {
+                    let part = ByteBuffer(bytes: all[start..<start + size])
+                    if start % 3 == 0 { watcher.stream?.writeAndFlush(part) } else { watcher.stream?.write(part) }
+                }
+                watcher.stream?.endOutput()
+                #expect(watcher.stream?.isWritable == false && !watcher.hasOutputEnded)
+            }
+            #expect(peer.read(all.count + 1) == all)
+            try await watcher.until(bench) { $0.hasOutputEnded }
+        }
+    }
+
+    @Test func tellsOnceThatItTakesBytesAgain() async throws {
+        try await SocketBench.with { bench in
+            let (watcher, peer) = try await bench.pair()
+            try await bench.onLoop {
+                watcher.stream?.writeAndFlush(ByteBuffer(bytes: someBytes(2_000_000)))
+                #expect(watcher.stream?.isWritable == false)
+            }
+            #expect(peer.read(2_000_000).count == 2_000_000)
+            try await watcher.until(bench) { $0.becameWritableCount > 0 }
+            try await bench.onLoop {
+                #expect(watcher.becameWritableCount == 1 && watcher.stream?.isWritable == true)
+            }
+        }
+    }
+
+    @Test func readsNothingWhileItIsPaused() async throws {
+        try await SocketBench.with { bench in
+            let (watcher, peer) = try await bench.pair()
+            try await bench.onLoop { watcher.stream?.pause() }
+            try peer.send([1])
+            let (other, otherPeer) = try await bench.pair()
+            try otherPeer.send([2])
+            try await other.until(bench) { $0.received == [2] }
+            try await bench.onLoop {
+                #expect(watcher.received.isEmpty && watcher.stream?.hasUnreadBytes == true)
+                watcher.stream?.resume()
+            }
+            try await watcher.until(bench) { $0.received == [1] }
+        }
+    }
+
+    @Test func aPauseWithinABurstLeavesTheRest() async throws {
+        try await SocketBench.with { bench in
+            let watcher = Watcher()
+            watcher.onReceived = { $0.stream?.pause() }
+            let (_, peer) = try await bench.pair(watcher)
+            let all = someBytes(200_000)
+            try peer.send(Array(all[..<150_000]))
+            try await watcher.until(bench) { !$0.received.isEmpty }
+            #expect(try await bench.onLoop { watcher.received.count < 150_000 })
+            try await bench.onLoop {
+                watcher.onReceived = { _ in }
+                watcher.stream?.resume()
+            }
+            try peer.send(Array(all[150_000...]))
+            try await watcher.until(bench) { $0.received.count == 200_000 }
+            #expect(try await bench.onLoop { watcher.received == all })
+        }
+    }
+
+    @Test(arguments: [false, true]) func readsEverythingBeforeTheEnd(_ isPaused: Bool) async throws {
+        try await SocketBench.with { bench in
+            let (watcher, peer) = try await bench.connection()
+            if isPaused { try await bench.onLoop { watcher.stream?.pause() } }
+            // While it is paused, the end arrives only behind bytes for which the system has room.
+            let all = someBytes(isPaused ? 20_000 : 200_000)
+            try peer.send(all)
+            peer.endOutput()
+            #expect(try await watcher.end(bench))
+            #expect(try await bench.onLoop { watcher.received == all })
+        }
+    }
+
+    @Test func aResetIsNotClean() async throws {
+        try await SocketBench.with { bench in
+            let watcher = Watcher()
+            do {
+                let (_, peer) = try await bench.connection(watcher)
+                peer.resetsWhenClosed()
+            }
+            #expect(try await !watcher.end(bench))
+        }
+    }
+
+    @Test func whatWasSentBeforeAFailedWriteIsRead() async throws {
+        try await SocketBench.with { bench in
+            let (watcher, peer) = try await bench.pair()
+            try await bench.onLoop {
+                try peer.send([1, 2, 3])
+                peer.shutDownInput()
+                watcher.stream?.writeAndFlush(ByteBuffer(string: "too late"))
+                #expect(watcher.isClosed && !watcher.isClean && watcher.received == [1, 2, 3])
+            }
+        }
+    }
+
+    @Test func resetsThePeer() async throws {
+        try await SocketBench.with { bench in
+            let (watcher, peer) = try await bench.connection()
+            try await bench.onLoop { watcher.stream?.reset() }
+            #expect(peer.readError() == ECONNRESET)
+            #expect(try await watcher.end(bench))
+        }
+    }
+
+    @Test func endsItsOutputAndReadsOn() async throws {
+        try await SocketBench.with { bench in
+            let (watcher, peer) = try await bench.connection()
+            try await bench.onLoop {
+                watcher.stream?.writeAndFlush(ByteBuffer(string: "end"))
+                watcher.stream?.endOutput()
+                #expect(watcher.hasOutputEnded)
+                watcher.stream?.writeAndFlush(ByteBuffer(string: "more"))
+            }
+            #expect(peer.read(9) == Array("end".utf8))
+            try peer.send([7])
+            try await watcher.until(bench) { $0.received == [7] }
+        }
+    }
+
+    @Test func aSocketThatClosedInATurnGetsNoEventOfIt() async throws {
+        try await SocketBench.with { bench in
+            let (first, second) = (Watcher(), Watcher())
+            // Whichever is handled first closes the other.
+            first.onReceived = { _ in second.stream?.close() }
+            second.onReceived = { _ in first.stream?.close() }
+            let (_, firstPeer) = try await bench.pair(first)
+            let (_, secondPeer) = try await bench.pair(second)
+            try await bench.onLoop {
+                try firstPeer.send([1])
+                try secondPeer.send([2])
+            }
+            try await first.until(bench) { $0.isClosed || !$0.received.isEmpty }
+            let counts = try await bench.onLoop { (first.received.count, second.received.count) }
+            #expect(counts.0 + counts.1 == 1)
+        }
+    }
+
+    @Test func closesWithItsLoop() async throws {
+        let watcher = Watcher()
+        nonisolated(unsafe) var peer: Peer?
+        try await SocketBench.with { bench in peer = try await bench.pair(watcher).1 }
+        #expect(peer?.read(1).isEmpty == true && watcher.isClosed)
+    }
+}
