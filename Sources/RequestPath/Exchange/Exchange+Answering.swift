@@ -113,17 +113,19 @@ extension Exchange {
         self.facts.isOpen = false
         self.facts.reason = reason == .sessionUnknown ? self.facts.absence ?? reason : reason
         let duration = (NIODeadline.now() - self.facts.startedAt).nanoseconds
-        self.loop.metrics.requestEnded(
-            route: self.facts.route,
+        self.metrics.requestEnded(
+            route: self.facts.pinnedRoute?.use { $0.index },
             endpoint: self.facts.endpointPath,
             status: self.facts.status,
             reason: self.facts.reason,
             nanoseconds: duration
         )
-        if self.facts.logBytes != nil { self.log(nanoseconds: duration) }
-        self.facts.logBytes = nil
+        if self.facts.logBytes != nil {
+            self.log(nanoseconds: duration)
+            self.facts.logBytes = nil
+        }
         self.facts.session = nil
-        self.facts.extraLines = []
+        if !self.facts.extraLines.isEmpty { self.facts.extraLines = [] }
     }
 }
 

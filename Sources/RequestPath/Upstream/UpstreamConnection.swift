@@ -20,6 +20,8 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
     private enum Phase { case idle, head, body, tunnel, closed }
 
     let pool: UpstreamPool
+    /// The pool's: read through the pool, each use would be counted.
+    private let loop: PathLoop
     private var context: ChannelHandlerContext?
     /// Gets the answer of the current exchange.
     private var receiver: (any AnswerReceiver)?
@@ -50,6 +52,7 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
 
     package init(pool: UpstreamPool) {
         self.pool = pool
+        self.loop = pool.loop
     }
 
     // MARK: The exchange
@@ -64,14 +67,14 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
         if self.pool.isStrict { self.owner = UpstreamPool.Owner(head.session) }
         self.write(head.bytes)
         self.head = consume head
-        self.pool.loop.flushSoon(self)
+        self.loop.flushSoon(self)
         return self
     }
 
     package func takeBack() -> PermittedHead? { self.head.take() }
 
     private func releaseHead() {
-        if let head = self.head.take() { self.pool.loop.giveBack(head.intoBuffer()) }
+        if let head = self.head.take() { self.loop.giveBack(head.intoBuffer()) }
     }
 
     /// Sends the head and the received part of the body, at the end of the turn in which the request was judged.
@@ -202,12 +205,11 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
 
     private func readHead(_ buffer: inout ByteBuffer) {
         guard let receiver = self.receiver else { return self.close() }
-        let loop = self.pool.loop
         while true {
-            let head = loop.responseHead
+            let head = self.loop.responseHead
             let result = buffer.withUnsafeReadableBytes { bytes in
                 guard let base = bytes.baseAddress, bytes.count > 0 else { return ResponseParseResult.incomplete }
-                return loop.configuration.responseParser.parse(
+                return self.loop.configuration.responseParser.parse(
                     base.assumingMemoryBound(to: UInt8.self),
                     bytes.count,
                     into: head
