@@ -33,6 +33,7 @@ import Testing
             let token = try gateway.browser()
             let cookie = ["Cookie: sallyport=\(token)"]
             #expect(try gateway.get("/before", cookie).status == 200)
+            #expect(try gateway.get("/again", cookie).status == 200)
             _ = try gateway.signOut(token)
             let refused = try gateway.get("/after", cookie)
             #expect(refused.status == 401 && refused.reason == "session.unknown")

@@ -2,8 +2,9 @@
 import Glibc
 #endif
 
-/// The gateway's cookies: found in one pass over `Cookie`, and removed from it without changing other bytes.
-package struct OwnCookies: Sendable {
+/// The gateway's cookies: found in one pass over `Cookie`, and removed from it without changing other bytes. A reference,
+/// because a copy would count references to each name.
+package final class OwnCookies: Sendable {
     private let session: [UInt8]
     private let handoff: [[UInt8]]
     private let attempt: [UInt8]

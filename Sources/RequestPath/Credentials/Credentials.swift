@@ -43,12 +43,12 @@ package struct Credentials: Equatable {
         _ head: RequestHead,
         _ base: Bytes,
         route: RouteEntry,
-        cookies: OwnCookies,
+        cookies: @autoclosure () -> OwnCookies,
         parameter: HandoffParameter
     ) -> Result<Credentials, Reason> {
         var credentials = Credentials()
         if let line = head.line(.cookie) {
-            credentials.cookies = cookies.find(in: head.fields[line].value, base)
+            credentials.cookies = cookies().find(in: head.fields[line].value, base)
             if let session = credentials.cookies.session {
                 credentials.presented = .cookie(session)
             } else if let session = credentials.cookies.provider {
@@ -65,7 +65,7 @@ package struct Credentials: Equatable {
             credentials.handoffParameter = parameter.find(in: head.query, base)
         }
         var hasExplicit = false
-        if let line = head.line(.authorization), route.settings.bearer == .gateway {
+        if let line = head.line(.authorization), route.ownsBearer {
             switch AuthorizationField(head.fields[line].value, base) {
             case .bearer(let token):
                 credentials.presented = token.isEmpty ? .unusable(.credentialMalformed) : .explicit(token)

@@ -34,7 +34,8 @@ package enum Navigation {
         guard !head.isWebSocketUpgrade else { return false }
         if let mode = head.value(.fetchMode, in: base) { return ByteClass.equal(mode, "navigate") }
         guard let accept = head.value(.accept, in: base) else { return false }
-        return Self.acceptsPage(accept)
+        // Programs send "*/*", which is shorter than the name of any type that is a page.
+        return accept.count > 3 && Self.acceptsPage(accept)
     }
 
     /// The same for a request whose head is too large to be parsed, from those of its lines that have arrived.

@@ -37,10 +37,8 @@ package enum Denial: Equatable, Sendable {
     }
 }
 
-/// The facts on which the decision is based; the session has been looked up already.
+/// The facts on which the decision is based, besides the session, which has been looked up already.
 package struct Evidence {
-    /// The session that the credential names, if there is one.
-    package var session: CachedSession?
     /// Why there is no session, if a credential was presented.
     package var missing: Reason
     /// Whether an explicit credential (bearer, `X-Session-Token`) was presented: it is judged even where none is
@@ -53,14 +51,12 @@ package struct Evidence {
     package var now: UnixTime
 
     package init(
-        session: CachedSession?,
         missing: Reason,
         isExplicit: Bool,
         isCrossSite: Bool,
         bindingMismatch: Reason?,
         now: UnixTime
     ) {
-        self.session = session
         self.missing = missing
         self.isExplicit = isExplicit
         self.isCrossSite = isCrossSite
@@ -71,10 +67,12 @@ package struct Evidence {
 
 extension Decision {
     /// Judges a request against its frozen route. The result is never cached: judging takes a few comparisons.
+    ///
+    /// - Parameter session: The session that the credential names, if there is one.
     @inline(__always)
-    package static func judge(_ route: RouteEntry, _ evidence: Evidence) -> Decision {
-        if route.settings.auth == .public { return .permitted(Permit(route: route, session: nil)) }
-        guard let session = evidence.session else {
+    package static func judge(_ route: RouteEntry, _ session: CachedSession?, _ evidence: Evidence) -> Decision {
+        if route.isPublic { return .permitted(Permit(route: route, session: nil)) }
+        guard let session else {
             // With optional authentication, an invalid explicit credential is an error; a missing one is not
             // (CVE-2021-21378).
             if route.settings.auth == .optional, !evidence.isExplicit {
@@ -87,7 +85,7 @@ extension Decision {
         if session.isLimited, let access = session.session.access, !access.isAccepted(on: route.settings) {
             return .denied(.unauthenticated(.credentialOtherAudience))
         }
-        if evidence.now >= session.tokensEndAt, route.settings.auth == .required {
+        if !(evidence.now < session.tokensEndAt), route.settings.auth == .required {
             return .denied(.unauthenticated(.sessionRenewalAmbiguous))
         }
         if route.hasRequirements, let reason = Requirements.unmet(route.settings.require, session.session, evidence.now)

@@ -114,8 +114,8 @@ extension Exchange {
         self.facts.isOpen = false
         self.facts.reason = reason == .sessionUnknown ? self.facts.absence ?? reason : reason
         let duration = (NIODeadline.now() - self.facts.startedAt).nanoseconds
-        self.loop.metrics.requestEnded(
-            route: self.facts.route,
+        self.metrics.requestEnded(
+            route: self.facts.pinnedRoute?.use { $0.index },
             endpoint: self.facts.endpointPath,
             status: self.facts.status,
             reason: self.facts.reason,
@@ -125,7 +125,7 @@ extension Exchange {
         if let bytes = self.facts.logBytes.take() { self.loop.giveBack(bytes) }
         if self.holderPlace >= 0 { self.loop.holders.remove(self) }
         self.facts.session = nil
-        self.facts.extraLines = []
+        if !self.facts.extraLines.isEmpty { self.facts.extraLines = [] }
     }
 }
 

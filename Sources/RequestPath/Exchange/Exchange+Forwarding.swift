@@ -7,13 +7,13 @@ package import Vocabulary
 extension Exchange: AnswerReceiver, ConnectionWaiter {
     /// Sends the judged request on a kept connection, or asks for a new one.
     func startExchange() {
-        guard let route = self.facts.route, let pool = self.facts.pool else {
+        guard let pool = self.facts.pool else {
             return self.answer(.problem(.routeNotFound, requestID: self.facts.requestID))
         }
-        self.awaitResponse(by: route)
+        self.awaitResponse()
         self.facts.isForwarded = true
         if self.facts.session != nil { self.stream?.signedIn() }
-        if let connection = pool.takeIdle(for: self.facts.session) {
+        if let connection = pool.takeIdle(for: self) {
             self.facts.upstreamReused = true
             self.send(on: connection)
         } else {
@@ -24,9 +24,9 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
 
     /// Gives the app its time for the head of the answer.
     @inline(__always)
-    private func awaitResponse(by route: RouteEntry?) {
-        self.facts.responseDeadline =
-            self.loop.now + (route?.responseTimeout ?? self.configuration.timeouts.response)
+    private func awaitResponse() {
+        let timeout = self.facts.pinnedRoute.flatMap { route in route.use { $0.responseTimeout } }
+        self.facts.responseDeadline = self.loop.now + (timeout ?? self.configuration.timeouts.response)
     }
 
     package var session: CachedSession? { self.facts.session }
@@ -93,18 +93,18 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         self.facts.expectsContinue = false
         self.facts.lastProgress = self.loop.now
         let framing: OutgoingFraming = self.facts.requestFraming == .chunked ? .chunked : .asIs
-        self.loop.stage.begin()
-        let outcome = self.body.relay(&buffer, as: framing, through: self.loop.stage, to: upstream)
+        self.stage.begin()
+        let outcome = self.body.relay(&buffer, as: framing, through: self.stage, to: upstream)
         if let limit = self.facts.route?.maxBody ?? self.configuration.limits.body, self.body.byteCount > limit {
             return self.refuseBody(.requestBodyTooLarge)
         }
-        self.loop.stage.flush(to: upstream, exactly: true)
+        self.stage.flush(to: upstream, exactly: true)
         guard self.upstream === upstream else { return }
         switch outcome {
         case .more:
             if !upstream.isWritable { self.stream?.pauseReading() }
         case .end:
-            self.awaitResponse(by: self.facts.route)
+            self.awaitResponse()
         case .malformed:
             self.refuseBody(.requestFraming)
         }
@@ -135,7 +135,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
 
     package func upstreamFree() {
         self.phase = .connecting
-        self.awaitResponse(by: self.facts.route)
+        self.awaitResponse()
     }
 
     /// Leaves the queue if the request is in it.
@@ -160,7 +160,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     }
 
     package func answerContinues(_ buffer: inout ByteBuffer) -> AnswerProgress {
-        self.loop.stage.begin()
+        self.stage.begin()
         return self.passAnswer(&buffer, exactly: true)
     }
 
@@ -172,11 +172,11 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         let outcome = self.answerBody.relay(
             &buffer,
             as: self.facts.answerFraming,
-            through: self.loop.stage,
+            through: self.stage,
             to: stream
         )
         self.answerPassed(self.answerBody.byteCount - before)
-        self.loop.stage.flush(to: stream, exactly: exactly)
+        self.stage.flush(to: stream, exactly: exactly)
         switch outcome {
         case .more: return stream.isWritable ? .more : .full
         case .end: return .end
@@ -185,16 +185,32 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     }
 
     package func answerCut(isClean: Bool) {
-        self.loop.stage.begin()
-        let outcome = self.answerBody.connectionEnded(as: self.facts.answerFraming, through: self.loop.stage)
+        self.stage.begin()
+        let outcome = self.answerBody.connectionEnded(as: self.facts.answerFraming, through: self.stage)
         guard outcome == .end, isClean, let stream = self.stream else { return self.upstreamFailed(.upstreamTruncated) }
-        self.loop.stage.flush(to: stream, exactly: true)
+        self.stage.flush(to: stream, exactly: true)
         self.answerEnded()
     }
 
     /// Writes the answer's head to the stage and records the framing of its body. False: it cannot be passed on.
     func writeAnswerHead(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool {
-        guard let route = self.facts.route, let host = self.facts.host, let pool = self.facts.pool else { return false }
+        guard let route = self.facts.pinnedRoute, let host = self.facts.pinnedHost else { return false }
+        route.use { route in
+            host.use { host in
+                // Not replaced before the next request begins.
+                Pinned(self.configuration).use { self.writeAnswerHead(head, buffer, route, host, by: $0) }
+            }
+        }
+        return true
+    }
+
+    private func writeAnswerHead(
+        _ head: ResponseHead,
+        _ buffer: ByteBuffer,
+        _ route: RouteEntry,
+        _ host: HostEntry,
+        by configuration: PathConfiguration
+    ) {
         self.answerBody = BodyRelay(head.framing)
         self.facts.hasBegunAnswer = true
         self.facts.status = head.status
@@ -202,7 +218,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         self.facts.lastProgress = self.loop.now
         let now = NIODeadline.now()
         if let sentAt = self.facts.sentAt { self.facts.upstreamTime = now - sentAt }
-        self.loop.metrics.upstreamAnswered(
+        self.metrics.upstreamAnswered(
             route.upstreamIndex,
             status: head.status,
             nanoseconds: (now - self.facts.startedAt).nanoseconds
@@ -232,8 +248,8 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             route.settings.cachePrivate && (self.facts.session != nil || !self.facts.extraLines.isEmpty)
         if !self.facts.extraLines.isEmpty { changes.extraLines = Array(self.facts.extraLines.joined()) }
         self.facts.answerFraming = changes.framing
-        self.loop.stage.begin()
-        self.loop.stage.append { out in
+        self.stage.begin()
+        self.stage.append { out in
             buffer.withUnsafeReadableBytes { bytes in
                 guard let base = bytes.baseAddress else { return }
                 if !self.facts.crossOriginLines.isEmpty,
@@ -241,17 +257,16 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
                 {
                     changes.extraLines += self.facts.crossOriginLines
                 }
-                self.configuration.responseWriter.write(
+                configuration.responseWriter.write(
                     head,
                     base.assumingMemoryBound(to: UInt8.self),
                     changes: changes,
-                    origin: pool.origin,
+                    origin: configuration.targets[route.upstreamIndex].origin,
                     publicOrigin: host.origin,
                     into: &out
                 )
             }
         }
-        return true
     }
 
     @inline(__always)
@@ -277,7 +292,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             self.upstreamHead = failed.takeBack()
             if reason == .upstreamReset, self.mayRetry(failed) { return self.retry() }
         }
-        self.loop.metrics.upstreamAnswered(
+        self.metrics.upstreamAnswered(
             self.facts.route?.upstreamIndex ?? .max,
             status: 0,
             nanoseconds: (NIODeadline.now() - self.facts.startedAt).nanoseconds
@@ -302,7 +317,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     private func retry() {
         self.facts.upstreamReused = false
         self.facts.isRepeated = true
-        self.loop.metrics.upstreamRetried(self.facts.route?.upstreamIndex ?? 0)
+        self.metrics.upstreamRetried(self.facts.route?.upstreamIndex ?? 0)
         self.phase = .connecting
         self.facts.pool?.connect(for: self)
     }

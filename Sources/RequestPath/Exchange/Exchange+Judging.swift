@@ -34,9 +34,10 @@ enum Step {
 /// Drives the request's judge: looks sessions up, consumes tokens, records the judge's events, writes the permitted
 /// head.
 extension Exchange {
-    private var given: JudgingContext {
+    /// Made once for all steps that follow each other: it counts references to what it holds.
+    private func given(_ configuration: PathConfiguration) -> JudgingContext {
         JudgingContext(
-            configuration: self.configuration,
+            configuration: configuration,
             clients: self.loop.clients,
             peer: self.peer,
             now: self.loop.sessionNow,
@@ -47,14 +48,20 @@ extension Exchange {
         )
     }
 
-    func judge(_ head: RequestHead, _ base: Bytes) -> Step {
-        let action = self.facts.judge.begin(head, base, self.given)
-        if let route = self.facts.judge.findings.route { self.facts.pool = self.loop.pool(route.upstreamIndex) }
-        return self.follow(action, head, base)
+    func judge(_ head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) -> Step {
+        let given = self.given(configuration)
+        let action = self.facts.judge.begin(head, base, given)
+        if let route = self.facts.pinnedRoute { self.facts.pool = self.loop.pool(route.use { $0.upstreamIndex }) }
+        return self.follow(action, head, base, given)
     }
 
     /// Does the judge's actions until one of them has to wait or ends the judging.
-    private func follow(_ action: consuming JudgeAction, _ head: RequestHead, _ base: Bytes) -> Step {
+    private func follow(
+        _ action: consuming JudgeAction,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext
+    ) -> Step {
         var next = action
         while true {
             if !self.facts.judge.findings.events.isEmpty { self.record(base) }
@@ -62,12 +69,13 @@ extension Exchange {
             case .ask(let question):
                 let token = UnsafeRawBufferPointer(question.token.bytes(in: base))
                 let answer: SessionAnswer
-                let now = self.loop.sessionNow
-                let realm = self.facts.host?.realm ?? .default
-                switch question.isProviders
-                    ? self.loop.sessions.resolve(providerCookie: token, of: realm, now: now)
-                    : self.loop.sessions.resolve(question.kind, token: token, of: realm, now: now)
-                {
+                guard let host = self.facts.pinnedHost else { preconditionFailure("a session of no host is asked for") }
+                let resolution = host.use { host in
+                    question.isProviders
+                        ? self.sessions.resolve(providerCookie: token, of: host.realm, now: given.now)
+                        : self.sessions.resolve(question.kind, token: token, of: host.realm, now: given.now)
+                }
+                switch consume resolution {
                 case .hit(let session): answer = .found(session)
                 case .miss(let read):
                     if question.purpose == .request {
@@ -75,25 +83,25 @@ extension Exchange {
                         if self.loop.accessLog != nil { self.facts.fingerprint = read.fingerprint }
                     }
                     guard let result = read.result else { return .ask(read, question.purpose) }
-                    next = self.proceed(Arrival(result, of: read, question.purpose), head, base)
+                    next = self.proceed(Arrival(result, of: read, question.purpose), head, base, given)
                     continue
                 case .otherKind: answer = .none
                 case .otherKey: answer = .otherKey
                 case .malformed: answer = .malformed
                 }
                 if question.purpose == .request { self.noteSession(answer, in: .l1) }
-                next = self.facts.judge.sessionFound(answer, head, base, self.given)
+                next = self.facts.judge.sessionFound(answer, head, base, given)
             case .consume(let request):
                 return .consume(request)
             case .redeem(let proof):
                 switch self.redeem(proof.value) {
-                case .now(let result): next = self.proceed(Arrival(result), head, base)
+                case .now(let result): next = self.proceed(Arrival(result), head, base, given)
                 case .later(let future): return .redeem(future)
                 }
             case .collect(let call):
                 return .collect(PendingEndpoint(endpoint: call.value.endpoint, request: call.value.request))
             case .permitted(let permit, let identity):
-                self.write(permit, identity, head, base)
+                self.write(permit, identity, head, base, by: given.configuration)
                 return .forward
             case .answer(let answer):
                 return .answer(answer)
@@ -104,10 +112,10 @@ extension Exchange {
     /// - Parameter source: Where the session was looked up.
     @inline(__always)
     private func noteSession(_ answer: SessionAnswer, in source: SessionSource) {
-        guard case .found(let session) = answer else { return self.loop.metrics.sessionResolved(.none) }
+        guard case .found(let session) = answer else { return self.metrics.sessionResolved(.none) }
         if self.loop.accessLog != nil { self.facts.fingerprint = session.key.fingerprint }
         self.facts.sessionSource = source
-        self.loop.metrics.sessionResolved(source)
+        self.metrics.sessionResolved(source)
     }
 
     /// Records the judge's events.
@@ -120,7 +128,7 @@ extension Exchange {
                 self.configuration.audit.emit(event)
             case .ambiguousCookies(let values, let event):
                 let known = values.compactMap {
-                    self.loop.sessions.cache.lookup(
+                    self.sessions.cache.lookup(
                         UnsafeRawBufferPointer($0.bytes(in: base)),
                         now: self.loop.sessionNow
                     )
@@ -134,10 +142,10 @@ extension Exchange {
                 self.loop.tellStrayForwarding(field, self.peer)
             case .wouldReject(let binding, let device, let event):
                 guard self.loop.seenDevices.isNew(device) else { continue }
-                self.loop.metrics.bindingWouldReject(binding)
+                self.metrics.bindingWouldReject(binding)
                 self.configuration.audit.emit(event)
             case .ends(let session):
-                self.loop.sessions.end(session)
+                self.sessions.end(session)
             }
         }
     }
@@ -212,7 +220,8 @@ extension Exchange {
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 return .answer(.problem(.requestMalformed, requestID: self.facts.requestID, closes: true))
             }
-            return self.follow(self.proceed(arrival, head, base), head, base)
+            let given = self.given(self.configuration)
+            return self.follow(self.proceed(arrival, head, base, given), head, base, given)
         }
         if !step.waits { self.releaseWaiting() }
         self.take(step)
@@ -220,17 +229,22 @@ extension Exchange {
     }
 
     /// Lets the judge continue with a result, whether or not the request has waited for it.
-    private func proceed(_ arrival: Arrival, _ head: RequestHead, _ base: Bytes) -> JudgeAction {
+    private func proceed(
+        _ arrival: Arrival,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext
+    ) -> JudgeAction {
         switch arrival {
         case .session(let answer, let purpose):
             if purpose == .request { self.noteSession(answer, in: .store) }
-            return self.facts.judge.sessionFound(answer, head, base, self.given)
+            return self.facts.judge.sessionFound(answer, head, base, given)
         case .handoff(let outcome):
-            return self.facts.judge.handoffEnded(outcome, head, base, self.given)
+            return self.facts.judge.handoffEnded(outcome, head, base, given)
         case .proof(let refusal):
-            return self.facts.judge.proofRedeemed(refusal, head, base, self.given)
+            return self.facts.judge.proofRedeemed(refusal, head, base, given)
         case .unavailable(let error, let reason):
-            return self.facts.judge.unavailable(error, reason, head, base, self.given)
+            return self.facts.judge.unavailable(error, reason, head, base, given)
         }
     }
 
@@ -244,15 +258,16 @@ extension Exchange {
     /// Writes the head that is sent to the app.
     private func write(
         _ permit: consuming Permit,
-        _ identity: IdentityLines?,
+        _ identity: consuming IdentityLines?,
         _ head: RequestHead,
-        _ base: Bytes
+        _ base: Bytes,
+        by configuration: PathConfiguration
     ) {
-        guard let host = self.facts.host else { return }
+        guard let host = self.facts.pinnedHost else { return }
         var address = self.peerText
         if let client = self.facts.clientAddress, client != self.peer { address = Array(client.description.utf8) }
         if self.facts.judge.findings.isAssertionDue, let session = self.facts.session {
-            self.loop.renewAssertion(of: session, for: permit.route.audience, by: self.configuration)
+            self.loop.renewAssertion(of: session, for: permit.route.audience, by: configuration)
         }
         self.upstreamHead = PermittedHead(
             head,
@@ -261,12 +276,11 @@ extension Exchange {
             credentials: self.facts.judge.credentials,
             facts: ForwardedFacts(
                 address: address,
-                hostLines: host.forwardedLines,
+                host: host,
                 requestID: self.facts.requestID,
                 identity: identity
             ),
-            cookies: self.configuration.cookies(of: host),
-            parameter: self.configuration.parameter,
+            by: configuration,
             into: self.loop.takeBuffer()
         )
     }
@@ -281,6 +295,8 @@ extension ExchangeFacts {
     @inline(__always) var clientAddress: IPAddress? { self.judge.findings.clientAddress }
     @inline(__always) var host: HostEntry? { self.judge.findings.host }
     @inline(__always) var route: RouteEntry? { self.judge.findings.route }
+    @inline(__always) var pinnedHost: Pinned<HostEntry>? { self.judge.findings.pinnedHost }
+    @inline(__always) var pinnedRoute: Pinned<RouteEntry>? { self.judge.findings.pinnedRoute }
     @inline(__always) var endpointPath: String? { self.judge.findings.endpoint }
     var session: CachedSession? {
         @inline(__always) get { self.judge.findings.session }

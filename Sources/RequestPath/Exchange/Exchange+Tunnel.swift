@@ -9,7 +9,7 @@ extension Exchange: SessionHolder {
         guard let stream = self.stream, self.writeAnswerHead(head, buffer) else { return false }
         self.phase = .tunnel
         self.facts.keepsAlive = false
-        self.loop.stage.flush(to: stream, exactly: true)
+        self.stage.flush(to: stream, exactly: true)
         guard self.phase == .tunnel else { return false }
         stream.beginTunnel()
         return true

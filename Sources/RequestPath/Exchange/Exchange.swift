@@ -27,6 +27,10 @@ package final class Exchange {
     }
 
     let loop: PathLoop
+    // The loop's own: read through the loop, each use of these would be counted.
+    let metrics: PathMetrics
+    let stage: Stage
+    let sessions: SessionResolver
     let peer: IPAddress
     let peerText: [UInt8]
     /// Kept for the whole request, so that a reload while it waits does not change how it is judged.
@@ -55,6 +59,9 @@ package final class Exchange {
     /// - Parameter peer: The address of the client, or of the proxy in front.
     package init(loop: PathLoop, peer: IPAddress) {
         self.loop = loop
+        self.metrics = loop.metrics
+        self.stage = loop.stage
+        self.sessions = loop.sessions
         self.configuration = loop.configuration
         self.peer = peer
         self.peerText = Array(peer.description.utf8)
@@ -100,7 +107,7 @@ package final class Exchange {
                 let languages = configuration.settings.pages.languages
                 self.facts.pageLanguage = UInt8(clamping: Navigation.language(of: head, base, among: languages))
             }
-            return self.judge(head, base)
+            return self.judge(head, base, by: configuration)
         }
         if step.waits {
             // The head is needed after this event, so it is kept with its bytes, and the loop uses another one.
@@ -144,7 +151,11 @@ package final class Exchange {
         self.phase = .judging
         self.exchangeNumber &+= 1
         self.body = BodyRelay(framing)
-        self.facts = ExchangeFacts()
+        // In place, as an assignment would move each of the many facts.
+        withUnsafeMutablePointer(to: &self.facts) { facts in
+            facts.deinitialize(count: 1)
+            facts.initialize(to: ExchangeFacts())
+        }
         self.facts.requestFraming = framing
         self.facts.isOpen = true
         self.facts.startedAt = .now()
@@ -153,7 +164,7 @@ package final class Exchange {
         self.facts.lastProgress = self.loop.now
         self.facts.requestID = self.loop.nextRequestID()
         self.facts.keepsAlive = keepsAlive
-        self.loop.metrics.requestBegan()
+        self.metrics.requestBegan()
     }
 
     // MARK: The request's body

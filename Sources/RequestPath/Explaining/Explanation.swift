@@ -270,7 +270,7 @@ package struct Explanation: Sendable {
         _ permit: consuming Permit,
         _ identity: IdentityLines?
     ) {
-        guard let host = judge.findings.host else { return }
+        guard let host = judge.findings.pinnedHost else { return }
         let audience = permit.route.audience.text
         let permitted = PermittedHead(
             head,
@@ -279,12 +279,11 @@ package struct Explanation: Sendable {
             credentials: judge.credentials,
             facts: ForwardedFacts(
                 address: Array((judge.findings.clientAddress ?? given.peer).description.utf8),
-                hostLines: host.forwardedLines,
+                host: host,
                 requestID: judge.findings.requestID,
                 identity: identity
             ),
-            cookies: given.configuration.cookies(of: host),
-            parameter: given.configuration.parameter,
+            by: given.configuration,
             into: ByteBuffer()
         )
         self.say("decision", ["forwarded"])

@@ -116,12 +116,9 @@ package protocol ConnectionWaiter: AnyObject {
 
 /// One loop's connections to one app.
 package protocol AppPool: AnyObject {
-    /// The app's own origin, as the app may write it in `Location`.
-    var origin: [UInt8] { get }
-
-    /// A kept connection for requests of this session, or for requests without a session if it is nil. nil: there is
-    /// none.
-    func takeIdle(for session: CachedSession?) -> (any AppConnection)?
+    /// A kept connection that may serve this request: one for its session, or for requests without a session. nil: there
+    /// is none.
+    func takeIdle(for waiter: any ConnectionWaiter) -> (any AppConnection)?
     /// Makes a new connection and hands it to `waiter`, if that still waits in the same exchange. If no more may be
     /// made, the waiter is queued for the next one that becomes free.
     func connect(for waiter: any ConnectionWaiter)

@@ -63,12 +63,9 @@ package struct BodyRelay {
         let outcome = self.advance(&buffer) { count, buffer in
             guard framing == .chunked else { return stage.take(count, from: &buffer, to: sink) }
             stage.append { out in
-                out.writeWithUnsafeMutableBytes(minimumWritableBytes: 18) { raw in
-                    guard let start = raw.baseAddress else { return 0 }
-                    var writer = ByteWriter(start.assumingMemoryBound(to: UInt8.self))
+                out.append(atMost: 18) { writer in
                     writer.writeHex(count)
                     writer.write("\r\n")
-                    return writer.count
                 }
             }
             stage.take(count, from: &buffer, to: sink)

@@ -21,8 +21,7 @@ package struct PermittedHead: ~Copyable {
         permit: consuming Permit,
         credentials: Credentials,
         facts: ForwardedFacts,
-        cookies: OwnCookies,
-        parameter: HandoffParameter,
+        by configuration: PathConfiguration,
         into buffer: consuming ByteBuffer
     ) {
         RequestWriter.write(
@@ -31,8 +30,7 @@ package struct PermittedHead: ~Copyable {
             permit: permit,
             credentials: credentials,
             facts: facts,
-            cookies: cookies,
-            parameter: parameter,
+            by: configuration,
             into: &buffer
         )
         self.bytes = buffer

@@ -9,8 +9,8 @@ import Glibc
 package struct ForwardedFacts {
     /// The client's address as text.
     package var address: [UInt8]
-    /// `X-Forwarded-Proto` and `X-Forwarded-Host` lines of the public host, ready-made.
-    package var hostLines: [UInt8]
+    /// The public host.
+    package var host: Pinned<HostEntry>
     package var requestID: RequestID
     /// The lines about the user; nil if there is no session whose identity the app sees.
     package var identity: IdentityLines?
@@ -30,29 +30,27 @@ package enum RequestWriter {
         permit: borrowing Permit,
         credentials: Credentials,
         facts: ForwardedFacts,
-        cookies: OwnCookies,
-        parameter: HandoffParameter,
+        by configuration: PathConfiguration,
         into buffer: inout ByteBuffer
     ) {
         let route = permit.route
-        let room = head.byteCount + (facts.identity?.count ?? 0) + facts.hostLines.count + route.hostLine.count + 256
-        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: room) { raw in
-            guard let start = raw.baseAddress else { return 0 }
-            var writer = ByteWriter(start.assumingMemoryBound(to: UInt8.self))
+        let lines = (facts.identity?.count ?? 0) + facts.host.use { $0.forwardedLines.count } + route.hostLine.count
+        let room = head.byteCount + lines + 256
+        buffer.append(atMost: room) { writer in
             writer.write(base + head.method.start, head.method.length)
             writer.write(0x20)
             if credentials.handoffParameter == nil {
                 writer.write(base + head.target.start, head.target.length)
             } else {
-                Self.writeTarget(head, base, parameter, &writer)
+                Self.writeTarget(head, base, configuration.parameter, &writer)
             }
             writer.write(" HTTP/1.1\r\n")
             writer.write(route.hostLine)
-            Self.writeFields(head, base, route, credentials, cookies, parameter, &writer)
+            Self.writeFields(head, base, route, credentials, facts.host, configuration, &writer)
             writer.write("X-Forwarded-For: ")
             writer.write(facts.address)
             writer.write("\r\n")
-            writer.write(facts.hostLines)
+            facts.host.use { writer.write($0.forwardedLines) }
             writer.write("X-Request-Id: ")
             facts.requestID.write(to: &writer)
             writer.write("\r\n")
@@ -62,7 +60,6 @@ package enum RequestWriter {
                 if let assertion = identity.assertion { assertion.withUnsafeBufferPointer { writer.write($0) } }
             }
             writer.write("\r\n")
-            return writer.count
         }
     }
 
@@ -90,8 +87,8 @@ package enum RequestWriter {
         _ base: Bytes,
         _ route: RouteEntry,
         _ credentials: Credentials,
-        _ cookies: OwnCookies,
-        _ parameter: HandoffParameter,
+        _ host: Pinned<HostEntry>,
+        _ configuration: PathConfiguration,
         _ writer: inout ByteWriter
     ) {
         // Adjacent kept lines are copied as one run.
@@ -107,21 +104,21 @@ package enum RequestWriter {
             case .other: break
             case .authorization: drops = drops || credentials.dropsAuthorization || route.replacesAuthorization
             case .sessionToken: drops = drops || !route.leavesSessionToken
-            case .dpop: drops = drops || route.settings.bearer == .gateway
+            case .dpop: drops = drops || route.ownsBearer
             case .host: drops = true
             case .methodOverride: drops = drops || route.dropsMethodOverride
             case .cookie:
                 if credentials.cookies.hasSession || credentials.cookies.hasAttempt || credentials.cookies.hasHandled
                     || credentials.cookies.hasCompanion
                     || (credentials.cookies.hasHandoff && !route.settings.leavesHandoffToApp)
-                    || (credentials.cookies.hasProvider && route.settings.auth != .public)
+                    || (credentials.cookies.hasProvider && !route.isPublic)
                 {
                     drops = true
                     rewritesCookie = true
                 }
             case .referer:
                 if !drops, !route.settings.leavesHandoffToApp,
-                    let end = Self.endOfReferer(line.value, base, parameter)
+                    let end = Self.endOfReferer(line.value, base, configuration.parameter)
                 {
                     drops = true
                     refererEnd = end
@@ -131,7 +128,9 @@ package enum RequestWriter {
             if drops {
                 writer.write(base + runStart, Int(line.lineStart) &- runStart)
                 runStart = Int(line.lineEnd)
-                if rewritesCookie { Self.writeCookie(line, base, route, cookies, &writer) }
+                if rewritesCookie {
+                    Self.writeCookie(line, base, route, host.use { configuration.cookies(of: $0) }, &writer)
+                }
                 if refererEnd > 0 {
                     writer.write(base + line.name.start, refererEnd &- line.name.start)
                     writer.write("\r\n")
@@ -165,7 +164,7 @@ package enum RequestWriter {
             of: line.value,
             base,
             dropsHandoff: !route.settings.leavesHandoffToApp,
-            dropsProviders: route.settings.auth != .public
+            dropsProviders: !route.isPublic
         ) { kept in
             if isEmpty {
                 writer.write(base + line.name.start, line.value.start - line.name.start)

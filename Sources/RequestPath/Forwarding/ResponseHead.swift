@@ -55,8 +55,6 @@ package enum ResponseParseResult: Equatable {
 package struct ResponseParser: Sendable {
     private let names: FieldNames
     private let limit: Int
-    // Immutable for the life of the process.
-    private nonisolated(unsafe) let table = ByteClass.normalizedToken
 
     /// - Parameter limit: The most bytes of a head.
     package init(names: FieldNames, limit: Int) {
@@ -118,27 +116,11 @@ package struct ResponseParser: Sendable {
     @inline(__always)
     private func field(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: ResponseHead) -> Bool {
         let end = lineFeed &- 1
-        guard end > start, base[end] == 0x0D else { return false }
-        var role = FieldRole.other
-        var isAlias = false
-        var index = start
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: FieldNames.longestName) { normalized in
-            let name = normalized.baseAddress!
-            var hash = FieldNames.hashSeed
-            while true {
-                let lower = self.table[Int(base[index])]
-                if lower == 0 { break }
-                if lower == 0x2D, base[index] != 0x2D { isAlias = true }
-                hash = FieldNames.hash(hash, lower)
-                if index &- start < FieldNames.longestName { name[index &- start] = lower }
-                index &+= 1
-            }
-            if index > start { role = self.names.role(name, min(index &- start, FieldNames.longestName), hash) }
-        }
-        guard index > start, base[index] == 0x3A else { return false }
+        guard end > start, base[end] == 0x0D, let name = self.names.name(of: base + start, lineFeed &+ 1 &- start)
+        else { return false }
         // A client does not read `Content_Length` as the length, so the gateway must not either.
-        if isAlias, role != .managed { role = .other }
-        var valueStart = index &+ 1
+        let role = name.isAlias && name.role != .managed ? .other : name.role
+        var valueStart = start &+ name.count &+ 1
         var valueEnd = end
         while valueStart < valueEnd, base[valueStart] == 0x20 || base[valueStart] == 0x09 { valueStart &+= 1 }
         while valueEnd > valueStart, base[valueEnd &- 1] == 0x20 || base[valueEnd &- 1] == 0x09 { valueEnd &-= 1 }
@@ -147,7 +129,7 @@ package struct ResponseParser: Sendable {
         guard
             head.fields.append(
                 FieldLine(
-                    name: Slice(start, index &- start),
+                    name: Slice(start, name.count),
                     value: Slice(valueStart, valueEnd &- valueStart),
                     lineStart: UInt32(truncatingIfNeeded: start),
                     lineEnd: UInt32(truncatingIfNeeded: lineFeed &+ 1),
@@ -171,10 +153,10 @@ package struct ResponseParser: Sendable {
             head.fields[line].isDropped = true
         case .connection:
             ByteClass.forEachElement(of: value) { token in
-                if ByteClass.equal(token, "close") {
-                    head.keepsAlive = false
-                } else if ByteClass.equal(token, "keep-alive") {
+                if ByteClass.equal(token, "keep-alive") {
                     if head.minorVersion == 0 { head.keepsAlive = true }
+                } else if ByteClass.equal(token, "close") {
+                    head.keepsAlive = false
                 } else if !ByteClass.equal(token, "upgrade") {
                     head.nominates = true
                 }
@@ -186,8 +168,11 @@ package struct ResponseParser: Sendable {
             let name = UnsafeBufferPointer(rebasing: scheme)
             if ByteClass.equal(name, "ntlm") || ByteClass.equal(name, "negotiate") { head.bindsConnection = true }
         case .contentType:
-            let type = UnsafeBufferPointer(rebasing: value.prefix { $0 != 0x3B && $0 != 0x20 })
-            if ByteClass.equal(type, "text/event-stream") { head.isEventStream = true }
+            let type: StaticString = "text/event-stream"
+            let count = type.utf8CodeUnitCount
+            let isLonger = value.count > count && (value[count] == 0x3B || value[count] == 0x20)
+            guard value.count == count || isLonger else { break }
+            if ByteClass.equal(UnsafeBufferPointer(rebasing: value[..<count]), type) { head.isEventStream = true }
         case .cacheControl:
             head.hasCacheControl = true
         case .location:

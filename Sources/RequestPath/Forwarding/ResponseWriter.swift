@@ -63,9 +63,7 @@ package struct ResponseWriter: Sendable {
     ) {
         // Twice the head, because a rewritten `Cache-Control` may take one more byte for each of its directives.
         let room = head.byteCount * 2 + publicOrigin.count + changes.extraLines.count + 256
-        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: room) { raw in
-            guard let start = raw.baseAddress else { return 0 }
-            var writer = ByteWriter(start.assumingMemoryBound(to: UInt8.self))
+        buffer.append(atMost: room) { writer in
             writer.write("HTTP/1.1 ")
             writer.write(base + 9, 3)
             writer.write(0x20)
@@ -86,7 +84,6 @@ package struct ResponseWriter: Sendable {
                 writer.write("Connection: keep-alive\r\n")
             }
             writer.write("\r\n")
-            return writer.count
         }
     }
 

@@ -39,7 +39,8 @@ package final class Stage {
     package func take(_ count: Int, from source: inout ByteBuffer, to sink: any ByteSink) {
         if count <= Self.copyLimit {
             source.withUnsafeReadableBytes { bytes in
-                _ = self.buffer.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[0..<count]))
+                guard let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+                self.buffer.append(atMost: count) { $0.write(start, count) }
             }
             source.moveReaderIndex(forwardBy: count)
         } else if let slice = source.readSlice(length: count) {

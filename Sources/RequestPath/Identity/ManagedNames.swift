@@ -17,28 +17,12 @@ package struct ManagedNames: Sendable {
         self.table = FieldNames(roles: [], managedNames: self.names, managedPrefixes: self.prefixes)
     }
 
-    /// Whether the name is managed.
-    ///
-    /// - Parameters:
-    ///   - name: The normalised name; of a long one only the first `FieldNames.longestName` bytes.
-    ///   - hash: `FieldNames.hash` over the whole name.
-    @inline(__always)
-    package func contains(normalizedName name: UnsafeBufferPointer<UInt8>, hash: UInt32) -> Bool {
-        guard let base = name.baseAddress, !name.isEmpty else { return false }
-        return self.table.role(base, name.count, hash) == .managed
-    }
-
-    /// Whether the name is managed, in any spelling. For names that the parser has not normalised.
+    /// Whether the name is managed, in any spelling.
     package func contains(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: FieldNames.longestName) { folded in
-            var hash = FieldNames.hashSeed
-            for (index, byte) in name.enumerated() {
-                let lower = Self.folded(byte)
-                hash = FieldNames.hash(hash, lower)
-                if index < folded.count { folded[index] = lower }
-            }
-            let kept = UnsafeBufferPointer(rebasing: folded[..<min(name.count, folded.count)])
-            return self.contains(normalizedName: kept, hash: hash)
+            guard let start = folded.baseAddress, !name.isEmpty else { return false }
+            for (index, byte) in name.prefix(folded.count).enumerated() { folded[index] = Self.folded(byte) }
+            return self.table.role(start, name.count) == .managed
         }
     }
 

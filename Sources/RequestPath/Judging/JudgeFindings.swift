@@ -64,9 +64,9 @@ package struct JudgeFindings {
     /// The peer, or the client that trusted peers name; nil while not determined.
     package internal(set) var clientAddress: IPAddress?
     /// The requested host; nil if the gateway does not serve it.
-    package internal(set) var host: HostEntry?
+    package internal(set) var pinnedHost: Pinned<HostEntry>?
     /// The frozen route; nil if the request reached none.
-    package internal(set) var route: RouteEntry?
+    package internal(set) var pinnedRoute: Pinned<RouteEntry>?
     /// The path of the gateway's own endpoint that the request is for, as it was written; nil if it is for none.
     package internal(set) var endpoint: String?
     /// How clients of the requested endpoint are refused; nil: with problem documents, or pages for people.
@@ -95,6 +95,9 @@ package struct JudgeFindings {
     init(requestID: RequestID) {
         self.requestID = requestID
     }
+
+    package var host: HostEntry? { self.pinnedHost?.counted }
+    package var route: RouteEntry? { self.pinnedRoute?.counted }
 
     /// Adds a line to be sent with any answer, unless it was added already.
     mutating func addLine(_ name: String, _ value: String) {

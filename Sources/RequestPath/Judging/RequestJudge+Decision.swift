@@ -21,14 +21,13 @@ extension RequestJudge {
     ) -> JudgeAction {
         self.findings.stage = .session
         var evidence = Evidence(
-            session: nil,
             missing: .credentialMissing,
             isExplicit: false,
             isCrossSite: false,
             bindingMismatch: nil,
             now: given.now
         )
-        if route.settings.auth != .public {
+        if !route.isPublic {
             switch self.credentials.presented {
             case .none:
                 if self.credentials.cookies.sessionIsAmbiguous {
@@ -48,7 +47,7 @@ extension RequestJudge {
                 return self.ask(.web, token, isProviders: true)
             }
         }
-        return self.decide(evidence, head, base, given, route, host)
+        return self.decide(evidence, nil, head, base, given, route, host)
     }
 
     mutating func ask(_ kind: Session.Kind, _ token: Slice, isProviders: Bool = false) -> JudgeAction {
@@ -72,7 +71,6 @@ extension RequestJudge {
         var isOwnCookie = false
         if case .cookie = self.credentials.presented { isOwnCookie = true }
         var evidence = Evidence(
-            session: nil,
             missing: .sessionUnknown,
             isExplicit: !isAmbient,
             isCrossSite: false,
@@ -86,7 +84,6 @@ extension RequestJudge {
         case .found(let session) where session.session.identity.realm != host.realm:
             evidence.missing = .sessionOtherProvider
         case .found(let session):
-            evidence.session = session
             if session.isLimited || self.credentials.isProofScheme,
                 let action = self.judgeLimits(of: session, isProven: isProven, head, base, given, route, host)
             {
@@ -101,13 +98,14 @@ extension RequestJudge {
                 )
             }
             let binding = route.settings.liveBinding
-            if binding != .none, let mismatch = self.bindingMismatch(binding, session.session, given) {
+            if route.bindsDevice, let mismatch = self.bindingMismatch(binding, session.session, given) {
                 if route.settings.bindingAction == .log {
                     self.noteWouldReject(binding, mismatch, session, head, base, given)
                 } else {
                     evidence.bindingMismatch = mismatch
                 }
             }
+            return self.decide(evidence, session, head, base, given, route, host)
         case .none: break
         case .insufficient(let demand):
             evidence.missing = .requireAAL
@@ -122,7 +120,7 @@ extension RequestJudge {
         case .otherKey: evidence.missing = .credentialOtherKey
         case .malformed: evidence.missing = .credentialMalformed
         }
-        return self.decide(evidence, head, base, given, route, host)
+        return self.decide(evidence, nil, head, base, given, route, host)
     }
 
     /// Judges a session that not every request may use.
@@ -153,9 +151,9 @@ extension RequestJudge {
         return BindingJudge.judge(mode, minted: made, presented: now)
     }
 
-    @inline(__always)
     private mutating func decide(
         _ evidence: Evidence,
+        _ session: CachedSession?,
         _ head: RequestHead,
         _ base: Bytes,
         _ given: JudgingContext,
@@ -163,12 +161,12 @@ extension RequestJudge {
         _ host: HostEntry
     ) -> JudgeAction {
         self.findings.stage = .decision
-        switch Decision.judge(route, evidence) {
+        switch Decision.judge(route, session, evidence) {
         case .permitted(let permit):
             return self.permit(permit, head, base, given)
         case .denied(let denial):
-            self.audit(denial, of: evidence.session, head, base, given)
-            if let session = evidence.session, route.settings.bindingAction == .endSession,
+            self.audit(denial, of: session, head, base, given)
+            if let session, route.settings.bindingAction == .endSession,
                 let mismatch = evidence.bindingMismatch, denial == .unauthenticated(mismatch)
             {
                 self.findings.events.append(.ends(session))
@@ -183,7 +181,7 @@ extension RequestJudge {
                 base,
                 route: route,
                 host: host,
-                session: evidence.session?.session,
+                session: session?.session,
                 isJudged: self.credentials.presented != .none,
                 isProofScheme: self.credentials.isProofScheme,
                 asksApp: !evidence.isExplicit && self.asksApp(denial, head, base, given, route, host),

@@ -12,7 +12,7 @@ extension RequestJudge {
         guard let host = configuration.routes.host(for: head.authority.bytes(in: base)) else {
             return self.refuseRoute(.routeNotFound)
         }
-        self.findings.host = host
+        self.findings.pinnedHost = Pinned(host)
         if let id = Self.trustedRequestID(head, base, given) { self.findings.requestID.given = id }
         // It asks about the server, which is the gateway (RFC 9110 9.3.7).
         if head.hasAsteriskTarget(in: base) {
@@ -48,7 +48,7 @@ extension RequestJudge {
                 )
                 return .collect(OutOfLine(EndpointCall(endpoint: endpoint, request: request)))
             case .forward(let route):
-                self.findings.route = route
+                self.findings.pinnedRoute = Pinned(route)
                 return nil
             case .refused(let reason, let envelope):
                 self.findings.envelope = envelope
@@ -61,7 +61,7 @@ extension RequestJudge {
             }
             switch configuration.routes.match(host: host, head: head, base, reading: reading) {
             case .route(let route):
-                self.findings.route = route
+                self.findings.pinnedRoute = Pinned(route)
                 return nil
             case .notFound:
                 return self.refuseRoute(.routeNotFound)

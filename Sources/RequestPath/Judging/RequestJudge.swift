@@ -58,9 +58,28 @@ package struct RequestJudge {
         guard case .head = self.state else { preconditionFailure("a request was begun twice") }
         self.state = .ended
         if let end = self.chooseRoute(head, base, given) { return end }
-        guard let route = self.findings.route, let host = self.findings.host else {
+        return self.onRoute { judge, route, host in judge.judgeCredentials(head, base, given, route, host) }
+    }
+
+    /// Lends the frozen route and its host to the next step.
+    @inline(__always)
+    private mutating func onRoute(
+        _ next: (inout RequestJudge, RouteEntry, HostEntry) -> JudgeAction
+    ) -> JudgeAction {
+        guard let route = self.findings.pinnedRoute, let host = self.findings.pinnedHost else {
             preconditionFailure("a request continues without a route")
         }
+        return route.use { route in host.use { host in next(&self, route, host) } }
+    }
+
+    /// Reads the credentials, and asks for the session that they present.
+    private mutating func judgeCredentials(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ route: RouteEntry,
+        _ host: HostEntry
+    ) -> JudgeAction {
         if let limit = route.maxBody ?? given.configuration.limits.body, case .length(let length) = head.framing,
             length > limit
         {
@@ -91,9 +110,17 @@ package struct RequestJudge {
         _ base: Bytes,
         _ given: JudgingContext
     ) -> JudgeAction {
-        guard let route = self.findings.route, let host = self.findings.host else {
-            preconditionFailure("a session was found for a request without a route")
-        }
+        self.onRoute { judge, route, host in judge.judge(answer, head, base, given, route, host) }
+    }
+
+    private mutating func judge(
+        _ answer: SessionAnswer,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ route: RouteEntry,
+        _ host: HostEntry
+    ) -> JudgeAction {
         switch self.state {
         case .session:
             if case .cookie = self.credentials.presented, let cookie = self.credentials.cookies.provider,

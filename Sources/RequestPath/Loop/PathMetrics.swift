@@ -1,8 +1,9 @@
 package import Observability
 import Vocabulary
 
-/// The ids of the request path's metrics in one configuration; made once, read by every loop.
-package struct PathMetricIDs: Sendable {
+/// The ids of the request path's metrics in one configuration; made once, read by every loop. A reference, because a copy
+/// would count references to each list.
+package final class PathMetricIDs: Sendable {
     package enum Outcome: Int, CaseIterable, Sendable {
         /// Forwarded, or answered by an endpoint.
         case ok
@@ -20,6 +21,7 @@ package struct PathMetricIDs: Sendable {
     fileprivate let durations: [HistogramID]
     /// `decisions[route, reason]`; the last reason is "allowed".
     fileprivate let decisions: CounterTable
+    fileprivate let allowed = Reason.allCases.count
     fileprivate let endpoints: [String: Int]
     fileprivate let none: Int
     fileprivate let inFlight: GaugeID
@@ -87,11 +89,13 @@ package struct PathMetricIDs: Sendable {
     /// app's index to another one.
     func upstreamQueue(_ upstream: Int) -> GaugeID { self.upstreamQueues[upstream] }
 
+    @inline(__always)
     fileprivate func request(_ route: Int, _ status: Int, _ outcome: Outcome) -> CounterID {
         let class_ = min(max(status / 100, 1), Self.classes) - 1
         return self.requests[route, class_ * Outcome.allCases.count + outcome.rawValue]
     }
 
+    @inline(__always)
     fileprivate func decision(_ route: Int, _ reason: Int) -> CounterID { self.decisions[route, reason] }
 }
 
@@ -118,23 +122,29 @@ final class PathMetrics {
     }
 
     @inline(__always)
-    func requestEnded(route: RouteEntry?, endpoint: String?, status: Int, reason: Reason?, nanoseconds: Int64) {
-        self.shard.add(self.ids.inFlight, -1)
+    func requestEnded(
+        route: Int?,
+        endpoint: @autoclosure () -> String?,
+        status: Int,
+        reason: Reason?,
+        nanoseconds: Int64
+    ) {
         // A request may have begun under a configuration with other routes.
-        let index = min(route?.index ?? endpoint.flatMap { self.ids.endpoints[$0] } ?? .max, self.ids.none)
+        let index = min(route ?? endpoint().flatMap { self.ids.endpoints[$0] } ?? .max, self.ids.none)
         let outcome: PathMetricIDs.Outcome =
             switch reason {
             case nil: .ok
             case .some(let reason) where reason.isFailure: .failed
             case .some: .refused
             }
-        self.shard.increment(self.ids.request(index, status, outcome))
-        self.shard.observe(self.ids.durations[index], nanoseconds: nanoseconds)
-        if let reason {
-            if let number = Self.reasonIndex[reason] { self.shard.increment(self.ids.decision(index, number)) }
-        } else {
-            self.shard.increment(self.ids.decision(index, Reason.allCases.count))
-        }
+        let column = reason.map { Self.reasonIndex[$0, default: self.ids.allowed] } ?? self.ids.allowed
+        // All ids are read first, because counting may be a call, and then the object that has them would be retained.
+        let (inFlight, request) = (self.ids.inFlight, self.ids.request(index, status, outcome))
+        let (duration, decision) = (self.ids.durations[index], self.ids.decision(index, column))
+        self.shard.add(inFlight, -1)
+        self.shard.increment(request)
+        self.shard.observe(duration, nanoseconds: nanoseconds)
+        self.shard.increment(decision)
     }
 
     func connectionOpened() { self.shard.add(self.ids.connections, 1) }
@@ -163,8 +173,10 @@ final class PathMetrics {
     @inline(__always)
     func upstreamAnswered(_ upstream: Int, status: Int, nanoseconds: Int64) {
         guard upstream < self.ids.upstreamDurations.count else { return }
-        self.shard.increment(self.ids.upstreamRequests[upstream * 6 + min(status / 100, 5)])
-        self.shard.observe(self.ids.upstreamDurations[upstream], nanoseconds: nanoseconds)
+        let request = self.ids.upstreamRequests[upstream * 6 + min(status / 100, 5)]
+        let duration = self.ids.upstreamDurations[upstream]
+        self.shard.increment(request)
+        self.shard.observe(duration, nanoseconds: nanoseconds)
     }
 
     func upstreamRetried(_ upstream: Int) {

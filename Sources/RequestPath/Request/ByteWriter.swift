@@ -1,3 +1,5 @@
+import NIOCore
+
 #if canImport(Glibc)
 import Glibc
 #endif
@@ -39,6 +41,20 @@ package struct ByteWriter {
         self.count &+= 1
     }
 
+    /// Writes the 16 hexadecimal digits of `value`.
+    @inline(__always)
+    package mutating func writeHexadecimal(_ value: UInt64) {
+        self.write(word: ByteWord.hexadecimal(UInt32(truncatingIfNeeded: value &>> 32)))
+        self.write(word: ByteWord.hexadecimal(UInt32(truncatingIfNeeded: value)))
+    }
+
+    /// Writes eight bytes, the lowest first.
+    @inline(__always)
+    private mutating func write(word: UInt64) {
+        UnsafeMutableRawPointer(self.base + self.count).storeBytes(of: word.littleEndian, as: UInt64.self)
+        self.count &+= 8
+    }
+
     /// Writes `value` in hexadecimal without leading zeros, as in a chunk size.
     @inline(__always)
     package mutating func writeHex(_ value: Int) {
@@ -49,5 +65,21 @@ package struct ByteWriter {
             self.write(digit < 10 ? 0x30 &+ digit : 0x57 &+ digit)
             shift &-= 4
         }
+    }
+}
+
+extension ByteBuffer {
+    /// Appends the bytes that `body` writes, which are at most `room`.
+    @inline(__always)
+    mutating func append(atMost room: Int, _ body: (inout ByteWriter) -> Void) {
+        self.reserveCapacity(minimumWritableBytes: room)
+        let end = self.writerIndex
+        let count = self.withVeryUnsafeMutableBytes { storage -> Int in
+            guard let start = storage.baseAddress else { return 0 }
+            var writer = ByteWriter((start + end).assumingMemoryBound(to: UInt8.self))
+            body(&writer)
+            return writer.count
+        }
+        self.moveWriterIndex(forwardBy: count)
     }
 }

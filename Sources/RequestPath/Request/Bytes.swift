@@ -36,7 +36,7 @@ package enum ByteClass {
     /// byte to 0. Servers that pass fields as variables write each byte that is not a letter or digit as `_` (RFC 3875
     /// 4.1.18; lighttpd does so for all fifteen).
     ///
-    /// A `static let` of pointer type is checked for initialisation at each use, so the parsers keep a copy of it.
+    /// A `static let` of pointer type is checked for initialisation at each use, so the request's parser keeps a copy.
     package nonisolated(unsafe) static let normalizedToken: UnsafePointer<UInt8> = {
         let table = UnsafeMutablePointer<UInt8>.allocate(capacity: 256)
         table.initialize(repeating: 0, count: 256)
@@ -49,25 +49,39 @@ package enum ByteClass {
         return UnsafePointer(table)
     }()
 
-    /// True when the bytes hold a control character other than TAB: NUL, bare CR and DEL among them (RFC 9110 5.5).
-    ///
-    /// Reads eight bytes at a time in general registers, because comparisons of `SIMD16<UInt8>` compile to byte loops.
+    /// The number of letters, digits, hyphens and `other` bytes with which `bytes` begins.
     @inline(__always)
-    package static func hasControl(_ bytes: Bytes, _ count: Int) -> Bool {
+    package static func nameLength(_ bytes: Bytes, _ count: Int, besides other: UInt8) -> Int {
         var index = 0
         while index &+ 8 <= count {
-            let word = UnsafeRawPointer(bytes + index).loadUnaligned(as: UInt64.self)
-            let delete = word ^ 0x7F7F_7F7F_7F7F_7F7F
-            let low = (word &- 0x2020_2020_2020_2020) & ~word
-            let seven = (delete &- 0x0101_0101_0101_0101) & ~delete
-            // A TAB also passes the first test, so these eight bytes are checked one by one.
-            if (low | seven) & 0x8080_8080_8080_8080 != 0, self.hasControlBytewise(bytes + index, 8) { return true }
+            let marks = ByteWord.outsideNames(ByteWord.load(bytes + index), besides: other)
+            if marks != 0 { return index &+ ByteWord.first(marks) }
             index &+= 8
         }
-        return self.hasControlBytewise(bytes + index, count &- index)
+        while index < count {
+            let byte = bytes[index]
+            guard byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26 || byte == 0x2D || byte == other else { break }
+            index &+= 1
+        }
+        return index
     }
 
+    /// True when the bytes hold a control character other than TAB: NUL, bare CR and DEL among them (RFC 9110 5.5).
     @inline(__always)
+    package static func hasControl(_ bytes: Bytes, _ count: Int) -> Bool {
+        guard count >= 8 else { return self.hasControlBytewise(bytes, count) }
+        var marks: UInt64 = 0
+        var index = 0
+        while index &+ 8 <= count {
+            marks |= ByteWord.controlMarks(ByteWord.load(bytes + index))
+            index &+= 8
+        }
+        // The rest together with bytes before it.
+        marks |= ByteWord.controlMarks(ByteWord.load(bytes + (count &- 8)))
+        // A TAB is marked too, so then the bytes are checked one by one.
+        return marks & ByteWord.highBits != 0 && self.hasControlBytewise(bytes, count)
+    }
+
     private static func hasControlBytewise(_ bytes: Bytes, _ count: Int) -> Bool {
         var index = 0
         while index < count {
@@ -136,11 +150,16 @@ package enum ByteClass {
         of list: UnsafeBufferPointer<UInt8>,
         _ body: (UnsafeBufferPointer<UInt8>) -> Void
     ) {
+        guard let base = list.baseAddress else { return }
         var start = 0
-        for index in 0...list.count where index == list.count || list[index] == UInt8(ascii: ",") {
-            let element = Self.trimmed(UnsafeBufferPointer(rebasing: list[start..<index]))
+        while start <= list.count {
+            var end = list.count
+            if let comma = memchr(base + start, 0x2C, end &- start) {
+                end = UnsafeRawPointer(comma) - UnsafeRawPointer(base)
+            }
+            let element = Self.trimmed(UnsafeBufferPointer(rebasing: list[start..<end]))
             if !element.isEmpty { body(element) }
-            start = index + 1
+            start = end &+ 1
         }
     }
 }

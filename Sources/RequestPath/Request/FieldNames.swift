@@ -46,31 +46,64 @@ package enum FieldRole: UInt8, Sendable {
     }
 }
 
-/// Finds the role of a field by its normalised name (`ByteClass.normalizedToken`) with one hash and one comparison.
+/// The name at the start of a field line.
+struct FieldName {
+    var count: Int
+    var role: FieldRole
+    /// Whether it is a spelling that only some readers map to the known name: a byte other than a letter or digit stands
+    /// in the place of `-`.
+    var isAlias = false
+    var hasUnderscore = false
+}
+
+/// Finds the role of a field by its name.
 ///
-/// Two spellings that a CGI app maps to one variable are one name here (CVE-2025-64484).
+/// Two spellings that a CGI app maps to one variable are one name here (CVE-2025-64484). Nearly every name has only
+/// letters, digits and hyphens. It is read eight bytes at a time, and setting one bit of each byte gives its normalised
+/// form (`ByteClass.normalizedToken`). Other names are normalised byte by byte.
 package final class FieldNames: @unchecked Sendable {
-    // Immutable after init. The pointers are freed in deinit.
-    private struct Entry {
-        var hash: UInt32
-        var role: FieldRole
-        var count: UInt8
-        var name: UnsafePointer<UInt8>
+    /// A name of letters, digits and hyphens without regard to letter case, as far as it is compared at once: 16 bytes.
+    private struct Key: Equatable {
+        var count = 0
+        var first: UInt64 = 0
+        var last: UInt64 = 0
+
+        init() {}
+
+        @inline(__always)
+        init(_ name: Bytes, _ count: Int) {
+            self.count = count
+            if count >= 8 {
+                self.first = FieldNames.lowercased(ByteWord.load(name))
+                self.last = FieldNames.lowercased(ByteWord.load(name + (count &- 8)))
+            } else {
+                self.first = FieldNames.lowercased(ByteWord.load(name, count))
+            }
+        }
+
+        @inline(__always)
+        var hash: Int {
+            let sum = self.first ^ self.last &* 0xFF51_AFD7_ED55_8CCD ^ UInt64(truncatingIfNeeded: self.count)
+            return Int(truncatingIfNeeded: sum &* 0x9E37_79B9_7F4A_7C15 &>> 32)
+        }
     }
 
-    private let slots: UnsafeMutablePointer<Entry?>
+    private struct Slot {
+        var key = Key()
+        var role = FieldRole.other
+        /// The normalised name; nil: the slot is free.
+        var name: UnsafeMutablePointer<UInt8>?
+    }
+
+    // Immutable after init. The memory is freed in deinit.
+    private let slots: UnsafeMutablePointer<Slot>
     private let mask: Int
     private let prefixes: [[UInt8]]
-    private var storage: [UnsafeMutablePointer<UInt8>] = []
+    /// Has the bit `byte & 63` for the first byte of each prefix.
+    private let prefixStarts: UInt64
 
-    /// The longest name that can have a role; the parser keeps that many normalised bytes.
+    /// The longest name that can have a role of its own; longer ones can only begin with a managed prefix.
     package static let longestName = 64
-    package static let hashSeed: UInt32 = 2_166_136_261
-
-    @inline(__always)
-    package static func hash(_ hash: UInt32, _ byte: UInt8) -> UInt32 {
-        (hash ^ UInt32(byte)) &* 16_777_619
-    }
 
     /// - Parameters:
     ///   - roles: Lower-case names and their meanings.
@@ -83,53 +116,114 @@ package final class FieldNames: @unchecked Sendable {
         var capacity = 64
         while capacity < wanted.count * 4 { capacity *= 2 }
         self.slots = .allocate(capacity: capacity)
-        self.slots.initialize(repeating: nil, count: capacity)
+        self.slots.initialize(repeating: Slot(), count: capacity)
         self.mask = capacity - 1
         self.prefixes = managedPrefixes.map { Array($0.utf8) }
+        precondition(self.prefixes.allSatisfy { (1...Self.longestName).contains($0.count) })
+        self.prefixStarts = self.prefixes.reduce(0) { $0 | Self.startBit($1[0]) }
         for (name, role) in wanted where name.utf8.count <= Self.longestName {
-            let copy = UnsafeMutablePointer<UInt8>.allocate(capacity: name.utf8.count)
-            var hash = Self.hashSeed
-            for (index, byte) in name.utf8.enumerated() {
-                copy[index] = byte
-                hash = Self.hash(hash, byte)
-            }
-            self.storage.append(copy)
-            var slot = Int(hash) & self.mask
-            while self.slots[slot] != nil { slot = (slot + 1) & self.mask }
-            self.slots[slot] = Entry(hash: hash, role: role, count: UInt8(name.utf8.count), name: UnsafePointer(copy))
+            let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: name.utf8.count)
+            _ = copy.initialize(from: name.utf8)
+            guard let start = copy.baseAddress else { continue }
+            let key = Key(start, copy.count)
+            var index = key.hash & self.mask
+            while self.slots[index].name != nil { index = (index + 1) & self.mask }
+            self.slots[index] = Slot(key: key, role: role, name: start)
         }
     }
 
     deinit {
+        for index in 0...self.mask { self.slots[index].name?.deallocate() }
         self.slots.deallocate()
-        for copy in self.storage { copy.deallocate() }
     }
 
-    /// The role of the normalised name of `count` bytes whose hash is `hash`.
+    // MARK: Field lines
+
+    /// The name at the start of a field line; nil when the line does not begin with a name and a colon.
+    ///
+    /// - Parameter count: The number of bytes in the line with its CRLF.
     @inline(__always)
-    package func role(_ name: UnsafePointer<UInt8>, _ count: Int, _ hash: UInt32) -> FieldRole {
-        var slot = Int(hash) & self.mask
-        while let entry = self.slots[slot] {
-            if entry.hash == hash, Int(entry.count) == count, memcmp(entry.name, name, count) == 0 { return entry.role }
-            slot = (slot &+ 1) & self.mask
+    func name(of line: Bytes, _ count: Int) -> FieldName? {
+        let length = ByteClass.nameLength(line, count, besides: 0x2D)
+        guard length > 0, line[length] == 0x3A else { return self.unusualName(of: line) }
+        return FieldName(count: length, role: self.role(line, length))
+    }
+
+    /// The same for a name that may contain other bytes of a token.
+    @inline(never)
+    private func unusualName(of line: Bytes) -> FieldName? {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.longestName) { normalized in
+            var name = FieldName(count: 0, role: .other)
+            while true {
+                let byte = line[name.count]
+                let lower = ByteClass.normalizedToken[Int(byte)]
+                if lower == 0 { break }
+                if lower == 0x2D, byte != 0x2D {
+                    name.isAlias = true
+                    if byte == 0x5F { name.hasUnderscore = true }
+                }
+                if name.count < normalized.count { normalized[name.count] = lower }
+                name.count &+= 1
+            }
+            guard name.count > 0, line[name.count] == 0x3A, let start = normalized.baseAddress else { return nil }
+            name.role = self.role(start, name.count)
+            return name
         }
-        for prefix in self.prefixes where count >= prefix.count && prefix[0] == name[0] {
-            if prefix.withUnsafeBufferPointer({ memcmp($0.baseAddress!, name, $0.count) }) == 0 { return .managed }
+    }
+
+    // MARK: Roles
+
+    /// The role of a name of letters, digits and hyphens. Of a name that is longer than `longestName`, so many bytes are
+    /// enough.
+    @inline(__always)
+    package func role(_ name: Bytes, _ count: Int) -> FieldRole {
+        if count <= Self.longestName {
+            let key = Key(name, count)
+            var index = key.hash & self.mask
+            while let known = self.slots[index].name {
+                if self.slots[index].key == key, count <= 16 || Self.isSame(known, name, count) {
+                    return self.slots[index].role
+                }
+                index = (index &+ 1) & self.mask
+            }
+        }
+        return self.prefixStarts & Self.startBit(name[0]) == 0 ? .other : self.roleByPrefix(name, count)
+    }
+
+    @inline(never)
+    private func roleByPrefix(_ name: Bytes, _ count: Int) -> FieldRole {
+        for prefix in self.prefixes where count >= prefix.count {
+            var index = 0
+            while index < prefix.count, name[index] | 0x20 == prefix[index] { index &+= 1 }
+            if index == prefix.count { return .managed }
         }
         return .other
     }
+
+    /// Compares what a key does not hold.
+    private static func isSame(_ known: Bytes, _ name: Bytes, _ count: Int) -> Bool {
+        var index = 8
+        while index < count &- 8 {
+            if ByteWord.load(known + index) != self.lowercased(ByteWord.load(name + index)) { return false }
+            index &+= 8
+        }
+        return true
+    }
+
+    /// Letters in lower case; digits and hyphens have this bit already.
+    @inline(__always)
+    private static func lowercased(_ word: UInt64) -> UInt64 { word | ByteWord.repeating(0x20) }
+
+    @inline(__always)
+    private static func startBit(_ byte: UInt8) -> UInt64 { 1 &<< UInt64(truncatingIfNeeded: (byte | 0x20) & 63) }
 
     /// The role of a name in any spelling. Used for names in `Connection`, not for every field.
     package func role(of name: UnsafeBufferPointer<UInt8>) -> FieldRole {
         guard name.count <= Self.longestName else { return .other }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.longestName) { normalized in
-            var hash = Self.hashSeed
-            for (index, byte) in name.enumerated() {
-                let lower = ByteClass.normalizedToken[Int(byte)]
-                normalized[index] = lower
-                hash = Self.hash(hash, lower)
-            }
-            return self.role(UnsafePointer(normalized.baseAddress!), name.count, hash)
+            guard let start = normalized.baseAddress, !name.isEmpty else { return .other }
+            for (index, byte) in name.enumerated() { normalized[index] = ByteClass.normalizedToken[Int(byte)] }
+            return self.role(start, name.count)
         }
     }
 

@@ -16,18 +16,8 @@ package struct RequestID: Sendable, Hashable {
         if let given = self.given {
             writer.write(given)
         } else {
-            Self.writeHex(self.seed, &writer)
-            Self.writeHex(self.sequence, &writer)
-        }
-    }
-
-    @inline(__always)
-    private static func writeHex(_ value: UInt64, _ writer: inout ByteWriter) {
-        var shift = UInt64(64)
-        while shift > 0 {
-            shift &-= 4
-            let digit = UInt8(truncatingIfNeeded: value &>> shift) & 0xF
-            writer.write(digit < 10 ? 0x30 &+ digit : 0x57 &+ digit)
+            writer.writeHexadecimal(self.seed)
+            writer.writeHexadecimal(self.sequence)
         }
     }
 

@@ -146,13 +146,12 @@ package struct RequestParser: Sendable {
         let targetStart = index + 1
         index = targetStart
         var queryMark = -1
-        while index < end {
-            let byte = base[index]
-            if byte == 0x20 { break }
-            if byte == 0x3F, queryMark < 0 { queryMark = index }
-            // Controls, SP, DEL, bytes beyond ASCII, and `#`: a client never sends a fragment (RFC 9112 3.2;
-            // CVE-2026-41059).
-            if byte &- 0x21 >= 0x5E || byte == 0x23 { return .requestTarget }
+        while true {
+            index = Self.targetRunEnd(base, index, end)
+            if index == end || base[index] == 0x20 { break }
+            // Controls, DEL, bytes beyond ASCII, and `#`: a client never sends a fragment (RFC 9112 3.2; CVE-2026-41059).
+            guard base[index] == 0x3F else { return .requestTarget }
+            if queryMark < 0 { queryMark = index }
             index &+= 1
         }
         guard index > targetStart else { return .requestTarget }
@@ -167,6 +166,19 @@ package struct RequestParser: Sendable {
         head.minorVersion = Int(version[7] &- 0x30)
         head.keepsAlive = head.minorVersion == 1
         return self.target(base, queryMark, head)
+    }
+
+    /// The first byte from `index` on that is not simply a part of the target (`ByteWord.targetMarks`); `end` when all are.
+    @inline(__always)
+    private static func targetRunEnd(_ base: Bytes, _ index: Int, _ end: Int) -> Int {
+        var index = index
+        while index &+ 8 <= end {
+            let marks = ByteWord.targetMarks(ByteWord.load(base + index))
+            if marks != 0 { return index &+ ByteWord.first(marks) }
+            index &+= 8
+        }
+        while index < end, base[index] &- 0x21 < 0x5E, base[index] != 0x23, base[index] != 0x3F { index &+= 1 }
+        return index
     }
 
     /// Origin-form; `*` for OPTIONS; or absolute-form, which is reduced to its origin-form part after it is compared
@@ -245,49 +257,25 @@ package struct RequestParser: Sendable {
     @inline(__always)
     private func field(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Reason? {
         let end = lineFeed &- 1
-        guard end > start, base[end] == 0x0D else { return .requestMalformed }
-        var role = FieldRole.other
-        // Whether the name is a spelling that only some readers map to the known name.
-        var isAlias = false
-        var hasUnderscore = false
-        var index = start
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: FieldNames.longestName) { normalized in
-            let name = normalized.baseAddress!
-            var hash = FieldNames.hashSeed
-            while true {
-                let byte = base[index]
-                let lower = self.table[Int(byte)]
-                if lower == 0 { break }
-                if lower == 0x2D, byte != 0x2D {
-                    isAlias = true
-                    if byte == 0x5F { hasUnderscore = true }
-                }
-                hash = FieldNames.hash(hash, lower)
-                if index &- start < FieldNames.longestName { name[index &- start] = lower }
-                index &+= 1
-            }
-            if index > start {
-                role = self.names.role(name, min(index &- start, FieldNames.longestName), hash)
-            }
-        }
-        guard index > start, base[index] == 0x3A else { return .requestMalformed }
-        var valueStart = index &+ 1
+        guard end > start, base[end] == 0x0D, let name = self.names.name(of: base + start, lineFeed &+ 1 &- start)
+        else { return .requestMalformed }
+        var role = name.role
+        var valueStart = start &+ name.count &+ 1
         var valueEnd = end
         while valueStart < valueEnd, base[valueStart] == 0x20 || base[valueStart] == 0x09 { valueStart &+= 1 }
         while valueEnd > valueStart, base[valueEnd &- 1] == 0x20 || base[valueEnd &- 1] == 0x09 { valueEnd &-= 1 }
         if ByteClass.hasControl(base + valueStart, valueEnd &- valueStart) { return .requestMalformed }
-        if index &- start > FieldNames.longestName, role != .managed { role = .other }
         var isDropped = false
-        if isAlias {
+        if name.isAlias {
             // `Content_Length` is not Content-Length here, but may be for an app behind a CGI-like interface.
             if role != .other, role != .managed { isDropped = true }
             if role != .managed { role = .other }
-            if hasUnderscore, self.dropsUnderscore { isDropped = true }
+            if name.hasUnderscore, self.dropsUnderscore { isDropped = true }
         }
         let line = head.fields.count
         let kept = head.fields.append(
             FieldLine(
-                name: Slice(start, index &- start),
+                name: Slice(start, name.count),
                 value: Slice(valueStart, valueEnd &- valueStart),
                 lineStart: UInt32(truncatingIfNeeded: start),
                 lineEnd: UInt32(truncatingIfNeeded: lineFeed &+ 1),
@@ -419,11 +407,11 @@ package enum HostField {
             guard index > 2, index < value.count else { return false }
             index += 1
         } else {
+            guard let base = value.baseAddress else { return false }
             while index < value.count, value[index] != 0x3A {
-                let byte = value[index]
-                let isAlphanumeric = byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26
-                guard isAlphanumeric || byte == 0x2D || byte == 0x2E || byte == 0x5F else { return false }
-                index &+= 1
+                let length = ByteClass.nameLength(base + index, value.count - index, besides: 0x2E)
+                if length == 0, value[index] != 0x5F { return false }
+                index &+= max(length, 1)
             }
             guard index > 0 else { return false }
         }

@@ -50,13 +50,23 @@ package final class EndpointPaths: Sendable {
         }
     }
 
-    /// Rules out most paths by their length alone. It is used for every request, so it is a value without references.
+    /// Rules out nearly all paths of the app by their length and the first byte after their slash. It is used for every
+    /// request, so it is a value without references.
     struct Filter: Sendable {
         /// Bit n is set if a literal path has n bytes; the last bit is for all longer ones.
         fileprivate var lengths: UInt64 = 0
         /// The number of bytes of the shortest path with a parameter.
         fileprivate var shortestParametric = Int.max
 
+        /// How many filters a host has: one for each value of the low bits of that byte.
+        static let count = 32
+
+        @inline(__always)
+        static func index(of path: UnsafeBufferPointer<UInt8>) -> Int {
+            path.count > 1 ? Int(path[1]) & (Self.count - 1) : 0
+        }
+
+        @inline(__always)
         fileprivate static func bit(_ length: Int) -> UInt64 { 1 &<< UInt64(truncatingIfNeeded: min(length, 63)) }
 
         /// Whether some endpoint may have a path of `length` bytes.
@@ -77,8 +87,11 @@ package final class EndpointPaths: Sendable {
     }
 
     private let exact: [Place]
+    /// The indices of `exact` by path.
+    private let exactPaths: ByteTable
     private let parametric: [Place]
-    let filter: Filter
+    /// By `Filter.index`.
+    let filters: [Filter]
 
     package init(_ entries: [Entry]) {
         var groups: [[Entry]] = []
@@ -99,10 +112,21 @@ package final class EndpointPaths: Sendable {
         }
         self.exact = places.filter(\.pattern.isExact)
         self.parametric = places.filter { !$0.pattern.isExact }.sorted { $0.pattern.precedes($1.pattern) }
-        var filter = Filter()
-        for place in self.exact { filter.lengths |= Filter.bit(place.pattern.shortest) }
-        filter.shortestParametric = self.parametric.map(\.pattern.shortest).min() ?? .max
-        self.filter = filter
+        self.exactPaths = ByteTable(self.exact.enumerated().map { (key: $1.pattern.prefix, value: $0) })
+        var filters = [Filter](repeating: Filter(), count: Filter.count)
+        for place in self.exact {
+            let index = place.pattern.prefix.withUnsafeBufferPointer { Filter.index(of: $0) }
+            filters[index].lengths |= Filter.bit(place.pattern.shortest)
+        }
+        for place in self.parametric {
+            let prefix = place.pattern.prefix
+            let own = prefix.withUnsafeBufferPointer { Filter.index(of: $0) }
+            // A parameter in the first segment may begin with any byte.
+            for index in filters.indices where index == own || prefix.count == 1 {
+                filters[index].shortestParametric = min(filters[index].shortestParametric, place.pattern.shortest)
+            }
+        }
+        self.filters = filters
     }
 
     /// Looks a path up.
@@ -121,10 +145,8 @@ package final class EndpointPaths: Sendable {
     func envelope(of path: UnsafeBufferPointer<UInt8>) -> RefusalEnvelope? { self.place(of: path)?.envelope }
 
     private func place(of path: UnsafeBufferPointer<UInt8>) -> Place? {
+        if let index = self.exactPaths[path] { return self.exact[index] }
         // By index, so that elements that do not match are not copied.
-        for index in self.exact.indices where self.exact[index].pattern.shortest == path.count {
-            if self.exact[index].pattern.matches(path) { return self.exact[index] }
-        }
         for index in self.parametric.indices where self.parametric[index].pattern.matches(path) {
             return self.parametric[index]
         }

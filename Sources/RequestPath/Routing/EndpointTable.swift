@@ -17,7 +17,7 @@ package struct EndpointTable: Sendable {
     package let routes: [RouteEntry]
     /// In the order of the route table's hosts.
     private let paths: [EndpointPaths]
-    /// Those of `paths`, side by side.
+    /// Those of `paths`, side by side, `EndpointPaths.Filter.count` for each host.
     private let filters: [EndpointPaths.Filter]
     /// The paths of all endpoints that the gateway answers, each once: their names in the metrics.
     let names: [String]
@@ -80,7 +80,7 @@ package struct EndpointTable: Sendable {
             }
             return EndpointPaths(entries)
         }
-        self.filters = self.paths.map(\.filter)
+        self.filters = self.paths.flatMap(\.filters)
         self.routes = routes
         self.names = Set(groups.values.flatMap(\.endpoints).map(\.path)).sorted()
         self.listed = groups.mapValues { group -> [(path: String, scope: EndpointScope)] in
@@ -89,14 +89,15 @@ package struct EndpointTable: Sendable {
     }
 
     /// Looks a normalised path up among the paths of `host`, which is in the route table. Nearly every request is for
-    /// the app, and its path has a length that no endpoint's path has.
+    /// the app, and the filter shows it.
     @inline(__always)
     package func match(
         _ reading: PathReading,
         method: UnsafeBufferPointer<UInt8>,
         host: HostEntry
     ) -> EndpointMatch {
-        guard self.filters[host.index].admits(reading.bytes.count) else { return .none }
+        let filter = host.index &* EndpointPaths.Filter.count &+ EndpointPaths.Filter.index(of: reading.bytes)
+        guard self.filters[filter].admits(reading.bytes.count) else { return .none }
         return self.paths[host.index].match(reading, method: method)
     }
 

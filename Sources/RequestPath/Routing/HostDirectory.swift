@@ -22,6 +22,8 @@ package final class HostEntry: Sendable {
     let hasFoldedPatterns: Bool
     /// For each of `routes`: whether a request that passes it would pass every other route.
     private let isStrictest: [Bool]
+    /// The index of the first of `routes`.
+    private let firstIndex: Int
 
     init(index: Int, settings: HostSettings, routes: [(pattern: RoutePattern, entry: RouteEntry)]) {
         self.index = index
@@ -34,6 +36,7 @@ package final class HostEntry: Sendable {
         self.forwardedLines = Array("X-Forwarded-Host: \(url.authority)\r\nX-Forwarded-Proto: \(url.scheme)\r\n".utf8)
         let entries = self.routes
         self.isUniform = entries.allSatisfy { $0.demands == entries[0].demands && $0.methods.isUnrestricted }
+        self.firstIndex = entries.first?.index ?? 0
         let demanded = Set(entries.map(\.strictness))
         self.isStrictest = entries.map { route in demanded.allSatisfy { route.strictness.covers($0) } }
         let folded = routes.map { (pattern: $0.pattern.folded, entry: $0.entry) }
@@ -43,7 +46,7 @@ package final class HostEntry: Sendable {
 
     /// Whether a request that passes `route`, which is one of this host's, would pass every other route.
     @inline(__always)
-    func isStrictest(_ route: RouteEntry) -> Bool { self.isStrictest[route.index &- self.routes[0].index] }
+    func isStrictest(_ route: RouteEntry) -> Bool { self.isStrictest[route.index &- self.firstIndex] }
 
     package var publicURL: PublicURL { self.settings.publicURL }
     /// Whether sign-in and token endpoints are served here.
@@ -55,13 +58,8 @@ package final class HostEntry: Sendable {
 /// Letter case is ignored, one dot at the end of the name is ignored (CVE-2022-23632), and the name is looked up
 /// without its port when name and port together are not found.
 struct HostDirectory: Sendable {
-    private struct Slot {
-        var key: [UInt8]
-        var host: Int
-    }
-
-    private let slots: [Slot?]
-    private let mask: Int
+    /// By `name` and `name:port`, in lower case and without a dot at the end of the name, as `PublicURL` has them.
+    private let names: ByteTable
 
     /// The longest `Host` that can match (RFC 1035 2.3.4, and a port).
     private static let longest = 262
@@ -78,46 +76,33 @@ struct HostDirectory: Sendable {
             let plain = indices.first { hosts[$0].publicURL.port == nil }
             if let index = plain ?? (indices.count == 1 ? indices.first : nil) { keys[name] = index }
         }
-        var capacity = 16
-        while capacity < keys.count * 3 { capacity *= 2 }
-        var slots = [Slot?](repeating: nil, count: capacity)
-        for (name, index) in keys {
-            let key = Array(name.utf8)
-            var slot = Int(key.reduce(FieldNames.hashSeed) { FieldNames.hash($0, $1) }) & (capacity - 1)
-            while slots[slot] != nil { slot = (slot + 1) & (capacity - 1) }
-            slots[slot] = Slot(key: key, host: index)
-        }
-        self.slots = slots
-        self.mask = capacity - 1
+        self.names = ByteTable(keys.map { (key: Array($0.key.utf8), value: $0.value) })
     }
 
     /// The index of the host that `authority` (`name[:port]`) names; nil when there is none.
+    @inline(__always)
     func index(of authority: UnsafeBufferPointer<UInt8>) -> Int? {
+        // Nearly every client writes the name as the table has it, and then the search below would begin and end there.
+        self.names[authority] ?? self.index(ofSpelling: authority)
+    }
+
+    private func index(ofSpelling authority: UnsafeBufferPointer<UInt8>) -> Int? {
         guard !authority.isEmpty, authority.count <= Self.longest else { return nil }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.longest) { key in
             var nameEnd = Self.nameEnd(authority)
-            let hasPort = nameEnd < authority.count
             let portStart = nameEnd
             if nameEnd > 0, authority[nameEnd - 1] == UInt8(ascii: ".") { nameEnd -= 1 }
-            var count = 0
-            var hash = FieldNames.hashSeed
             for index in 0..<nameEnd {
-                var byte = authority[index]
-                if byte &- 0x41 < 26 { byte |= 0x20 }
-                key[count] = byte
-                hash = FieldNames.hash(hash, byte)
-                count &+= 1
+                let byte = authority[index]
+                key[index] = byte &- 0x41 < 26 ? byte | 0x20 : byte
             }
-            let nameHash = hash
-            if hasPort {
-                for index in portStart..<authority.count {
-                    key[count] = authority[index]
-                    hash = FieldNames.hash(hash, authority[index])
-                    count &+= 1
-                }
-                if let host = self.host(UnsafeBufferPointer(rebasing: key[0..<count]), hash) { return host }
+            var count = nameEnd
+            for index in portStart..<authority.count {
+                key[count] = authority[index]
+                count += 1
             }
-            return self.host(UnsafeBufferPointer(rebasing: key[0..<nameEnd]), nameHash)
+            return self.names[UnsafeBufferPointer(rebasing: key[..<count])]
+                ?? self.names[UnsafeBufferPointer(rebasing: key[..<nameEnd])]
         }
     }
 
@@ -130,14 +115,5 @@ struct HostDirectory: Sendable {
             if authority[index] == UInt8(ascii: "]") { break }
         }
         return authority.count
-    }
-
-    private func host(_ key: UnsafeBufferPointer<UInt8>, _ hash: UInt32) -> Int? {
-        var slot = Int(hash) & self.mask
-        while let found = self.slots[slot] {
-            if found.key.count == key.count, found.key.elementsEqual(key) { return found.host }
-            slot = (slot &+ 1) & self.mask
-        }
-        return nil
     }
 }

@@ -7,9 +7,20 @@ enum LetterCase {
     /// True when `bytes` are ASCII without capitals, so that folding changes nothing. False: it may change something.
     @inline(__always)
     static func isFolded(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        var marks: UInt8 = 0
-        for byte in bytes { marks |= (byte &- 0x41 < 26 ? 0x80 : byte) & 0x80 }
-        return marks == 0
+        guard let base = bytes.baseAddress else { return true }
+        var marks: UInt64 = 0
+        var index = 0
+        while index &+ 8 <= bytes.count {
+            marks |= self.unfolded(ByteWord.load(base + index))
+            index &+= 8
+        }
+        return (marks | self.unfolded(ByteWord.load(base + index, bytes.count &- index))) == 0
+    }
+
+    /// Marks capitals and bytes beyond ASCII.
+    @inline(__always)
+    private static func unfolded(_ word: UInt64) -> UInt64 {
+        (ByteWord.within(0x41, 0x5A, word & ~ByteWord.highBits) | word) & ByteWord.highBits
     }
 
     /// Calls `body` with the folded form of a path's reading. Bytes that are not UTF-8 are repaired as apps repair

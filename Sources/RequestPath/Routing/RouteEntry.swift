@@ -16,6 +16,13 @@ package final class RouteEntry: Sendable {
     package let hostLine: [UInt8]
     /// Whom the app's assertions are for.
     package let audience: Audience
+    // The settings that every request asks for, as comparing enums of another module is a call through a table.
+    /// Whether nobody has to sign in, and no session is looked up.
+    package let isPublic: Bool
+    /// Whether `Authorization: Bearer` and `DPoP` are for the gateway.
+    package let ownsBearer: Bool
+    /// Whether the device that uses a session is compared with the one for which it was made.
+    package let bindsDevice: Bool
     /// Whether the route requires more of a session than that it exists.
     package let hasRequirements: Bool
     /// The largest body in bytes; nil: the limit of all routes.
@@ -60,6 +67,9 @@ package final class RouteEntry: Sendable {
         self.upstreamIndex = upstreamIndex
         self.hostLine = Array("Host: \(settings.hostHeader ?? authority)\r\n".utf8)
         self.audience = audience
+        self.isPublic = settings.auth == .public
+        self.ownsBearer = settings.bearer == .gateway
+        self.bindsDevice = settings.liveBinding != .none
         self.hasRequirements = !settings.require.isEmpty
         self.maxBody = settings.maxBody
         self.replacesAuthorization = replacesAuthorization
@@ -155,39 +165,40 @@ struct Strictness: Hashable {
 struct MethodSet: Sendable, Equatable {
     /// The names in alphabetical order. Empty: every registered method except CONNECT and TRACE.
     let names: [String]
-    private let bytes: [[UInt8]]
+    private let table: ByteTable
 
     /// - Parameter methods: As configured; empty for all. `GET` includes `HEAD` (RFC 9110 9.3.2).
     init(_ methods: [String]) {
         let all = Set(methods.contains("GET") ? methods + ["HEAD"] : methods)
         self.names = all.sorted()
-        self.bytes = self.names.map { Array($0.utf8) }
+        self.table = self.names.isEmpty ? Self.registered : Self.table(self.names)
+    }
+
+    private static func table(_ names: [String]) -> ByteTable {
+        ByteTable(names.enumerated().map { (key: Array($1.utf8), value: $0) })
     }
 
     static let common = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]
     /// The `Allow` value of a route that takes every method.
     static let allow = MethodSet.common.joined(separator: ", ")
 
-    /// The registered methods (IANA, RFC 9110 16.1) except CONNECT and TRACE, the usual ones first. A route has to name
-    /// any other method, because the gateway cannot know what an app does with it.
-    private static let registered = [
+    /// The registered methods (IANA, RFC 9110 16.1) except CONNECT and TRACE. A route has to name any other method,
+    /// because the gateway cannot know what an app does with it.
+    private static let registered = table([
         "GET", "POST", "HEAD", "PUT", "OPTIONS", "DELETE", "PATCH", "PROPFIND", "PROPPATCH", "REPORT", "MKCOL", "COPY",
         "MOVE", "LOCK", "UNLOCK", "SEARCH", "QUERY", "ACL", "BASELINE-CONTROL", "BIND", "CHECKIN", "CHECKOUT", "LABEL",
         "LINK",
         "MERGE", "MKACTIVITY", "MKCALENDAR", "MKREDIRECTREF", "MKWORKSPACE", "ORDERPATCH", "REBIND", "UNBIND",
         "UNCHECKOUT",
         "UNLINK", "UPDATE", "UPDATEREDIRECTREF", "VERSION-CONTROL",
-    ].map { Array($0.utf8) }
+    ])
 
     var isUnrestricted: Bool { self.names.isEmpty }
 
     @inline(__always)
-    func contains(_ method: UnsafeBufferPointer<UInt8>) -> Bool {
-        if self.bytes.isEmpty {
-            return Self.registered.contains { $0.count == method.count && $0.elementsEqual(method) }
-        }
-        return self.bytes.contains { $0.count == method.count && $0.elementsEqual(method) }
-    }
+    func contains(_ method: UnsafeBufferPointer<UInt8>) -> Bool { self.table[method] != nil }
+
+    static func == (one: MethodSet, other: MethodSet) -> Bool { one.names == other.names }
 
     /// Whether both sets contain some method.
     func intersects(_ other: MethodSet) -> Bool {

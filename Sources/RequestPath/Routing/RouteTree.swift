@@ -38,8 +38,14 @@ final class RouteTree: @unchecked Sendable {
         var allow: String
 
         /// The route that takes the method.
+        @inline(__always)
         func route(_ method: UnsafeBufferPointer<UInt8>) -> RouteEntry? {
-            self.routes.first { $0.methods.contains(method) }
+            var index = 0
+            while index < self.routes.count {
+                if self.routes[index].methods.contains(method) { return self.routes[index] }
+                index &+= 1
+            }
+            return nil
         }
 
         /// The demands of the route that takes the method, or of all when none does.
@@ -51,7 +57,8 @@ final class RouteTree: @unchecked Sendable {
     private let nodes: UnsafeMutableBufferPointer<Node>
     private let children: UnsafeMutableBufferPointer<Child>
     private let labels: UnsafeMutableBufferPointer<UInt8>
-    private let leaves: ContiguousArray<Leaf>
+    private let leaves: UnsafeMutablePointer<Leaf>
+    private let leafCount: Int
     /// The most segments of any pattern without `**`.
     private let exactDepth: Int
 
@@ -61,7 +68,7 @@ final class RouteTree: @unchecked Sendable {
         var nodes: [Node] = []
         var children: [Child] = []
         var labels: [UInt8] = []
-        var leaves: ContiguousArray<Leaf> = []
+        var leaves: [Leaf] = []
 
         func leaf(_ found: [(pattern: RoutePattern, entry: RouteEntry)]) -> Int {
             guard let pattern = found.first?.pattern else { return -1 }
@@ -107,11 +114,15 @@ final class RouteTree: @unchecked Sendable {
         _ = self.children.initialize(from: children)
         self.labels = .allocate(capacity: labels.count)
         _ = self.labels.initialize(from: labels)
-        self.leaves = leaves
+        self.leaves = .allocate(capacity: leaves.count)
+        for (index, leaf) in leaves.enumerated() { (self.leaves + index).initialize(to: leaf) }
+        self.leafCount = leaves.count
         self.exactDepth = leaves.filter { !$0.pattern.hasRest }.map(\.pattern.segments.count).max() ?? 0
     }
 
     deinit {
+        self.leaves.deinitialize(count: self.leafCount)
+        self.leaves.deallocate()
         self.nodes.deallocate()
         self.children.deallocate()
         self.labels.deallocate()

@@ -17,6 +17,8 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
 
     let pool: UpstreamPool
     private let stream: any ByteStream
+    /// The pool's: read through the pool, each use would be counted.
+    private let loop: PathLoop
     /// Gets the answer of the current exchange.
     private var receiver: (any AnswerReceiver)?
     /// The head of the current request, until the app's answer begins.
@@ -43,6 +45,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     package init(_ stream: any ByteStream, pool: UpstreamPool) {
         self.stream = stream
         self.pool = pool
+        self.loop = pool.loop
     }
 
     // MARK: The exchange
@@ -57,14 +60,14 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         if self.pool.isStrict { self.owner = UpstreamPool.Owner(head.session) }
         self.write(head.bytes)
         self.head = consume head
-        self.pool.loop.flushSoon(self)
+        self.loop.flushSoon(self)
         return self
     }
 
     package func takeBack() -> PermittedHead? { self.head.take() }
 
     private func releaseHead() {
-        if let head = self.head.take() { self.pool.loop.giveBack(head.intoBuffer()) }
+        if let head = self.head.take() { self.loop.giveBack(head.intoBuffer()) }
     }
 
     /// Sends the head and the received part of the body, at the end of the turn in which the request was judged.
@@ -169,12 +172,11 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
 
     private func readHead(_ buffer: inout ByteBuffer) {
         guard let receiver = self.receiver else { return self.close() }
-        let loop = self.pool.loop
         while true {
-            let head = loop.responseHead
+            let head = self.loop.responseHead
             let result = buffer.withUnsafeReadableBytes { bytes in
                 guard let base = bytes.baseAddress, bytes.count > 0 else { return ResponseParseResult.incomplete }
-                return loop.configuration.responseParser.parse(
+                return self.loop.configuration.responseParser.parse(
                     base.assumingMemoryBound(to: UInt8.self),
                     bytes.count,
                     into: head

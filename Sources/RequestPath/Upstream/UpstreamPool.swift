@@ -34,8 +34,9 @@ package final class UpstreamPool: AppPool {
     }
 
     let target: UpstreamTarget
-    package var origin: [UInt8] { self.target.origin }
-    unowned let loop: PathLoop
+    /// Both live as long as the process, or until a reload replaces the pool. A reference that does not own is checked,
+    /// and counted, at each use.
+    let loop: PathLoop
     private let transport: TransportLoop
     private let index: Int
     /// Whether each connection serves one session only.
@@ -63,11 +64,9 @@ package final class UpstreamPool: AppPool {
         self.loop = loop
     }
 
-    /// An idle connection for requests of this session, or for requests without a session if it is nil. nil: there is
-    /// none.
     @inline(__always)
-    package func takeIdle(for session: CachedSession?) -> (any AppConnection)? {
-        let connection = self.isStrict ? self.takeOwn(Owner(session)) : self.idle.popLast()
+    package func takeIdle(for client: any ConnectionWaiter) -> (any AppConnection)? {
+        let connection = self.isStrict ? self.takeOwn(Owner(client.session)) : self.idle.popLast()
         if connection != nil { self.loop.metrics.upstreamConnections(active: 1, idle: -1) }
         return connection
     }
@@ -152,7 +151,7 @@ package final class UpstreamPool: AppPool {
     private func serve(_ client: any ConnectionWaiter) {
         self.loop.metrics.upstreamQueue(self.queueGauge, -1)
         client.upstreamFree()
-        if let connection = self.takeIdle(for: client.session) {
+        if let connection = self.takeIdle(for: client) {
             client.upstreamConnected(connection, isReused: true)
         } else {
             self.makeConnection(for: client)

@@ -158,14 +158,13 @@ final class ScriptedApp: AppConnection, AppStream {
 
 /// The kept connections to an app, and the exchanges that wait for another one.
 final class ScriptedPool: AppPool {
-    let origin = Array("http://127.0.0.1:9".utf8)
     var kept: [any AppConnection] = []
     /// Whether all connections are in use, so that exchanges are queued.
     var isBusy = false
     private(set) var queuedCount = 0
     private(set) var waiters: [(waiter: any ConnectionWaiter, exchange: UInt64)] = []
 
-    func takeIdle(for session: CachedSession?) -> (any AppConnection)? { self.kept.popLast() }
+    func takeIdle(for waiter: any ConnectionWaiter) -> (any AppConnection)? { self.kept.popLast() }
 
     func connect(for waiter: any ConnectionWaiter) {
         self.waiters.append((waiter, waiter.exchangeNumber))

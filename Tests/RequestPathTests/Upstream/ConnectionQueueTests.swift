@@ -127,7 +127,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
 
         stream.come("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         #expect(bench.client.ends == [.next] && waiters[1].connection == nil)
-        #expect(pool.takeIdle(for: nil) == nil)
+        #expect(pool.takeIdle(for: waiters[2]) == nil)
         bench.eventLoop.run()
         #expect(waiters[1].connection === connection && waiters[1].isReused && !waiters[1].isQueued)
         #expect(waiters[0].connection == nil && waiters[0].failure == nil)

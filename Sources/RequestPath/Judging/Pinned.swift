@@ -1,0 +1,26 @@
+/// A reference to a part of a request's configuration, such as its route, that is not counted.
+///
+/// A request uses these parts many times, and each use would count twice, with atomic operations on objects that all
+/// loops share. The configuration never lets go of its parts, and whoever judges or forwards a request keeps the
+/// configuration until the request has ended.
+package struct Pinned<Part: AnyObject> {
+    private let part: Unmanaged<Part>
+
+    @inline(__always)
+    init(_ part: Part) {
+        self.part = .passUnretained(part)
+    }
+
+    /// The part, as a counted reference.
+    package var counted: Part { self.part.takeUnretainedValue() }
+
+    /// Lends the part to `body`. A closure and no key path: one with two steps is made and followed at run time.
+    @inline(__always)
+    func use<Value: ~Copyable>(_ body: (Part) -> Value) -> Value {
+        // The library's function returns copyable values only.
+        var value: Value?
+        self.part._withUnsafeGuaranteedRef { value = body($0) }
+        guard let value = value.take() else { preconditionFailure("a closure that was called has returned nothing") }
+        return value
+    }
+}
