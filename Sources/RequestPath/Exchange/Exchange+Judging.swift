@@ -105,7 +105,7 @@ extension Exchange {
     @inline(__always)
     private func noteSession(_ answer: SessionAnswer, in source: SessionSource) {
         guard case .found(let session) = answer else { return self.loop.metrics.sessionResolved(.none) }
-        if self.loop.accessLog != nil { self.facts.fingerprint = session.key.fingerprint }
+        if self.loop.accessLog != nil { self.facts.fingerprint = session.fingerprint }
         self.facts.sessionSource = source
         self.loop.metrics.sessionResolved(source)
     }
@@ -249,8 +249,6 @@ extension Exchange {
         _ base: Bytes
     ) {
         guard let host = self.facts.host else { return }
-        var address = self.peerText
-        if let client = self.facts.clientAddress, client != self.peer { address = Array(client.description.utf8) }
         if self.facts.judge.findings.isAssertionDue, let session = self.facts.session {
             self.loop.renewAssertion(of: session, for: permit.route.audience, by: self.configuration)
         }
@@ -260,7 +258,7 @@ extension Exchange {
             permit: permit,
             credentials: self.facts.judge.credentials,
             facts: ForwardedFacts(
-                address: address,
+                address: self.clientText,
                 hostLines: host.forwardedLines,
                 requestID: self.facts.requestID,
                 identity: identity

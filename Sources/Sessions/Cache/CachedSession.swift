@@ -105,6 +105,8 @@ package final class CachedSession {
 
     @inlinable package var session: Session { self.stored.record }
     package var version: RecordVersion { self.stored.version }
+    /// The name of the token in logs.
+    package var fingerprint: Fingerprint { self.key.fingerprint }
 
     /// What this loop knows of a foreign token; nil for the gateway's own.
     var foreign: ForeignSession? { self.verdict.map { ForeignSession(session: self.session, verdict: $0) } }
