@@ -79,8 +79,21 @@ extension IPAddress: CustomStringConvertible {
     }
 
     private var dottedDecimal: String {
-        let value = UInt32(truncatingIfNeeded: self.bits)
-        return "\(value >> 24).\(value >> 16 & 0xFF).\(value >> 8 & 0xFF).\(value & 0xFF)"
+        String(unsafeUninitializedCapacity: 15) { text in
+            var count = 0
+            func append(_ byte: UInt8) {
+                text[count] = byte
+                count += 1
+            }
+            for shift in stride(from: UInt32(24), through: 0, by: -8) {
+                let number = UInt8(truncatingIfNeeded: UInt32(truncatingIfNeeded: self.bits) >> shift)
+                if number >= 100 { append(UInt8(ascii: "0") + number / 100) }
+                if number >= 10 { append(UInt8(ascii: "0") + number / 10 % 10) }
+                append(UInt8(ascii: "0") + number % 10)
+                if shift > 0 { append(UInt8(ascii: ".")) }
+            }
+            return count
+        }
     }
 
     private var compressedHex: String {

@@ -35,6 +35,9 @@ package struct Digest256: Hashable, Sendable {
         self.withUnsafeBytes { Base64URL.append($0, to: &target) }
     }
 
+    /// The first eight bytes as a number, the first byte highest.
+    package var leading: UInt64 { UInt64(bigEndian: self.words.0) }
+
     /// Passes the bytes without copying them.
     package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try Swift.withUnsafeBytes(of: self.words, body)

@@ -67,7 +67,7 @@ package struct RecordKey: Sendable, Hashable {
     }
 
     /// The name of the token in logs.
-    package var fingerprint: Fingerprint { self.digest.withUnsafeBytes { Fingerprint($0) } }
+    package var fingerprint: Fingerprint { Fingerprint(self.digest.leading) }
 
     package static func == (left: RecordKey, right: RecordKey) -> Bool {
         // The digest differs in nearly all cases.

@@ -59,9 +59,9 @@ extension TokenAuthority {
         // No token begins with this label, so no record's key under the same pepper is the seed of an attempt. The
         // parts before the host have fixed lengths, so no two triples give the same message.
         let message = Array("attempt 1 ".utf8) + secret.value.bytes + transfer.digest.bytes + Array(host.utf8)
-        let seed = ours.pepper.sha256(message).bytes
+        let keys = HKDF(secret: ours.pepper.sha256(message).bytes)
         func derived(_ purpose: String, _ count: Int) -> [UInt8] {
-            HKDF.sha256(secret: seed, salt: [], info: "sallyport attempt \(purpose) 1", count: count)
+            keys.bytes(for: "sallyport attempt \(purpose) 1", count: count)
         }
         let random = derived("session token", Self.randomBytes)
         let session = self.make(.session, in: transfer.lineage, random: random, under: ours)

@@ -10,9 +10,9 @@ package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
     /// The 50 bits, in the upper end.
     private let bits: UInt64
 
-    /// - Parameter digest: At least eight bytes.
-    package init(_ digest: UnsafeRawBufferPointer) {
-        self.bits = UInt64(bigEndian: digest.loadUnaligned(as: UInt64.self)) & ~0x3FFF
+    /// - Parameter digest: The first eight bytes of the digest, the first one highest.
+    package init(_ digest: UInt64) {
+        self.bits = digest & ~0x3FFF
     }
 
     /// The fingerprint in this text; nil if it is none.
@@ -31,17 +31,21 @@ package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
         self.bits = bits << 14
     }
 
-    /// The characters, first to last; nothing is allocated.
-    package func forEachCharacter(_ body: (UInt8) -> Void) {
-        for index in 1...Self.length {
-            let value = UInt8(truncatingIfNeeded: self.bits >> UInt64(64 - 5 * index)) & 0x1F
-            body(value < 26 ? UInt8(ascii: "a") + value : UInt8(ascii: "2") + value - 26)
+    /// Writes the characters to `target`, which has room for them.
+    package func write(to target: UnsafeMutablePointer<UInt8>) {
+        var rest = self.bits
+        for index in 0..<Self.length {
+            rest = rest << 5 | rest >> 59
+            let value = UInt8(truncatingIfNeeded: rest) & 0x1F
+            target[index] = value < 26 ? UInt8(ascii: "a") + value : UInt8(ascii: "2") + value - 26
         }
     }
 
     package var description: String {
-        var text: [UInt8] = []
-        self.forEachCharacter { text.append($0) }
-        return String(decoding: text, as: UTF8.self)
+        String(unsafeUninitializedCapacity: Self.length) { buffer in
+            guard let base = buffer.baseAddress else { return 0 }
+            self.write(to: base)
+            return Self.length
+        }
     }
 }

@@ -4,22 +4,26 @@ package enum FormText {
     /// The pairs in order, without empty ones; a broken escape is kept as it is, and bytes that are not UTF-8 are
     /// replaced. So every query can be read.
     package static func pairs(_ bytes: some Collection<UInt8>) -> [(name: String, value: String)] {
-        self.split(bytes).map { name, value in
-            (
-                String(decoding: PercentCoding.leniently(name, plusIsSpace: true), as: UTF8.self),
-                String(decoding: PercentCoding.leniently(value, plusIsSpace: true), as: UTF8.self)
-            )
+        func text(_ bytes: Part) -> String {
+            String(decoding: PercentCoding.decode(bytes, plusIsSpace: true, isStrict: false) ?? [], as: UTF8.self)
         }
+        return bytes.withBytes { self.split($0).map { (text($0.name), text($0.value)) } }
     }
 
     /// The pairs in order, without empty ones; nil when an escape is broken or a text is not UTF-8.
     package static func strictPairs(_ bytes: some Collection<UInt8>) -> [(name: String, value: String)]? {
-        var pairs: [(name: String, value: String)] = []
-        for (name, value) in self.split(bytes) {
-            guard let name = self.text(name), let value = self.text(value) else { return nil }
-            pairs.append((name, value))
+        func text(_ bytes: Part) -> String? {
+            PercentCoding.decode(bytes, plusIsSpace: true, isStrict: true)
+                .flatMap { String(validating: $0, as: UTF8.self) }
         }
-        return pairs
+        return bytes.withBytes { bytes in
+            var pairs: [(name: String, value: String)] = []
+            for (name, value) in self.split(bytes) {
+                guard let name = text(name), let value = text(value) else { return nil }
+                pairs.append((name, value))
+            }
+            return pairs
+        }
     }
 
     /// The pairs as a query, every byte but RFC 3986's unreserved ones escaped.
@@ -27,16 +31,12 @@ package enum FormText {
         pairs.map { "\(PercentCoding.encoded($0.name))=\(PercentCoding.encoded($0.value))" }.joined(separator: "&")
     }
 
-    private static func split<Text: Collection<UInt8>>(
-        _ bytes: Text
-    ) -> [(name: Text.SubSequence, value: Text.SubSequence)] {
+    private typealias Part = UnsafeBufferPointer<UInt8>
+
+    private static func split(_ bytes: Part) -> [(name: Part, value: Part)] {
         bytes.split(separator: UInt8(ascii: "&")).map { pair in
             let equals = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
-            return (pair[..<equals], pair[equals...].dropFirst())
+            return (Part(rebasing: pair[..<equals]), Part(rebasing: pair[equals...].dropFirst()))
         }
-    }
-
-    private static func text(_ bytes: some Collection<UInt8>) -> String? {
-        PercentCoding.decoded(bytes, plusIsSpace: true).flatMap { String(validating: $0, as: UTF8.self) }
     }
 }

@@ -4,6 +4,7 @@ package enum JSONText {
     /// The document in UTF-8, members sorted by name, so that equal values have equal bytes.
     package static func encode(_ value: JSONValue) -> [UInt8] {
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(512)
         Self.append(value, to: &bytes)
         return bytes
     }
@@ -46,19 +47,33 @@ package enum JSONText {
 
     private static func append(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-            case UInt8(ascii: "\n"): bytes += #"\n"#.utf8
-            case UInt8(ascii: "\r"): bytes += #"\r"#.utf8
-            case UInt8(ascii: "\t"): bytes += #"\t"#.utf8
-            case 0..<0x20:
-                bytes += #"\u00"#.utf8
-                Hexadecimal.append(byte, to: &bytes)
-            default: bytes.append(byte)
+        var text = text
+        text.withUTF8 { text in
+            // Bytes between escapes are appended at once.
+            var start = 0
+            for index in text.indices {
+                let byte = text[index]
+                guard byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") else { continue }
+                bytes += UnsafeBufferPointer(rebasing: text[start..<index])
+                start = index + 1
+                Self.appendEscape(of: byte, to: &bytes)
             }
+            bytes += UnsafeBufferPointer(rebasing: text[start...])
         }
         bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func appendEscape(of byte: UInt8, to bytes: inout [UInt8]) {
+        switch byte {
+        case UInt8(ascii: "\n"): bytes += #"\n"#.utf8
+        case UInt8(ascii: "\r"): bytes += #"\r"#.utf8
+        case UInt8(ascii: "\t"): bytes += #"\t"#.utf8
+        case 0..<0x20:
+            bytes += #"\u00"#.utf8
+            Hexadecimal.append(byte, to: &bytes)
+        default:
+            bytes += [UInt8(ascii: "\\"), byte]
+        }
     }
 }
 

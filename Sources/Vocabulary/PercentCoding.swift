@@ -4,7 +4,7 @@ package enum PercentCoding {
     ///
     /// - Parameter plusIsSpace: Whether `+` means a space, as in `application/x-www-form-urlencoded`.
     package static func decoded(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8]? {
-        self.decode(bytes, plusIsSpace: plusIsSpace, isStrict: true)
+        bytes.withBytes { self.decode($0, plusIsSpace: plusIsSpace, isStrict: true) }
     }
 
     /// The bytes decoded once as most apps do it (WHATWG URL 1.3): a `%` without two hexadecimal digits is kept as it
@@ -12,24 +12,24 @@ package enum PercentCoding {
     ///
     /// - Parameter plusIsSpace: Whether `+` means a space, as in `application/x-www-form-urlencoded`.
     package static func leniently(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8] {
-        self.decode(bytes, plusIsSpace: plusIsSpace, isStrict: false) ?? []
+        bytes.withBytes { self.decode($0, plusIsSpace: plusIsSpace, isStrict: false) } ?? []
     }
 
-    private static func decode(_ bytes: some Collection<UInt8>, plusIsSpace: Bool, isStrict: Bool) -> [UInt8]? {
+    /// Decodes bytes in one piece of memory; nil when a `%` lacks its digits and `isStrict`.
+    static func decode(_ bytes: UnsafeBufferPointer<UInt8>, plusIsSpace: Bool, isStrict: Bool) -> [UInt8]? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.count)
-        var rest = bytes[...]
-        while let byte = rest.popFirst() {
+        var index = 0
+        while index < bytes.count {
+            let byte = bytes[index]
+            index += 1
             guard byte == UInt8(ascii: "%") else {
                 decoded.append(plusIsSpace && byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
                 continue
             }
-            let digits = rest.prefix(2)
-            if digits.count == 2, let high = digits.first,
-                let value = Hexadecimal.byte(high, digits[digits.index(after: digits.startIndex)])
-            {
+            if index + 2 <= bytes.count, let value = Hexadecimal.byte(bytes[index], bytes[index + 1]) {
                 decoded.append(value)
-                rest = rest[digits.endIndex...]
+                index += 2
             } else if isStrict {
                 return nil
             } else {
@@ -53,5 +53,13 @@ package enum PercentCoding {
             }
         }
         return String(decoding: encoded, as: UTF8.self)
+    }
+}
+
+extension Collection<UInt8> {
+    /// Passes the bytes in one piece of memory. Code that stays generic is not specialised for other modules, and then
+    /// each byte costs calls through tables.
+    func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        self.withContiguousStorageIfAvailable(body) ?? Array(self).withUnsafeBufferPointer(body)
     }
 }

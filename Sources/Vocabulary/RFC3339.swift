@@ -87,8 +87,8 @@ package struct RFC3339 {
         if second != self.second { self.format(second) }
         self.text[20] = UInt8(truncatingIfNeeded: 48 + rest / 100)
         self.two(rest % 100, at: 21)
-        for index in 0..<Self.count {
-            target[index] = self.text[index]
+        withUnsafeBytes(of: self.text) {
+            UnsafeMutableRawBufferPointer(start: target, count: Self.count).copyMemory(from: $0)
         }
     }
 

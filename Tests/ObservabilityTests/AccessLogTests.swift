@@ -26,6 +26,11 @@ struct AccessLogTests {
         var userAgent: [UInt8]?
         var referer: [UInt8]?
         var change: (inout AccessEntry) -> Void = { _ in }
+        var recorded: (AccessLog, AccessEntry) -> Void = { $0.record($1) }
+
+        private static func text(_ text: StaticString) -> UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+        }
 
         func record(in log: AccessLog) {
             self.method.withUnsafeBytes { method in
@@ -35,17 +40,17 @@ struct AccessLogTests {
                             (self.referer ?? []).withUnsafeBytes { referer in
                                 var entry = AccessEntry(
                                     time: self.time,
-                                    requestID: "req",
-                                    client: "192.0.2.1",
-                                    method: method,
-                                    target: target,
-                                    version: "HTTP/1.1"
+                                    requestID: Self.text("req"),
+                                    client: Self.text("192.0.2.1")
                                 )
+                                entry.method = method
+                                entry.target = target
+                                entry.version = "HTTP/1.1"
                                 if self.host != nil { entry.host = host }
                                 if self.userAgent != nil { entry.userAgent = userAgent }
                                 if self.referer != nil { entry.referer = referer }
                                 self.change(&entry)
-                                log.record(entry)
+                                self.recorded(log, entry)
                             }
                         }
                     }
@@ -63,19 +68,24 @@ struct AccessLogTests {
         request.change = { entry in
             entry.status = 403
             entry.reason = .bindingIPMismatch
-            entry.route = "app"
             entry.decision = "deny"
-            entry.session = "ses_1"
-            entry.origin = "transfer"
-            entry.cache = "l1"
-            entry.upstream = "web"
             entry.upstreamReused = true
             entry.bytesIn = 0
             entry.bytesOut = .max
             entry.duration = 1234
             entry.upstreamDuration = -1
-            entry.handoff = "consumed"
-            entry.binding = "mismatch"
+        }
+        request.recorded = { log, entry in
+            log.record(
+                entry,
+                route: "app",
+                session: "ses_1",
+                origin: "transfer",
+                cache: "l1",
+                upstream: "web",
+                handoff: "consumed",
+                binding: "mismatch"
+            )
         }
         request.record(in: log)
         log.flushIfNeeded()
@@ -122,6 +132,21 @@ struct AccessLogTests {
                     number % 2 == 0 ? .random(in: 0...255, using: &random) : edges.randomElement(using: &random) ?? 0
                 }
             )
+        }
+        // One byte that needs escaping at every place of eight, alone and before another one.
+        let plain: [UInt8] = [0x20, 0x21, 0x23, 0x5B, 0x5D, 0x7E, 0x41, 0x30]
+        for count in 1...26 {
+            for place in 0..<count {
+                for special: UInt8 in [0, 0x1F, 0x22, 0x5C, 0x7F, 0x80, 0xFF] {
+                    var value = (0..<count).map { plain[$0 % plain.count] }
+                    value[place] = special
+                    values.append(value)
+                    if place + 1 < count {
+                        value[place + 1] = special == 0x5C ? 0x22 : 0x5C
+                        values.append(value)
+                    }
+                }
+            }
         }
         let sink = try FileSink()
         let log = AccessLog(queue: sink.writer.queue(.access, capacity: 1 << 26))

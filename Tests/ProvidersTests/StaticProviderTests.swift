@@ -8,6 +8,10 @@ import Synchronization
 import Testing
 import Vocabulary
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 @Suite("Static provider")
 struct StaticProviderTests {
     /// A hash of the lowest accepted cost, because these tests are not about its strength.
@@ -170,6 +174,16 @@ struct StaticProviderTests {
         var refused = 0
         for number in 0..<5000 where await workers.run(for: Self.home, { number }) != number { refused += 1 }
         #expect(refused == 0)
+    }
+
+    @Test("Hashes run at a low priority, and those who wait for them at their own")
+    func priority() async {
+        // On Linux, both are of the calling thread.
+        @Sendable func niceness() -> Int32 { getpriority(Int32(PRIO_PROCESS.rawValue), 0) }
+        let before = niceness()
+        let workers = PasswordWorkers(atOnce: 1, waitingLimit: 10)
+        for _ in 0..<3 { #expect(await workers.run(for: Self.home, niceness) == 10) }
+        #expect(niceness() == before)
     }
 
     @Test("At most the configured number run at once, and all that may wait are served")

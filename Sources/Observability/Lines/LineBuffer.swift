@@ -50,72 +50,90 @@ struct LineBuffer: ~Copyable {
         self.lines += 1
     }
 
+    // Keys are inlined: a name that the compiler knows is written by a few stores, without a call.
+
     /// A member with one of our own names, which needs no escaping.
+    @inline(__always)
     mutating func member(_ name: StaticString, _ bytes: UnsafeRawBufferPointer) {
         self.key(name)
         self.string(bytes)
     }
 
+    @inline(__always)
     mutating func member(_ name: StaticString, _ text: String, limit: Int = Self.valueLimit) {
         self.key(name)
         self.string(text, limit: limit)
     }
 
     /// The same for a text; nothing is written for nil.
+    @inline(__always)
     mutating func member(_ name: StaticString, _ text: String?) {
         if let text { self.member(name, text) }
     }
 
+    /// A member with one of our own words, which needs no escaping.
+    @inline(__always)
+    mutating func member(_ name: StaticString, _ word: StaticString) {
+        self.key(name)
+        self.reserve(word.utf8CodeUnitCount + 2)
+        self.put(0x22)
+        self.put(word)
+        self.put(0x22)
+    }
+
     /// The same for a fingerprint.
+    @inline(__always)
     mutating func member(_ name: StaticString, _ fingerprint: Fingerprint?) {
         guard let fingerprint else { return }
         self.key(name)
-        self.byte(UInt8(ascii: "\""))
-        fingerprint.forEachCharacter { self.byte($0) }
-        self.byte(UInt8(ascii: "\""))
+        self.reserve(Fingerprint.length + 2)
+        self.put(0x22)
+        fingerprint.write(to: self.base + self.count)
+        self.count += Fingerprint.length
+        self.put(0x22)
     }
 
+    @inline(__always)
     mutating func member(_ name: StaticString, _ number: Int64) {
         self.key(name)
         self.integer(number)
     }
 
+    @inline(__always)
     mutating func member(_ name: StaticString, _ flag: Bool) {
         self.key(name)
         self.literal(flag ? "true" : "false")
     }
 
     /// `,"name":`
+    @inline(__always)
     mutating func key(_ name: StaticString) {
-        self.literal(",\"")
-        self.literal(name)
-        self.literal("\":")
+        self.reserve(name.utf8CodeUnitCount + 4)
+        self.put(",\"")
+        self.put(name)
+        self.put("\":")
     }
 
     // MARK: Values
 
+    @inline(__always)
     mutating func literal(_ text: StaticString) {
-        let count = text.utf8CodeUnitCount
-        self.reserve(count)
-        (self.base + self.count).update(from: text.utf8Start, count: count)
-        self.count += count
+        self.reserve(text.utf8CodeUnitCount)
+        self.put(text)
     }
 
     mutating func byte(_ byte: UInt8) {
         self.reserve(1)
-        self.base[self.count] = byte
-        self.count += 1
+        self.put(byte)
     }
 
     mutating func integer(_ number: Int64) {
         self.reserve(20)
         var rest = number.magnitude
-        if number < 0 {
-            self.base[self.count] = UInt8(ascii: "-")
-            self.count += 1
-        }
-        var digits = 1
-        var power: UInt64 = 10
+        if number < 0 { self.put(UInt8(ascii: "-")) }
+        guard rest >= 100_000_000 else { return self.digits(UInt32(truncatingIfNeeded: rest)) }
+        var digits = 9
+        var power: UInt64 = 1_000_000_000
         while digits < 19 && rest >= power {
             digits += 1
             power &*= 10
@@ -128,6 +146,23 @@ struct LineBuffer: ~Copyable {
         self.count += digits
     }
 
+    /// Writes a number of at most eight digits, all at once: halves, quarters and eighths of a word are divided at the
+    /// same time. The caller has reserved eight bytes.
+    @inline(__always)
+    private mutating func digits(_ number: UInt32) {
+        let upper = number / 10_000
+        // The first digits are in the lowest bytes.
+        var word = UInt64(upper) | UInt64(number &- upper &* 10_000) << 32
+        var tens = (word &* 5243) >> 19 & 0x7F_0000_007F
+        word = tens | (word &- tens &* 100) << 16
+        tens = (word &* 103) >> 10 & 0xF_000F_000F_000F
+        word = tens | (word &- tens &* 10) << 8
+        let zeros = min(word.trailingZeroBitCount / 8, 7)
+        let text = (word | 0x3030_3030_3030_3030) >> UInt64(8 &* zeros)
+        UnsafeMutableRawPointer(self.base + self.count).storeBytes(of: text.littleEndian, as: UInt64.self)
+        self.count &+= 8 &- zeros
+    }
+
     /// A string value of `text`.
     mutating func string(_ text: String, limit: Int = Self.valueLimit) {
         var text = text
@@ -136,33 +171,87 @@ struct LineBuffer: ~Copyable {
 
     /// A string value of arbitrary bytes.
     mutating func string(_ bytes: UnsafeRawBufferPointer, limit: Int = Self.valueLimit) {
-        let length = Self.cut(bytes, limit)
-        // One byte becomes at most `\u00XX`; then come two quotes and the three bytes of `…`.
-        self.reserve(6 * length + 5)
-        self.base[self.count] = 0x22
-        self.count += 1
-        var index = 0
-        while index < length {
-            let byte = bytes[index]
-            if byte >= 0x20 && byte < 0x7F && byte != 0x22 && byte != 0x5C {
-                self.base[self.count] = byte
-                self.count += 1
-                index += 1
-            } else {
-                index += self.escape(byte, bytes, index, length)
+        let length = bytes.count <= limit ? bytes.count : Self.cut(bytes, limit)
+        // One byte becomes at most `\u00XX`; then come two quotes and the three bytes of `…`. Plain bytes are written
+        // eight at a time.
+        self.reserve(6 &* length &+ 5 &+ 8)
+        self.put(0x22)
+        if let start = bytes.baseAddress {
+            var index = self.plain(start, length)
+            while index < length {
+                index += self.escape(bytes[index], bytes, index, length)
+                index += self.plain(start + index, length - index)
             }
         }
-        if length < bytes.count {
-            self.base[self.count] = 0xE2
-            self.base[self.count + 1] = 0x80
-            self.base[self.count + 2] = 0xA6
-            self.count += 3
-        }
-        self.base[self.count] = 0x22
-        self.count += 1
+        if length < bytes.count { self.put("…") }
+        self.put(0x22)
+    }
+
+    // MARK: Bytes for which room is reserved
+
+    @inline(__always)
+    private mutating func put(_ text: StaticString) {
+        UnsafeMutableRawPointer(self.base + self.count)
+            .copyMemory(from: text.utf8Start, byteCount: text.utf8CodeUnitCount)
+        self.count &+= text.utf8CodeUnitCount
+    }
+
+    @inline(__always)
+    private mutating func put(_ byte: UInt8) {
+        self.base[self.count] = byte
+        self.count &+= 1
     }
 
     // MARK: Escaping
+
+    /// Writes the first bytes that need no escaping and returns how many they are. Up to seven bytes behind them are
+    /// overwritten.
+    @inline(__always)
+    private mutating func plain(_ bytes: UnsafeRawPointer, _ count: Int) -> Int {
+        let target = UnsafeMutableRawPointer(self.base + self.count)
+        var index = 0
+        if count >= 8 {
+            while true {
+                let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+                target.storeBytes(of: word.littleEndian, toByteOffset: index, as: UInt64.self)
+                let special = Self.special(word)
+                if special != 0 {
+                    index &+= special.trailingZeroBitCount / 8
+                    break
+                }
+                if index == count &- 8 {
+                    index = count
+                    break
+                }
+                // The last eight bytes may overlap with those before.
+                index = min(index &+ 8, count &- 8)
+            }
+        } else {
+            var word: UInt64 = 0
+            index = count
+            while index > 0 {
+                index &-= 1
+                word = word << 8 | UInt64(bytes.load(fromByteOffset: index, as: UInt8.self))
+            }
+            target.storeBytes(of: word.littleEndian, as: UInt64.self)
+            // The zeros behind the last byte are special.
+            index = Self.special(word).trailingZeroBitCount / 8
+        }
+        self.count &+= index
+        return index
+    }
+
+    /// Nonzero if one of the eight bytes is not printable ASCII, or is `"` or `\`. Its lowest bit is the high bit of the
+    /// first such byte, from the lowest on: a carry or borrow out of one changes higher bytes only.
+    @inline(__always)
+    private static func special(_ word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let controls = word &- 0x20 &* ones
+        let deletes = word &+ ones
+        let quotes = (word ^ 0x22 &* ones) &- ones
+        let backslashes = (word ^ 0x5C &* ones) &- ones
+        return (word | controls | deletes | quotes | backslashes) & (0x80 &* ones)
+    }
 
     /// Writes the escaped form of the next character and returns how many bytes of the input it took.
     @inline(never)

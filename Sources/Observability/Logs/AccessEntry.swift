@@ -1,15 +1,17 @@
 package import Vocabulary
 
-/// What the access log says about one request. The client's bytes are referenced, not copied: the entry must be
+/// What the access log says about one request, but for texts. Bytes are referenced, not copied: the entry must be
 /// recorded while they are valid.
+///
+/// It holds no reference, and texts are passed beside it: an entry costs no counting of references.
 ///
 /// Members that are nil are left out of the line.
 package struct AccessEntry {
     /// When the request began, so that its line sorts before the events that it caused.
     package var time: UnixTime
-    package var requestID: String
+    package var requestID: UnsafeRawBufferPointer
     /// The client's address after `trusted_proxies`, as text.
-    package var client: String
+    package var client: UnsafeRawBufferPointer
     /// nil: the head could not be parsed.
     package var method: UnsafeRawBufferPointer?
     /// The requested `Host`.
@@ -18,26 +20,16 @@ package struct AccessEntry {
     /// not be parsed.
     package var target: UnsafeRawBufferPointer?
     /// `HTTP/1.1`. nil: the head could not be parsed.
-    package var version: String?
+    package var version: StaticString?
     /// The status; 0 when no response was begun.
     package var status = 0
     package var reason: Reason?
-    /// The route's name, or the path of the gateway's own endpoint.
-    package var route: String?
     /// The decision, e.g. `allow`, `deny`, `login`, `handoff`, `local`.
-    package var decision: String?
-    /// The session's public id (`ses_...`).
-    package var session: String?
+    package var decision: StaticString?
     /// The name of the session's token, also where there is no such session.
     package var fingerprint: Fingerprint?
     /// The name of the session-transfer token.
     package var tokenFingerprint: Fingerprint?
-    /// How the session began.
-    package var origin: String?
-    /// Where the session was found: `l1`, `store`, `none`.
-    package var cache: String?
-    /// The app that the request was forwarded to, or that could not be reached; nil when the gateway answered.
-    package var upstream: String?
     /// Whether the connection to the app existed before the request; nil when the request was not forwarded.
     package var upstreamReused: Bool?
     /// Bytes of the body.
@@ -50,24 +42,10 @@ package struct AccessEntry {
     package var userAgent: UnsafeRawBufferPointer?
     /// `Referer` as it came; cut like the target.
     package var referer: UnsafeRawBufferPointer?
-    /// The result for a session-transfer token in this request, as in `sallyport_transfer_tokens_total`.
-    package var handoff: String?
-    /// The mode and the result of the device binding: `ip/match`, `asn/unknown`.
-    package var binding: String?
 
-    package init(
-        time: UnixTime,
-        requestID: String,
-        client: String,
-        method: UnsafeRawBufferPointer?,
-        target: UnsafeRawBufferPointer?,
-        version: String?
-    ) {
+    package init(time: UnixTime, requestID: UnsafeRawBufferPointer, client: UnsafeRawBufferPointer) {
         self.time = time
         self.requestID = requestID
         self.client = client
-        self.method = method
-        self.target = target
-        self.version = version
     }
 }

@@ -1,5 +1,9 @@
 internal import Vocabulary
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// The access log of one event loop. It builds lines in its own buffer and passes them on in batches, so that a request
 /// costs neither an allocation nor a lock.
 ///
@@ -15,9 +19,55 @@ package final class AccessLog {
         self.queue = queue
     }
 
-    /// Writes a request's line into the batch.
-    package func record(_ entry: AccessEntry) {
-        Self.write(entry, to: &self.buffer)
+    /// Writes a request's line into the batch. A text that is nil is left out.
+    ///
+    /// - Parameters:
+    ///   - route: The route's name, or the path of the gateway's own endpoint.
+    ///   - session: The session's public id (`ses_...`).
+    ///   - origin: How the session began.
+    ///   - cache: Where the session was found: `l1`, `store`, `none`.
+    ///   - upstream: The app that the request was forwarded to, or that could not be reached; nil when the gateway
+    ///     answered.
+    ///   - handoff: The result for a session-transfer token in this request, as in
+    ///     `sallyport_transfer_tokens_total`.
+    ///   - binding: The mode and the result of the device binding: `ip/match`, `asn/unknown`.
+    package func record(
+        _ entry: AccessEntry,
+        route: String? = nil,
+        session: String? = nil,
+        origin: String? = nil,
+        cache: String? = nil,
+        upstream: String? = nil,
+        handoff: String? = nil,
+        binding: String? = nil
+    ) {
+        self.buffer.begin("access", entry.time)
+        self.buffer.member("request_id", entry.requestID)
+        self.buffer.member("client", entry.client)
+        if let method = entry.method { self.buffer.member("method", method) }
+        if let host = entry.host { self.buffer.member("host", host) }
+        if let target = entry.target { self.buffer.member("path", Self.publicPart(of: target)) }
+        if let version = entry.version { self.buffer.member("protocol", version) }
+        self.buffer.member("status", Int64(entry.status))
+        self.buffer.member("reason", entry.reason?.rawValue)
+        self.buffer.member("route", route)
+        if let decision = entry.decision { self.buffer.member("decision", decision) }
+        self.buffer.member("session", session)
+        self.buffer.member("fingerprint", entry.fingerprint)
+        self.buffer.member("token_fingerprint", entry.tokenFingerprint)
+        self.buffer.member("origin", origin)
+        self.buffer.member("cache", cache)
+        self.buffer.member("upstream", upstream)
+        if let reused = entry.upstreamReused { self.buffer.member("upstream_reused", reused) }
+        self.buffer.member("bytes_in", entry.bytesIn)
+        self.buffer.member("bytes_out", entry.bytesOut)
+        self.buffer.member("duration_us", entry.duration)
+        if let duration = entry.upstreamDuration { self.buffer.member("upstream_us", duration) }
+        if let userAgent = entry.userAgent { self.buffer.member("user_agent", userAgent) }
+        if let referer = entry.referer { self.buffer.member("referer", Self.publicPart(of: referer)) }
+        self.buffer.member("handoff", handoff)
+        self.buffer.member("binding", binding)
+        self.buffer.end()
         if self.buffer.count >= Self.batch { self.flush() }
     }
 
@@ -31,40 +81,9 @@ package final class AccessLog {
         self.buffer.removeAll()
     }
 
-    private static func write(_ entry: AccessEntry, to line: inout LineBuffer) {
-        line.begin("access", entry.time)
-        line.member("request_id", entry.requestID)
-        line.member("client", entry.client)
-        if let method = entry.method { line.member("method", method) }
-        if let host = entry.host { line.member("host", host) }
-        if let target = entry.target { line.member("path", self.publicPart(of: target)) }
-        line.member("protocol", entry.version)
-        line.member("status", Int64(entry.status))
-        line.member("reason", entry.reason?.rawValue)
-        line.member("route", entry.route)
-        line.member("decision", entry.decision)
-        line.member("session", entry.session)
-        line.member("fingerprint", entry.fingerprint)
-        line.member("token_fingerprint", entry.tokenFingerprint)
-        line.member("origin", entry.origin)
-        line.member("cache", entry.cache)
-        line.member("upstream", entry.upstream)
-        if let reused = entry.upstreamReused { line.member("upstream_reused", reused) }
-        line.member("bytes_in", entry.bytesIn)
-        line.member("bytes_out", entry.bytesOut)
-        line.member("duration_us", entry.duration)
-        if let duration = entry.upstreamDuration { line.member("upstream_us", duration) }
-        if let userAgent = entry.userAgent { line.member("user_agent", userAgent) }
-        if let referer = entry.referer { line.member("referer", self.publicPart(of: referer)) }
-        line.member("handoff", entry.handoff)
-        line.member("binding", entry.binding)
-        line.end()
-    }
-
     /// A URL or request target without query, fragment and userinfo, each of which may hold a token or a password.
     static func publicPart(of url: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-        let end = url.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") } ?? url.endIndex
-        let part = UnsafeRawBufferPointer(rebasing: url[..<end])
+        let part = self.prefix(of: self.prefix(of: url, before: UInt8(ascii: "?")), before: UInt8(ascii: "#"))
         guard let first = part.first, first != UInt8(ascii: "/") else { return part }
         // In an absolute URL, the text before "@" in the authority names a user, perhaps with a password.
         var authority = 0
@@ -79,5 +98,10 @@ package final class AccessLog {
         let path = part[authority...].firstIndex(of: UInt8(ascii: "/")) ?? part.endIndex
         guard let at = part[authority..<path].lastIndex(of: UInt8(ascii: "@")) else { return part }
         return UnsafeRawBufferPointer(rebasing: part[(at + 1)...])
+    }
+
+    private static func prefix(of bytes: UnsafeRawBufferPointer, before byte: UInt8) -> UnsafeRawBufferPointer {
+        guard let start = bytes.baseAddress, let end = memchr(start, Int32(byte), bytes.count) else { return bytes }
+        return UnsafeRawBufferPointer(start: start, count: UnsafeRawPointer(end) - start)
     }
 }

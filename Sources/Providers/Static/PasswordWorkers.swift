@@ -1,9 +1,8 @@
 import AddressIntelligence
-import Dispatch
 import Synchronization
 
-/// Runs slow, memory-intensive work off the event loops and off Swift's own threads: a few pieces at once, and a
-/// bounded number of places that no single source can fill.
+/// Runs slow, memory-intensive work off the event loops and off Swift's own threads, and at a lower priority: a few
+/// pieces at once, and a bounded number of places that no single source can fill.
 ///
 /// A quarter of the places is reserved for familiar sources. A source gets one more place only while it holds fewer
 /// than are free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998): a single source can hold half
@@ -36,7 +35,6 @@ package final class PasswordWorkers: Sendable {
     }
 
     private let state = Mutex(State())
-    private let threads = DispatchQueue(label: "sallyport.passwords", qos: .userInitiated, attributes: .concurrent)
     private let atOnce: Int
     private let places: Int
     /// The number of places that strangers do not get.
@@ -88,20 +86,23 @@ package final class PasswordWorkers: Sendable {
             state.waiting.append(Waiting(turn: share.lastTurn, share: source.share, job: job))
             return .later
         }
-        if place == .now { self.start(job, of: source.share) }
+        if place == .now { BackgroundThread.run { self.work(job, of: source.share) } }
         return place != .none
     }
 
-    private func start(_ job: @escaping Job, of share: CIDRBlock) {
-        self.threads.async {
+    /// Does the work, and then other work as long as some waits.
+    private func work(_ job: @escaping Job, of share: CIDRBlock) {
+        var (job, share) = (job, share)
+        while true {
             let answer = job()
             let next = self.state.withLock { state in
                 Self.free(share, &state)
                 return Self.next(&state)
             }
-            if let next { self.start(next.job, of: next.share) }
-            // This comes last, so that a caller that is answered finds the place free.
+            // A caller that is answered finds the place free.
             answer()
+            guard let next else { return }
+            (job, share) = (next.job, next.share)
         }
     }
 

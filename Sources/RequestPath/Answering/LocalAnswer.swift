@@ -103,19 +103,27 @@ package struct LocalAnswer: Sendable {
         keepsAlive: Bool,
         saysKeepAlive: Bool
     ) -> [UInt8] {
-        var text = "HTTP/1.1 \(self.status) \(StatusText.phrase(self.status))\r\nDate: \(date)\r\n"
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(1024 + extraLines.count + self.body.count)
+        func append(_ name: String, _ value: String) {
+            bytes += name.utf8
+            bytes += ": ".utf8
+            bytes += value.utf8
+            bytes += "\r\n".utf8
+        }
+        bytes += "HTTP/1.1 \(self.status) \(StatusText.phrase(self.status))\r\n".utf8
+        append("Date", date)
         // No value of the gateway contains a line break; one that did would add a field or another answer.
         for field in self.fields where !field.value.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) {
-            text += "\(field.name): \(field.value)\r\n"
+            append(field.name, field.value)
         }
-        if let requestID { text += "X-Request-Id: \(requestID.text)\r\n" }
-        if self.status != 204, self.status != 304 { text += "Content-Length: \(self.body.count)\r\n" }
+        if let requestID { append("X-Request-Id", requestID.text) }
+        if self.status != 204, self.status != 304 { append("Content-Length", String(self.body.count)) }
         if !keepsAlive {
-            text += "Connection: close\r\n"
+            append("Connection", "close")
         } else if saysKeepAlive {
-            text += "Connection: keep-alive\r\n"
+            append("Connection", "keep-alive")
         }
-        var bytes = Array(text.utf8)
         bytes += extraLines
         bytes += [0x0D, 0x0A]
         if !isHead, self.status != 204, self.status != 304 { bytes += self.body }

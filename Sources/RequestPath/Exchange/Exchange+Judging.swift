@@ -113,7 +113,7 @@ extension Exchange {
     @inline(__always)
     private func noteSession(_ answer: SessionAnswer, in source: SessionSource) {
         guard case .found(let session) = answer else { return self.metrics.sessionResolved(.none) }
-        if self.loop.accessLog != nil { self.facts.fingerprint = session.key.fingerprint }
+        if self.loop.accessLog != nil { self.facts.fingerprint = session.fingerprint }
         self.facts.sessionSource = source
         self.metrics.sessionResolved(source)
     }
@@ -264,8 +264,6 @@ extension Exchange {
         by configuration: PathConfiguration
     ) {
         guard let host = self.facts.pinnedHost else { return }
-        var address = self.peerText
-        if let client = self.facts.clientAddress, client != self.peer { address = Array(client.description.utf8) }
         if self.facts.judge.findings.isAssertionDue, let session = self.facts.session {
             self.loop.renewAssertion(of: session, for: permit.route.audience, by: configuration)
         }
@@ -275,7 +273,7 @@ extension Exchange {
             permit: permit,
             credentials: self.facts.judge.credentials,
             facts: ForwardedFacts(
-                address: address,
+                address: self.clientText,
                 host: host,
                 requestID: self.facts.requestID,
                 identity: identity

@@ -10,45 +10,64 @@ import Vocabulary
 extension Exchange {
     func log(nanoseconds: Int64) {
         guard let accessLog = self.loop.accessLog, let bytes = self.facts.logBytes else { return }
-        let facts = self.facts
+        let reason = self.facts.reason ?? self.facts.note ?? self.facts.absence
+        // Nothing here copies the facts or makes a `String`: most requests are logged.
         bytes.withUnsafeReadableBytes { base in
-            func run(_ slice: Slice) -> UnsafeRawBufferPointer {
-                UnsafeRawBufferPointer(rebasing: base[slice.start..<slice.end])
+            self.facts.requestID.withBytes { requestID in
+                self.clientText.withUnsafeBytes { client in
+                    var entry = AccessEntry(time: self.facts.wallStartedAt, requestID: requestID, client: client)
+                    self.describeHead(in: base, &entry)
+                    self.describeAnswer(&entry)
+                    entry.reason = reason
+                    entry.duration = nanoseconds / 1000
+                    accessLog.record(
+                        entry,
+                        route: self.facts.route?.name ?? self.facts.endpointPath,
+                        session: self.facts.session?.session.id,
+                        origin: self.facts.session?.session.origin.rawValue,
+                        cache: self.facts.sessionSource == .none ? nil : self.facts.sessionSource.rawValue,
+                        upstream: self.facts.isForwarded ? self.facts.route?.settings.upstream : nil,
+                        handoff: self.facts.handoff?.rawValue ?? reason.flatMap(Self.handoffWord),
+                        binding: (self.facts.binding ?? self.liveBinding)?.text
+                    )
+                }
             }
-            // Nothing of a refused head is logged, because it may hold arbitrary bytes.
-            let hasHead = !facts.logMethod.isEmpty
-            var entry = AccessEntry(
-                time: facts.wallStartedAt,
-                requestID: facts.requestID.text,
-                client: (facts.clientAddress ?? self.peer).description,
-                method: hasHead ? run(facts.logMethod) : nil,
-                target: hasHead ? run(facts.logPath) : nil,
-                version: hasHead ? (facts.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0") : nil
-            )
-            if hasHead { entry.host = run(facts.logAuthority) }
-            entry.status = facts.status
-            entry.reason = facts.reason ?? facts.note ?? facts.absence
-            entry.route = facts.route?.name ?? facts.endpointPath
-            entry.decision = facts.reason == nil ? "allowed" : "denied"
-            entry.session = facts.session?.session.id
-            entry.fingerprint = facts.fingerprint
-            entry.tokenFingerprint = facts.tokenFingerprint
-            entry.origin = facts.session?.session.origin.rawValue
-            entry.cache = facts.sessionSource == .none ? nil : facts.sessionSource.rawValue
-            if facts.isForwarded {
-                entry.upstream = facts.route?.settings.upstream
-                entry.upstreamReused = facts.upstreamReused
-                entry.upstreamDuration = facts.upstreamTime.map { $0.nanoseconds / 1000 }
-            }
-            entry.bytesIn = Int64(self.body.byteCount)
-            entry.bytesOut = Int64(facts.bytesOut)
-            entry.duration = nanoseconds / 1000
-            entry.userAgent = facts.logUserAgent.map(run)
-            entry.referer = facts.logReferer.map(run)
-            entry.handoff = facts.handoff?.rawValue ?? (entry.reason.flatMap(Self.handoffWord))
-            entry.binding = (facts.binding ?? self.liveBinding)?.text
-            accessLog.record(entry)
         }
+    }
+
+    @inline(__always)
+    private func describeHead(in base: UnsafeRawBufferPointer, _ entry: inout AccessEntry) {
+        // Nothing of a refused head is logged, because it may hold arbitrary bytes.
+        guard let base = base.baseAddress, !self.facts.logMethod.isEmpty else { return }
+        func run(_ slice: Slice) -> UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(start: base + slice.start, count: slice.length)
+        }
+        entry.method = run(self.facts.logMethod)
+        entry.host = run(self.facts.logAuthority)
+        entry.target = run(self.facts.logPath)
+        entry.version = self.facts.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0"
+        entry.userAgent = self.facts.logUserAgent.map(run)
+        entry.referer = self.facts.logReferer.map(run)
+    }
+
+    @inline(__always)
+    private func describeAnswer(_ entry: inout AccessEntry) {
+        entry.status = self.facts.status
+        entry.decision = self.facts.reason == nil ? "allowed" : "denied"
+        entry.fingerprint = self.facts.fingerprint
+        entry.tokenFingerprint = self.facts.tokenFingerprint
+        if self.facts.isForwarded {
+            entry.upstreamReused = self.facts.upstreamReused
+            entry.upstreamDuration = self.facts.upstreamTime.map { $0.nanoseconds / 1000 }
+        }
+        entry.bytesIn = Int64(self.body.byteCount)
+        entry.bytesOut = Int64(self.facts.bytesOut)
+    }
+
+    /// The client's address as text: the peer's, or the one that trusted proxies report.
+    var clientText: [UInt8] {
+        guard let client = self.facts.clientAddress, client != self.peer else { return self.peerText }
+        return Array(client.description.utf8)
     }
 }
 

@@ -21,13 +21,16 @@ package struct RequestID: Sendable, Hashable {
         }
     }
 
-    package var text: String {
-        if let given = self.given { return String(decoding: given, as: UTF8.self) }
+    /// Passes the characters without making a `String`.
+    package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        if let given = self.given { return given.withUnsafeBytes(body) }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 32) { bytes in
-            guard let base = bytes.baseAddress else { return "" }
+            guard let base = bytes.baseAddress else { return body(UnsafeRawBufferPointer(start: nil, count: 0)) }
             var writer = ByteWriter(base)
             self.write(to: &writer)
-            return String(decoding: UnsafeBufferPointer(start: base, count: writer.count), as: UTF8.self)
+            return body(UnsafeRawBufferPointer(start: base, count: writer.count))
         }
     }
+
+    package var text: String { self.withBytes { String(decoding: $0, as: UTF8.self) } }
 }

@@ -6,6 +6,7 @@ enum UUIDText {
     /// The sixteen bytes in lower case.
     static func text(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
+        text.reserveCapacity(36)
         for (index, byte) in bytes.enumerated() {
             if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
             Hexadecimal.append(byte, to: &text)
@@ -15,8 +16,10 @@ enum UUIDText {
 
     /// The sixteen bytes; nil unless the text is spelled as a UUID, in either case.
     static func bytes(_ text: String) -> [UInt8]? {
+        // Most ids are no UUID, and most of those have another length.
+        guard text.utf8.count == 36 else { return nil }
         let digits = text.utf8.filter { $0 != UInt8(ascii: "-") }
-        guard text.utf8.count == 36, digits.count == 32 else { return nil }
+        guard digits.count == 32 else { return nil }
         let bytes = stride(from: 0, to: 32, by: 2).compactMap { Hexadecimal.byte(digits[$0], digits[$0 + 1]) }
         return bytes.count == 16 && self.text(bytes) == text.lowercased() ? bytes : nil
     }

@@ -117,6 +117,8 @@ package final class CachedSession {
 
     var touchInterval: Duration { .milliseconds(Int64(self.touchMilliseconds)) }
     package var version: RecordVersion { self.stored.version }
+    /// The name of the token in logs.
+    package var fingerprint: Fingerprint { self.key.fingerprint }
 
     /// Whether the loop has learned that the session ended.
     package var hasEnded: Bool { self.state == .ended }
