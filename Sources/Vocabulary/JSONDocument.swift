@@ -21,9 +21,16 @@ package struct JSONDocument: Sendable, Hashable {
     private let bytes: ArraySlice<UInt8>
 
     package init(_ value: JSONValue) {
+        if case .null = value { self.bytes = Self.null } else { self.bytes = Self.bytes(of: value) }
+    }
+
+    private static let null = JSONDocument.bytes(of: .null)
+
+    private static func bytes(of value: JSONValue) -> ArraySlice<UInt8> {
         var writer = CompactWriter()
         Self.write(value, to: &writer)
-        self.bytes = writer.bytes[...]
+        // A copy of its own size: the writer has room for much more, and documents are kept with sessions.
+        return writer.bytes.withUnsafeBufferPointer { ArraySlice($0) }
     }
 
     /// Reads a document from `reader` and checks its structure.
