@@ -6,7 +6,7 @@ package enum Base64URL {
     }
 
     /// The text of `bytes`, written where it stays.
-    static func encode(_ bytes: UnsafeRawBufferPointer) -> String {
+    package static func encode(_ bytes: UnsafeRawBufferPointer) -> String {
         String(unsafeUninitializedCapacity: Base64Group.length(bytes.count)) {
             Base64Group.encode(bytes, in: .url, into: $0)
         }
@@ -37,6 +37,15 @@ package enum Base64URL {
     /// The bytes of ASCII text, by the same rules.
     package static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         Base64Group.decoded(text, in: .url)
+    }
+
+    /// Whether every byte is a character of the alphabet.
+    package static func isText(_ text: Slice<UnsafeRawBufferPointer>) -> Bool {
+        Base64Group.Alphabet.url.values.withUnsafeBufferPointer { values in
+            var seen: UInt8 = 0
+            for byte in UnsafeRawBufferPointer(rebasing: text) { seen |= values[Int(byte)] }
+            return seen & Base64Group.Alphabet.none == 0
+        }
     }
 }
 
@@ -139,17 +148,18 @@ private enum Base64Group {
                     func value(_ place: Int) -> UInt32 {
                         let value = values[Int(text[place])]
                         seen |= value
-                        return UInt32(value)
+                        return UInt32(truncatingIfNeeded: value)
                     }
                     var read = 0
-                    while read + 4 <= text.count {
+                    // The counts stay below those of the text, so nothing overflows.
+                    while read < text.count - rest {
                         let three =
-                            value(read) << 18 | value(read + 1) << 12 | value(read + 2) << 6 | value(read + 3)
+                            value(read) << 18 | value(read &+ 1) << 12 | value(read &+ 2) << 6 | value(read &+ 3)
                         target[written] = UInt8(truncatingIfNeeded: three >> 16)
-                        target[written + 1] = UInt8(truncatingIfNeeded: three >> 8)
-                        target[written + 2] = UInt8(truncatingIfNeeded: three)
-                        written += 3
-                        read += 4
+                        target[written &+ 1] = UInt8(truncatingIfNeeded: three >> 8)
+                        target[written &+ 2] = UInt8(truncatingIfNeeded: three)
+                        written &+= 3
+                        read &+= 4
                     }
                     if rest == 2 {
                         let last = value(read) << 6 | value(read + 1)

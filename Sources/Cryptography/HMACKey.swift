@@ -19,7 +19,12 @@ package struct HMACKey: Sendable {
 
     /// The code of `message`.
     package func sha256(_ message: UnsafeRawBufferPointer) -> Digest256 {
-        self.keyed.code(of: message)
+        self.sha256(message, UnsafeRawBufferPointer(start: nil, count: 0))
+    }
+
+    /// The code of a message in two parts.
+    package func sha256(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Digest256 {
+        self.keyed.code(of: first, second)
     }
 }
 
@@ -52,17 +57,23 @@ private final class Keyed: Sendable {
         EVP_MAC_CTX_free(self.context)
     }
 
-    func code(of message: UnsafeRawBufferPointer) -> Digest256 {
+    func code(of first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Digest256 {
         self.pool.with { context in
             // No key is given, so the same one is used again.
             mustSucceed(EVP_MAC_init(context, nil, 0, nil), "EVP_MAC_init")
-            let start = message.assumingMemoryBound(to: UInt8.self).baseAddress
-            mustSucceed(EVP_MAC_update(context, start, message.count), "EVP_MAC_update")
+            Self.update(context, first)
+            Self.update(context, second)
             return Digest256 { target in
                 let start = target.assumingMemoryBound(to: UInt8.self).baseAddress
                 var count = 0
                 mustSucceed(EVP_MAC_final(context, start, &count, target.count), "EVP_MAC_final")
             }
         }
+    }
+
+    private static func update(_ context: OpaquePointer, _ part: UnsafeRawBufferPointer) {
+        guard !part.isEmpty else { return }
+        let start = part.assumingMemoryBound(to: UInt8.self).baseAddress
+        mustSucceed(EVP_MAC_update(context, start, part.count), "EVP_MAC_update")
     }
 }

@@ -5,7 +5,7 @@ package import Vocabulary
 /// Takes the proofs of a deployment: judges each, and has the store remember its id, so that no gateway accepts it again.
 ///
 /// All times are of the store's clock, which is the same for all gateways.
-package struct DPoPGate: Sendable {
+package final class DPoPGate: Sendable {
     package let challenge = DPoPChallenge()
     private let judge: DPoPJudge
     private let nonces: DPoPNonces
@@ -62,7 +62,9 @@ package struct DPoPGate: Sendable {
         now: UnixTime
     ) -> Result<DPoPProof, DPoPRefusal> {
         // Two fields may have been joined on their way (RFC 9110 5.3): which one counts would be a guess.
-        guard !proof.contains(UInt8(ascii: ",")) else { return .failure(DPoPRefusal(.several)) }
+        guard proof.withUnsafeBytes({ $0.place(of: UInt8(ascii: ",")) }) == nil else {
+            return .failure(DPoPRefusal(.several))
+        }
         let memory = self.onces.onceMemory
         var demand = demand
         // A proof without a nonce that was presented before the store forgot may have been made that much later.

@@ -78,7 +78,7 @@ package struct DPoPJudge: Sendable {
             case .success(let good): span = good
             case .failure(let need): return .nonceNeeded(need, nonce: self.nonces.current(at: now, epoch: epoch))
             }
-            do throws(JOSEError) { _ = try token.verified() } catch { throw DPoPFault.signature }
+            do throws(JOSEError) { try token.verify() } catch { throw DPoPFault.signature }
             keys?.remember(token)
             return .accepted(
                 DPoPProof(

@@ -6,9 +6,16 @@ package import JOSE
 /// There are two generations: what is used moves to the young one, and when that is full, the old one is dropped. So it
 /// is bounded, and a key in use stays.
 package final class DPoPKeyCache {
+    /// The text of a header. An array would be hashed byte by byte.
+    private struct Text: Hashable {
+        let bytes: ArraySlice<UInt8>
+
+        func hash(into hasher: inout Hasher) { self.bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
+    }
+
     private let limit: Int
-    private var young: [[UInt8]: SelfSignedToken.Head] = [:]
-    private var old: [[UInt8]: SelfSignedToken.Head] = [:]
+    private var young: [Text: SelfSignedToken.Head] = [:]
+    private var old: [Text: SelfSignedToken.Head] = [:]
 
     /// - Parameter capacity: At most so many keys, of a few kilobytes each.
     package init(capacity: Int = 1024) {
@@ -20,7 +27,7 @@ package final class DPoPKeyCache {
 
     /// What this header says; nil if it is not known.
     package func head(of text: ArraySlice<UInt8>) -> SelfSignedToken.Head? {
-        let text = Array(text)
+        let text = Text(bytes: text)
         if let head = self.young[text] { return head }
         guard let head = self.old.removeValue(forKey: text) else { return nil }
         self.insert(head, text)
@@ -30,15 +37,15 @@ package final class DPoPKeyCache {
     /// Remembers the header of a proof whose signature was verified. Others are not remembered, so that a key costs
     /// the sender at least a signature.
     func remember(_ token: SelfSignedToken) {
-        let text = Array(token.headerText)
-        if self.young[text] == nil { self.insert(token.head, text) }
+        if !token.isHeadKnown { self.insert(token.head, Text(bytes: token.headerText)) }
     }
 
-    private func insert(_ head: SelfSignedToken.Head, _ text: [UInt8]) {
+    private func insert(_ head: SelfSignedToken.Head, _ text: Text) {
         if self.young.count >= self.limit {
             self.old = self.young
             self.young.removeAll()
         }
-        self.young[text] = head
+        // A copy of the header alone, for the slice holds the whole proof.
+        self.young[Text(bytes: Array(text.bytes)[...])] = head
     }
 }

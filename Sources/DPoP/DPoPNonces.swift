@@ -80,18 +80,29 @@ package final class DPoPNonces: Sendable {
     ///   for `DPoPJudge.greatestAge` after such a failover the caller requires one.
     package func current(at now: UnixTime, epoch: UInt64) -> String {
         let window = Self.window(at: now)
-        // A thread never waits for another here: it would rather compute the code once more.
-        let last = self.last.withLockIfAvailable { $0 } ?? nil
-        if let last, last.window == window, last.epoch == epoch { return last.text }
+        if let last = self.lastMade(of: window, epoch) { return last }
         let text = Base64URL.encode(self.keys[0].nonce(of: window, epoch: epoch))
         _ = self.last.withLockIfAvailable { $0 = Made(window: window, epoch: epoch, text: text) }
         return text
     }
 
-    /// Reads the nonce of a proof. What cannot be ours by its form costs no HMAC.
+    /// The nonce of the present window, if it was made before.
+    private func lastMade(of window: Int64, _ epoch: UInt64) -> String? {
+        // A thread never waits for another here: it would rather compute the code once more.
+        guard let last = self.last.withLockIfAvailable({ $0 }) ?? nil, last.window == window, last.epoch == epoch else {
+            return nil
+        }
+        return last.text
+    }
+
+    /// Reads the nonce of a proof. What cannot be ours by its form costs no HMAC, nor does the one that is given out now:
+    /// every client has it, so it is no secret.
     package func read(_ nonce: String, at now: UnixTime, epoch: UInt64) -> Reading {
-        guard nonce.utf8.count == Self.length, let bytes = Base64URL.decode(nonce) else { return .unusable }
         let present = Self.window(at: now)
+        if let last = self.lastMade(of: present, epoch), nonce.utf8.elementsEqual(last.utf8) {
+            return .current(end: Self.end(of: present))
+        }
+        guard nonce.utf8.count == Self.length, let bytes = Base64URL.decode(nonce) else { return .unusable }
         let number = bytes[1..<5].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
         // The clock of the gateway that made it may be ahead of this one.
         let age = Int64(Int32(bitPattern: UInt32(truncatingIfNeeded: present) &- number))
@@ -101,9 +112,14 @@ package final class DPoPNonces: Sendable {
             key.id == bytes[0] && constantTimeEqual(key.nonce(of: window, epoch: epoch), bytes)
         }
         guard let key else { return .unusable }
-        let end = UnixTime(seconds: (window + Self.earlierWindows + 1) * Self.seconds)
+        let end = Self.end(of: window)
         return age <= 0 && key == 0 ? .current(end: end) : .aging(end: end)
     }
 
     private static func window(at now: UnixTime) -> Int64 { now.seconds / Self.seconds }
+
+    /// Until when the nonce of a window is accepted.
+    private static func end(of window: Int64) -> UnixTime {
+        UnixTime(seconds: (window + Self.earlierWindows + 1) * Self.seconds)
+    }
 }

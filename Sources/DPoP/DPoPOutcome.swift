@@ -15,7 +15,7 @@ package struct DPoPProof: Sendable, Hashable {
     /// The client's key, as in `cnf.jkt` (RFC 7638, RFC 9449 6.1).
     package let thumbprint: String
     /// The scope in which `onceID` is unique.
-    package var onceScope: String { "dpop \(self.thumbprint)" }
+    package var onceScope: String { "dpop " + self.thumbprint }
     /// A hash of the proof's `jti`. It must be presented to the store of ids, which refuses a second time, before the
     /// request counts as authenticated.
     package let onceID: String

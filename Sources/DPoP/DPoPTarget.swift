@@ -23,7 +23,7 @@ package struct DPoPTarget: Sendable {
     /// Whether `htu` names this URL. Its own query and fragment are ignored, although a client should not send them.
     package func matches(_ htu: String) -> Bool {
         // Nearly every client writes the URL as it calls it.
-        if htu.utf8.elementsEqual(self.url) { return true }
+        if htu.utf8.withContiguousStorageIfAvailable({ $0.elementsEqual(self.url) }) == true { return true }
         guard let theirs = NormalURL(Array(htu.utf8)[...]), let ours = NormalURL(self.url[...]) else { return false }
         return theirs.origin == ours.origin && (theirs.path == ours.path || theirs.decodedPath == ours.decodedPath)
     }

@@ -2,7 +2,7 @@ import Cryptography
 package import Vocabulary
 
 /// A public key that verifies signatures (RFC 7517, 7518 6, 8037).
-package struct JWK: Sendable, Hashable {
+package final class JWK: Sendable, Hashable {
     /// `kid`.
     package let keyID: String?
     /// `alg`: the only algorithm that this key is used with; nil: any that fits it.
@@ -23,7 +23,7 @@ package struct JWK: Sendable, Hashable {
 
     /// Reads a key and checks that it can verify signatures: its kind and numbers, `use`, `key_ops` and `alg`. A private
     /// or symmetric key is refused.
-    package init(_ value: JSONValue) throws(JOSEError) {
+    package convenience init(_ value: JSONValue) throws(JOSEError) {
         let members = try JWKMembers(value)
         for name in ["d", "p", "q", "dp", "dq", "qi", "oth", "k"] where members[name] != nil {
             throw JOSEError("the key is not public")
@@ -32,7 +32,7 @@ package struct JWK: Sendable, Hashable {
     }
 
     /// The public key of a key that may be private.
-    init(publicPartOf members: JWKMembers) throws(JOSEError) {
+    convenience init(publicPartOf members: JWKMembers) throws(JOSEError) {
         try members.checkUse()
         let (key, required) = try members.publicKey()
         var algorithms = JWSAlgorithm.usable(with: key.kind)
@@ -53,7 +53,7 @@ package struct JWK: Sendable, Hashable {
     }
 
     /// The public key of a key of ours. Its `kid` is its thumbprint.
-    init(own key: PrivateKey, algorithm: JWSAlgorithm) {
+    convenience init(own key: PrivateKey, algorithm: JWSAlgorithm) {
         let required = JWKWriting.required(key.publicNumbers, of: key.kind)
         let thumbprint = Self.thumbprint(of: required)
         self.init(key.publicKey, [algorithm], required, keyID: thumbprint, algorithm: algorithm.rawValue, use: "sig")
@@ -83,7 +83,7 @@ package struct JWK: Sendable, Hashable {
         SHA256.digest(JSONText.encode(.object(required))).base64URL
     }
 
-    package static func == (left: Self, right: Self) -> Bool { left.value == right.value }
+    package static func == (left: JWK, right: JWK) -> Bool { left === right || left.value == right.value }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(self.value) }
 }

@@ -101,15 +101,27 @@ struct UnverifiedToken {
 
     /// The token, verified with one of these keys.
     func verified(with keys: [JWK]) throws(JOSEError) -> JWS {
+        try self.verified(self.isGenuine(by: keys))
+    }
+
+    /// Refuses the token unless one of these keys has signed it.
+    func verify(with keys: [JWK]) throws(JOSEError) {
+        try self.verify(self.isGenuine(by: keys))
+    }
+
+    private func isGenuine(by keys: [JWK]) throws(JOSEError) -> Bool {
         guard let scheme = self.header.algorithm.scheme else { throw JOSEError("there is no shared secret") }
-        let isGenuine = self.parts.withSigned { signed in
+        return self.parts.withSigned { signed in
             keys.contains { $0.key.verifies(self.signature[...], of: signed, by: scheme) }
         }
-        return try self.verified(isGenuine)
+    }
+
+    private func verify(_ isGenuine: Bool) throws(JOSEError) {
+        guard isGenuine else { throw JOSEError("the signature is wrong", kind: .signature) }
     }
 
     private func verified(_ isGenuine: Bool) throws(JOSEError) -> JWS {
-        guard isGenuine else { throw JOSEError("the signature is wrong", kind: .signature) }
+        try self.verify(isGenuine)
         return JWS(self.header, try self.payload())
     }
 
@@ -149,13 +161,21 @@ struct CompactToken {
 
     init(_ bytes: [UInt8]) throws(JOSEError) {
         guard bytes.count <= JOSELimits.token else { throw JOSEError("the token is too long") }
-        let dot = UInt8(ascii: ".")
-        guard let first = bytes.firstIndex(of: dot), let second = bytes[(first + 1)...].firstIndex(of: dot),
-            !bytes[(second + 1)...].contains(dot)
-        else { throw JOSEError("the token does not have three parts") }
+        guard let dots = bytes.withUnsafeBytes({ Self.dots(in: $0) }) else {
+            throw JOSEError("the token does not have three parts")
+        }
         self.bytes = bytes
-        self.payloadStart = first + 1
-        self.payloadEnd = second
+        self.payloadStart = dots.first + 1
+        self.payloadEnd = dots.second
+    }
+
+    /// nil unless there are exactly two.
+    private static func dots(in bytes: UnsafeRawBufferPointer) -> (first: Int, second: Int)? {
+        let dot = UInt8(ascii: ".")
+        guard let first = bytes.place(of: dot), let second = bytes.place(of: dot, from: first + 1),
+            bytes.place(of: dot, from: second + 1) == nil
+        else { return nil }
+        return (first, second)
     }
 
     var header: ArraySlice<UInt8> { self.bytes[..<(self.payloadStart - 1)] }

@@ -2,7 +2,7 @@ import Cryptography
 package import Vocabulary
 
 /// The header of a token in compact form (RFC 7515 4).
-package struct JWSHeader: Sendable {
+package final class JWSHeader: Sendable {
     package let algorithm: JWSAlgorithm
     /// `kid`.
     package let keyID: String?

@@ -1,7 +1,7 @@
 package import Vocabulary
 
 /// The claims of a JWT (RFC 7519 4). They say nothing before the signature is verified.
-package struct JWTClaims: Sendable {
+package final class JWTClaims: Sendable {
     package let value: JSONValue
     /// `iss`
     package let issuer: String?

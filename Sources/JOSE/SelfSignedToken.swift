@@ -13,6 +13,8 @@ package struct SelfSignedToken: Sendable {
     package let headerText: ArraySlice<UInt8>
     /// What stands in it.
     package let head: Head
+    /// Whether that was known before.
+    package let isHeadKnown: Bool
     private let token: UnverifiedToken
 
     /// Reads a token in compact form. The key is read after everything else in the header, as that costs the most.
@@ -28,6 +30,7 @@ package struct SelfSignedToken: Sendable {
         if let known = known(parts.header) {
             self.token = try UnverifiedToken(parts, known.header, allowing: allowing)
             self.head = known
+            self.isHeadKnown = true
             return
         }
         let header = try JWSHeader(parts.header, allowingKey: true)
@@ -36,6 +39,7 @@ package struct SelfSignedToken: Sendable {
         let key = try JWK(value)
         guard key.algorithms.contains(header.algorithm) else { throw JOSEError("alg does not fit the key") }
         self.head = Head(header: header, key: key)
+        self.isHeadKnown = false
     }
 
     package var header: JWSHeader { self.head.header }
@@ -47,4 +51,7 @@ package struct SelfSignedToken: Sendable {
 
     /// The token, verified with its key.
     package func verified() throws(JOSEError) -> JWS { try self.token.verified(with: [self.key]) }
+
+    /// Refuses the token unless its key has signed it.
+    package func verify() throws(JOSEError) { try self.token.verify(with: [self.key]) }
 }

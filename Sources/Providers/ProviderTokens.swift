@@ -10,13 +10,23 @@ package import Vocabulary
 /// - For any other token the store is asked first, and the provider only when no gateway has a usable verdict.
 ///
 /// When the store cannot be reached, it is unknown whether a token was signed out: that is an error, and no answer.
-package struct ProviderTokens: ForeignTokens {
+package final class ProviderTokens: ForeignTokens {
     /// How long a verdict is used if the provider does not say.
     private static let usualCacheLifetime = Duration.seconds(5)
 
-    private let providers: [any TokenProvider]
+    /// A provider, and the names of its tokens.
+    private final class Source: Sendable {
+        let provider: any TokenProvider
+        let names: ForeignNames
+
+        init(_ provider: any TokenProvider, _ names: ForeignNames) {
+            self.provider = provider
+            self.names = names
+        }
+    }
+
+    private let sources: [Source]
     private let realm: Realm
-    private let authority: TokenAuthority
     private let sessions: ForeignSessions
     private let clock: Clock
 
@@ -31,24 +41,20 @@ package struct ProviderTokens: ForeignTokens {
         store: any SessionStore & ReplaceableStore,
         clock: Clock
     ) {
-        self.providers = providers
+        self.sources = providers.map { provider in
+            // A verdict says whose user it is, so that of a former realm is not used.
+            let configuration =
+                realm == .default ? provider.configuration : "\(realm.name)\u{0}\(provider.configuration)"
+            let names = ForeignNames(authority, provider: provider.name, configuration: configuration)
+            return Source(provider, names)
+        }
         self.realm = realm
-        self.authority = authority
         self.sessions = ForeignSessions(store: store, authority: authority, clock: clock)
         self.clock = clock
     }
 
     package func key(of token: UnsafeRawBufferPointer, as kind: Session.Kind) -> RecordKey? {
-        self.provider(of: token, as: kind).map {
-            self.authority.foreignKey(
-                token,
-                as: kind,
-                of: $0.name,
-                // A verdict says whose user it is, so that of a former realm is not used.
-                configuration: self.realm == .default
-                    ? $0.configuration : "\(self.realm.name)\u{0}\($0.configuration)"
-            )
-        }
+        self.source(of: token, as: kind)?.names.key(of: token, as: kind)
     }
 
     package func eventualSession(
@@ -58,11 +64,11 @@ package struct ProviderTokens: ForeignTokens {
         known: ForeignSession?,
         on loop: any EventLoop
     ) -> Eventual<ForeignAnswer> {
-        guard let provider = token.bytes.withUnsafeBytes({ self.provider(of: $0, as: kind) }) else {
+        guard let source = token.bytes.withUnsafeBytes({ self.source(of: $0, as: kind) }) else {
             return .success(.none(.credentialMalformed))
         }
-        let question = Question(token: PresentedToken(token, as: kind), key: key, provider: provider)
-        return provider.verifiesLocally
+        let question = Question(token: PresentedToken(token, as: kind), key: key, source: source)
+        return source.provider.verifiesLocally
             ? self.judged(question, known, on: loop) : self.shared(question, on: loop)
     }
 
@@ -71,8 +77,8 @@ package struct ProviderTokens: ForeignTokens {
     }
 
     package func revoke(_ token: Secret, as kind: Session.Kind, sessionID: String?) async -> Bool {
-        guard let provider = token.bytes.withUnsafeBytes({ self.provider(of: $0, as: kind) }) else { return true }
-        return await provider.revoke(PresentedToken(token, as: kind), sessionID: sessionID)
+        guard let source = token.bytes.withUnsafeBytes({ self.source(of: $0, as: kind) }) else { return true }
+        return await source.provider.revoke(PresentedToken(token, as: kind), sessionID: sessionID)
     }
 
     // MARK: Steps
@@ -80,7 +86,9 @@ package struct ProviderTokens: ForeignTokens {
     private struct Question: Sendable {
         var token: PresentedToken
         let key: RecordKey
-        let provider: any TokenProvider
+        let source: Source
+
+        var provider: any TokenProvider { self.source.provider }
 
         /// The same about a token that was good.
         var ofGood: Question {
@@ -90,9 +98,9 @@ package struct ProviderTokens: ForeignTokens {
         }
     }
 
-    private func provider(of token: UnsafeRawBufferPointer, as kind: Session.Kind) -> (any TokenProvider)? {
+    private func source(of token: UnsafeRawBufferPointer, as kind: Session.Kind) -> Source? {
         guard !TokenAuthority.hasOwnForm(token) else { return nil }
-        return self.providers.first { $0.mayKnow(token, as: kind) }
+        return self.sources.first { $0.provider.mayKnow(token, as: kind) }
     }
 
     /// A token that proves itself: its signature is checked again only when this loop's verdict has run out.
@@ -144,7 +152,7 @@ package struct ProviderTokens: ForeignTokens {
             isStale: true,
             isAdmitted: session.verdict.isAdmitted
         )
-        return stale.isUsable(at: now) ? ForeignSession(session: session.session, verdict: stale) : nil
+        return stale.isUsable(at: now) ? session.with(stale) : nil
     }
 
     private func standing(
@@ -198,17 +206,17 @@ package struct ProviderTokens: ForeignTokens {
         ).map { accepted in
             guard let accepted else { return .none(.sessionUnknown) }
             guard question.provider.verifiesLocally else { return .live(accepted) }
-            return .live(ForeignSession(session: accepted.session, verdict: own))
+            return .live(accepted.with(own))
         }.flatMapErrorThrowing { throw Self.error($0) }
     }
 
     private func session(_ known: KnownToken, _ question: Question) -> Session {
-        let name = question.provider.name
+        let names = question.source.names
         let authenticatedAt = Self.bounded(known.authenticatedAt)
         let expiresAt = Self.bounded(known.expiresAt)
         return Session(
-            id: known.sessionID.map { self.authority.foreignSessionID(session: $0, of: name) }
-                ?? self.authority.foreignSessionID(token: question.key.lineage, of: name),
+            id: known.sessionID.map { names.sessionID(session: $0) }
+                ?? names.sessionID(token: question.key.lineage),
             kind: question.token.kind,
             origin: question.token.kind == .web ? .browser : .native,
             lineage: question.key.lineage,
@@ -222,7 +230,7 @@ package struct ProviderTokens: ForeignTokens {
             expiresAt: expiresAt,
             // The provider decides on idle time.
             idleLifetime: max(.zero, expiresAt.since(authenticatedAt)),
-            provider: ProviderSession(name: name, sessionID: known.sessionID)
+            provider: ProviderSession(name: question.provider.name, sessionID: known.sessionID)
         )
     }
 
@@ -239,8 +247,6 @@ package struct ProviderTokens: ForeignTokens {
 extension ForeignSession {
     /// The same, bound to the key to which the store's record is bound.
     fileprivate func bound(as kept: ForeignSession) -> ForeignSession {
-        var session = self
-        session.session.keyThumbprint = kept.session.keyThumbprint
-        return session
+        self.with { $0.keyThumbprint = kept.session.keyThumbprint }
     }
 }

@@ -31,8 +31,7 @@ extension TokenAuthority {
         under secret: Key
     ) -> RecordKey {
         let digest = secret.pepper.sha256(Array("\(label)\u{0}\(provider)\u{0}\(id)".utf8))
-        let lineage = Lineage(tag: String(digest.base64URL.prefix(Self.tagLength)))
-        return RecordKey(kind: kind, lineage: lineage, digest: digest)
+        return RecordKey(kind: kind, lineage: Lineage(digest), digest: digest)
     }
 }
 

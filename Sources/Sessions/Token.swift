@@ -51,6 +51,13 @@ package struct Lineage: Sendable, Hashable {
     package init(tag: String) {
         self.tag = tag
     }
+
+    /// The lineage that a hash names.
+    init(_ hash: Digest256) {
+        // Eight bytes are eleven characters; the first ten carry 60 bits.
+        let text = hash.withUnsafeBytes { Base64URL.encode(UnsafeRawBufferPointer(rebasing: $0.prefix(8))) }
+        self.tag = String(decoding: text.utf8.prefix(TokenAuthority.tagLength), as: UTF8.self)
+    }
 }
 
 /// The key of a record in the store: not secret, only an HMAC of the token under the pepper.

@@ -143,10 +143,10 @@ package struct TokenAuthority: Sendable {
 
     /// A new public session id (`ses_...`), worthless as a credential.
     package func newSessionID() -> String {
-        Self.sessionID(Random.bytes(Self.idBytes))
+        Random.bytes(Self.idBytes).withUnsafeBytes { Self.sessionID($0) }
     }
 
-    static func sessionID(_ random: [UInt8]) -> String {
+    static func sessionID(_ random: UnsafeRawBufferPointer) -> String {
         "ses_" + Base64URL.encode(random)
     }
 

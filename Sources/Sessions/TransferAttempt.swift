@@ -69,7 +69,7 @@ extension TokenAuthority {
             id: AttemptID(value: Base64URL.encode(derived("id", Self.idBytes))),
             token: session.token,
             sessionKey: session.key,
-            sessionID: Self.sessionID(derived("session id", Self.idBytes))
+            sessionID: derived("session id", Self.idBytes).withUnsafeBytes { Self.sessionID($0) }
         )
     }
 }

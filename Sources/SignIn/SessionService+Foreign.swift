@@ -42,7 +42,8 @@ extension SessionService {
             let session = found.session
             isTold = await tokens.revoke(token, as: kind, sessionID: session.provider?.sessionID)
             let provider = session.provider?.name ?? ""
-            for lineage in token.bytes.withUnsafeBytes({ self.authority.foreignLineages(token: $0, of: provider) }) {
+            let names = ForeignNames(self.authority, provider: provider)
+            for lineage in token.bytes.withUnsafeBytes({ names.lineages(of: $0) }) {
                 try await self.end(lineage)
             }
             // The provider made it a new cookie for the same session, perhaps.

@@ -6,6 +6,7 @@ package struct CompactFormatError: Error, Sendable, Hashable {
 
 /// Writes values one after the other: numbers as LEB128, strings and lists preceded by their count. There are no names
 /// and no padding, so the reader must know the order.
+@usableFromInline
 package struct CompactWriter {
     package private(set) var bytes: [UInt8] = []
 
@@ -13,12 +14,12 @@ package struct CompactWriter {
         self.bytes.reserveCapacity(512)
     }
 
-    package mutating func write(byte: UInt8) {
+    @usableFromInline package mutating func write(byte: UInt8) {
         self.bytes.append(byte)
     }
 
     /// LEB128: seven bits in each byte, lowest first.
-    package mutating func write(_ value: UInt64) {
+    @usableFromInline package mutating func write(_ value: UInt64) {
         var rest = value
         while rest >= 0x80 {
             self.bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
@@ -33,8 +34,12 @@ package struct CompactWriter {
     }
 
     package mutating func write(_ text: String) {
-        self.write(UInt64(text.utf8.count))
-        self.bytes.append(contentsOf: text.utf8)
+        var text = text
+        // As a buffer, which is copied in one piece.
+        text.withUTF8 { utf8 in
+            self.write(UInt64(utf8.count))
+            self.bytes.append(contentsOf: utf8)
+        }
     }
 
     /// The count of the bytes, then the bytes.
@@ -49,13 +54,16 @@ package struct CompactWriter {
     }
 
     /// A byte that tells whether there is a value, then the value.
-    package mutating func write<Value>(optional value: Value?, _ write: (inout CompactWriter, Value) -> Void) {
+    @inlinable package mutating func write<Value>(
+        optional value: Value?,
+        _ write: (inout CompactWriter, Value) -> Void
+    ) {
         self.write(byte: value == nil ? 0 : 1)
         if let value { write(&self, value) }
     }
 
     /// The count, then each element.
-    package mutating func write<Value>(list: [Value], _ write: (inout CompactWriter, Value) -> Void) {
+    @inlinable package mutating func write<Value>(list: [Value], _ write: (inout CompactWriter, Value) -> Void) {
         self.write(UInt64(list.count))
         for value in list { write(&self, value) }
     }

@@ -22,6 +22,10 @@ package struct JSONDocument: Sendable, Hashable {
     private let bytes: [UInt8]
 
     package init(_ value: JSONValue) {
+        guard value != .null else {
+            self.bytes = []
+            return
+        }
         var writer = CompactWriter()
         Self.write(value, to: &writer)
         self.init(written: writer.bytes[...])

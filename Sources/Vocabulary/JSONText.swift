@@ -208,12 +208,13 @@ private struct JSONReader {
         self.position += 1
         while true {
             // Most texts are one run without an escape.
-            let run = self.plainRun()
+            let (run, isASCII) = self.plainRun()
             guard let byte = self.next else { return nil }
             self.position += 1
             switch byte {
             case UInt8(ascii: "\""):
-                return content.isEmpty ? String(utf8: run) : String(utf8: (content + run)[...])
+                guard content.isEmpty else { return String(utf8: (content + run)[...]) }
+                return isASCII ? String(decoding: run, as: UTF8.self) : String(validating: run, as: UTF8.self)
             case UInt8(ascii: "\\"):
                 guard let scalar = self.escape() else { return nil }
                 content += run
@@ -225,13 +226,17 @@ private struct JSONReader {
         }
     }
 
-    /// The bytes up to the next quote, backslash or control character.
-    private mutating func plainRun() -> UnsafeBufferPointer<UInt8> {
-        let start = self.position
-        while let byte = self.next, byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
-            self.position += 1
+    /// The bytes up to the next quote, backslash or control character, and whether all are ASCII.
+    private mutating func plainRun() -> (UnsafeBufferPointer<UInt8>, isASCII: Bool) {
+        var (end, seen) = (self.position, UInt8(0))
+        while end < self.bytes.count {
+            let byte = self.bytes[end]
+            guard byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { break }
+            seen |= byte
+            end &+= 1
         }
-        return UnsafeBufferPointer(rebasing: self.bytes[start..<self.position])
+        defer { self.position = end }
+        return (UnsafeBufferPointer(rebasing: self.bytes[self.position..<end]), seen < 0x80)
     }
 
     private mutating func escape() -> Unicode.Scalar? {

@@ -125,7 +125,8 @@ struct EndedTokenTests {
         let old = TokenAuthority(current: secrets[0], accepted: [secrets[1]])
         let new = TokenAuthority(current: secrets[1], accepted: [secrets[0]])
         let bytes = Array(self.opaque.utf8)
-        for lineage in bytes.withUnsafeBytes({ old.foreignLineages(token: $0, of: "kratos") }) {
+        let names = ForeignNames(old, provider: "kratos")
+        for lineage in bytes.withUnsafeBytes({ names.lineages(of: $0) }) {
             try await desk.base.end(lineage, on: desk.loop).get()
         }
         let tokens = ProviderTokens([self.provider], authority: new, store: desk.store, clock: desk.clock.clock)

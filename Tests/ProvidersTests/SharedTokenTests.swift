@@ -145,7 +145,7 @@ struct SharedTokenTests {
         let authority = TokenAuthority(secret: Secret("a secret"))
         func key(_ token: String, _ provider: String, _ configuration: String) -> RecordKey {
             Array(token.utf8).withUnsafeBytes {
-                authority.foreignKey($0, of: provider, configuration: configuration)
+                ForeignNames(authority, provider: provider, configuration: configuration).key(of: $0)
             }
         }
         let keys = [

@@ -293,7 +293,7 @@ struct TokenDesk {
     }
 
     func lineage(of token: String, _ provider: String = "kratos") -> Lineage {
-        Array(token.utf8).withUnsafeBytes { self.authority.foreignLineage(token: $0, of: provider) }
+        Array(token.utf8).withUnsafeBytes { ForeignNames(self.authority, provider: provider).key(of: $0).lineage }
     }
 
     /// A verdict: the token is alice's and lasts for an hour.

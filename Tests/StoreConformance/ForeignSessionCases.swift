@@ -9,7 +9,8 @@ extension StoreUnderTest {
     }
 
     func foreignKey(_ token: String) -> RecordKey {
-        Array(token.utf8).withUnsafeBytes { self.authority.foreignKey($0, of: "idp", configuration: "1") }
+        let names = ForeignNames(self.authority, provider: "idp", configuration: "1")
+        return Array(token.utf8).withUnsafeBytes { names.key(of: $0) }
     }
 
     /// A session for which the provider vouches now.
@@ -82,9 +83,10 @@ extension StoreConformance {
             let first = store.vouched("t")
             _ = try await store.accept("t", first)
             try await harness.advance(by: .seconds(20))
-            var second = store.vouched("t")
-            second.session = first.session
-            second.session.identity.traits = ["email": "new@example.org"]
+            let second = store.vouched("t").with { session in
+                session = first.session
+                session.identity.traits = ["email": "new@example.org"]
+            }
             try expect(try await store.accept("t", second) == second, "the later verdict")
             try expect(try await store.standing("t") == .live(second), "the later verdict, kept")
             let late = try await store.accept("t", first)

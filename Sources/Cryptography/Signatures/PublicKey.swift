@@ -5,19 +5,19 @@ import COpenSSL
 package final class PublicKey: Sendable {
     package let kind: KeyKind
     private let key: KeyHandle
-    private let pools: [SignatureScheme: ContextPool]
+    /// One for each scheme of the kind: few, so that a search is faster than a table.
+    private let pools: [(scheme: SignatureScheme, pool: ContextPool)]
 
     init(_ key: KeyHandle, kind: KeyKind) {
         self.key = key
         self.kind = kind
-        var pools: [SignatureScheme: ContextPool] = [:]
-        for scheme in kind.schemes where scheme != .ed25519 {
-            pools[scheme] = ContextPool(
+        self.pools = kind.schemes.filter { $0 != .ed25519 }.map { scheme in
+            let pool = ContextPool(
                 make: { key.context(for: scheme) { EVP_PKEY_verify_init($0) } },
                 free: { EVP_PKEY_CTX_free($0) }
             )
+            return (scheme, pool)
         }
-        self.pools = pools
     }
 
     /// An RSA key of big-endian numbers; nil if the modulus has fewer than 2048 or more than 8192 bits or is even, if the
@@ -98,7 +98,7 @@ package final class PublicKey: Sendable {
         _ scheme: SignatureScheme,
         _ hash: SHA2
     ) -> Bool {
-        guard let pool = self.pools[scheme] else { return false }
+        guard let pool = self.pools.first(where: { $0.scheme == scheme })?.pool else { return false }
         return hash.withDigest(of: message) { digest, count in
             signature.withUnsafeBufferPointer { signature in
                 pool.with { EVP_PKEY_verify($0, signature.baseAddress, signature.count, digest, count) == 1 }

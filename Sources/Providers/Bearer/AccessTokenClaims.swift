@@ -98,10 +98,14 @@ struct AccessTokenClaims: Sendable {
     /// `scope` as a text with blanks (RFC 8693 4.2) or a list, and `scp`, as Okta and Entra call it.
     private static func scopes(_ claims: UserClaims) -> [String] {
         var scopes: [String] = []
-        for text in claims.texts(at: ["scope"]) + claims.texts(at: ["scp"]) {
-            for scope in text.split(separator: " ").map(String.init)
-            where scope.isPlain(upTo: Self.longestName) && scopes.count < Self.mostScopes && !scopes.contains(scope) {
-                scopes.append(scope)
+        scopes.reserveCapacity(8)
+        for var text in claims.texts(at: ["scope"]) + claims.texts(at: ["scp"]) {
+            // As bytes: the characters of a text cost more to find.
+            text.withUTF8 { bytes in
+                for part in bytes.split(separator: UInt8(ascii: " ")) where scopes.count < Self.mostScopes {
+                    let scope = String(decoding: part, as: UTF8.self)
+                    if scope.isPlain(upTo: Self.longestName) && !scopes.contains(scope) { scopes.append(scope) }
+                }
             }
         }
         return scopes

@@ -1,3 +1,6 @@
+import Cryptography
+import Vocabulary
+
 /// What access tokens look like, so that nothing else is tried as one.
 enum TokenSyntax {
     /// The longest token in bytes.
@@ -9,22 +12,12 @@ enum TokenSyntax {
     /// which begins as a JSON object does.
     static func isJWT(_ token: UnsafeRawBufferPointer) -> Bool {
         guard token.count <= Self.longest, token.starts(with: "eyJ".utf8) else { return false }
-        return Self.characters.withUnsafeBufferPointer { characters in
-            var dots = 0
-            var partLength = 0
-            var isGood = true
-            for byte in token {
-                if byte == UInt8(ascii: ".") {
-                    guard partLength > 0 else { return false }
-                    dots += 1
-                    partLength = 0
-                } else {
-                    isGood = isGood && characters[Int(byte)]
-                    partLength += 1
-                }
-            }
-            return isGood && dots == 2 && partLength > 0
-        }
+        guard let first = token.place(of: UInt8(ascii: ".")),
+            let second = token.place(of: UInt8(ascii: "."), from: first + 1), first + 1 < second,
+            second + 1 < token.count
+        else { return false }
+        return Base64URL.isText(token[..<first]) && Base64URL.isText(token[(first + 1)..<second])
+            && Base64URL.isText(token[(second + 1)...])
     }
 
     /// Whether the bytes are a `token68` (RFC 9110 11.2), which every bearer token is (RFC 6750 2.1).
@@ -43,9 +36,6 @@ enum TokenSyntax {
         }
         return token.first != UInt8(ascii: "=")
     }
-
-    /// Whether a byte is of base64url. A table, because which characters come cannot be predicted.
-    private static let characters = (0...UInt8.max).map(Self.isBase64URL)
 
     private static func isBase64URL(_ byte: UInt8) -> Bool {
         switch byte {

@@ -3,7 +3,7 @@ package import Settings
 package import Vocabulary
 
 /// Makes an identity of a provider's claims, as the settings say.
-package struct ClaimsMapping: Sendable {
+package final class ClaimsMapping: Sendable {
     /// The longest subject in bytes (OpenID Connect Core 2: `sub`).
     private static let longestSubject = 255
     /// The largest traits in bytes, one and all: they are kept in memory with each session.
@@ -50,7 +50,7 @@ package struct ClaimsMapping: Sendable {
 
     /// The identity with this subject and the configured traits that have a value.
     package func identity(_ subject: String, _ claims: UserClaims) throws(ClaimsError) -> Identity {
-        var traits: [String: JSONValue] = [:]
+        var traits = [String: JSONValue](minimumCapacity: self.settings.traits.count)
         var size = 0
         for trait in self.settings.traits {
             guard let value = self.value(of: trait, claims) else { continue }

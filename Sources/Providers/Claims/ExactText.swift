@@ -2,7 +2,11 @@ extension StringProtocol {
     /// Whether both have the same bytes. Identifiers of protocols are compared so (OpenID Connect Core 3.1.3.7, RFC 8259
     /// 8.3); `==` would take canonically equivalent texts for equal.
     func isExactly(_ other: some StringProtocol) -> Bool {
-        self.utf8.elementsEqual(other.utf8)
+        // As buffers, which are compared faster than the views of texts.
+        let isEqual = self.utf8.withContiguousStorageIfAvailable { own in
+            other.utf8.withContiguousStorageIfAvailable { own.elementsEqual($0) }
+        }
+        return (isEqual ?? nil) ?? self.utf8.elementsEqual(other.utf8)
     }
 
     /// Whether it has 1 to `longest` bytes and no control character (Unicode's C0, DEL and C1), so that it can stand in

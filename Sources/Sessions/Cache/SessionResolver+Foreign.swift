@@ -106,13 +106,13 @@ extension SessionResolver {
         let now = self.clock.now()
         switch result {
         case .success(.live(let found)) where found.session.expiresAt > now:
-            let names = { (_: String) in self.names(of: found.session) }
+            let names = { (_: String) in self.names(of: found) }
             guard self.cache.endReading(flight.reading, of: found.session, names: names) else {
                 return self.readAgain(flight)
             }
             let entry = self.cache.insert(
                 token: flight.token,
-                stored: Stored(record: found.session, version: self.version(of: found.session, flight.token)),
+                stored: Stored(record: found.session, version: self.version(of: found, flight.token)),
                 reading: flight.reading,
                 readAt: flight.begunAt,
                 verdict: found.verdict,
@@ -149,14 +149,15 @@ extension SessionResolver {
     }
 
     /// The names under which the store ends the session of a foreign token.
-    private func names(of session: Session) -> [String] {
-        self.store.names(of: session.subject) + (session.provider?.endName.map(self.store.names) ?? [])
+    private func names(of foreign: ForeignSession) -> [String] {
+        self.store.names(of: foreign.session.subject)
+            + (foreign.session.provider?.endName.map(self.store.names) ?? [])
     }
 
     /// The version of the present entry if the session is unchanged; else a new one.
-    private func version(of session: Session, _ token: Secret) -> RecordVersion {
+    private func version(of foreign: ForeignSession, _ token: Secret) -> RecordVersion {
         if let known = token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }), known.verdict != nil,
-            known.session == session
+            known.session == foreign.session
         {
             return known.version
         }

@@ -39,11 +39,10 @@ extension TokenAuthority {
     /// The key under which the use of a provider's codes is noted.
     package func claimKey(of codes: [String], at provider: String) -> RecordKey {
         let names = [provider] + codes
-        let lineage = Self.foreignHash("exchange lineage", names, [], under: self.current)
         return RecordKey(
             kind: ExchangeClaim.kind,
-            lineage: Lineage(tag: String(lineage.base64URL.prefix(Self.tagLength))),
-            digest: Self.foreignHash("exchange", names, [], under: self.current)
+            lineage: Lineage(self.current.pepper.sha256(ForeignNames.label(["exchange lineage"] + names))),
+            digest: self.current.pepper.sha256(ForeignNames.label(["exchange"] + names))
         )
     }
 }

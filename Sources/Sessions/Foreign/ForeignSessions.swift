@@ -7,7 +7,7 @@ package import Vocabulary
 /// A signature stays valid after a sign-out, and a provider may not know of it. So a token that is presented again must
 /// not become a session again:
 ///
-/// - **A sign-out** ends the token's lineage (`TokenAuthority.foreignLineages`). An ended lineage stays ended for as long
+/// - **A sign-out** ends the token's lineage (`ForeignNames.lineages`). An ended lineage stays ended for as long
 ///   as the token could have lived, and nothing is ever written in it again (`Replacement.absent`).
 /// - **The end of a subject, or of the provider's session** (`ProviderSession.endName`), raises an epoch, and enumerates
 ///   nothing. A token that was accepted before has a record with the epochs under which it was accepted. The record
@@ -22,7 +22,7 @@ package import Vocabulary
 ///
 /// Records lie outside the keys that caches follow (`RecordKind.foreignSession`): the writing of one is no news, and each
 /// kind of end above has its own.
-package struct ForeignSessions: Sendable {
+package final class ForeignSessions: Sendable {
     /// What the store says of a token.
     package enum Standing: Sendable, Equatable {
         /// It is not known, or its lineage has ended: `accept` finds out.
@@ -88,7 +88,7 @@ package struct ForeignSessions: Sendable {
             if let bound = record.foreign.session.keyThumbprint {
                 return .success(bound == thumbprint ? .bound : .otherKey)
             }
-            record.foreign.session.keyThumbprint = thumbprint
+            record.foreign = record.foreign.with { $0.keyThumbprint = thumbprint }
             return self.store.eventualReplace(
                 key,
                 judged: stored.version,
@@ -161,10 +161,9 @@ package struct ForeignSessions: Sendable {
             {
                 return nil
             }
-            var foreign = new.foreign
-            foreign.session.epoch = epochs.subject
+            let isCurrent = new.foreign.session.epoch == epochs.subject
             return ForeignSessionRecord(
-                foreign: foreign,
+                foreign: isCurrent ? new.foreign : new.foreign.with { $0.epoch = epochs.subject },
                 providerSessionEpoch: epochs.providerSession,
                 acceptedAt: self.clock.now()
             )
@@ -177,10 +176,11 @@ package struct ForeignSessions: Sendable {
         // An answer that a later one has overtaken, here or at another gateway, changes nothing.
         guard new.foreign.verdict.givenAt > standing.foreign.verdict.givenAt else { return standing }
         var record = standing
-        record.foreign = new.foreign
-        record.foreign.session.epoch = former.epoch
-        // The provider does not know of it.
-        record.foreign.session.keyThumbprint = former.keyThumbprint
+        record.foreign = new.foreign.with { session in
+            session.epoch = former.epoch
+            // The provider does not know of it.
+            session.keyThumbprint = former.keyThumbprint
+        }
         return record
     }
 

@@ -1,4 +1,3 @@
-internal import Cryptography
 package import NIOCore
 package import Vocabulary
 
@@ -126,13 +125,47 @@ package enum ForeignTokenError: Error, Sendable, Equatable {
 
 /// A session that a provider vouches for.
 package struct ForeignSession: Sendable, Hashable {
-    /// Of the token's own lineage; `web` for a cookie of the provider, else `native`.
-    package var session: Session
-    package var verdict: ForeignVerdict
+    /// Shared by copies: a session has many parts, and each copy would count the references to all of them.
+    private final class Content: Sendable {
+        let session: Session
+
+        init(_ session: Session) {
+            self.session = session
+        }
+    }
+
+    private let content: Content
+    package let verdict: ForeignVerdict
 
     package init(session: Session, verdict: ForeignVerdict) {
-        self.session = session
+        self.init(Content(session), verdict)
+    }
+
+    private init(_ content: Content, _ verdict: ForeignVerdict) {
+        self.content = content
         self.verdict = verdict
+    }
+
+    /// Of the token's own lineage; `web` for a cookie of the provider, else `native`.
+    package var session: Session { self.content.session }
+
+    /// The same under another verdict.
+    package func with(_ verdict: ForeignVerdict) -> ForeignSession { ForeignSession(self.content, verdict) }
+
+    /// The same with a changed session.
+    package func with(_ change: (inout Session) -> Void) -> ForeignSession {
+        var session = self.session
+        change(&session)
+        return ForeignSession(session: session, verdict: self.verdict)
+    }
+
+    package static func == (left: ForeignSession, right: ForeignSession) -> Bool {
+        left.verdict == right.verdict && (left.content === right.content || left.session == right.session)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(self.session)
+        hasher.combine(self.verdict)
     }
 }
 
@@ -170,94 +203,6 @@ package struct ForeignVerdict: Sendable, Hashable {
 extension RecordKind {
     /// The session of a foreign token (`ForeignSessionRecord`).
     package static var foreignSession: RecordKind { RecordKind(letter: UInt8(ascii: "b")) }
-}
-
-/// Names of foreign tokens and their sessions: HMACs under the pepper, like those of the gateway's own tokens. The
-/// hashed input begins with a label and not with a token prefix, so that no foreign token has the key of one of the
-/// gateway's tokens.
-extension TokenAuthority {
-    /// The lineage of a token: of this one alone, so that its record is found before the provider is asked. The tokens of
-    /// one of the provider's sessions end together by `ProviderSession.endName`.
-    package func foreignLineage(token: UnsafeRawBufferPointer, of provider: String) -> Lineage {
-        self.foreignLineage(SHA256.digest(token), of: provider, under: self.current)
-    }
-
-    /// The lineages of a token under every accepted secret, the present one first. A token that is signed out ends in all
-    /// of them, so that it stays so when another secret becomes the present one.
-    package func foreignLineages(token: UnsafeRawBufferPointer, of provider: String) -> [Lineage] {
-        let digest = SHA256.digest(token)
-        return self.keys.map { self.foreignLineage(digest, of: provider, under: $0) }
-    }
-
-    private func foreignLineage(_ digest: Digest256, of provider: String, under key: Key) -> Lineage {
-        let hash = Self.foreignHash("lineage", [provider], digest.bytes, under: key)
-        return Lineage(tag: String(hash.base64URL.prefix(Self.tagLength)))
-    }
-
-    /// The key of the token's record.
-    ///
-    /// - Parameter kind: How it is presented.
-    /// - Parameter configuration: What decides whether and how the provider's tokens are accepted: after a change of it,
-    ///   no earlier verdict is used. The lineage stays the same, so that a token that was signed out stays so.
-    package func foreignKey(
-        _ token: UnsafeRawBufferPointer,
-        as kind: Session.Kind = .native,
-        of provider: String,
-        configuration: String
-    ) -> RecordKey {
-        let label = kind == .native ? "token" : "cookie"
-        // A token has hundreds of bytes, so it is hashed once, and its digest under each name.
-        let digest = SHA256.digest(token)
-        return RecordKey(
-            kind: .foreignSession,
-            lineage: self.foreignLineage(digest, of: provider, under: self.current),
-            digest: Self.foreignHash(label, [provider, configuration], digest.bytes, under: self.current)
-        )
-    }
-
-    /// The public id of the provider's session with this id: the same for all of its tokens.
-    package func foreignSessionID(session id: String, of provider: String) -> String {
-        self.foreignSessionID("session id", Array(id.utf8), of: provider)
-    }
-
-    /// The public id of the session of a token for which the provider names none.
-    ///
-    /// - Parameter lineage: The token's.
-    package func foreignSessionID(token lineage: Lineage, of provider: String) -> String {
-        self.foreignSessionID("token id", Array(lineage.tag.utf8), of: provider)
-    }
-
-    /// Whether the bytes have the form of a token that this gateway makes, of any kind and under any secret: no provider
-    /// is shown such a token.
-    package static func hasOwnForm(_ token: UnsafeRawBufferPointer) -> Bool {
-        guard token.count == Self.tokenLength, token.starts(with: "sp".utf8) else { return false }
-        return (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(token[2]) && token[3] == UInt8(ascii: "_")
-    }
-
-    private func foreignSessionID(_ label: String, _ bytes: [UInt8], of provider: String) -> String {
-        let hash = Self.foreignHash(label, [provider], bytes, under: self.current)
-        return Self.sessionID(Array(hash.bytes.prefix(Self.idBytes)))
-    }
-
-    /// The label and each name are preceded by their length, so that no two inputs are the same bytes.
-    static func foreignHash(
-        _ label: String,
-        _ names: [String],
-        _ bytes: [UInt8],
-        under key: Key
-    ) -> Digest256 {
-        var input: [UInt8] = []
-        input.reserveCapacity(bytes.count + 128)
-        input.append(contentsOf: "foreign ".utf8)
-        for name in [label] + names {
-            // Without interpolation, which costs more than the hash of a name.
-            input.append(contentsOf: String(name.utf8.count).utf8)
-            input.append(UInt8(ascii: " "))
-            input.append(contentsOf: name.utf8)
-        }
-        input.append(contentsOf: bytes)
-        return key.pepper.sha256(input)
-    }
 }
 
 extension ProviderSession {

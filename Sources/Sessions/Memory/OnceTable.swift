@@ -3,9 +3,22 @@ internal import Vocabulary
 
 /// Ids that were presented once, each kept for as long as it must be remembered. None is evicted early.
 final class OnceTable: Sendable {
+    /// An id with its hash, which is long to compute and is needed several times.
+    private struct Key: Sendable, Hashable {
+        let id: OnceID
+        let value: Int
+
+        init(_ id: OnceID) {
+            self.id = id
+            self.value = id.hashValue
+        }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(self.value) }
+    }
+
     private struct Part {
-        var seen: [OnceID: UnixTime] = [:]
-        var deadlines = DeadlineQueue<OnceID>()
+        var seen: [Key: UnixTime] = [:]
+        var deadlines = DeadlineQueue<Key>()
 
         mutating func collect(at now: UnixTime, limit: Int, places: Places) {
             var left = limit
@@ -35,16 +48,20 @@ final class OnceTable: Sendable {
 
     /// Adds the id until `end`; false when it is present.
     func enter(_ id: OnceID, until end: UnixTime, at now: UnixTime) throws(StoreError) -> Bool {
-        let shard = self.shards[Int(UInt(bitPattern: id.hashValue) % UInt(self.shards.count))]
+        let id = Key(id)
+        let shard = self.shards[Int(UInt(bitPattern: id.value) % UInt(self.shards.count))]
         return try shard.part.withLock { (part) throws(StoreError) in
             part.collect(at: now, limit: Self.collectedPerEntry, places: self.places)
-            if let until = part.seen[id] {
+            if let until = part.seen.updateValue(end, forKey: id) {
                 // An id that has expired but was not removed yet gives its place to the new entry.
-                if now < until { return false }
-            } else {
-                guard self.places.take() else { throw .full }
+                guard now >= until else {
+                    part.seen[id] = until
+                    return false
+                }
+            } else if !self.places.take() {
+                part.seen[id] = nil
+                throw .full
             }
-            part.seen[id] = end
             part.deadlines.push(id, due: end)
             return true
         }

@@ -1,0 +1,13 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+extension UnsafeRawBufferPointer {
+    /// Where `byte` stands first at or after `start`; nil if it does not.
+    package func place(of byte: UInt8, from start: Int = 0) -> Int? {
+        guard start < self.count, let base = self.baseAddress,
+            let found = memchr(base + start, Int32(byte), self.count - start)
+        else { return nil }
+        return UnsafeRawPointer(found) - base
+    }
+}
