@@ -23,7 +23,7 @@ package struct JSONDocument: Sendable, Hashable {
 
     package init(_ value: JSONValue) {
         guard value != .null else {
-            self.bytes = []
+            self.init(written: [])
             return
         }
         var writer = CompactWriter()
