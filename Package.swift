@@ -97,7 +97,7 @@ let package = Package(
             name: "RequestPath",
             dependencies: [
                 "Endpoints", "Pages", "Handoff", "DPoP", "Clients", "Sessions", "Settings", "Observability",
-                "AddressIntelligence", "JOSE", "Transport", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
+                "AddressIntelligence", "JOSE", "Transport", "Cryptography", "Vocabulary", nioCore, nioSSL,
             ],
             swiftSettings: strict
         ),

@@ -8,6 +8,7 @@ import RequestPath
 import Rules
 import Sessions
 import Settings
+import Transport
 import Vocabulary
 
 /// What would become of a session-transfer token, for `explain --token-file`. The store is read and never written: the
@@ -36,10 +37,12 @@ struct TransferTrial {
 
     private func ask(_ request: HandoffRequest) async throws -> [String] {
         let foundations = self.draft.foundations
+        // Connections to Redis need loops of the transport.
+        let group = try TransportGroup(count: 1)
         let backing = try Backing(
             self.settings.store,
             secrets: foundations.secrets,
-            group: foundations.group,
+            group: group,
             caches: SessionCaches(),
             audit: AuditStream(queue: nil),
             // What fails is said in the lines.
@@ -58,7 +61,7 @@ struct TransferTrial {
         )
         let inspection: Result<HandoffInspection, any Error>
         do {
-            inspection = .success(try await consumer.inspect(request, on: foundations.group.any()).get())
+            inspection = .success(try await consumer.inspect(request, on: group.next()).get())
         } catch {
             inspection = .failure(error)
         }
