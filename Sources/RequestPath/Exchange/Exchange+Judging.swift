@@ -278,7 +278,7 @@ extension Exchange {
                 requestID: self.facts.requestID,
                 identity: identity
             ),
-            by: configuration,
+            own: configuration.ownNames,
             into: self.loop.takeBuffer()
         )
     }

@@ -283,7 +283,7 @@ package struct Explanation: Sendable {
                 requestID: judge.findings.requestID,
                 identity: identity
             ),
-            by: given.configuration,
+            own: given.configuration.ownNames,
             into: ByteBuffer()
         )
         self.say("decision", ["forwarded"])

@@ -21,7 +21,7 @@ package struct PermittedHead: ~Copyable {
         permit: consuming Permit,
         credentials: Credentials,
         facts: ForwardedFacts,
-        by configuration: PathConfiguration,
+        own names: OwnNames,
         into buffer: consuming ByteBuffer
     ) {
         RequestWriter.write(
@@ -30,7 +30,7 @@ package struct PermittedHead: ~Copyable {
             permit: permit,
             credentials: credentials,
             facts: facts,
-            by: configuration,
+            own: names,
             into: &buffer
         )
         self.bytes = buffer

@@ -30,7 +30,7 @@ package enum RequestWriter {
         permit: borrowing Permit,
         credentials: Credentials,
         facts: ForwardedFacts,
-        by configuration: PathConfiguration,
+        own names: OwnNames,
         into buffer: inout ByteBuffer
     ) {
         let route = permit.route
@@ -42,11 +42,11 @@ package enum RequestWriter {
             if credentials.handoffParameter == nil {
                 writer.write(base + head.target.start, head.target.length)
             } else {
-                Self.writeTarget(head, base, configuration.parameter, &writer)
+                Self.writeTarget(head, base, names.parameter, &writer)
             }
             writer.write(" HTTP/1.1\r\n")
             writer.write(route.hostLine)
-            Self.writeFields(head, base, route, credentials, facts.host, configuration, &writer)
+            Self.writeFields(head, base, route, credentials, facts.host, names, &writer)
             writer.write("X-Forwarded-For: ")
             writer.write(facts.address)
             writer.write("\r\n")
@@ -88,7 +88,7 @@ package enum RequestWriter {
         _ route: RouteEntry,
         _ credentials: Credentials,
         _ host: Pinned<HostEntry>,
-        _ configuration: PathConfiguration,
+        _ names: OwnNames,
         _ writer: inout ByteWriter
     ) {
         // Adjacent kept lines are copied as one run.
@@ -118,7 +118,7 @@ package enum RequestWriter {
                 }
             case .referer:
                 if !drops, !route.settings.leavesHandoffToApp,
-                    let end = Self.endOfReferer(line.value, base, configuration.parameter)
+                    let end = Self.endOfReferer(line.value, base, names.parameter)
                 {
                     drops = true
                     refererEnd = end
@@ -129,7 +129,7 @@ package enum RequestWriter {
                 writer.write(base + runStart, Int(line.lineStart) &- runStart)
                 runStart = Int(line.lineEnd)
                 if rewritesCookie {
-                    Self.writeCookie(line, base, route, host.use { configuration.cookies(of: $0) }, &writer)
+                    Self.writeCookie(line, base, route, host.use { names.cookies(of: $0) }, &writer)
                 }
                 if refererEnd > 0 {
                     writer.write(base + line.name.start, refererEnd &- line.name.start)

@@ -73,7 +73,8 @@ extension RequestJudge {
     {
         guard let line = head.line(.cookie) else { return }
         var values: [Slice] = []
-        given.configuration.cookies(of: host).forEachSession(in: head.fields[line].value, base) { values.append($0) }
+        let cookies = given.configuration.ownNames.cookies(of: host)
+        cookies.forEachSession(in: head.fields[line].value, base) { values.append($0) }
         let event = self.event(.sessionDenied, .credentialAmbiguousCookie, head, base, given)
         self.findings.events.append(.ambiguousCookies(values, event))
     }

@@ -207,7 +207,7 @@ extension RequestJudge {
         guard case .unauthenticated = denial, route.settings.handoff, self.findings.note != .ruleSignInRequired,
             let client = route.settings.client.flatMap(given.clients.client), client.takesTokens
         else { return false }
-        return Navigation.announcesNativeApp(head, base, given.configuration.cookies(of: host))
+        return Navigation.announcesNativeApp(head, base, given.configuration.ownNames.cookies(of: host))
     }
 
     @inline(__always)

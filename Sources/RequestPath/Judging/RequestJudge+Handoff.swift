@@ -73,7 +73,7 @@ extension RequestJudge {
             trial.isMoved = true
             trial.confirmed = self.credentials.confirmedToken?.copy(base)
         }
-        let cookies = self.handoffCookies(head, base, given.configuration.cookies(of: host), consumer, &trial)
+        let cookies = self.handoffCookies(head, base, given.configuration.ownNames.cookies(of: host), consumer, &trial)
         guard !cookies.isEmpty || trial.parameter != nil else { return nil }
         self.findings.stage = .handoff
         guard mayConsume else {
@@ -183,7 +183,7 @@ extension RequestJudge {
             attempt: attempt ?? AttemptSecret(),
             requestID: self.findings.requestID.text
         )
-        request.lastAccount = self.lastAccount(head, base, given.configuration.cookies(of: host))
+        request.lastAccount = self.lastAccount(head, base, given.configuration.ownNames.cookies(of: host))
         if trial.triesParameter { request.confirmationMark = trial.confirmed?.mark }
         return request
     }

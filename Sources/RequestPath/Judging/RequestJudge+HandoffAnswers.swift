@@ -96,7 +96,7 @@ extension RequestJudge {
         let pending = PendingHandoff(
             token: Secret(request.token),
             transport: request.transport,
-            target: Self.targetWithoutParameter(head, base, given.configuration.parameter),
+            target: Self.targetWithoutParameter(head, base, given.configuration.ownNames.parameter),
             clientID: trial.client.clientID
         )
         let authority = host.publicURL.authority
@@ -168,7 +168,7 @@ extension RequestJudge {
     ) -> LocalAnswer {
         self.clearMovedToken(trial, given, host)
         // The path is appended to the gateway's own origin, so that `//evil` in it stays a path.
-        let target = Self.targetWithoutParameter(head, base, given.configuration.parameter)
+        let target = Self.targetWithoutParameter(head, base, given.configuration.ownNames.parameter)
         return .redirect(to: host.publicURL.description + target, reason: reason)
     }
 
@@ -182,7 +182,7 @@ extension RequestJudge {
         _ host: HostEntry
     ) -> LocalAnswer? {
         guard let share = given.configuration.share else { return nil }
-        let target = Self.targetWithoutParameter(head, base, given.configuration.parameter)
+        let target = Self.targetWithoutParameter(head, base, given.configuration.ownNames.parameter)
         let page = HandoffShare.Page(host: host.publicURL.authority, target: target)
         guard let link = share.link(to: page, now: given.now) else { return nil }
         self.clearMovedToken(trial, given, host)

@@ -41,7 +41,7 @@ extension RequestJudge {
                     base,
                     path: reading.bytes,
                     host: host,
-                    cookies: configuration.cookies(of: host),
+                    cookies: configuration.ownNames.cookies(of: host),
                     address: self.findings.clientAddress ?? given.peer,
                     requestID: self.findings.requestID,
                     design: configuration.settings.pages

@@ -91,8 +91,8 @@ package struct RequestJudge {
             head,
             base,
             route: route,
-            cookies: given.configuration.cookies(of: host),
-            parameter: given.configuration.parameter
+            cookies: given.configuration.ownNames.cookies(of: host),
+            parameter: given.configuration.ownNames.parameter
         ) {
         case .success(let read): self.credentials = read
         case .failure(let reason):

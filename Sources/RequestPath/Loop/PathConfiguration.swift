@@ -43,16 +43,11 @@ package final class PathConfiguration: Sendable {
     let requestParser: RequestParser
     let responseParser: ResponseParser
     let responseWriter: ResponseWriter
-    /// The cookies of https hosts. Those of plain-http hosts are separate, because they cannot have the `__Host-`
-    /// prefix. A host accepts its own names only: on https a sibling domain could plant a plain name (RFC 6265bis
-    /// 4.1.3).
-    private let secureCookies: OwnCookies
-    private let plainCookies: OwnCookies
+    let ownNames: OwnNames
     private let siteCookie: SessionCookie
     private let partitionedCookie: SessionCookie
     private let plainCookie: SessionCookie
     let handoffCookies: HandoffCookies
-    let parameter: HandoffParameter
     let audit: AuditStream
     let identity: IdentityProfile
     let clientAddress: ClientAddressRule
@@ -130,14 +125,14 @@ package final class PathConfiguration: Sendable {
         self.handoffCookies = handoffCookies
         // No cookie of the one provider that has one counts on the hosts of another: that one knows no cookies.
         let providerCookie = settings.providers.lazy.compactMap(\.settings.cookieName).first
-        self.secureCookies = OwnCookies(
+        let secureCookies = OwnCookies(
             session: self.siteCookie.name,
             handoff: handoffCookies.names,
             attempt: handoffCookies.attempt(.site).name,
             handled: handoffCookies.handled(.site).name,
             provider: providerCookie
         )
-        self.plainCookies = OwnCookies(
+        let plainCookies = OwnCookies(
             session: self.plainCookie.name,
             handoff: handoffCookies.names,
             attempt: handoffCookies.attempt(.plain).name,
@@ -148,7 +143,11 @@ package final class PathConfiguration: Sendable {
             sessionCookies: [self.siteCookie.name, self.plainCookie.name],
             handoffCookies: handoffCookies.names
         )
-        self.parameter = HandoffParameter(name: settings.handoff.queryParameter)
+        self.ownNames = OwnNames(
+            parameter: HandoffParameter(name: settings.handoff.queryParameter),
+            secureCookies: secureCookies,
+            plainCookies: plainCookies
+        )
         self.audit = audit
         self.identity = identity
         self.clientAddress = ClientAddressRule(
@@ -181,11 +180,6 @@ package final class PathConfiguration: Sendable {
     /// The cookie that lets a browser repeat a handoff on a host.
     func attemptCookie(of host: HostEntry) -> SessionCookie {
         self.handoffCookies.attempt(host.settings.cookieReach)
-    }
-
-    /// The gateway's own cookies on a host.
-    func cookies(of host: HostEntry) -> OwnCookies {
-        host.publicURL.isHTTPS ? self.secureCookies : self.plainCookies
     }
 }
 
