@@ -178,10 +178,19 @@ private final class Acceptor: ClientAcceptor {
         guard let clearing = gate.beginClearing(now: .now()) else { return }
         let acceptor = NIOLoopBound(self, eventLoop: self.loop)
         self.loops.close(clearing) { count in
-            guard gate.cleared(count, now: .now()) else { return }
-            // Connections that are busy now may be idle soon. Without this, only the next new client would start a search.
-            acceptor.eventLoop.scheduleTask(in: .milliseconds(250)) { acceptor.value.makeRoom() }
+            // Without a further search only the next new client would start one.
+            if gate.cleared(count, now: .now()) {
+                // Connections that are busy now may be idle soon.
+                acceptor.eventLoop.scheduleTask(in: .milliseconds(250)) { acceptor.value.makeRoom() }
+            } else {
+                acceptor.eventLoop.execute { acceptor.value.makeRoomIfAwaited() }
+            }
         }
+    }
+
+    /// New clients may have taken all the room before the search ended, and none is accepted while there is no room.
+    private func makeRoomIfAwaited() {
+        if self.isAwaited { self.makeRoom() }
     }
 
     func accepted(_ descriptor: Int32, from address: IPAddress) {
