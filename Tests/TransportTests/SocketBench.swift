@@ -39,6 +39,21 @@ final class SocketBench: Sendable {
         return (watcher, Peer(other))
     }
 
+    /// The peer of a socket that was started, closed and freed, and a copy of the socket's descriptor.
+    func closedPair() async throws -> (Peer, copy: Peer) {
+        let loop = self.loop
+        var ends: [Int32] = [0, 0]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        let own = ends[0]
+        let copy = Peer(dup(own))
+        try await self.onLoop {
+            let stream = StreamSocket(own, on: loop)
+            try stream.start(Watcher())
+            stream.close()
+        }
+        return (Peer(ends[1]), copy)
+    }
+
     /// The same over TCP, where a connection can be reset.
     func connection(_ watcher: Watcher = Watcher()) async throws -> (Watcher, Peer) {
         let loop = self.loop

@@ -112,6 +112,24 @@ import Transport
         }
     }
 
+    /// As between `fork` and `exec`: the file stays open, and so would its events, for an object that has been freed.
+    @Test func aClosedSocketHasNoEventsWhileAnotherProcessHasItsDescriptor() async throws {
+        try await SocketBench.with { bench in
+            var peers: [Peer] = []
+            var copies: [Peer] = []
+            for _ in 0..<100 {
+                let (peer, copy) = try await bench.closedPair()
+                peers.append(peer)
+                copies.append(copy)
+            }
+            for peer in peers { try peer.send([1]) }
+            let (watcher, peer) = try await bench.pair()
+            try peer.send([2])
+            try await watcher.until(bench) { $0.received == [2] }
+            #expect(copies.allSatisfy { $0.read(1) == [1] })
+        }
+    }
+
     @Test func aResetIsNotClean() async throws {
         try await SocketBench.with { bench in
             let watcher = Watcher()

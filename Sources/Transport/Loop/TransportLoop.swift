@@ -139,13 +139,13 @@ package final class TransportLoop: TurnLoop, @unchecked Sendable {
 
     // MARK: Sockets
 
-    /// Reports the events of a descriptor to `source` until `remove`.
+    /// Reports the events of a descriptor to `source` until `close`.
     func add(_ source: EventSource, _ descriptor: Int32, events: UInt32) throws {
         guard self.control(EPOLL_CTL_ADD, source, descriptor, events) == 0 else { throw System.error("epoll_ctl") }
         self.keep(source)
     }
 
-    /// Reports the events of a descriptor that is known to the loop to another source until `remove`. What has occurred
+    /// Reports the events of a descriptor that is known to the loop to another source until `close`. What has occurred
     /// already is reported again.
     func handOver(_ descriptor: Int32, to source: EventSource, events: UInt32) {
         self.change(source, descriptor, events: events)
@@ -166,6 +166,13 @@ package final class TransportLoop: TurnLoop, @unchecked Sendable {
     private func keep(_ source: EventSource) {
         source.listIndex = self.sources.count
         self.sources.append(source)
+    }
+
+    /// Closes a descriptor of which the loop knows. Closing alone would not end its events while another process has it
+    /// too, as a new one does between `fork` and `exec`: they would be reported to a source that is gone.
+    func close(_ descriptor: Int32) {
+        epoll_ctl(self.poll, EPOLL_CTL_DEL, descriptor, nil)
+        Glibc.close(descriptor)
     }
 
     /// Called when the source has closed its descriptor or has handed it over.

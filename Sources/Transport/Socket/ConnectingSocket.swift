@@ -76,7 +76,7 @@ package final class ConnectingSocket: EventSource {
         self.timer?.cancel()
         self.timer = nil
         if self.descriptor >= 0 {
-            close(self.descriptor)
+            self.loop.close(self.descriptor)
             self.descriptor = -1
         }
         self.loop.remove(self)

@@ -110,7 +110,7 @@ package final class ListeningSocket: EventSource {
     /// Closes the socket. Clients in the backlog are refused.
     package func close() {
         guard self.descriptor >= 0 else { return }
-        Glibc.close(self.descriptor)
+        self.loop.close(self.descriptor)
         self.descriptor = -1
         if self.acceptor.take() != nil { self.loop.remove(self) }
     }

@@ -18,8 +18,8 @@ package final class StreamSocket: EventSource, ClientByteStream {
     package unowned(unsafe) let loop: TransportLoop
     /// -1: the socket has closed.
     private var descriptor: Int32
-    /// Whether the loop reports the descriptor's events already, to the socket that connected it.
-    private let isWatched: Bool
+    /// Whether the loop reports the descriptor's events: before `start`, to the socket that connected it.
+    private var isWatched: Bool
     /// Set from `start` until the socket has closed.
     private var handler: (any StreamHandler)?
     private var output = WriteQueue()
@@ -51,7 +51,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
     }
 
     deinit {
-        if self.descriptor >= 0 { Glibc.close(self.descriptor) }
+        if self.isOpen { self.closeDescriptor() }
     }
 
     /// Begins to read.
@@ -63,6 +63,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
             self.loop.handOver(self.descriptor, to: self, events: events)
         } else {
             try self.loop.add(self, self.descriptor, events: events)
+            self.isWatched = true
         }
         self.handler = handler
     }
@@ -284,12 +285,16 @@ package final class StreamSocket: EventSource, ClientByteStream {
 
     private func close(isClean: Bool) {
         guard self.isOpen else { return }
-        Glibc.close(self.descriptor)
-        self.descriptor = -1
+        self.closeDescriptor()
         self.hasInput = false
         self.output.removeAll()
         guard let handler = self.handler.take() else { return }
         self.loop.remove(self)
         handler.closed(isClean: isClean)
+    }
+
+    private func closeDescriptor() {
+        if self.isWatched { self.loop.close(self.descriptor) } else { Glibc.close(self.descriptor) }
+        self.descriptor = -1
     }
 }
