@@ -105,7 +105,8 @@ let package = Package(
         .target(
             name: "Transport",
             dependencies: [
-                "CLinux", "AddressIntelligence", nioCore, .product(name: "HeapModule", package: "swift-collections"),
+                "CLinux", "AddressIntelligence", "Vocabulary", nioCore,
+                .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: strict
         ),

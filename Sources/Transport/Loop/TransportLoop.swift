@@ -3,6 +3,7 @@ package import Dispatch
 import Glibc
 package import NIOCore
 import Synchronization
+import Vocabulary
 
 /// An event loop on one thread, with sockets of our own. Everything that needs an `EventLoop` of NIO can use it, but its
 /// sockets are no channels (`PipelineChannel` is one).
@@ -25,11 +26,11 @@ package final class TransportLoop: TurnLoop, @unchecked Sendable {
     // MARK: What only the loop's thread uses
 
     private let events: UnsafeMutablePointer<epoll_event>
-    private var tasks: [() -> Void] = []
+    private let tasks = Batch<() -> Void>()
     private var timers = LoopTimers()
-    private var turnEnds: [any TurnEndTask] = []
+    private let turnEnds = Batch<any TurnEndTask>()
     /// Sockets with input that was not read in this turn.
-    private var unread: [StreamSocket] = []
+    private let unread = Batch<StreamSocket>()
     private var sources: [EventSource] = []
     /// Sources that were removed in this turn.
     private var removed: [EventSource] = []
@@ -94,30 +95,14 @@ package final class TransportLoop: TurnLoop, @unchecked Sendable {
             }
             index += 1
         }
-        if !self.unread.isEmpty {
-            let unread = self.unread
-            self.unread.removeAll(keepingCapacity: true)
-            for socket in unread { socket.readOn() }
-        }
+        if !self.unread.isEmpty { self.unread.drain { $0.readOn() } }
         for task in self.mail.collect() { task() }
         let now = NIODeadline.now()
         while let timer = self.timers.popDue(now) { timer.run() }
-        if !self.tasks.isEmpty {
-            let tasks = self.tasks
-            self.tasks = []
-            for task in tasks { task() }
-        }
-        if !self.turnEnds.isEmpty { self.endTurn() }
-        if !self.removed.isEmpty {
-            self.removed.removeAll(keepingCapacity: true)
-        }
+        if !self.tasks.isEmpty { self.tasks.drain { $0() } }
+        if !self.turnEnds.isEmpty { self.turnEnds.drain { $0.turnEnded() } }
+        if !self.removed.isEmpty { self.removed.removeAll(keepingCapacity: true) }
         return now
-    }
-
-    private func endTurn() {
-        let ending = self.turnEnds
-        self.turnEnds.removeAll(keepingCapacity: true)
-        for task in ending { task.turnEnded() }
     }
 
     /// Closes all sockets, cancels the timers, and runs the tasks that are left.
@@ -125,11 +110,7 @@ package final class TransportLoop: TurnLoop, @unchecked Sendable {
         while let source = self.sources.last { source.loopEnds() }
         for timer in self.timers.removeAll() { timer.end(EventLoopError.cancelled) }
         for task in self.mail.close() { task() }
-        while !self.tasks.isEmpty {
-            let tasks = self.tasks
-            self.tasks = []
-            for task in tasks { task() }
-        }
+        while !self.tasks.isEmpty { self.tasks.drain { $0() } }
         self.removed = []
     }
 
