@@ -17,9 +17,9 @@ struct SessionTable {
     private static let luckyShare = 32
     /// How many entries the hand passes in search of an unused one before it takes the one it has reached.
     private static let handReach = 32
-    /// How many bytes at the end of a token are hashed: the gateway's own tokens as a whole, of a JSON Web Token a part of
-    /// the signature. Only valid tokens have entries, so a client cannot choose tokens that share a bucket.
-    private static let hashedLength = 64
+    /// How many bytes at the end of a token are hashed: 96 random bits of the gateway's own tokens, and a part of the
+    /// signature of others. Only valid tokens have entries, so a client cannot choose tokens that share a bucket.
+    private static let hashedLength = 16
 
     private(set) var count = 0
     private(set) var evictions = 0

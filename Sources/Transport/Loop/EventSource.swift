@@ -16,7 +16,7 @@ package class EventSource {
     }
 
     /// Called with the events of epoll(7) that have occurred since the last call: each is reported once.
-    func ready(_ events: UInt32) {
+    func ready(_ events: UInt32, on loop: TransportLoop) {
         preconditionFailure("an event source handles its events")
     }
 }

@@ -91,11 +91,11 @@ package final class TransportLoop: TurnLoop, @unchecked Sendable {
             if let source = self.events[index].data.ptr {
                 let events = self.events[index].events
                 // `sources` or `removed` has it.
-                Unmanaged<EventSource>.fromOpaque(source)._withUnsafeGuaranteedRef { $0.ready(events) }
+                Unmanaged<EventSource>.fromOpaque(source)._withUnsafeGuaranteedRef { $0.ready(events, on: self) }
             }
             index += 1
         }
-        if !self.unread.isEmpty { self.unread.drain { $0.readOn() } }
+        if !self.unread.isEmpty { self.unread.drain { $0.readOn(self) } }
         for task in self.mail.collect() { task() }
         let now = NIODeadline.now()
         while let timer = self.timers.popDue(now) { timer.run() }

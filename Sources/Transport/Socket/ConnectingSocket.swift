@@ -56,7 +56,7 @@ package final class ConnectingSocket: EventSource {
         }
     }
 
-    override func ready(_ events: UInt32) {
+    override func ready(_ events: UInt32, on loop: TransportLoop) {
         guard self.then != nil else { return }
         var error: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)

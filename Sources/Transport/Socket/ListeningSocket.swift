@@ -60,7 +60,7 @@ package final class ListeningSocket: EventSource {
         try self.loop.add(self, self.descriptor, events: Events.input)
     }
 
-    override func ready(_ events: UInt32) {
+    override func ready(_ events: UInt32, on loop: TransportLoop) {
         guard let acceptor = self.acceptor, !self.isPaused else { return }
         guard acceptor.hasRoom() else { return self.pause() }
         var address = sockaddr_storage()

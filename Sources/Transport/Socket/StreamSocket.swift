@@ -72,29 +72,31 @@ package final class StreamSocket: EventSource, ClientByteStream {
 
     // MARK: Events
 
-    override func ready(_ events: UInt32) {
-        if events & Events.end != 0 { return self.readToEnd() }
+    override func ready(_ events: UInt32, on loop: TransportLoop) {
+        if events & Events.end != 0 { return self.readToEnd(loop) }
         if events & Events.output != 0, self.isFull {
             self.isFull = false
             self.sendQueued()
             if self.output.isEmpty { self.handler?.allSent() }
         }
         if events & Events.input != 0 {
-            if self.isPaused { self.hasInput = true } else { self.read() }
+            if self.isPaused { self.hasInput = true } else { self.read(loop) }
         }
     }
 
     /// Reads input that was left for this turn.
-    func readOn() {
+    func readOn(_ loop: TransportLoop) {
         self.isReadDue = false
-        if self.hasInput, !self.isPaused { self.read() }
+        if self.hasInput, !self.isPaused { self.read(loop) }
     }
 
     /// Reads until the socket has no more input now, so that another event follows.
-    private func read() {
+    ///
+    /// - Parameter loop: `self.loop`, which would be counted at each use.
+    private func read(_ loop: TransportLoop) {
         guard self.isOpen else { return }
         self.hasInput = false
-        var buffer = self.loop.lendReadBuffer()
+        var buffer = loop.lendReadBuffer()
         var count = 0
         reading: while true {
             switch self.receive(&buffer) {
@@ -116,12 +118,12 @@ package final class StreamSocket: EventSource, ClientByteStream {
                 break reading
             }
         }
-        self.loop.giveBack(buffer)
+        loop.giveBack(buffer)
     }
 
     /// Reads everything that the peer sent before it closed, and closes.
-    private func readToEnd() {
-        var buffer = self.loop.lendReadBuffer()
+    private func readToEnd(_ loop: TransportLoop) {
+        var buffer = loop.lendReadBuffer()
         while self.isOpen {
             switch self.receive(&buffer) {
             case .bytes: break
@@ -129,7 +131,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
             case .nothing, .failed: self.close(isClean: false)
             }
         }
-        self.loop.giveBack(buffer)
+        loop.giveBack(buffer)
     }
 
     private enum Received {
@@ -250,7 +252,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
 
     /// Reads what the peer sent before it stopped taking bytes, and closes.
     private func sendingFailed() {
-        if !self.isPaused { self.readToEnd() }
+        if !self.isPaused { self.readToEnd(self.loop) }
         self.close(isClean: false)
     }
 
