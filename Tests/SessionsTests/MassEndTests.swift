@@ -50,6 +50,28 @@ import Vocabulary
         #expect(self.strangersAreServed)
     }
 
+    @Test("None of them is served during a doubt either, while they are removed")
+    func endsDuringDoubt() {
+        let crowd = self.crowd(500) { _ in "crowd" }
+        self.fixture.caches.doubt()
+        self.fixture.cache.invalidate(.subject("crowd"))
+        #expect(!crowd.contains { self.fixture.serves($0) })
+        #expect(!self.strangersAreServed)
+    }
+
+    @Test("After `.all` the removal goes on, though the table that had them has gone")
+    func allDuringRemoval() {
+        // More than the slots in which new entries wait, with which a table begins.
+        let crowd = self.crowd(500) { _ in "crowd" }
+        self.fixture.cache.invalidate(.subject("crowd"))
+        self.pass()
+        self.fixture.cache.invalidate(.all)
+        self.fixture.warm(self.strangers[0])
+        for _ in 0..<1000 { self.pass() }
+        #expect(!crowd.contains { self.fixture.serves($0) })
+        #expect(self.fixture.serves(self.strangers[0]) && self.fixture.cache.counters.entries == 1)
+    }
+
     @Test("Those that ended are asked for meanwhile: the store answers, and what it finds is kept")
     func reread() {
         let crowd = self.crowd(100) { _ in "crowd" }

@@ -38,11 +38,13 @@ package final class HTTP1Connection {
     ///   - stream: The client's, which is started by `open`.
     ///   - peer: The address at the other end.
     ///   - isCounted: Whether the client counts towards the limit of its address.
+    ///   - admittedAt: When it was admitted. A busy loop may open its connection much later.
     package init(
         loop: PathLoop,
         stream: any ClientByteStream,
         peer: IPAddress,
         isCounted: Bool,
+        admittedAt: NIODeadline,
         clients: any ClientCount
     ) {
         self.loop = loop
@@ -52,9 +54,7 @@ package final class HTTP1Connection {
         self.isCounted = isCounted
         self.clients = clients
         self.configuration = loop.configuration
-        // To the nanosecond, because it shows whether the connection was accepted before the gateway became crowded.
-        let now = NIODeadline.now()
-        self.state = HTTP1State(now: now, deadline: now + self.configuration.timeouts.header)
+        self.state = HTTP1State(now: admittedAt, deadline: admittedAt + self.configuration.timeouts.header)
     }
 
     /// Begins to read from the client.
@@ -92,6 +92,9 @@ package final class HTTP1Connection {
     private func use(_ buffer: inout ByteBuffer) {
         while buffer.readableBytes > 0 {
             switch self.state.state {
+            case .idle where !self.stream.isWritable:
+                // The next request waits until the client reads: the answers to many would fill the memory.
+                return self.stream.pause()
             case .idle, .head:
                 if !self.readHead(&buffer) { return }
             case .exchange:
@@ -187,6 +190,9 @@ extension HTTP1Connection: StreamHandler {
 
     package func becameWritable() {
         self.exchange.clientTakesBytes()
+        guard self.state.isIdle else { return }
+        self.resumeReading()
+        self.useInput()
     }
 
     package func outputEnded() {

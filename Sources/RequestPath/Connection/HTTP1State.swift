@@ -20,6 +20,8 @@ package struct HTTP1State {
     package struct UnfinishedHead: Equatable {
         /// The number of bytes that were searched without finding the end.
         package var seenCount = 0
+        /// With so many bytes it is parsed without another line feed, because a line may be too long.
+        package var parsedFrom: Int
         package var since: NIODeadline
         package var deadline: NIODeadline
     }
@@ -97,7 +99,7 @@ package struct HTTP1State {
     ) -> Bool {
         guard case .head(var head) = self.state, head.seenCount > 0, head.seenCount < bytes.readableBytes else {
             if case .idle = self.state {
-                self.state = .head(UnfinishedHead(since: now, deadline: now + limit))
+                self.state = .head(UnfinishedHead(parsedFrom: longestLine, since: now, deadline: now + limit))
             }
             return true
         }
@@ -107,7 +109,7 @@ package struct HTTP1State {
         let hasLineFeed = bytes.withUnsafeReadableBytes { bytes in
             bytes.baseAddress.map { memchr($0 + seen, 0x0A, bytes.count - seen) != nil } ?? false
         }
-        if hasLineFeed || bytes.readableBytes >= longestLine { return true }
+        if hasLineFeed || bytes.readableBytes >= head.parsedFrom { return true }
         head.seenCount = bytes.readableBytes
         self.state = .head(head)
         return false
@@ -117,6 +119,8 @@ package struct HTTP1State {
     package mutating func headIsUnfinished(_ count: Int) {
         guard case .head(var head) = self.state else { return }
         head.seenCount = count
+        // Not with each byte that follows.
+        if count >= head.parsedFrom { head.parsedFrom = count + 1024 }
         self.state = .head(head)
     }
 

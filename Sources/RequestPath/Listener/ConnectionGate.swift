@@ -36,7 +36,7 @@ package final class ConnectionGate: Sendable {
     /// Connections to close to make room for new ones.
     package struct Clearing: Equatable {
         package var count: Int
-        /// Connections that were admitted later stay.
+        /// Connections that were admitted then or later stay.
         package var admittedBefore: NIODeadline
     }
 

@@ -159,7 +159,7 @@ private final class Acceptor: ClientAcceptor {
     func hasRoom() -> Bool {
         if self.gate.hasRoom(orWake: self.isAwaited ? nil : self.wake) { return true }
         self.isAwaited = true
-        self.makeRoom()
+        self.makeRoom(.now())
         return false
     }
 
@@ -173,15 +173,15 @@ private final class Acceptor: ClientAcceptor {
         }
     }
 
-    private func makeRoom() {
+    private func makeRoom(_ now: NIODeadline) {
         let gate = self.gate
-        guard let clearing = gate.beginClearing(now: .now()) else { return }
+        guard let clearing = gate.beginClearing(now: now) else { return }
         let acceptor = NIOLoopBound(self, eventLoop: self.loop)
         self.loops.close(clearing) { count in
             // Without a further search only the next new client would start one.
             if gate.cleared(count, now: .now()) {
                 // Connections that are busy now may be idle soon.
-                acceptor.eventLoop.scheduleTask(in: .milliseconds(250)) { acceptor.value.makeRoom() }
+                acceptor.eventLoop.scheduleTask(in: .milliseconds(250)) { acceptor.value.makeRoom(.now()) }
             } else {
                 acceptor.eventLoop.execute { acceptor.value.makeRoomIfAwaited() }
             }
@@ -190,13 +190,15 @@ private final class Acceptor: ClientAcceptor {
 
     /// New clients may have taken all the room before the search ended, and none is accepted while there is no room.
     private func makeRoomIfAwaited() {
-        if self.isAwaited { self.makeRoom() }
+        if self.isAwaited { self.makeRoom(.now()) }
     }
 
     func accepted(_ descriptor: Int32, from address: IPAddress) {
         // Counted here, before another client is accepted. On the loop of the connection it would be too late.
-        let admission = self.gate.admit(address, now: .now())
-        self.makeRoom()
+        let now = NIODeadline.now()
+        let admission = self.gate.admit(address, now: now)
+        // With the same time, so that this client stays.
+        self.makeRoom(now)
         guard case .admitted(let isCounted) = admission else {
             close(descriptor)
             return
@@ -204,9 +206,9 @@ private final class Acceptor: ClientAcceptor {
         let gate = self.gate
         let place = self.loops.next()
         if place.transport === self.loop {
-            Self.open(descriptor, address, isCounted, gate, place)
+            Self.open(descriptor, address, isCounted, now, gate, place)
         } else {
-            place.transport.execute { Self.open(descriptor, address, isCounted, gate, place) }
+            place.transport.execute { Self.open(descriptor, address, isCounted, now, gate, place) }
         }
     }
 
@@ -214,6 +216,7 @@ private final class Acceptor: ClientAcceptor {
         _ descriptor: Int32,
         _ address: IPAddress,
         _ isCounted: Bool,
+        _ admittedAt: NIODeadline,
         _ gate: ConnectionGate,
         _ place: PathLoops.Place
     ) {
@@ -222,6 +225,7 @@ private final class Acceptor: ClientAcceptor {
             stream: StreamSocket(descriptor, on: place.transport),
             peer: address,
             isCounted: isCounted,
+            admittedAt: admittedAt,
             clients: gate
         ).open()
     }

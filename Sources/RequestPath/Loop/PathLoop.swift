@@ -192,7 +192,7 @@ package final class PathLoop: TurnEndTask {
 
     /// Closes up to `count` connections that carry nothing, beginning with those that have been quiet for the longest.
     ///
-    /// - Parameter time: Connections that were admitted later are not closed.
+    /// - Parameter time: Connections that were admitted then or later are not closed.
     /// - Returns: The number of closed connections.
     func closeLongestIdle(_ count: Int, admittedBefore time: NIODeadline) -> Int {
         var quiet: [(since: NIODeadline, connection: any LoopConnection)] = []

@@ -175,7 +175,7 @@ package final class CachedSession {
         self.refreshAt = Self.refresh(readAt, verdict)
     }
 
-    /// Demands another read before the entry is trusted again.
+    /// Demands another read before the entry is trusted again: no turn of a cache is 0.
     func doubt() { self.turn = 0 }
 
     /// It serves no more: its session has ended, or its record changed, so that it is read again.

@@ -52,7 +52,7 @@ package final class SessionCache {
     private var confidence = Confidence.trusting
     /// Incremented by everything that makes what is known doubtful; never 0.
     private var turn: UInt64 = 1
-    /// The turn of the entries that serve without a read; 0, which no entry has, while all entries are doubted.
+    /// The turn of the entries that serve without a read; `.max`, which no entry has, while all entries are doubted.
     private var trustedTurn: UInt64 = 1
     private var readings = ReadingLog()
 
@@ -103,7 +103,7 @@ package final class SessionCache {
 
     private func beginTurn() {
         self.turn += 1
-        self.trustedTurn = self.isDoubting ? 0 : self.turn
+        self.trustedTurn = self.isDoubting ? .max : self.turn
     }
 
     /// Applies an end: the entries that it concerns are removed, and no read under way brings them back.

@@ -87,9 +87,10 @@ struct SessionTable {
         self.count += 1
     }
 
+    /// Ignored if the table does not have the entry: it may be of a former table, which had more slots.
     mutating func remove(_ entry: CachedSession) {
         let slot = entry.slot
-        guard slot >= 0, self.slots[Int(slot)] === entry else { return }
+        guard slot >= 0, Int(slot) < self.slots.count, self.slots[Int(slot)] === entry else { return }
         self.replaceInChain(entry, by: entry.next)
         self.index.remove(entry.links)
         self.slots[Int(slot)] = nil
@@ -107,7 +108,7 @@ struct SessionTable {
 
     /// Releases a few entries of a table that nobody uses any more; false when there are none left.
     mutating func releaseSome() -> Bool {
-        self.slots.removeLast(min(8, self.slots.count))
+        for _ in 0..<min(8, self.slots.count) { self.slots.removeLast()?.slot = -1 }
         return !self.slots.isEmpty
     }
 

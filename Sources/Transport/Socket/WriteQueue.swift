@@ -103,7 +103,12 @@ struct WriteQueue {
             self.buffers[self.next] = ByteBuffer()
             self.next += 1
         }
-        if self.byteCount == 0 { self.removeAll() }
+        if self.byteCount == 0 { return self.removeAll() }
+        // A queue that is never empty must not keep a place for everything that was ever sent.
+        if self.next >= Self.gatherLimit, self.next * 2 >= self.buffers.count {
+            self.buffers.removeFirst(self.next)
+            self.next = 0
+        }
     }
 
     mutating func removeAll() {

@@ -10,6 +10,7 @@ import Testing
     private let stream = ScriptedStream()
     private let count = ScriptedCount()
     private let connection: HTTP1Connection
+    private let admittedAt = NIODeadline.now() - .seconds(1)
 
     init() throws {
         self.bench = try ExchangeBench()
@@ -18,6 +19,7 @@ import Testing
             stream: self.stream,
             peer: try #require(IPAddress("192.0.2.1")),
             isCounted: true,
+            admittedAt: self.admittedAt,
             clients: self.count
         )
         self.connection.open()
@@ -40,6 +42,11 @@ import Testing
         #expect(!self.connection.isBusy)
     }
 
+    /// A search for idle connections closes those that were admitted before it began, also if a busy loop opens them later.
+    @Test func isQuietSinceItsAdmission() {
+        #expect(self.connection.quietSince == self.admittedAt)
+    }
+
     @Test(arguments: [1, 7, 40]) func takesAHeadInPieces(_ step: Int) throws {
         let bytes = Array((Self.unknown + Self.unknown).utf8)
         for start in stride(from: 0, to: bytes.count, by: step) {
@@ -56,6 +63,17 @@ import Testing
         #expect(self.sent().isEmpty)
         _ = app.answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         #expect(self.statuses(self.sent()) == ["200", "404"])
+    }
+
+    @Test func aRequestWaitsUntilTheClientReadsTheAnswersBeforeIt() {
+        self.come(Self.unknown)
+        _ = self.sent()
+        self.stream.isWritable = false
+        self.come(Self.unknown + Self.unknown)
+        #expect(self.sent().isEmpty && self.stream.isPaused)
+        self.stream.takesBytes()
+        #expect(self.statuses(self.sent()) == ["404", "404"])
+        #expect(!self.stream.isPaused)
     }
 
     @Test func aBodyIsPassedOnAndTheNextRequestIsNotPartOfIt() throws {

@@ -63,6 +63,13 @@ import Testing
         #expect(self.life.headComes(String(repeating: "G", count: 100)))
     }
 
+    @Test func aLongHeadIsNotParsedWithEachByte() {
+        #expect(self.life.headComes(String(repeating: "G", count: 100)))
+        self.life.headIsUnfinished(100)
+        #expect(!self.life.headComes(String(repeating: "G", count: 1123)))
+        #expect(self.life.headComes(String(repeating: "G", count: 1124)))
+    }
+
     @Test func aHeadHasItsTimeFromItsFirstByte() {
         let later = Self.start + .seconds(8)
         #expect(self.life.state.quietSince == Self.start)

@@ -57,6 +57,12 @@ final class ScriptedStream: ClientByteStream {
         self.handler.take()?.closed(isClean: isClean)
     }
 
+    /// The peer has read what was queued.
+    func takesBytes() {
+        self.isWritable = true
+        self.handler?.becameWritable()
+    }
+
     /// Bytes arrive.
     func come(_ text: String) {
         var buffer = ByteBuffer(string: text)

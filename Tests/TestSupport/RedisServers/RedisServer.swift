@@ -178,7 +178,13 @@ package final class RedisServer: Sendable {
                 certificates.clientKey,
             ]
         }
-        let (status, output) = try Servers.run("/usr/bin/redis-cli", options + arguments)
+        var (status, output) = try Servers.run("/usr/bin/redis-cli", options + arguments)
+        // A server that has just started again reads its data first.
+        let deadline = ContinuousClock.now + .seconds(10)
+        while status != 0, output.hasPrefix("LOADING"), ContinuousClock.now < deadline {
+            usleep(50_000)
+            (status, output) = try Servers.run("/usr/bin/redis-cli", options + arguments)
+        }
         guard status == 0 else { throw BenchFailure("redis-cli \(arguments.first ?? ""): \(output)") }
         return output.trimmingCharacters(in: .newlines)
     }
