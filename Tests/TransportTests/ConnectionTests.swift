@@ -73,7 +73,12 @@ import Transport
         let channel = PipelineChannel.connect(to: address, on: bench.loop, timeout: .seconds(10)) {
             try $0.pipeline.syncOperations.addHandler(inbox)
         }
-        return (try await channel.get(), inbox)
+        do {
+            return (try await channel.get(), inbox)
+        } catch {
+            inbox.ended.fail(error)
+            throw error
+        }
     }
 
     /// The last handler of a channel.
