@@ -26,10 +26,11 @@ let staticRuntime: [LinkerSetting] = [
             + ["FoundationEssentials", "_FoundationCShims", "_FoundationCollections", "swiftSynchronization"]
             .map { "-l\($0)" }
             + ["-Xlinker", "--end-group", "-lstdc++"]
-            // Nothing is loaded into the gateway, so no function of it needs to be found by name, and its relocations are
-            // packed (glibc 2.36, Debian 12).
-            + ["-use-ld=lld"] + ["--no-export-dynamic", "-z", "pack-relative-relocs"].flatMap { ["-Xlinker", $0] }
-    )
+            // Relocations are packed (glibc 2.36, Debian 12).
+            + ["-use-ld=lld"] + ["-z", "pack-relative-relocs"].flatMap { ["-Xlinker", $0] }
+    ),
+    // Nothing is loaded into the gateway, so no function of it needs to be found by name, except a sanitizer's by libc.
+    .unsafeFlags(["-Xlinker", "--no-export-dynamic"], .when(configuration: .release)),
 ]
 
 // SwiftPM warns of a package that no target uses, so the packages that are named for their version alone are used on a
