@@ -98,8 +98,10 @@ package struct HTTP1State {
         limit: TimeAmount
     ) -> Bool {
         guard case .head(var head) = self.state, head.seenCount > 0, head.seenCount < bytes.readableBytes else {
-            if case .idle = self.state {
-                self.state = .head(UnfinishedHead(parsedFrom: longestLine, since: now, deadline: now + limit))
+            if case .idle(let since, _) = self.state {
+                // The loop's time may be older than the connection, and the newest connections are kept.
+                let since = max(since, now)
+                self.state = .head(UnfinishedHead(parsedFrom: longestLine, since: since, deadline: now + limit))
             }
             return true
         }

@@ -81,6 +81,11 @@ import Testing
         #expect(self.life.sweep(later + .seconds(10), closesIdle: false) == .refuseHead)
     }
 
+    @Test func aHeadIsNotOlderThanItsConnection() {
+        _ = self.life.headComes("G", at: Self.start - .milliseconds(250))
+        #expect(self.life.state.quietSince == Self.start)
+    }
+
     @Test func aSilentConnectionCloses() {
         #expect(self.life.sweep(Self.start + .seconds(10), closesIdle: false) == .linger)
     }
