@@ -198,7 +198,7 @@ struct HTTPProviderTransportTests {
             }
             // The client returns an answer a moment before its connection is free again,
             // so a call can need another connection where the machine is busy.
-            #expect(server.requests.count == 20 && server.connections < 20)
+            #expect(server.requests.count == 20 && server.connections < 10)
         }
         try await server.stop()
     }
