@@ -2,7 +2,7 @@
 import PackageDescription
 
 // Every module is internal to the gateway: `package` access, Swift 6 mode, no warning survives.
-let strict: [SwiftSetting] = [
+let tested: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
@@ -10,8 +10,16 @@ let strict: [SwiftSetting] = [
     .unsafeFlags(["-warnings-as-errors"]),
 ]
 
+// What the executable consists of has no regular expressions, which would have more than a megabyte (`TextSearch`).
+let strict =
+    tested + [.unsafeFlags(["-Xfrontend", "-disable-implicit-string-processing-module-import"])]
+
+// Modules that no request in a hurry runs are compiled for size.
+let compact = strict + [.unsafeFlags(["-Osize"], .when(configuration: .release))]
+
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioTLS: Target.Dependency = .product(name: "NIOTLS", package: "swift-nio")
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
@@ -31,18 +39,17 @@ let staticRuntime: [LinkerSetting] = [
     ),
     // Nothing is loaded into the gateway, so no function of it needs to be found by name, except a sanitizer's by libc.
     .unsafeFlags(["-Xlinker", "--no-export-dynamic"], .when(configuration: .release)),
+    .unsafeFlags(
+        ["--no-eh-frame-hdr", "-T", "\(Context.packageDirectory)/Sources/sallyport/unwinding.ld"]
+            .flatMap { ["-Xlinker", $0] },
+        .when(configuration: .release)
+    ),
 ]
 
 // SwiftPM warns of a package that no target uses, so the packages that are named for their version alone are used on a
 // platform that does not exist: what is built and linked stays the same.
 let indirect: [Target.Dependency] = [
-    ("Algorithms", "swift-algorithms"), ("SwiftASN1", "swift-asn1"), ("AsyncAlgorithms", "swift-async-algorithms"),
-    ("Atomics", "swift-atomics"), ("X509", "swift-certificates"), ("Configuration", "swift-configuration"),
-    ("Crypto", "swift-crypto"), ("Tracing", "swift-distributed-tracing"),
-    ("StructuredFieldValues", "swift-http-structured-headers"), ("HTTPTypes", "swift-http-types"),
-    ("NIOExtras", "swift-nio-extras"), ("NIOHTTP2", "swift-nio-http2"),
-    ("NIOTransportServices", "swift-nio-transport-services"), ("Numerics", "swift-numerics"),
-    ("ServiceContextModule", "swift-service-context"), ("SystemPackage", "swift-system"),
+    ("AsyncAlgorithms", "swift-async-algorithms"), ("Atomics", "swift-atomics"), ("SystemPackage", "swift-system"),
 ].map { .product(name: $0, package: $1, condition: .when(platforms: [.custom("none")])) }
 
 let package = Package(
@@ -57,23 +64,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
-        .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
-        // What the packages above depend on. Without traits where they say so too: a trait of one is a trait of all.
-        .package(url: "https://github.com/apple/swift-algorithms", exact: "1.2.1"),
-        .package(url: "https://github.com/apple/swift-asn1", exact: "1.7.4"),
+        // What the packages above depend on.
         .package(url: "https://github.com/apple/swift-async-algorithms", exact: "1.1.4"),
         .package(url: "https://github.com/apple/swift-atomics", exact: "1.3.0"),
-        .package(url: "https://github.com/apple/swift-certificates", exact: "1.21.1"),
-        .package(url: "https://github.com/apple/swift-configuration", exact: "1.4.0", traits: []),
-        .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
-        .package(url: "https://github.com/apple/swift-distributed-tracing", exact: "1.7.3"),
-        .package(url: "https://github.com/apple/swift-http-structured-headers", exact: "1.7.0"),
-        .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
-        .package(url: "https://github.com/apple/swift-nio-http2", exact: "1.46.0"),
-        .package(url: "https://github.com/apple/swift-nio-transport-services", exact: "1.28.0"),
-        .package(url: "https://github.com/apple/swift-numerics", exact: "1.1.1"),
-        .package(url: "https://github.com/apple/swift-service-context", exact: "1.5.1"),
         .package(url: "https://github.com/apple/swift-system", exact: "1.8.1"),
     ],
     targets: [
@@ -89,7 +82,8 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ] + indirect,
-            swiftSettings: strict,
+            exclude: ["unwinding.ld"],
+            swiftSettings: compact,
             linkerSettings: staticRuntime
         ),
 
@@ -148,11 +142,12 @@ let package = Package(
         .target(
             name: "Providers",
             dependencies: [
-                "DPoP", "JOSE", "Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
-                nioHTTP1, nioPosix, nioSSL,
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                "DPoP", "JOSE", "Sessions", "Settings", "AddressIntelligence", "Transport", "Cryptography",
+                "Vocabulary",
+                nioCore, nioHTTP1, nioSSL, nioTLS,
+                .product(name: "DequeModule", package: "swift-collections"),
             ],
-            swiftSettings: strict
+            swiftSettings: compact
         ),
         // The authorization server's tokens, below its endpoints.
         .target(
@@ -199,7 +194,7 @@ let package = Package(
             swiftSettings: strict
         ),
         // The pages for people: frame, stylesheet, and the texts in each language.
-        .target(name: "Pages", dependencies: ["Cryptography"], swiftSettings: strict),
+        .target(name: "Pages", dependencies: ["Cryptography", "Vocabulary"], swiftSettings: compact),
         // The operator's rules: their language, and what they say of an event.
         .target(name: "Rules", dependencies: ["AddressIntelligence", "Vocabulary"], swiftSettings: strict),
         .target(
@@ -229,42 +224,42 @@ let package = Package(
 
         .testTarget(
             name: "TransportTests",
-            dependencies: ["Transport", "AddressIntelligence", nioCore],
-            swiftSettings: strict
+            dependencies: ["Transport", "AddressIntelligence", "Vocabulary", nioCore],
+            swiftSettings: tested
         ),
         .testTarget(
             name: "AddressIntelligenceTests",
             dependencies: ["AddressIntelligence", "TestSupport", "Vocabulary"],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "ObservabilityTests",
             dependencies: ["Observability", "TestSupport", "Vocabulary", nioCore, nioPosix, logging],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "PagesTests",
             dependencies: ["Pages", "Endpoints"],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "RulesTests",
             dependencies: ["Rules", "AddressIntelligence", "TestSupport", "Vocabulary"],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
-        .testTarget(name: "VocabularyTests", dependencies: ["Vocabulary"], swiftSettings: strict),
+        .testTarget(name: "VocabularyTests", dependencies: ["Vocabulary"], swiftSettings: tested),
         .testTarget(
             name: "ClientsTests",
             dependencies: [
                 "Clients", "JOSE", "Settings", "Sessions", "StoreBench", "Cryptography", "Vocabulary", nioCore,
                 nioPosix,
             ],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "JOSETests",
             dependencies: ["JOSE", "Cryptography", "StoreBench", "TestSupport", "Vocabulary"],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "DPoPTests",
@@ -272,7 +267,7 @@ let package = Package(
                 "DPoP", "JOSE", "Cryptography", "Sessions", "StoreBench", "TestSupport", "Vocabulary", nioCore,
                 nioPosix,
             ],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "IDTokensTests",
@@ -280,12 +275,12 @@ let package = Package(
                 "IDTokens", "JOSE", "Sessions", "Cryptography", "GatewayBench", "StoreBench", "Vocabulary", nioCore,
                 nioPosix,
             ],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "CryptographyTests",
             dependencies: ["Cryptography", "Vocabulary"],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
 
         .testTarget(
@@ -296,7 +291,7 @@ let package = Package(
                 "Handoff", "Clients", "Cryptography", "DPoP", "JOSE", "StoreBench", "Observability", "Transport",
                 nioCore, nioPosix, nioEmbedded,
             ],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "HandoffTests",
@@ -305,7 +300,7 @@ let package = Package(
                 "StoreBench", "HandoffProof",
                 "TestSupport", "Vocabulary", nioCore, nioPosix,
             ],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "TokenEndpointsTests",
@@ -316,24 +311,24 @@ let package = Package(
                 "Clients", nioCore,
                 nioPosix,
             ],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
 
         // What tests share. `TestSupport` and `GatewayBench` see no module of ours, so that tests of the built binary do not
         // either: seeded numbers, files and corpora; the gateway's process with its clients and apps.
-        .target(name: "TestSupport", path: "Tests/TestSupport/Basics", swiftSettings: strict),
+        .target(name: "TestSupport", path: "Tests/TestSupport/Basics", swiftSettings: tested),
         .target(
             name: "GatewayBench",
             dependencies: ["TestSupport"],
             path: "Tests/TestSupport/GatewayBench",
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         // A clock and a store that do what a test says.
         .target(
             name: "StoreBench",
             dependencies: ["Sessions", "Vocabulary", nioCore],
             path: "Tests/TestSupport/StoreBench",
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         // The handoff beside a model of it, over any store.
         .target(
@@ -343,54 +338,54 @@ let package = Package(
                 nioCore,
             ],
             path: "Tests/HandoffProof",
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         // What the tests of endpoints and sign-in share: credentials as the request path reads them, and the audit records.
         .target(
             name: "EndpointBench",
             dependencies: ["Endpoints", "Pages", "RequestPath", "SignIn", "Providers", "Sessions", "Vocabulary"],
             path: "Tests/TestSupport/EndpointBench",
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         // An OpenID provider that does what a test says.
         .target(
             name: "OpenIDBench",
             dependencies: ["GatewayBench", "JOSE", "Cryptography", "Vocabulary"],
             path: "Tests/TestSupport/OpenIDBench",
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         // A double of Kratos, which cannot be installed on every machine.
         .target(
             name: "KratosBench",
             dependencies: ["GatewayBench", "Cryptography", "Vocabulary"],
             path: "Tests/TestSupport/KratosBench",
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         // Google, Apple and Facebook, as far as native apps are signed in by them.
         .target(
             name: "SocialBench",
             dependencies: ["GatewayBench", "JOSE", "Cryptography", "Vocabulary"],
             path: "Tests/TestSupport/SocialBench",
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         // A client that proves its key with each request.
         .target(
             name: "ProofBench",
             dependencies: ["GatewayBench", "DPoP", "JOSE", "Vocabulary"],
             path: "Tests/TestSupport/ProofBench",
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "OpenIDBenchTests",
             dependencies: ["OpenIDBench", "GatewayBench", "StoreBench", "JOSE", "Cryptography", "Vocabulary"],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         // Real servers of every kind of deployment, and faults between them and their clients.
         .target(
             name: "RedisServers",
             dependencies: ["GatewayBench", "TestSupport", "Transport", nioCore, nioPosix],
             path: "Tests/TestSupport/RedisServers",
-            swiftSettings: strict
+            swiftSettings: tested
         ),
 
         // What every session store must do; the test target of each store runs it.
@@ -398,7 +393,7 @@ let package = Package(
             name: "StoreConformance",
             dependencies: ["Sessions", "StoreBench", "AddressIntelligence", "Vocabulary", nioCore],
             path: "Tests/StoreConformance",
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "SessionsTests",
@@ -407,7 +402,7 @@ let package = Package(
                 nioCore,
                 nioPosix, nioEmbedded,
             ],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
 
         // Sessions in Redis: hiredis as the codec, NIO as the transport.
@@ -426,7 +421,7 @@ let package = Package(
                 "Vocabulary",
                 nioCore, nioPosix, nioEmbedded,
             ],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .systemLibrary(name: "CLinux", path: "Sources/SystemLibraries/CLinux"),
         // No pkgConfig: hiredis.pc names a flag that SwiftPM warns of, and nothing that is needed.
@@ -462,20 +457,20 @@ let package = Package(
         .testTarget(
             name: "EndpointsTests",
             dependencies: ["Endpoints", "Pages", "AddressIntelligence", "Cryptography", "TestSupport", "Vocabulary"],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "SettingsTests",
             dependencies: ["Settings", "Pages", "Rules", "AddressIntelligence", "Vocabulary"],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "ProvidersTests",
             dependencies: [
                 "Providers", "JOSE", "Sessions", "StoreBench", "RedisServers", "SocialBench", "Settings",
-                "AddressIntelligence", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
+                "AddressIntelligence", "Transport", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
             ],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "SessionEndpointsTests",
@@ -486,7 +481,7 @@ let package = Package(
                 "StoreBench",
                 "TestSupport", "Vocabulary", nioCore, nioPosix,
             ],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "SignInTests",
@@ -494,7 +489,7 @@ let package = Package(
                 "SignIn", "Providers", "Sessions", "EndpointBench", "StoreBench", "Settings", "Observability",
                 "AddressIntelligence", "Cryptography", "Vocabulary", nioCore, nioPosix,
             ],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         // Bytes on the wire, both ways: tables, corpora of others, a differential oracle and what the fuzzers run.
         .target(
@@ -503,7 +498,7 @@ let package = Package(
                 "RedisStore", "RequestPath", "Settings", "DPoP", "JOSE", "Cryptography", "Vocabulary", nioCore,
             ],
             path: "Tests/Fuzz/Targets",
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "WireTests",
@@ -511,13 +506,13 @@ let package = Package(
                 "FuzzTargets", "GatewayBench", "RequestPath", "TestSupport", "Vocabulary", nioCore, nioEmbedded,
                 nioHTTP1,
             ],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         // Tests of the built binary and of the files around it: of our modules they see those that name what it says.
         .testTarget(
             name: "DemoTests",
             dependencies: ["GatewayBench", "Cryptography", "Vocabulary"],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "IntegrationTests",
@@ -528,19 +523,19 @@ let package = Package(
                 "Vocabulary",
             ],
             exclude: ["RealProviders/glewlwyd-provider.py", "RealProviders/idpyoidc-provider.py"],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "RedisIntegrationTests",
             dependencies: [
                 "GatewayBench", "OpenIDBench", "KratosBench", "ProofBench", "RedisServers", "Vocabulary", nioCore,
             ],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
         .testTarget(
             name: "PackagingTests",
             dependencies: ["Vocabulary", "RedisStore", "TestSupport"],
-            swiftSettings: strict
+            swiftSettings: tested
         ),
     ]
 )
@@ -558,7 +553,7 @@ if Context.environment["FUZZ"] == "1" {
                 dependencies: ["FuzzTargets"],
                 path: "Tests/Fuzz/\(name)",
                 exclude: ["corpus"],
-                swiftSettings: strict + [.unsafeFlags(["-parse-as-library", "-sanitize=fuzzer"])],
+                swiftSettings: tested + [.unsafeFlags(["-parse-as-library", "-sanitize=fuzzer"])],
                 linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-Xlinker", "--export-dynamic"])]
             )
         )

@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 /// The frame of a page: a document with placeholders such as `{{content}}`, whose values are already markup.
 package struct PageTemplate: Sendable, Equatable {
     /// What stands in a template's place.

@@ -29,8 +29,8 @@ package struct IDTokenIssuer: Sendable {
             scopes: [String],
             nonce: String? = nil,
             accessToken: Secret? = nil
-        ) -> String {
-            IDToken(
+        ) async -> String {
+            let token = IDToken(
                 of: session,
                 issuer: self.issuer,
                 clientID: clientID,
@@ -38,7 +38,8 @@ package struct IDTokenIssuer: Sendable {
                 nonce: nonce,
                 accessToken: accessToken,
                 issuedAt: self.now
-            ).signed(by: self.key)
+            )
+            return await offLoop { token.signed(by: self.key) }
         }
     }
 

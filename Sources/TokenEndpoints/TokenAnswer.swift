@@ -15,8 +15,8 @@ enum TokenAnswer {
         _ tokens: IssuedTokens,
         _ signer: IDTokenIssuer.Signer,
         type: String? = nil
-    ) -> EndpointResponse {
-        var members = Self.members(tokens, signer)
+    ) async -> EndpointResponse {
+        var members = await Self.members(tokens, signer)
         members["access_token"] = tokens.access.map(Self.text)
         members["token_type"] = tokens.keyThumbprint == nil ? "Bearer" : "DPoP"
         members["expires_in"] = .integer(tokens.lifetime.wholeMilliseconds / 1000)
@@ -31,8 +31,9 @@ enum TokenAnswer {
         _ minted: TokenEndpoint.MintedToken,
         besides tokens: IssuedTokens?,
         _ signer: IDTokenIssuer.Signer
-    ) -> EndpointResponse {
-        var members = tokens.map { Self.members($0, signer) } ?? [:]
+    ) async -> EndpointResponse {
+        var members: [String: JSONValue] = [:]
+        if let tokens { members = await Self.members(tokens, signer) }
         members["access_token"] = Self.text(minted.token)
         members["issued_token_type"] = .string(TokenExchange.transferTokenType)
         members["token_type"] = "N_A"
@@ -40,13 +41,16 @@ enum TokenAnswer {
         return .json(200, .object(members), fields: Self.fields)
     }
 
-    private static func members(_ tokens: IssuedTokens, _ signer: IDTokenIssuer.Signer) -> [String: JSONValue] {
+    private static func members(
+        _ tokens: IssuedTokens,
+        _ signer: IDTokenIssuer.Signer
+    ) async -> [String: JSONValue] {
         var members: [String: JSONValue] = [:]
         // A scope without elements has no syntax (RFC 6749 3.3).
         if !tokens.scopes.isEmpty { members["scope"] = .string(tokens.scopes.joined(separator: " ")) }
         if let refresh = tokens.refresh { members["refresh_token"] = Self.text(refresh) }
         if tokens.hasIdentity {
-            let token = signer.token(
+            let token = await signer.token(
                 of: tokens.session.session,
                 clientID: tokens.session.session.clientID ?? "",
                 scopes: tokens.scopes,

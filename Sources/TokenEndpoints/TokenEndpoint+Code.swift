@@ -15,6 +15,6 @@ extension TokenEndpoint {
             verifier: try parameters.text("code_verifier")
         )
         let outcome = await self.tokens.redeem(redemption, for: requester)
-        return TokenAnswer.issued(try Self.issued(outcome, for: .code), signer)
+        return await TokenAnswer.issued(try Self.issued(outcome, for: .code), signer)
     }
 }

@@ -24,10 +24,10 @@ extension TokenEndpoint {
             var actor: Secret?
             if let token = exchange.actorToken { actor = try await self.parent(token, requester) }
             let minted = try await self.mint(.token(parent.bytes), actor: actor, audience, target, requester)
-            return TokenAnswer.minted(minted, besides: nil, signer)
+            return await TokenAnswer.minted(minted, besides: nil, signer)
         case .access(let api, let scopes):
             let outcome = await self.tokens.exchange(exchange.subjectToken, for: api, scopes: scopes, by: requester)
-            return TokenAnswer.issued(
+            return await TokenAnswer.issued(
                 try Self.issued(outcome, for: .sessionToken),
                 signer,
                 type: TokenExchange.accessTokenType
@@ -70,7 +70,7 @@ extension TokenEndpoint {
         }
         let user = try await self.social.user(kind, artefact, profile, requester)
         let outcome = await self.tokens.begin(user, for: api, scopes: scopes, by: requester)
-        return TokenAnswer.issued(
+        return await TokenAnswer.issued(
             try Self.issued(outcome, for: .socialToken),
             signer,
             type: TokenExchange.accessTokenType

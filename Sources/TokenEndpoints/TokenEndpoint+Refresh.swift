@@ -19,7 +19,7 @@ extension TokenEndpoint {
         }
         let wish = RefreshWish.access(audience: audience, scopes: try parameters.scopes())
         let outcome = await self.tokens.refresh(token, wish, for: requester)
-        return TokenAnswer.issued(try Self.issued(outcome, for: .refreshToken), signer)
+        return await TokenAnswer.issued(try Self.issued(outcome, for: .refreshToken), signer)
     }
 
     /// Gives a session-transfer token for a refresh token, which rotates as in any other use; one of a provider stays as
@@ -39,7 +39,7 @@ extension TokenEndpoint {
             let minted = try await self.mint(.token((tokens.access ?? token).bytes), audience, target, requester)
             // The client does not get it, so the id_token has no hash of it.
             tokens.access = nil
-            return TokenAnswer.minted(minted, besides: tokens, signer)
+            return await TokenAnswer.minted(minted, besides: tokens, signer)
         }
         let tokens = try Self.issued(
             await self.tokens.refresh(
@@ -58,7 +58,7 @@ extension TokenEndpoint {
             for: .refreshToken
         )
         let minted = try await self.mint(.session(tokens.session.key), audience, target, requester)
-        return TokenAnswer.minted(minted, besides: tokens, signer)
+        return await TokenAnswer.minted(minted, besides: tokens, signer)
     }
 
     /// The tokens of an outcome; else its refusal.

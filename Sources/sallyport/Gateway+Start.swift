@@ -4,7 +4,6 @@ import Cryptography
 import IDTokens
 import Logging
 import NIOCore
-import NIOPosix
 import Observability
 import Providers
 import RequestPath
@@ -42,8 +41,9 @@ extension Gateway {
             logger.warning("no secret_file: a random secret is used, and every session ends with this process")
         }
         let group = try TransportGroup(count: settings.eventLoops)
-        // Providers are asked rarely, so one thread is enough; its channels are those of NIO.
-        let providerGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        // Providers are asked rarely, so one thread is enough. It is a thread of its own, so that no request waits for a
+        // TLS handshake.
+        let providerGroup = try TransportGroup(count: 1)
         // A gateway that shares a store must receive ends from others before it trusts its caches.
         let caches = SessionCaches(isDoubting: settings.store.redis != nil)
         let registry = MetricsRegistry()

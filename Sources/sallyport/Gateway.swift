@@ -1,5 +1,4 @@
 import Logging
-import NIOPosix
 import Observability
 import RequestPath
 import Settings
@@ -26,7 +25,7 @@ final class Gateway: Sendable {
     let cacheMetrics: CacheMetrics
     let group: TransportGroup
     /// The loops of connections to providers.
-    let providerGroup: MultiThreadedEventLoopGroup
+    let providerGroup: TransportGroup
     let loops: PathLoops
     let gate: ConnectionGate
     let logs: LineWriter
@@ -45,7 +44,7 @@ final class Gateway: Sendable {
         backing: Backing,
         watch: ProviderWatch,
         group: TransportGroup,
-        providerGroup: MultiThreadedEventLoopGroup,
+        providerGroup: TransportGroup,
         loops: PathLoops,
         logs: LineWriter,
         logger: Logger,

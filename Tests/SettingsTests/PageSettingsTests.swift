@@ -141,6 +141,13 @@ struct PageSettingsTests {
         #expect(found.count == 1 && found[0].contains(row.problem), "\(found)")
     }
 
+    @Test("A directory without files is refused beside another problem of the pages")
+    func emptyDirectoryBesideAnotherProblem() {
+        let found = Fixture().problems(Fixture.base + "pages: {languages: [pt], templates_dir: pages}\n")
+            .map(\.description)
+        #expect(found.count == 2 && found.contains { $0.contains("found none of the files") }, "\(found)")
+    }
+
     @Test("A file that is no text is refused")
     func binaryFile() {
         var fixture = Fixture()

@@ -2,6 +2,7 @@ import NIOCore
 import Synchronization
 import Testing
 import Transport
+import Vocabulary
 
 /// Tasks and timers.
 @Suite("The loop") struct TransportLoopTests {
@@ -106,6 +107,58 @@ import Transport
         try await group.shutdownGracefully()
         #expect(failures.withLock { $0 } == [.cancelled])
         for loop in group.loops { loop.execute { Issue.record("the loop has ended") } }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func anEndedLoopCancelsTheTimersOfItsLastTasks() async throws {
+        let group = try TransportGroup(count: 1)
+        let loop = group.loops[0]
+        let ended = loop.makePromise(of: Void.self)
+        loop.execute {
+            loop.shutdownGracefully { _ in }
+            // One turn later each, so that the last one runs when the loop ends.
+            loop.execute {
+                loop.execute {
+                    loop.execute { loop.scheduleTask(in: .hours(1)) {}.futureResult.cascade(to: ended) }
+                }
+            }
+        }
+        await #expect(throws: EventLoopError.cancelled) { try await ended.futureResult.get() }
+    }
+
+    @Test func aTaskStaysOnItsLoop() async throws {
+        try await SocketBench.with { bench in
+            let loop = bench.loop
+            let places = await Task(executorPreference: loop) {
+                var places = [loop.inEventLoop]
+                await Task.yield()
+                places.append(loop.inEventLoop)
+                try? await Task.sleep(for: .milliseconds(1))
+                places.append(loop.inEventLoop)
+                _ = await Task.detached {}.value
+                places.append(loop.inEventLoop)
+                return places + [await offLoop { !loop.inEventLoop }]
+            }.value
+            #expect(places == [true, true, true, true, true])
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aTaskOfAnEndedLoopRunsElsewhere() async throws {
+        let group = try TransportGroup(count: 1)
+        let loop = group.loops[0]
+        try await group.shutdownGracefully()
+        let hasRun = await Task(executorPreference: loop) { true }.value
+        #expect(hasRun)
+    }
+
+    @Test func aGroupGivesTheLoopOfTheCaller() async throws {
+        let group = try TransportGroup(count: 3)
+        for loop in group.loops {
+            let isSame = try await loop.submit { group.any() === loop }.get()
+            #expect(isSame)
+        }
+        let others = (0..<3).map { _ in ObjectIdentifier(group.any()) }
+        #expect(Set(others).count == 3)
+        try await group.shutdownGracefully()
     }
 
     @Test func aGroupGivesItsLoopsInTurn() async throws {

@@ -1,5 +1,6 @@
 package import NIOCore
 import Synchronization
+internal import Vocabulary
 
 /// The gateway's metrics. Families and label sets are registered when the configuration is loaded, each loop counts in
 /// its own `MetricsShard`, and a scrape adds the shards up.
@@ -188,9 +189,14 @@ package final class MetricsRegistry: Sendable {
                 totals[slot, default: 0] &+= value
             }
         }
+        let counted = totals
+        return await offLoop { self.text(adding: counted) }
+    }
+
+    /// - Parameter totals: What the loops counted.
+    private func text(adding totals: [Int: UInt64]) -> [UInt8] {
         let (families, others) = self.state.withLock { (Array($0.families.values), $0.values) }
-        totals.merge(others) { $0 &+ $1 }
-        var text = PrometheusText(totals: SlotTotals(totals))
+        var text = PrometheusText(totals: SlotTotals(totals.merging(others) { $0 &+ $1 }))
         for registered in families.sorted(by: { $0.family.name < $1.family.name }) {
             text.append(registered)
         }

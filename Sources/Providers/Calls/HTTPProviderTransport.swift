@@ -1,15 +1,12 @@
-import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
-import NIOPosix
 import NIOSSL
-import Synchronization
 import Vocabulary
 
 /// Sends calls over the network.
 package struct HTTPProviderTransport: ProviderTransport {
     let client: ProviderHTTPClient
-    let tls: TLSConfiguration
+    let tls: NIOSSLContext
     /// Whether calls may go to other machines without TLS, as inside a network of containers.
     var allowsPlainHTTP = false
 
@@ -20,110 +17,32 @@ package struct HTTPProviderTransport: ProviderTransport {
         } catch {
             throw ProviderCallError(isUnsent: true, detail: "the URL of the call cannot be used: \(error)")
         }
-        let receiver = AnswerReceiver(limit: call.bodyLimit)
-        let request: HTTPClient.Request
-        do {
-            request = try self.request(call, receiver)
-        } catch {
-            throw ProviderCallError(error, of: url.host, isUnsent: true)
+        guard call.hasWellFormedFields else {
+            throw ProviderCallError(isUnsent: true, detail: "the call of \(url.host) has a field that cannot be sent")
         }
-        let task = self.client.client.execute(
-            request: request,
-            delegate: receiver,
-            deadline: .now() + .nanoseconds(call.timeLimit.wholeMilliseconds * 1_000_000)
-        )
+        let (loop, connections) = (self.client.loop, self.client.connections)
+        let exchange = ProviderExchange(call, to: ProviderServer(url, tls: self.tls), url, on: loop)
         do {
             return try await withTaskCancellationHandler {
-                try await task.get()
+                loop.execute { connections.value.begin(exchange) }
+                return try await exchange.answer.get()
             } onCancel: {
-                task.cancel()
+                loop.execute { exchange.fail(CancellationError()) }
             }
         } catch {
-            throw ProviderCallError(error, of: url.host, isUnsent: !receiver.isSent)
+            // The loop has ended, unless it is an error of the exchange.
+            throw (error as? ProviderCallError) ?? ProviderCallError(error, of: url.host, isUnsent: true)
         }
-    }
-
-    private func request(_ call: ProviderCall, _ receiver: AnswerReceiver) throws -> HTTPClient.Request {
-        var headers = HTTPHeaders(call.fields.map { ($0.name, $0.value) })
-        // Some providers refuse requests without it.
-        if !headers.contains(name: "User-Agent") { headers.add(name: "User-Agent", value: "sallyport") }
-        let bytes = call.body
-        let body: HTTPClient.Body? =
-            bytes.isEmpty
-            ? nil
-            : .stream(contentLength: Int64(bytes.count)) { writer in
-                // Without the body a server cannot act on the request.
-                receiver.setSent()
-                return writer.write(.byteBuffer(ByteBuffer(bytes: bytes)))
-            }
-        return try HTTPClient.Request(
-            url: call.url,
-            method: HTTPMethod(rawValue: call.method),
-            headers: headers,
-            body: body,
-            tlsConfiguration: self.tls
-        )
     }
 }
 
-/// Collects one answer up to its limit, and remembers whether the request was sent.
-private final class AnswerReceiver: HTTPClientResponseDelegate {
-    private struct State {
-        var isSent = false
-        var head: HTTPResponseHead?
-        var body = ByteBuffer()
-    }
-
-    private let state = Mutex(State())
-    private let limit: Int
-
-    init(limit: Int) {
-        self.limit = limit
-    }
-
-    /// Whether the request may have reached the server.
-    var isSent: Bool { self.state.withLock { $0.isSent } }
-
-    func setSent() {
-        self.state.withLock { $0.isSent = true }
-    }
-
-    func didSendRequestHead(task: HTTPClient.Task<ProviderAnswer>, _ head: HTTPRequestHead) {
-        // A request with a body is sent with the body.
-        if !head.headers.contains(name: "Content-Length") || head.headers["Content-Length"] == ["0"] { self.setSent() }
-    }
-
-    func didReceiveHead(task: HTTPClient.Task<ProviderAnswer>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
-        self.state.withLock { state in
-            state.isSent = true
-            state.head = head
+extension ProviderCall {
+    /// Whether the names and values of the fields have the syntax of HTTP (RFC 9110 5.1 and 5.5), so that none of them
+    /// becomes two.
+    fileprivate var hasWellFormedFields: Bool {
+        self.fields.allSatisfy { name, value in
+            !name.isEmpty && name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ":") }
+                && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == UInt8(ascii: "\t") }
         }
-        return task.eventLoop.makeSucceededVoidFuture()
     }
-
-    func didReceiveBodyPart(task: HTTPClient.Task<ProviderAnswer>, _ part: ByteBuffer) -> EventLoopFuture<Void> {
-        let fits = self.state.withLock { state in
-            guard state.body.readableBytes + part.readableBytes <= self.limit else { return false }
-            state.body.writeImmutableBuffer(part)
-            return true
-        }
-        return fits
-            ? task.eventLoop.makeSucceededVoidFuture()
-            : task.eventLoop.makeFailedFuture(AnswerTooLarge(limit: self.limit))
-    }
-
-    func didFinishRequest(task: HTTPClient.Task<ProviderAnswer>) throws -> ProviderAnswer {
-        let (head, body) = self.state.withLock { ($0.head, $0.body) }
-        guard let head else { throw HTTPClientError.remoteConnectionClosed }
-        return ProviderAnswer(
-            status: Int(head.status.code),
-            fields: head.headers.map { ($0.name.lowercased(), $0.value) },
-            body: Array(body.readableBytesView)
-        )
-    }
-}
-
-/// An answer has more bytes than its call allows.
-struct AnswerTooLarge: Error {
-    let limit: Int
 }

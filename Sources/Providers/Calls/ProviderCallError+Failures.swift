@@ -1,7 +1,8 @@
-import AsyncHTTPClient
 import NIOCore
-import NIOPosix
+import NIOHTTP1
 import NIOSSL
+import Transport
+import Vocabulary
 
 #if canImport(Glibc)
 import Glibc
@@ -10,42 +11,56 @@ import Glibc
 extension ProviderCallError {
     /// What failed on the way to a host. Errors are not printed as they are: some contain values of fields, or paths of the
     /// machine that built the gateway.
-    init(_ error: any Error, of host: String, isUnsent: Bool) {
-        let (cause, detail) = Self.words(for: error, host)
+    ///
+    /// - Parameter step: How far the call was.
+    init(_ error: any Error, of host: String, isUnsent: Bool, step: ProviderExchange.Step = .waiting) {
+        let (cause, detail) = Self.words(for: error, host, step)
         self.init(isUnsent: isUnsent, detail: detail, cause: cause)
     }
 
-    private static func words(for error: any Error, _ host: String) -> (Cause, String) {
+    private static func words(
+        for error: any Error,
+        _ host: String,
+        _ step: ProviderExchange.Step
+    ) -> (Cause, String) {
         switch error {
-        case let error as HTTPClientError:
-            switch error {
-            case .connectTimeout, .getConnectionFromPoolTimeout: (.time, "\(host) could not be connected to in time")
-            case .tlsHandshakeTimeout: (.time, "the TLS handshake with \(host) took too long")
-            case .deadlineExceeded: (.time, "\(host) did not answer in time")
-            case .remoteConnectionClosed: (.other, "\(host) closed the connection before its answer was complete")
-            default: (.other, "\(host): \(error.shortDescription)")
-            }
-        case let error as AnswerTooLarge: (.size, "the answer of \(host) has more than \(error.limit) bytes")
-        case let error as NIOConnectionError: Self.connecting(error, host)
-        case let error as NIOSSLError: Self.tls(error, host)
-        case is NIOSSLExtraError: (.certificateName, "TLS with \(host) failed: its certificate is for another name")
+        case let error as ProviderTimeout: (.time, Self.late(host, error.step))
+        case ChannelError.connectTimeout: (.time, Self.late(host, .connecting))
+        case is UnknownHost: (.name, "\(host) cannot be found: its name has no address")
+        case let error as IOError where step == .connecting:
+            (.connection, "\(host) cannot be connected to: \(Self.system(error))")
         case let error as IOError: (.connection, "the connection with \(host) failed: \(Self.system(error))")
+        case let error as NIOSSLError: Self.tls(error, host, step)
+        case is NIOSSLExtraError: (.certificateName, "TLS with \(host) failed: its certificate is for another name")
+        case let error as AnswerTooLarge: (.size, "the answer of \(host) has more than \(error.limit) bytes")
+        case is AnswerCutShort, HTTPParserError.invalidEOFState:
+            (.other, "\(host) closed the connection before its answer was complete")
+        case is HTTPParserError: (.other, "the answer of \(host) is not HTTP/1.1")
+        case is ProviderClientEnded: (.other, "the gateway stops, and calls \(host) no more")
         case is CancellationError: (.other, "the call was cancelled")
         default: (.other, "the call of \(host) failed: \(type(of: error))")
         }
     }
 
-    private static func connecting(_ error: NIOConnectionError, _ host: String) -> (Cause, String) {
-        guard let attempt = error.connectionErrors.last?.error else {
-            return (.name, "\(host) cannot be found: its name has no address")
+    private static func late(_ host: String, _ step: ProviderExchange.Step) -> String {
+        switch step {
+        case .waiting: "\(host) is busy with other calls and had no time for this one"
+        case .connecting: "\(host) could not be connected to in time"
+        case .handshaking: "the TLS handshake with \(host) took too long"
+        case .sent: "\(host) did not answer in time"
         }
-        let reason = (attempt as? IOError).map(Self.system) ?? "it does not answer"
-        return (.connection, "\(host) cannot be connected to: \(reason)")
     }
 
     private static func system(_ error: IOError) -> String { String(cString: strerror(error.errnoCode)) }
 
-    private static func tls(_ error: NIOSSLError, _ host: String) -> (Cause, String) {
+    private static func tls(
+        _ error: NIOSSLError,
+        _ host: String,
+        _ step: ProviderExchange.Step
+    ) -> (Cause, String) {
+        if case .uncleanShutdown = error, step == .sent {
+            return (.other, "\(host) closed the connection before its answer was complete")
+        }
         guard case .handshakeFailed(let cause) = error else { return (.tls, "TLS with \(host) failed: \(error)") }
         // BoringSSL's text: `Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at ...`
         let text = "\(cause)"
@@ -55,7 +70,7 @@ extension ProviderCallError {
         if text.contains("WRONG_VERSION_NUMBER") || text.contains("HTTP_REQUEST") {
             return (.notTLS, "TLS with \(host) failed: it answers without TLS")
         }
-        let reason = text.split(separator: "OPENSSL_internal:").dropFirst().first?.prefix { $0 != " " }
+        let reason = text.firstRange(of: "OPENSSL_internal:").map { text[$0.upperBound...].prefix { $0 != " " } }
         return (.tls, "TLS with \(host) failed\(reason.map { ": \($0)" } ?? "")")
     }
 }

@@ -1,4 +1,3 @@
-import AsyncHTTPClient
 package import NIOCore
 import NIOSSL
 
@@ -7,25 +6,14 @@ import NIOSSL
 ///
 /// One is made for the process, and kept across reloads of the configuration.
 package final class ProviderHTTPClient: Sendable {
-    let client: HTTPClient
+    let loop: any EventLoop
+    let connections: NIOLoopBoundBox<ProviderConnections>
 
-    /// - Parameter group: The loops of the connections.
+    /// - Parameter group: A `TransportGroup`, of which one loop has the connections. A handshake takes a millisecond, so
+    ///   it had better be no loop that serves requests.
     package init(group: any EventLoopGroup) {
-        var configuration = HTTPClient.Configuration(
-            redirectConfiguration: .disallow,
-            timeout: .init(connect: .seconds(4)),
-            // Shorter than servers keep idle connections (2 s and more). Otherwise a request could be sent on a
-            // connection that the server is closing, and it would be unknown whether a refresh token was used.
-            connectionPool: .init(idleTimeout: .seconds(1), concurrentHTTP1ConnectionsPerHostSoftLimit: 8)
-        )
-        configuration.httpVersion = .http1Only
-        // The callers decide when to try again.
-        configuration.connectionPool.retryConnectionEstablishment = false
-        self.client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
-    }
-
-    deinit {
-        self.client.shutdown { _ in }
+        self.loop = group.next()
+        self.connections = .makeBoxSendingValue(ProviderConnections(), eventLoop: self.loop)
     }
 
     /// A transport over these connections.
@@ -40,19 +28,23 @@ package final class ProviderHTTPClient: Sendable {
     ) throws(ProviderTLSError) -> HTTPProviderTransport {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
-        if let caFile {
-            do {
-                tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(caFile))
-            } catch {
-                throw ProviderTLSError(description: "ca_file: \(caFile) cannot be used: \(error)")
-            }
+        tls.applicationProtocols = ["http/1.1"]
+        do {
+            if let caFile { tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(caFile)) }
+            return HTTPProviderTransport(
+                client: self,
+                tls: try NIOSSLContext(configuration: tls),
+                allowsPlainHTTP: allowsPlainHTTP
+            )
+        } catch {
+            let place = caFile.map { "ca_file: \($0)" } ?? "the system's certificates"
+            throw ProviderTLSError(description: "\(place) cannot be used: \(error)")
         }
-        return HTTPProviderTransport(client: self, tls: tls, allowsPlainHTTP: allowsPlainHTTP)
     }
 
-    /// Closes all connections. Calls that are under way fail.
+    /// Closes all connections. Calls that are under way fail, and later ones are not sent.
     package func shutdown() async {
-        try? await self.client.shutdown()
+        try? await self.loop.submit { self.connections.value.shutDown() }.get()
     }
 }
 

@@ -56,6 +56,15 @@ package struct ProviderURL: Sendable, Hashable, CustomStringConvertible {
         return (self.isHTTPS ? "https://" : "http://") + self.host + port
     }
 
+    /// The value of `Host`: host, and port unless it is the scheme's (RFC 9110 7.2).
+    var authority: String { String(self.origin.drop { $0 != "/" }.dropFirst(2)) }
+
+    /// The target of a request: path and query (RFC 9112 3.2.1).
+    var target: String {
+        let rest = self.text.dropFirst(self.isHTTPS ? 8 : 7).drop { $0 != "/" && $0 != "?" }
+        return rest.hasPrefix("/") ? String(rest) : "/" + rest
+    }
+
     package var description: String { self.text }
 
     /// RFC 3986 2.2 and 2.3 without `#`, and `%`. A backslash and other characters are read differently by parsers.

@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 /// A reply of RESP2, with its bytes copied out of the connection's buffer.
 package enum RedisReply: Sendable, Hashable {
     /// `$-1` or `*-1`: no value.

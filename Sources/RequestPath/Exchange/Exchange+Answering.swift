@@ -3,6 +3,7 @@ import NIOCore
 import Pages
 import Sessions
 import Settings
+import Transport
 import Vocabulary
 
 /// The gateway's own answers.
@@ -129,8 +130,9 @@ extension Exchange {
     }
 }
 
-/// A request to one of the gateway's endpoints. Its body is collected on the loop, and a task answers it. The task is
-/// cancelled when the client leaves, unless it may have written something single-use.
+/// A request to one of the gateway's endpoints. Its body is collected on the loop, and a task answers it, on the same loop
+/// but for work that takes long (`offLoop`). The task is cancelled when the client leaves, unless it may have written
+/// something single-use.
 final class PendingEndpoint {
     let endpoint: Endpoint
     let request: EndpointRequest
@@ -144,14 +146,14 @@ final class PendingEndpoint {
     /// Runs the endpoint and returns its answer on `loop`.
     func start(
         _ request: EndpointRequest,
-        on loop: any EventLoop,
+        on loop: any TurnLoop,
         _ then: @escaping (EndpointResponse) -> Void
     ) {
         let answer = self.endpoint.answer
         let done = NIOLoopBound(then, eventLoop: loop)
-        self.task = Task {
+        self.task = Task(executorPreference: loop.taskExecutor) {
             let response = await answer(request)
-            loop.execute { done.value(response) }
+            if loop.inEventLoop { done.value(response) } else { loop.execute { done.value(response) } }
         }
     }
 

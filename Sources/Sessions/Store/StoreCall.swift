@@ -1,14 +1,15 @@
 package import NIOCore
 
 extension EventLoopGroup {
-    /// Calls a store or a rate limiter on one of the loops, for callers that are `async`. An error that is no
+    /// Calls a store or a rate limiter on the caller's loop or another one, for callers that are `async`. An error that is no
     /// `StoreError` counts as `.unavailable`.
     package func ask<Service: Sendable, Answer: Sendable>(
         _ service: Service,
         _ question: @escaping @Sendable (Service, any EventLoop) -> EventLoopFuture<Answer>
     ) async throws(StoreError) -> Answer {
-        let loop = self.next()
+        let loop = self.any()
         do {
+            if loop.inEventLoop { return try await question(service, loop).get() }
             return try await loop.flatSubmit { question(service, loop) }.get()
         } catch {
             throw (error as? StoreError) ?? .unavailable

@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 /// Why a client that is not in the file cannot be installed, in the words with which the file would be refused.
 package struct ClientFault: Error, Sendable, Hashable {
     /// The client whose member is wrong; nil where another part of the settings does not fit any more.

@@ -1,4 +1,5 @@
 internal import AddressIntelligence
+internal import Vocabulary
 
 extension TextRule {
     /// An address to listen on.

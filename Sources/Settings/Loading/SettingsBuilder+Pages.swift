@@ -1,4 +1,5 @@
 internal import Pages
+internal import Vocabulary
 
 extension SettingsBuilder {
     /// The look of the pages, with the files that it names. A file that is missing or wrong is a problem now, not when the
@@ -8,12 +9,10 @@ extension SettingsBuilder {
         let folder = tree["templates_dir"].flatMap { setting in
             self.resolved(setting).map { (path: $0.hasSuffix("/") ? $0 : $0 + "/", setting: setting) }
         }
-        let problemsBefore = self.problems.count
         var found = 0
         var templates: [WebPage.Kind: PageTemplate] = [:]
         for kind in WebPage.Kind.allCases {
-            guard let text = self.file(kind.rawValue + ".html", in: folder) else { continue }
-            found += 1
+            guard let text = self.file(kind.rawValue + ".html", in: folder, &found) else { continue }
             do throws(PageTemplate.Fault) {
                 templates[kind] = try PageTemplate(text.content)
             } catch {
@@ -27,7 +26,7 @@ extension SettingsBuilder {
                 )
             }
         }
-        let style = self.file("style.css", in: folder)
+        let style = self.file("style.css", in: folder, &found)
         if let style, style.content.lowercased().contains("</style") {
             self.report(
                 .file(path: style.path, line: 1, column: 1),
@@ -38,7 +37,7 @@ extension SettingsBuilder {
             )
         }
         let languages = self.languages(tree, folder, &found)
-        if let folder, found == 0, style == nil, self.problems.count == problemsBefore {
+        if let folder, found == 0 {
             let names = WebPage.Kind.allCases.map { $0.rawValue + ".html" } + ["style.css", "en.yaml"]
             self.report(
                 folder.setting.origin,
@@ -61,17 +60,25 @@ extension SettingsBuilder {
 
     private typealias Folder = (path: String, setting: Setting)
 
-    /// A text file of the templates' directory; nil if there is none.
-    private mutating func file(_ name: String, in folder: Folder?) -> (path: String, content: String)? {
+    /// A text file of the templates' directory; nil if there is none, or a wrong one, which is reported.
+    ///
+    /// - Parameter found: Counts the files that are there.
+    private mutating func file(
+        _ name: String,
+        in folder: Folder?,
+        _ found: inout Int
+    ) -> (path: String, content: String)? {
         guard let folder else { return nil }
         let path = folder.path + name
         do throws(SettingsFiles.Fault) {
             let bytes = try self.files.read(path, PageTemplate.longest)
+            found += 1
             if let content = String(validating: bytes, as: UTF8.self) { return (path, content) }
             self.reportFile(path, found: "bytes that are not UTF-8", mend: "save the file as UTF-8")
         } catch  where error == .absent {
             return nil
         } catch {
+            found += 1
             self.reportFile(path, found: error.sentence, mend: "write a smaller file, or check its permissions")
         }
         return nil
@@ -115,8 +122,7 @@ extension SettingsBuilder {
         }
         return tags.map { tag in
             let included = PageLanguage.included.first { $0.tag == tag }
-            if let file = self.file(tag + ".yaml", in: folder) {
-                found += 1
+            if let file = self.file(tag + ".yaml", in: folder, &found) {
                 return PageLanguage(tag: tag, texts: self.texts(file))
             }
             if let included { return included }

@@ -193,7 +193,7 @@ package final class ProviderGrants: Sendable {
         judged: RecordVersion?
     ) async throws(StoreError) -> Writing {
         let attempt = self.authority.newAttempt()
-        let loop = self.loops.next()
+        let loop = self.loops.any()
         let store = self.store
         do {
             let answer = try await loop.flatSubmit {

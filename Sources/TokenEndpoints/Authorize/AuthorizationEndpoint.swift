@@ -234,7 +234,7 @@ package struct AuthorizationEndpoint: Sendable {
             return wish.answer.code(code)
         case .idToken:
             guard let signer = await self.idTokens.signer() else { throw .unavailable }
-            let token = signer.token(
+            let token = await signer.token(
                 of: user.session,
                 clientID: wish.wish.client.clientID,
                 scopes: wish.wish.scopes,

@@ -187,7 +187,7 @@ struct TransferSignIn: Sendable {
 
     private func consume(_ request: HandoffRequest) async -> HandoffOutcome {
         do {
-            return try await self.handoff.consume(request, on: self.loops.next()).get()
+            return try await self.handoff.consume(request, on: self.loops.any()).get()
         } catch {
             return .unavailable(.unavailable)
         }

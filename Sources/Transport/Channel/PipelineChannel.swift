@@ -53,6 +53,9 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
     /// Whether bytes have arrived at the socket that were not read. It costs a system call.
     package var hasUnreadBytes: Bool { self.socket.hasUnreadBytes }
 
+    /// Whether nothing has arrived at the socket that was not read, not even the end. It costs a system call.
+    package var isQuiet: Bool { self.socket.isQuiet }
+
     // MARK: Channel
 
     package var eventLoop: any EventLoop { self.loop }

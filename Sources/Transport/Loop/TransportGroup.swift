@@ -53,6 +53,11 @@ package final class TransportGroup: EventLoopGroup {
         return self.loops[Int(turn % UInt(self.loops.count))]
     }
 
+    /// The loop that runs the caller, so that nothing moves to another thread; elsewhere one after the other.
+    package func any() -> any EventLoop {
+        self.loops.first { $0.inEventLoop } ?? self.next()
+    }
+
     package func makeIterator() -> EventLoopIterator { EventLoopIterator(self.loops) }
 
     package func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {

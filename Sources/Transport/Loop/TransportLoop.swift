@@ -13,7 +13,7 @@ import Vocabulary
 ///     ▲                                                                                         │
 ///     └─────────────────────────────────────────────────────────────────────────────────────────┘
 /// ```
-package final class TransportLoop: TurnLoop, @unchecked Sendable {
+package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
     private static let eventCapacity = 256
     /// The capacity of the buffer that all sockets of the loop read into.
     static let readCapacity = 65_536
@@ -97,20 +97,26 @@ package final class TransportLoop: TurnLoop, @unchecked Sendable {
         }
         if !self.unread.isEmpty { self.unread.drain { $0.readOn(self) } }
         for task in self.mail.collect() { task() }
-        let now = NIODeadline.now()
+        var now = NIODeadline.now()
         while let timer = self.timers.popDue(now) { timer.run() }
-        if !self.tasks.isEmpty { self.tasks.drain { $0() } }
+        if !self.tasks.isEmpty {
+            self.tasks.drain { $0() }
+            // Tasks may take long, and the next timer is not to be late for it.
+            now = .now()
+        }
         if !self.turnEnds.isEmpty { self.turnEnds.drain { $0.turnEnded() } }
         if !self.removed.isEmpty { self.removed.removeAll(keepingCapacity: true) }
         return now
     }
 
-    /// Closes all sockets, cancels the timers, and runs the tasks that are left.
+    /// Closes all sockets, runs the tasks that are left, and cancels the timers, also those of these tasks.
     private func end() {
         while let source = self.sources.last { source.loopEnds() }
-        for timer in self.timers.removeAll() { timer.end(EventLoopError.cancelled) }
         for task in self.mail.close() { task() }
-        while !self.tasks.isEmpty { self.tasks.drain { $0() } }
+        repeat {
+            while !self.tasks.isEmpty { self.tasks.drain { $0() } }
+            for timer in self.timers.removeAll() { timer.end(EventLoopError.cancelled) }
+        } while !self.tasks.isEmpty
         self.removed = []
     }
 
@@ -246,6 +252,21 @@ package final class TransportLoop: TurnLoop, @unchecked Sendable {
 
     package func scheduleTask<T>(in delay: TimeAmount, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
         self.scheduleTask(deadline: .now() + delay, task)
+    }
+
+    // MARK: Tasks
+
+    package var taskExecutor: (any TaskExecutor)? { self }
+
+    /// Runs a step of a task on the loop, or elsewhere when the loop has ended, so that no task waits for ever.
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let run: @Sendable () -> Void = { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        if self.inEventLoop {
+            self.tasks.append(run)
+        } else if !self.mail.post(run) {
+            globalConcurrentExecutor.enqueue(job)
+        }
     }
 
     package func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {

@@ -56,8 +56,8 @@ package final class ListeningSocket: EventSource {
 
     /// Begins to accept. Called on the loop.
     package func start(_ acceptor: any ClientAcceptor) throws {
-        self.acceptor = acceptor
         try self.loop.add(self, self.descriptor, events: Events.input)
+        self.acceptor = acceptor
     }
 
     override func ready(_ events: UInt32, on loop: TransportLoop) {

@@ -191,6 +191,12 @@ package final class StreamSocket: EventSource, ClientByteStream {
         return recv(self.descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
+    /// Whether nothing has arrived that was not read, not even the end. It costs a system call.
+    package var isQuiet: Bool {
+        var byte: UInt8 = 0
+        return recv(self.descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) < 0 && errno == EAGAIN
+    }
+
     // MARK: Sending
 
     /// The number of bytes that the system has not taken.

@@ -1,4 +1,5 @@
 import Settings
+import Vocabulary
 
 #if canImport(Glibc)
 import Glibc

@@ -1,13 +1,13 @@
 import Clients
 import Cryptography
 import IDTokens
-import NIOPosix
 import Observability
 import Providers
 import RequestPath
 import Sessions
 import Settings
 import SignIn
+import Transport
 import Vocabulary
 
 /// The gateway that settings would make, assembled by the same code but never started. `check` and `explain` inspect
@@ -22,7 +22,7 @@ struct Draft {
         let secrets =
             settings.secrets ?? SecretRing(current: Secret("a draft keeps no sessions: any secret does"))
         let caches = SessionCaches()
-        let group = MultiThreadedEventLoopGroup.singleton
+        let group = try TransportGroup(count: 1)
         let store = MemoryStore(maxSessions: 1, maxMarkers: 1, clock: .system, caches: caches)
         let authority = TokenAuthority(current: secrets.current, accepted: secrets.accepted)
         self.foundations = Foundations(

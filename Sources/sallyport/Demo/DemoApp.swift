@@ -4,6 +4,8 @@ import NIOCore
 import Pages
 import Providers
 import Settings
+import Transport
+import Vocabulary
 
 /// The app behind the demo's gateway. It knows nothing of sign-in, and shows the request that it received. For visitors
 /// without a native app, its public page has a button that plays one.
@@ -15,7 +17,8 @@ enum DemoApp {
     ///
     /// - Parameter gateway: The gateway's origin, for the native app.
     static func start(gateway: String, group: any EventLoopGroup) async throws -> PlainServer {
-        let native = DemoNativeApp(gateway: gateway, transport: try ProviderHTTPClient(group: group).transport())
+        let client = ProviderHTTPClient(group: try TransportGroup(count: 1))
+        let native = DemoNativeApp(gateway: gateway, transport: try client.transport())
         return try await PlainServer.start(ListenAddress(host: "127.0.0.1", port: 0), group: group) { request in
             if request.method == "POST", request.target == self.nativePath { return await self.opened(by: native) }
             let wantsPage = request.field("accept")?.lowercased().contains("text/html") ?? false

@@ -47,7 +47,9 @@ extension ProviderCheck {
         }
         let text = String(decoding: answer.body, as: UTF8.self)
         if let refusal = self.refusal(in: text) { return .error(subject, refusal.sentence(callback)) }
-        if answer.status >= 400, text.lowercased().contains(/redirect[ _](uri|url)/) {
+        let words = text.lowercased()
+        let names = ["redirect uri", "redirect_uri", "redirect url", "redirect_url"]
+        if answer.status >= 400, names.contains(where: { words.contains($0) }) {
             return .error(subject, Refusal.redirect.sentence(callback))
         }
         guard answer.status >= 400 else {
@@ -91,8 +93,8 @@ extension ProviderCheck {
             "client_id is not",
             "unauthorized_client", "invalid client_id", "invalid client id",
         ]
-        if redirect.contains(where: text.contains) { return .redirect }
-        return client.contains(where: text.contains) ? .client : nil
+        if redirect.contains(where: { text.contains($0) }) { return .redirect }
+        return client.contains { text.contains($0) } ? .client : nil
     }
 
     private static func parameter(_ name: String, of url: String) -> String? {

@@ -1,4 +1,5 @@
 import RedisStore
+import Vocabulary
 
 extension RedisCheck {
     /// Runs every command that the gateway uses, each in a harmless form. `ACL DRYRUN` needs Redis 7.0 and a right of

@@ -1,4 +1,5 @@
 import RedisStore
+import Vocabulary
 
 extension RedisCheck {
     /// Asks every sentinel where the primary is; nil when none knows.

@@ -2,6 +2,7 @@ import NIOCore
 import NIOSSL
 import RedisStore
 import Transport
+import Vocabulary
 
 #if canImport(Glibc)
 import Glibc

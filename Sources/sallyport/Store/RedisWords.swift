@@ -1,4 +1,5 @@
 import RedisStore
+import Vocabulary
 
 /// Messages for the operator about the gateway's Redis. They never quote a reply, which may quote what was sent.
 enum RedisWords {

@@ -134,7 +134,7 @@ import Vocabulary
                 name: "stopped",
                 prepare: { $0.stop() },
                 says: [
-                    "error provider metadata: the connection with 127.0.0.1 failed: Connection refused: are host and port"
+                    "error provider metadata: 127.0.0.1 cannot be connected to: Connection refused: are host and port"
                 ]
             ),
             Mistake(

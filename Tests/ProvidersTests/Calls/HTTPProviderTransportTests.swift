@@ -4,15 +4,18 @@ import NIOSSL
 import Providers
 import RedisServers
 import Testing
+import Transport
 import Vocabulary
 
 @Suite("Calls to providers over HTTP")
 struct HTTPProviderTransportTests {
     private static let group = MultiThreadedEventLoopGroup.singleton
+    /// The loop of the clients.
+    private static let clientGroup = Result { try TransportGroup(count: 1) }
 
     /// Runs `body` with a client, which is shut down at the end.
     private func withClient<Value>(_ body: (ProviderHTTPClient) async throws -> Value) async throws -> Value {
-        let client = ProviderHTTPClient(group: Self.group)
+        let client = ProviderHTTPClient(group: try Self.clientGroup.get())
         let result: Result<Value, any Error>
         do {
             result = .success(try await body(client))
@@ -174,7 +177,7 @@ struct HTTPProviderTransportTests {
     @Test("A call that is cancelled ends, and after the shutdown no call is sent")
     func ended() async throws {
         let server = try await RawServer.start(Self.group) { _ in .silence }
-        let client = ProviderHTTPClient(group: Self.group)
+        let client = ProviderHTTPClient(group: try Self.clientGroup.get())
         let transport = try client.transport()
         let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/", timeLimit: .seconds(60))
         let task = Task { await self.failure(transport, call) }
@@ -199,6 +202,105 @@ struct HTTPProviderTransportTests {
             // The client returns an answer a moment before its connection is free again,
             // so a call can need another connection where the machine is busy.
             #expect(server.requests.count == 20 && server.connections < 10)
+        }
+        try await server.stop()
+    }
+
+    @Test("More calls at once than connections wait for each other")
+    func many() async throws {
+        let server = try await RawServer.start(Self.group) { _ in
+            .answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        }
+        try await self.withClient { client in
+            let transport = try client.transport()
+            let url = "http://127.0.0.1:\(server.port)/"
+            let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<50 { group.addTask { try await transport.send(ProviderCall("GET", url)).status } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(statuses == Array(repeating: 200, count: 50))
+            #expect(server.requests.count == 50 && server.connections <= 8)
+        }
+        try await server.stop()
+    }
+
+    @Test("A call that waits for others ends at its time, was not sent, and takes no connection")
+    func busy() async throws {
+        let server = try await RawServer.start(Self.group) { $0.hasPrefix("GET /slow") ? .silence : .close }
+        try await self.withClient { client in
+            let transport = try client.transport()
+            let url = "http://127.0.0.1:\(server.port)/"
+            let slow = (0..<8).map { _ in
+                Task { await self.failure(transport, ProviderCall("GET", url + "slow", timeLimit: .seconds(60))) }
+            }
+            while server.requests.count < 8 { try await Task.sleep(for: .milliseconds(5)) }
+            let error = await self.failure(transport, ProviderCall("GET", url, timeLimit: .milliseconds(50)))
+            #expect(error?.isUnsent == true && error?.cause == .time && error?.detail.contains("busy") == true)
+            for task in slow { task.cancel() }
+            for task in slow { #expect(await task.value?.isUnsent == false) }
+            #expect(server.requests.count == 8)
+        }
+        try await server.stop()
+    }
+
+    @Test("A connection that the server has closed after its answer is not used again")
+    func closedByServer() async throws {
+        let server = try await RawServer.start(Self.group) { _ in
+            .answerAndClose("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        }
+        try await self.withClient { client in
+            for _ in 0..<5 {
+                _ = try await client.transport().send(ProviderCall("POST", "http://127.0.0.1:\(server.port)/"))
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            #expect(server.connections == 5)
+        }
+        try await server.stop()
+    }
+
+    @Test("An answer without a length ends with its connection, and one may come without a body")
+    func ends() async throws {
+        let server = try await RawServer.start(Self.group) { request in
+            request.hasPrefix("HEAD") || request.contains(" /empty")
+                ? .answer("HTTP/1.1 204 No Content\r\n\r\n") : .answerAndClose("HTTP/1.1 200 OK\r\n\r\nhello")
+        }
+        try await self.withClient { client in
+            let transport = try client.transport()
+            let url = "http://127.0.0.1:\(server.port)/"
+            #expect(try await transport.send(ProviderCall("GET", url)).body == Array("hello".utf8))
+            #expect(try await transport.send(ProviderCall("GET", url + "empty")).status == 204)
+            #expect(try await transport.send(ProviderCall("POST", url + "empty?")).body.isEmpty)
+            #expect(server.requests.last?.contains("Content-Length: 0\r\n") == true)
+            #expect(server.requests.last?.hasPrefix("POST /empty? HTTP/1.1\r\n") == true)
+        }
+        try await server.stop()
+    }
+
+    @Test("A handshake that does not end in time is an error that says so, and the call was not sent")
+    func handshakes() async throws {
+        let silent = try await RawServer.start(Self.group) { _ in .silence }
+        try await self.withClient { client in
+            let transport = try client.transport()
+            let url = "https://127.0.0.1:\(silent.port)/"
+            let late = await self.failure(transport, ProviderCall("POST", url, timeLimit: .milliseconds(200)))
+            #expect(late?.isUnsent == true && late?.cause == .time && late?.detail.contains("handshake") == true)
+        }
+        try await silent.stop()
+    }
+
+    @Test("The host and the target are sent as the URL has them")
+    func targets() async throws {
+        let server = try await RawServer.start(Self.group) { _ in
+            .answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        }
+        try await self.withClient { client in
+            for (path, target) in [("", "/"), ("?a=b", "/?a=b"), ("/a%2Fb;c?d=%20", "/a%2Fb;c?d=%20")] {
+                let url = "http://LOCALHOST:\(server.port)\(path)"
+                _ = try await client.transport().send(ProviderCall("GET", url))
+                let request = try #require(server.requests.last)
+                #expect(request.hasPrefix("GET \(target) HTTP/1.1\r\n"))
+                #expect(request.contains("\r\nHost: localhost:\(server.port)\r\n"))
+            }
         }
         try await server.stop()
     }

@@ -1,9 +1,9 @@
-import NIOPosix
 import Providers
 import Sessions
 import Settings
 import SocialBench
 import Testing
+import Transport
 import Vocabulary
 
 @Suite("Social providers over the network")
@@ -12,7 +12,7 @@ struct SocialServerTests {
     func overHTTP() async throws {
         let server = try SocialServer()
         let network = server.network
-        let client = ProviderHTTPClient(group: MultiThreadedEventLoopGroup.singleton)
+        let client = ProviderHTTPClient(group: try TransportGroup(count: 1))
         let verifiers = try SocialVerifiers(
             NativeSocialSettings(network),
             transport: try client.transport(),

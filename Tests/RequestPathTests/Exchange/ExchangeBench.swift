@@ -19,6 +19,8 @@ extension EmbeddedEventLoop: TurnLoop {
         nonisolated(unsafe) let task = task
         self.execute { task.turnEnded() }
     }
+
+    var taskExecutor: (any TaskExecutor)? { nil }
 }
 
 /// A loop without sockets. It serves `app.example.com` with public routes only, and an app with scripted connections.

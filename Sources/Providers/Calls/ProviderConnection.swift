@@ -1,0 +1,171 @@
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+import NIOTLS
+import Transport
+
+/// A connection to a server of a provider: the last handler of its channel. It sends one request at a time. Used on its
+/// loop.
+final class ProviderConnection: ChannelInboundHandler {
+    typealias InboundIn = HTTPClientResponsePart
+    typealias OutboundOut = HTTPClientRequestPart
+
+    /// Until the connection is open, without the handshake of TLS.
+    private static let connectTimeout = TimeAmount.seconds(4)
+    /// Shorter than servers keep idle connections (2 s and more). Otherwise a request could be sent on a connection that
+    /// the server is closing, and it would be unknown whether a refresh token was used.
+    private static let idleTimeout = TimeAmount.seconds(1)
+
+    let server: ProviderServer
+    /// nil: the process has no client any more.
+    private weak var owner: ProviderConnections?
+    private var context: ChannelHandlerContext?
+    private var channel: PipelineChannel?
+    private var exchange: ProviderExchange?
+    private var idleTimer: Scheduled<Void>?
+    private var isClosed = false
+
+    init(to server: ProviderServer, of owner: ProviderConnections) {
+        self.server = server
+        self.owner = owner
+    }
+
+    // MARK: Opening
+
+    /// Connects, and sends the request of the call. If the call ends before, so does the connection.
+    func open(for exchange: ProviderExchange) {
+        exchange.advance(to: .connecting)
+        exchange.connection = self
+        self.exchange = exchange
+        let loop = exchange.answer.eventLoop
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        let timeout = min(Self.connectTimeout, exchange.deadline - .now())
+        let prepare = { @Sendable (channel: any Channel) in try bound.value.prepare(channel) }
+        let connected =
+            if let address = self.server.address {
+                PipelineChannel.connect(to: address, on: loop, timeout: timeout, prepare)
+            } else {
+                PipelineChannel.connect(
+                    toHost: self.server.host,
+                    port: self.server.port,
+                    on: loop,
+                    timeout: timeout,
+                    prepare
+                )
+            }
+        connected.assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let channel): self.connected(channel)
+            case .failure(let error): self.failed(error)
+            }
+        }
+    }
+
+    private func prepare(_ channel: any Channel) throws {
+        let pipeline = channel.pipeline.syncOperations
+        if let tls = self.server.tls {
+            // An address is verified as an address.
+            let name = self.server.address == nil ? self.server.host : nil
+            try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name))
+        }
+        try pipeline.addHTTPClientHandlers(leftOverBytesStrategy: .dropBytes)
+        try pipeline.addHandler(self)
+    }
+
+    private func connected(_ channel: PipelineChannel) {
+        self.channel = channel
+        guard let exchange = self.exchange, !self.isClosed else { return channel.close(promise: nil) }
+        // With TLS it goes on when the handshake is complete, which it may be already.
+        if exchange.step == .connecting {
+            if self.server.tls == nil { self.send(exchange) } else { exchange.advance(to: .handshaking) }
+        }
+    }
+
+    // MARK: Calls
+
+    /// Whether a request can be sent now. Not if anything has arrived since the last answer, such as the end.
+    var isUsable: Bool { !self.isClosed && self.channel?.isQuiet == true }
+
+    /// Sends a request.
+    func send(_ exchange: ProviderExchange) {
+        guard let context = self.context else { return exchange.fail(AnswerCutShort()) }
+        self.idleTimer.take()?.cancel()
+        self.exchange = exchange
+        exchange.connection = self
+        // From here on the server may act on the request.
+        exchange.advance(to: .sent)
+        context.write(Self.wrapOutboundOut(.head(exchange.head)), promise: nil)
+        if exchange.body.readableBytes > 0 {
+            context.write(Self.wrapOutboundOut(.body(.byteBuffer(exchange.body))), promise: nil)
+        }
+        context.writeAndFlush(Self.wrapOutboundOut(.end(nil)), promise: nil)
+    }
+
+    /// Waits for another call, and closes if none comes.
+    func rest() {
+        self.idleTimer = self.context?.eventLoop.assumeIsolated().scheduleTask(in: Self.idleTimeout) { self.close() }
+    }
+
+    /// The call is over before its answer is complete.
+    func giveUp() {
+        self.exchange = nil
+        self.close()
+    }
+
+    /// Another may be opened at once: TLS takes seconds to close when the server does not answer.
+    func close() {
+        self.context?.close(promise: nil)
+        self.ended()
+    }
+
+    private func failed(_ error: any Error) {
+        self.exchange.take()?.fail(error)
+        self.close()
+    }
+
+    /// Tells the owner, once.
+    private func ended() {
+        guard !self.isClosed else { return }
+        self.isClosed = true
+        self.idleTimer.take()?.cancel()
+        self.exchange.take()?.fail(AnswerCutShort())
+        self.owner?.closed(self)
+    }
+
+    // MARK: ChannelInboundHandler
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted? = event as? TLSUserEvent {
+            if let exchange = self.exchange { self.send(exchange) } else { self.close() }
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // Nothing was asked.
+        guard let exchange = self.exchange else { return self.close() }
+        switch Self.unwrapInboundIn(data) {
+        case .head(let head): exchange.received(head)
+        case .body(let part): exchange.received(part)
+        case .end:
+            self.exchange = nil
+            if exchange.complete(), self.isUsable { self.owner?.free(self) } else { self.close() }
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.failed(error)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.ended()
+    }
+}

@@ -1,0 +1,161 @@
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+import Vocabulary
+
+/// A server of a provider, and how it is trusted: what a connection can be used for.
+struct ProviderServer: Hashable {
+    let host: String
+    let port: Int
+    /// nil: without TLS.
+    let tls: NIOSSLContext?
+
+    init(_ url: ProviderURL, tls: NIOSSLContext) {
+        // Without the brackets of an IPv6 address.
+        self.host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
+        self.port = url.port ?? (url.isHTTPS ? 443 : 80)
+        self.tls = url.isHTTPS ? tls : nil
+    }
+
+    /// nil: the host is a name.
+    var address: SocketAddress? { try? SocketAddress(ipAddress: self.host, port: self.port) }
+
+    static func == (left: Self, right: Self) -> Bool {
+        left.host == right.host && left.port == right.port && left.tls === right.tls
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(self.host)
+        hasher.combine(self.port)
+        hasher.combine(self.tls.map(ObjectIdentifier.init))
+    }
+}
+
+/// One request to a provider and its answer. Used on the loop of the connections.
+final class ProviderExchange: @unchecked Sendable {
+    enum Step: Sendable {
+        /// All connections are in use.
+        case waiting
+        case connecting, handshaking
+        /// The server may have received the request.
+        case sent
+    }
+
+    let server: ProviderServer
+    let head: HTTPRequestHead
+    let body: ByteBuffer
+    let deadline: NIODeadline
+    private(set) var step = Step.waiting
+    /// The connection that was opened for it, or that it is sent on.
+    weak var connection: ProviderConnection?
+
+    private let bodyLimit: Int
+    /// The host as it is named to people.
+    private let host: String
+    private let promise: EventLoopPromise<ProviderAnswer>
+    private var timer: Scheduled<Void>?
+    private var answerHead: HTTPResponseHead?
+    private var answerBody = ByteBuffer()
+    private(set) var isOver = false
+    /// Called once, when it is over.
+    private var whenOver: (() -> Void)?
+
+    init(_ call: ProviderCall, to server: ProviderServer, _ url: ProviderURL, on loop: any EventLoop) {
+        self.server = server
+        self.host = url.host
+        self.deadline = .now() + .nanoseconds(call.timeLimit.wholeMilliseconds * 1_000_000)
+        self.bodyLimit = call.bodyLimit
+        self.body = ByteBuffer(bytes: call.body)
+        self.promise = loop.makePromise()
+        var headers = HTTPHeaders(call.fields.map { ($0.name, $0.value) })
+        headers.replaceOrAdd(name: "Host", value: url.authority)
+        // Some providers refuse requests without it.
+        if !headers.contains(name: "User-Agent") { headers.add(name: "User-Agent", value: "sallyport") }
+        headers.remove(name: "Transfer-Encoding")
+        headers.remove(name: "Content-Length")
+        if !call.body.isEmpty || ["POST", "PUT", "PATCH"].contains(call.method) {
+            headers.add(name: "Content-Length", value: String(call.body.count))
+        }
+        self.head = HTTPRequestHead(
+            version: .http1_1,
+            method: HTTPMethod(rawValue: call.method),
+            uri: url.target,
+            headers: headers
+        )
+    }
+
+    /// Never fails with another error than `ProviderCallError`, unless the loop ends.
+    var answer: EventLoopFuture<ProviderAnswer> { self.promise.futureResult }
+
+    /// Begins to count the time.
+    func start(_ whenOver: @escaping () -> Void) {
+        self.whenOver = whenOver
+        self.timer = self.promise.futureResult.eventLoop.scheduleTask(deadline: self.deadline) {
+            self.fail(ProviderTimeout(step: self.step))
+        }
+    }
+
+    func advance(to step: Step) {
+        self.step = step
+    }
+
+    /// Ignored if the exchange is over.
+    func fail(_ error: any Error) {
+        guard self.end() else { return }
+        let failure = ProviderCallError(error, of: self.host, isUnsent: self.step != .sent, step: self.step)
+        self.promise.fail(failure)
+        self.connection?.giveUp()
+    }
+
+    // MARK: The answer
+
+    func received(_ head: HTTPResponseHead) {
+        self.answerHead = head
+    }
+
+    func received(_ part: ByteBuffer) {
+        guard self.answerBody.readableBytes + part.readableBytes <= self.bodyLimit else {
+            return self.fail(AnswerTooLarge(limit: self.bodyLimit))
+        }
+        self.answerBody.writeImmutableBuffer(part)
+    }
+
+    /// The answer is complete.
+    ///
+    /// - Returns: Whether the connection can be used again.
+    func complete() -> Bool {
+        guard let head = self.answerHead, self.end() else { return false }
+        self.promise.succeed(
+            ProviderAnswer(
+                status: Int(head.status.code),
+                fields: head.headers.map { ($0.name.lowercased(), $0.value) },
+                body: Array(self.answerBody.readableBytesView)
+            )
+        )
+        return head.isKeepAlive
+    }
+
+    private func end() -> Bool {
+        guard !self.isOver else { return false }
+        self.isOver = true
+        self.timer?.cancel()
+        self.whenOver.take()?()
+        return true
+    }
+}
+
+/// A call has reached its time limit.
+struct ProviderTimeout: Error {
+    let step: ProviderExchange.Step
+}
+
+/// The server has closed the connection, or broken it, before the answer was complete.
+struct AnswerCutShort: Error {}
+
+/// An answer has more bytes than its call allows.
+struct AnswerTooLarge: Error {
+    let limit: Int
+}
+
+/// The client has shut down.
+struct ProviderClientEnded: Error {}
