@@ -72,14 +72,18 @@ package struct HandoffCookies: Sendable {
         SessionCookie(name: self.handledName, reach: reach, maxAge: Self.handledAge)
     }
 
-    /// The `Set-Cookie` values that clear every token, both host-only and with the host as its domain, because apps set
-    /// either kind; and that mark the values, so that a cookie that the gateway cannot clear is ignored when it comes
-    /// back.
+    /// The `Set-Cookie` values that clear every token, and that mark the values, so that a cookie that the gateway cannot
+    /// clear is ignored when it comes back.
     ///
     /// - Parameters:
     ///   - authority: `host[:port]` of the host.
     ///   - marks: The new value of the cookie that marks them.
     package func clearing(on authority: String, _ reach: CookieReach, marking marks: Secret) -> [String] {
+        self.clearing(on: authority, reach) + [self.handled(reach).setting(marks)]
+    }
+
+    /// Those that clear, both host-only and with the host as its domain, because apps set either kind.
+    package func clearing(on authority: String, _ reach: CookieReach) -> [String] {
         let attributes = reach.isSecure ? "; Secure; HttpOnly; SameSite=None" : "; HttpOnly"
         let host = Self.host(of: authority)
         return self.names.flatMap { name in
@@ -87,12 +91,12 @@ package struct HandoffCookies: Sendable {
                 "\(name)=; Path=/; Max-Age=0\(attributes)",
                 "\(name)=; Path=/; Domain=\(host); Max-Age=0\(attributes)",
             ]
-        } + [self.handled(reach).setting(marks)]
+        }
     }
 
     /// The authority without its port. The colons in the brackets of an IPv6 address are none of a port.
     private static func host(of authority: String) -> Substring {
-        guard let colon = authority.lastIndex(of: ":"), !authority[colon...].contains("]") else {
+        guard let colon = authority.lastIndex(of: ":"), !authority[colon...].contains("]" as Character) else {
             return authority[...]
         }
         return authority[..<colon]

@@ -8,11 +8,16 @@ package enum LinkPreview {
         "BingPreview",
     ].map { Array($0.utf8) }
 
+    /// Whether a name begins with a byte.
+    private static let begins: [Bool] = (UInt8.min...UInt8.max).map { byte in
+        Self.names.contains { $0.first == byte }
+    }
+
     /// Whether one of them sent the request.
     package static func isFetch(userAgent: some Collection<UInt8>) -> Bool {
         let bytes = Array(userAgent.prefix(512))
-        return self.names.contains { name in
-            bytes.indices.contains { bytes[$0...].starts(with: name) }
+        return bytes.indices.contains { place in
+            self.begins[Int(bytes[place])] && self.names.contains { bytes[place...].starts(with: $0) }
         }
     }
 }

@@ -8,14 +8,13 @@ extension StringProtocol {
 
     /// Where the text is for the first time, byte for byte; nil: nowhere. An empty text is at the beginning.
     package func firstRange(of text: String) -> Range<Index>? {
-        let wanted = text.utf8
-        var start = self.utf8.startIndex
-        while true {
-            let rest = self.utf8[start...]
-            if rest.starts(with: wanted) { return start..<rest.index(start, offsetBy: wanted.count) }
-            if rest.isEmpty { return nil }
-            self.utf8.formIndex(after: &start)
-        }
+        let wanted = Array(text.utf8)
+        let place =
+            self.utf8.withContiguousStorageIfAvailable { firstPlace(of: wanted, in: $0) }
+            ?? Array(self.utf8).withUnsafeBufferPointer { firstPlace(of: wanted, in: $0) }
+        guard let place else { return nil }
+        let start = self.utf8.index(self.utf8.startIndex, offsetBy: place)
+        return start..<self.utf8.index(start, offsetBy: wanted.count)
     }
 
     /// This text with another one in each place of `text`, which is not empty.
@@ -29,4 +28,15 @@ extension StringProtocol {
         }
         return changed + rest
     }
+}
+
+/// Where the bytes are for the first time; nil: nowhere.
+private func firstPlace(of wanted: [UInt8], in bytes: UnsafeBufferPointer<UInt8>) -> Int? {
+    guard let first = wanted.first else { return 0 }
+    guard bytes.count >= wanted.count else { return nil }
+    search: for place in 0...(bytes.count - wanted.count) where bytes[place] == first {
+        for offset in 1..<wanted.count where bytes[place + offset] != wanted[offset] { continue search }
+        return place
+    }
+    return nil
 }

@@ -101,7 +101,11 @@ package struct JudgeFindings {
 
     /// Adds a line to be sent with any answer, unless it was added already.
     mutating func addLine(_ name: String, _ value: String) {
-        let line = Array("\(name): \(value)\r\n".utf8)
+        self.addLine(Array("\(name): \(value)\r\n".utf8))
+    }
+
+    /// The same for a line that is ready to be sent.
+    mutating func addLine(_ line: [UInt8]) {
         // A cookie may be cleared for two reasons.
         if !self.answerLines.contains(line) { self.answerLines.append(line) }
     }

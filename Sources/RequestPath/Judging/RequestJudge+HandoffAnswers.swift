@@ -25,15 +25,14 @@ extension RequestJudge {
         return zip(values, trial.cookieValues).filter { !consumer.isMarked($1, in: marks) }.map(\.0)
     }
 
-    /// Clears the request's handoff cookies and marks their values.
+    /// Clears the request's handoff cookies and marks their values, so that a cookie that the gateway cannot clear is
+    /// ignored when it comes back.
     mutating func clearHandoffCookies(_ trial: HandoffTrial, _ configuration: PathConfiguration, _ host: HostEntry) {
         guard let consumer = configuration.handoff else { return }
-        let lines = configuration.handoffCookies.clearing(
-            on: host.publicURL.authority,
-            host.settings.cookieReach,
-            marking: consumer.marks(of: trial.cookieValues, besides: trial.marks)
-        )
-        for line in lines { self.findings.addLine("Set-Cookie", line) }
+        for line in configuration.handoffClearing(of: host) { self.findings.addLine(line) }
+        let marks = consumer.marks(of: trial.cookieValues, besides: trial.marks)
+        let handled = configuration.handoffCookies.handled(host.settings.cookieReach)
+        self.findings.addLine("Set-Cookie", handled.setting(marks))
     }
 
     /// Clears session cookies with different values: none of them is used.

@@ -48,6 +48,8 @@ package final class PathConfiguration: Sendable {
     private let partitionedCookie: SessionCookie
     private let plainCookie: SessionCookie
     let handoffCookies: HandoffCookies
+    /// The lines that clear the handoff cookies on each host, by its index.
+    private let handoffClearing: [[[UInt8]]]
     let audit: AuditStream
     let identity: IdentityProfile
     let clientAddress: ClientAddressRule
@@ -123,6 +125,10 @@ package final class PathConfiguration: Sendable {
         self.plainCookie = SessionCookie(name: settings.session.cookieName, reach: .plain)
         let handoffCookies = HandoffCookies(settings)
         self.handoffCookies = handoffCookies
+        self.handoffClearing = routes.hosts.map { host in
+            handoffCookies.clearing(on: host.publicURL.authority, host.settings.cookieReach)
+                .map { Array("Set-Cookie: \($0)\r\n".utf8) }
+        }
         // No cookie of the one provider that has one counts on the hosts of another: that one knows no cookies.
         let providerCookie = settings.providers.lazy.compactMap(\.settings.cookieName).first
         let secureCookies = OwnCookies(
@@ -167,6 +173,9 @@ package final class PathConfiguration: Sendable {
     func provider(of host: HostEntry?) -> ProviderSettings? {
         host.map { self.settings.provider(named: $0.settings.provider) } ?? self.settings.provider
     }
+
+    /// The lines that clear the handoff cookies of a host.
+    func handoffClearing(of host: HostEntry) -> [[UInt8]] { self.handoffClearing[host.index] }
 
     /// The session cookie of a host.
     func sessionCookie(of host: HostEntry) -> SessionCookie {

@@ -99,7 +99,7 @@ package struct Settings: Sendable, Equatable {
 
     /// The provider with this name; nil if there is none.
     package func provider(named name: String) -> ProviderSettings? {
-        self.providers.first { $0.name == name }?.settings
+        self.providers.firstIndex { $0.name == name }.map { self.providers[$0].settings }
     }
 
     /// The provider whose users are in the settings; nil if there is none.
