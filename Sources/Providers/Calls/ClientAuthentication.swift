@@ -50,7 +50,7 @@ package struct ClientAuthentication: Sendable {
         _ parameters: [(name: String, value: String)],
         to url: ProviderURL,
         audience: ProviderURL
-    ) -> ProviderCall {
+    ) async -> ProviderCall {
         var form = parameters
         var fields = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")]
         switch self.proof {
@@ -64,7 +64,7 @@ package struct ClientAuthentication: Sendable {
         case .signed(let key):
             form.append(("client_id", self.clientID))
             form.append(("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"))
-            form.append(("client_assertion", self.assertion(key, audience: audience)))
+            form.append(("client_assertion", await offLoop { self.assertion(key, audience: audience) }))
         case .none:
             form.append(("client_id", self.clientID))
         }

@@ -20,6 +20,9 @@ package struct HTTPProviderTransport: ProviderTransport {
         guard call.hasWellFormedFields else {
             throw ProviderCallError(isUnsent: true, detail: "the call of \(url.host) has a field that cannot be sent")
         }
+        guard self.client.isOpen else {
+            throw ProviderCallError(ProviderClientEnded(), of: url.host, isUnsent: true)
+        }
         let (loop, connections) = (self.client.loop, self.client.connections)
         let exchange = ProviderExchange(call, to: ProviderServer(url, tls: self.tls), url, on: loop)
         do {
@@ -30,7 +33,7 @@ package struct HTTPProviderTransport: ProviderTransport {
                 loop.execute { exchange.fail(CancellationError()) }
             }
         } catch {
-            // The loop has ended, unless it is an error of the exchange.
+            // The exchange has no other errors.
             throw (error as? ProviderCallError) ?? ProviderCallError(error, of: url.host, isUnsent: true)
         }
     }

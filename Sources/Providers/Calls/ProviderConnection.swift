@@ -17,12 +17,13 @@ final class ProviderConnection: ChannelInboundHandler {
     private static let idleTimeout = TimeAmount.seconds(1)
 
     let server: ProviderServer
-    /// nil: the process has no client any more.
+    /// nil: it has been told of the end, or the process has no client any more.
     private weak var owner: ProviderConnections?
     private var context: ChannelHandlerContext?
     private var channel: PipelineChannel?
     private var exchange: ProviderExchange?
     private var idleTimer: Scheduled<Void>?
+    private var isConnecting = false
     private var isClosed = false
 
     init(to server: ProviderServer, of owner: ProviderConnections) {
@@ -37,6 +38,7 @@ final class ProviderConnection: ChannelInboundHandler {
         exchange.advance(to: .connecting)
         exchange.connection = self
         self.exchange = exchange
+        self.isConnecting = true
         let loop = exchange.answer.eventLoop
         let bound = NIOLoopBound(self, eventLoop: loop)
         let timeout = min(Self.connectTimeout, exchange.deadline - .now())
@@ -54,6 +56,7 @@ final class ProviderConnection: ChannelInboundHandler {
                 )
             }
         connected.assumeIsolated().whenComplete { result in
+            self.isConnecting = false
             switch result {
             case .success(let channel): self.connected(channel)
             case .failure(let error): self.failed(error)
@@ -62,19 +65,24 @@ final class ProviderConnection: ChannelInboundHandler {
     }
 
     private func prepare(_ channel: any Channel) throws {
+        if self.isClosed { throw CancellationError() }
         let pipeline = channel.pipeline.syncOperations
         if let tls = self.server.tls {
             // An address is verified as an address.
             let name = self.server.address == nil ? self.server.host : nil
             try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name))
         }
+        try pipeline.addHandler(UnaskedBytes(self))
         try pipeline.addHTTPClientHandlers(leftOverBytesStrategy: .dropBytes)
         try pipeline.addHandler(self)
     }
 
     private func connected(_ channel: PipelineChannel) {
         self.channel = channel
-        guard let exchange = self.exchange, !self.isClosed else { return channel.close(promise: nil) }
+        guard let exchange = self.exchange, !self.isClosed else {
+            channel.close(promise: nil)
+            return self.left()
+        }
         // With TLS it goes on when the handshake is complete, which it may be already.
         if exchange.step == .connecting {
             if self.server.tls == nil { self.send(exchange) } else { exchange.advance(to: .handshaking) }
@@ -85,6 +93,9 @@ final class ProviderConnection: ChannelInboundHandler {
 
     /// Whether a request can be sent now. Not if anything has arrived since the last answer, such as the end.
     var isUsable: Bool { !self.isClosed && self.channel?.isQuiet == true }
+
+    /// Whether bytes that arrive belong to an answer.
+    var isAnswering: Bool { self.exchange?.step == .sent }
 
     /// Sends a request.
     func send(_ exchange: ProviderExchange) {
@@ -121,15 +132,22 @@ final class ProviderConnection: ChannelInboundHandler {
     private func failed(_ error: any Error) {
         self.exchange.take()?.fail(error)
         self.close()
+        self.left()
     }
 
-    /// Tells the owner, once.
     private func ended() {
         guard !self.isClosed else { return }
         self.isClosed = true
         self.idleTimer.take()?.cancel()
         self.exchange.take()?.fail(AnswerCutShort())
-        self.owner?.closed(self)
+        self.left()
+    }
+
+    /// Tells the owner, once. A connection whose call has ended counts while it is being opened, so that calls that are
+    /// cancelled do not open any number of them.
+    private func left() {
+        guard self.isClosed, !self.isConnecting else { return }
+        self.owner.take()?.closed(self)
     }
 
     // MARK: ChannelInboundHandler
@@ -157,7 +175,11 @@ final class ProviderConnection: ChannelInboundHandler {
         case .body(let part): exchange.received(part)
         case .end:
             self.exchange = nil
-            if exchange.complete(), self.isUsable { self.owner?.free(self) } else { self.close() }
+            let isKept = exchange.complete()
+            // What came with the answer, also the end of TLS, is handled first.
+            context.eventLoop.assumeIsolated().execute {
+                if isKept, self.isUsable { self.owner?.free(self) } else { self.close() }
+            }
         }
     }
 
@@ -167,5 +189,21 @@ final class ProviderConnection: ChannelInboundHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         self.ended()
+    }
+}
+
+/// Closes a connection on which bytes arrive that nobody asked for, before they are taken for the next answer.
+private final class UnaskedBytes: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private unowned let connection: ProviderConnection
+
+    init(_ connection: ProviderConnection) {
+        self.connection = connection
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if self.connection.isAnswering { context.fireChannelRead(data) } else { self.connection.close() }
     }
 }

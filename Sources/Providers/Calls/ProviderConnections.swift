@@ -61,7 +61,7 @@ final class ProviderConnections {
         place.openCount -= 1
         place.idle.removeAll { $0 === connection }
         var next: ProviderExchange?
-        while next == nil, let exchange = place.waiting.popFirst() {
+        while !self.isShutDown, next == nil, let exchange = place.waiting.popFirst() {
             if !exchange.isOver { next = exchange }
         }
         self.places[connection.server] = place.openCount == 0 && next == nil ? nil : place

@@ -132,7 +132,8 @@ final class ProviderExchange: @unchecked Sendable {
                 body: Array(self.answerBody.readableBytesView)
             )
         )
-        return head.isKeepAlive
+        // After 101 the connection speaks another protocol.
+        return head.isKeepAlive && head.status != .switchingProtocols
     }
 
     private func end() -> Bool {

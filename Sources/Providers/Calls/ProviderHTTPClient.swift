@@ -1,5 +1,6 @@
 package import NIOCore
 import NIOSSL
+import Synchronization
 
 /// The connections of the process to providers: HTTP/1.1, TLS 1.2 and later, no redirects and no proxy, also none that
 /// the environment names.
@@ -8,6 +9,8 @@ import NIOSSL
 package final class ProviderHTTPClient: Sendable {
     let loop: any EventLoop
     let connections: NIOLoopBoundBox<ProviderConnections>
+    /// Whether calls are not sent any more: the loop may have ended.
+    private let isShutDown = Atomic(false)
 
     /// - Parameter group: A `TransportGroup`, of which one loop has the connections. A handshake takes a millisecond, so
     ///   it had better be no loop that serves requests.
@@ -42,8 +45,12 @@ package final class ProviderHTTPClient: Sendable {
         }
     }
 
+    /// Whether calls can be sent.
+    var isOpen: Bool { !self.isShutDown.load(ordering: .relaxed) }
+
     /// Closes all connections. Calls that are under way fail, and later ones are not sent.
     package func shutdown() async {
+        guard !self.isShutDown.exchange(true, ordering: .relaxed) else { return }
         try? await self.loop.submit { self.connections.value.shutDown() }.get()
     }
 }

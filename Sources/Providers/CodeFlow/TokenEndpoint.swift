@@ -16,7 +16,7 @@ struct TokenEndpoint: Sendable {
     ///
     /// - Parameter key: The key to which the tokens are bound (RFC 9449); nil: none.
     func ask(_ parameters: [URLQuery.Parameter], key: SigningKey?) async -> TokenOutcome {
-        var call = self.client.post(parameters, to: self.url, audience: self.url)
+        var call = await self.client.post(parameters, to: self.url, audience: self.url)
         call.timeLimit = self.timeLimit
         call.bodyLimit = Self.bodyLimit
         do {

@@ -139,7 +139,7 @@ package final class IntrospectionProvider: TokenProvider {
         guard hasRoom else { return .unavailable }
         defer { self.callCount.withLock { $0 -= 1 } }
         guard let (url, audience) = await self.endpoint() else { return .unavailable }
-        var call = self.client.post(
+        var call = await self.client.post(
             [("token", String(decoding: token.bytes, as: UTF8.self)), ("token_type_hint", self.use.rawValue)],
             to: url,
             audience: audience

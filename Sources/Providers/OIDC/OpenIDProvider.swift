@@ -78,7 +78,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
         }
         let (token, hint) =
             tokens.refreshToken.map { ($0, "refresh_token") } ?? (tokens.accessToken, "access_token")
-        var call = self.client.post(
+        var call = await self.client.post(
             [("token", String(decoding: token.bytes, as: UTF8.self)), ("token_type_hint", hint)],
             to: endpoint,
             audience: metadata.tokenEndpoint

@@ -39,6 +39,7 @@ package struct OperatorClients: Sendable {
     /// Which change an operator makes: the values of `sallyport_client_changes_total{act}`.
     private enum Act: String { case create, update, delete }
 
+    /// Off the event loops: to judge many clients takes milliseconds.
     package var endpoints: [Endpoint] {
         [
             Endpoint(
@@ -48,7 +49,9 @@ package struct OperatorClients: Sendable {
                 bodyLimit: 65_536,
                 outlivesClient: true,
                 envelope: ManagementAnswer.envelope
-            ) { request in request.method == "GET" ? await self.list(request) : await self.create(request) },
+            ) { request in
+                await offLoop { request.method == "GET" ? await self.list(request) : await self.create(request) }
+            },
             Endpoint(
                 path: "/api/v2/clients/{id}",
                 methods: ["GET", "PATCH", "DELETE"],
@@ -58,11 +61,13 @@ package struct OperatorClients: Sendable {
                 envelope: ManagementAnswer.envelope,
                 mergesSlashes: true
             ) { request in
-                let id = request.pathParameter("id") ?? ""
-                return switch request.method {
-                case "GET": await self.show(id, request)
-                case "PATCH": await self.update(id, request)
-                default: await self.delete(id, request)
+                await offLoop {
+                    let id = request.pathParameter("id") ?? ""
+                    return switch request.method {
+                    case "GET": await self.show(id, request)
+                    case "PATCH": await self.update(id, request)
+                    default: await self.delete(id, request)
+                    }
                 }
             },
         ]

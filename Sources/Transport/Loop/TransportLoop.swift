@@ -113,10 +113,12 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
     private func end() {
         while let source = self.sources.last { source.loopEnds() }
         for task in self.mail.close() { task() }
-        repeat {
-            while !self.tasks.isEmpty { self.tasks.drain { $0() } }
+        // Each may leave others.
+        while !self.tasks.isEmpty || self.timers.next != nil || !self.sources.isEmpty {
+            self.tasks.drain { $0() }
             for timer in self.timers.removeAll() { timer.end(EventLoopError.cancelled) }
-        } while !self.tasks.isEmpty
+            while let source = self.sources.last { source.loopEnds() }
+        }
         self.removed = []
     }
 
@@ -258,7 +260,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
 
     package var taskExecutor: (any TaskExecutor)? { self }
 
-    /// Runs a step of a task on the loop, or elsewhere when the loop has ended, so that no task waits for ever.
+    /// Runs a step of a task on the loop, or elsewhere when the loop has ended.
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         let run: @Sendable () -> Void = { job.runSynchronously(on: self.asUnownedTaskExecutor()) }

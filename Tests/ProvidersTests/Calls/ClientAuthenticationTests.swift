@@ -10,18 +10,19 @@ import Vocabulary
 struct ClientAuthenticationTests {
     private let clock = MovableClock()
 
-    private func call(_ settings: ProviderClientSettings, _ parameters: [(name: String, value: String)] = []) throws
+    private func call(_ settings: ProviderClientSettings, _ parameters: [(name: String, value: String)] = [])
+        async throws
         -> ProviderCall
     {
         let client = try ClientAuthentication(settings, clock: self.clock.clock)
         let url = try ProviderURL("https://idp.example.com/introspect")
-        return client.post(parameters, to: url, audience: try ProviderURL("https://idp.example.com/token"))
+        return await client.post(parameters, to: url, audience: try ProviderURL("https://idp.example.com/token"))
     }
 
     @Test("client_secret_basic form-encodes the id and the secret first")
-    func basic() throws {
+    func basic() async throws {
         let settings = ProviderClientSettings(id: "a:b c", secret: Secret("p%+\u{E4}/:"), method: .basic)
-        let call = try self.call(settings, [("grant_type", "x y&=")])
+        let call = try await self.call(settings, [("grant_type", "x y&=")])
         let expected = "a%3Ab%20c:p%25%2B%C3%A4%2F%3A"
         #expect(call.field("authorization") == "Basic " + Base64.encode(Array(expected.utf8)))
         #expect(call.form == ["grant_type": "x y&="] && call.method == "POST")
@@ -29,23 +30,26 @@ struct ClientAuthenticationTests {
     }
 
     @Test("client_secret_post and public clients name themselves in the form")
-    func form() throws {
-        let post = try self.call(ProviderClientSettings(id: "a", secret: Secret("s&="), method: .post), [("x", "1")])
+    func form() async throws {
+        let post = try await self.call(
+            ProviderClientSettings(id: "a", secret: Secret("s&="), method: .post),
+            [("x", "1")]
+        )
         #expect(post.form == ["x": "1", "client_id": "a", "client_secret": "s&="])
         #expect(post.field("authorization") == nil)
-        let none = try self.call(ProviderClientSettings(id: "a"), [("x", "1")])
+        let none = try await self.call(ProviderClientSettings(id: "a"), [("x", "1")])
         #expect(none.form == ["x": "1", "client_id": "a"] && none.field("authorization") == nil)
     }
 
     @Test("private_key_jwt signs a short assertion for the token endpoint, a new one each time")
-    func assertion() throws {
+    func assertion() async throws {
         let pem = Secret(try Self.pem())
         let settings = ProviderClientSettings(id: "a", privateKey: pem)
         #expect(settings.method == .privateKeyJWT)
         let key = try SigningKey(pem: pem)
         var ids: Set<String> = []
         for _ in 0..<2 {
-            let form = try self.call(settings, [("x", "1")]).form
+            let form = try await self.call(settings, [("x", "1")]).form
             #expect(Set(form.keys) == ["x", "client_id", "client_assertion", "client_assertion_type"])
             #expect(form["client_assertion_type"] == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
             let token = try #require(form["client_assertion"])

@@ -304,4 +304,41 @@ struct HTTPProviderTransportTests {
         }
         try await server.stop()
     }
+
+    @Test("Bytes that nobody asked for are in no answer: neither after one nor before the next call")
+    func unasked() async throws {
+        let server = try await RawServer.start(Self.group) { _ in
+            .answer("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nb")
+        }
+        try await self.withClient { client in
+            let transport = try client.transport()
+            let url = "http://127.0.0.1:\(server.port)/"
+            await withTaskGroup(of: Void.self) { group in
+                // More than there are connections, so that one is used at once by the next call.
+                for _ in 0..<40 {
+                    group.addTask {
+                        let body = try? await transport.send(ProviderCall("GET", url)).body
+                        #expect(body == Array("a".utf8))
+                    }
+                }
+            }
+            #expect(server.requests.count == 40 && server.connections == 40)
+        }
+        try await server.stop()
+    }
+
+    @Test("A connection on which the protocol changes is not used again")
+    func switching() async throws {
+        let server = try await RawServer.start(Self.group) { _ in
+            .answer("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")
+        }
+        try await self.withClient { client in
+            for _ in 0..<2 {
+                let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/")
+                #expect(try await client.transport().send(call).status == 101)
+            }
+            #expect(server.connections == 2)
+        }
+        try await server.stop()
+    }
 }
