@@ -107,7 +107,7 @@ extension ProviderCheck {
     /// Redeems a code that does not exist. The client is judged before the code (RFC 6749 5.2).
     func credentials(_ client: ClientAuthentication, at url: ProviderURL) async -> [Verdict] {
         let subject = "provider client"
-        let call = client.post(
+        let call = await client.post(
             [
                 ("grant_type", "authorization_code"), ("code", "sallyport-check-\(Random.base64URL(16))"),
                 ("redirect_uri", self.callbacks.first ?? ""), ("code_verifier", Random.base64URL(32)),
@@ -164,7 +164,11 @@ extension ProviderCheck {
                 )
             ]
         }
-        var call = client.post([("token", "sallyport-check-\(Random.base64URL(16))")], to: url, audience: audience)
+        var call = await client.post(
+            [("token", "sallyport-check-\(Random.base64URL(16))")],
+            to: url,
+            audience: audience
+        )
         call.purpose = .introspection
         switch await self.ask(call, subject) {
         case .failure(let unanswered): return [unanswered.verdict]

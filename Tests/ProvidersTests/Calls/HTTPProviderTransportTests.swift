@@ -335,7 +335,8 @@ struct HTTPProviderTransportTests {
         try await self.withClient { client in
             for _ in 0..<2 {
                 let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/")
-                #expect(try await client.transport().send(call).status == 101)
+                let answer = try await client.transport().send(call)
+                #expect(answer.status == 101)
             }
             #expect(server.connections == 2)
         }
