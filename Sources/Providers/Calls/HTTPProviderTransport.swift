@@ -6,7 +6,7 @@ import Vocabulary
 /// Sends calls over the network.
 package struct HTTPProviderTransport: ProviderTransport {
     let client: ProviderHTTPClient
-    let tls: NIOSSLContext
+    let trust: ProviderTrust
     /// Whether calls may go to other machines without TLS, as inside a network of containers.
     var allowsPlainHTTP = false
 
@@ -23,8 +23,17 @@ package struct HTTPProviderTransport: ProviderTransport {
         guard self.client.isOpen else {
             throw ProviderCallError(ProviderClientEnded(), of: url.host, isUnsent: true)
         }
+        var tls = url.isHTTPS ? self.trust.context : nil
+        if url.isHTTPS, tls == nil {
+            do {
+                tls = try await offLoop { Result { try self.trust.makeContext() } }.get()
+            } catch {
+                let detail = "TLS with \(url.host) is impossible: the system has no certificates to trust"
+                throw ProviderCallError(isUnsent: true, detail: detail, cause: .tls)
+            }
+        }
         let (loop, connections) = (self.client.loop, self.client.connections)
-        let exchange = ProviderExchange(call, to: ProviderServer(url, tls: self.tls), url, on: loop)
+        let exchange = ProviderExchange(call, to: ProviderServer(url, tls: tls), url, on: loop)
         do {
             return try await withTaskCancellationHandler {
                 loop.execute { connections.value.begin(exchange) }

@@ -10,11 +10,11 @@ struct ProviderServer: Hashable {
     /// nil: without TLS.
     let tls: NIOSSLContext?
 
-    init(_ url: ProviderURL, tls: NIOSSLContext) {
+    init(_ url: ProviderURL, tls: NIOSSLContext?) {
         // Without the brackets of an IPv6 address.
         self.host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
         self.port = url.port ?? (url.isHTTPS ? 443 : 80)
-        self.tls = url.isHTTPS ? tls : nil
+        self.tls = tls
     }
 
     /// nil: the host is a name.

@@ -1,5 +1,4 @@
 package import NIOCore
-import NIOSSL
 import Synchronization
 
 /// The connections of the process to providers: HTTP/1.1, TLS 1.2 and later, no redirects and no proxy, also none that
@@ -29,19 +28,14 @@ package final class ProviderHTTPClient: Sendable {
         caFile: String? = nil,
         allowsPlainHTTP: Bool = false
     ) throws(ProviderTLSError) -> HTTPProviderTransport {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        tls.applicationProtocols = ["http/1.1"]
         do {
-            if let caFile { tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(caFile)) }
             return HTTPProviderTransport(
                 client: self,
-                tls: try NIOSSLContext(configuration: tls),
+                trust: try ProviderTrust(caFile: caFile),
                 allowsPlainHTTP: allowsPlainHTTP
             )
         } catch {
-            let place = caFile.map { "ca_file: \($0)" } ?? "the system's certificates"
-            throw ProviderTLSError(description: "\(place) cannot be used: \(error)")
+            throw ProviderTLSError(description: "ca_file: \(caFile ?? "none") cannot be used: \(error)")
         }
     }
 

@@ -1,0 +1,32 @@
+import NIOSSL
+import Synchronization
+
+/// Which certificates are trusted in calls to a provider.
+final class ProviderTrust: Sendable {
+    private let configuration: TLSConfiguration
+    private let made = Mutex<NIOSSLContext?>(nil)
+
+    /// - Parameter caFile: A PEM file of certificates to trust instead of the system's; it is read now.
+    /// - Throws: An error of NIOSSL for a file that cannot be used.
+    init(caFile: String?) throws {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        tls.applicationProtocols = ["http/1.1"]
+        if let caFile { tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(caFile)) }
+        self.configuration = tls
+    }
+
+    /// The context of the connections, if there was a call already.
+    var context: NIOSSLContext? { self.made.withLock { $0 } }
+
+    /// The same, made now if there is none. It reads the system's certificates, so it takes long; they are needed for calls
+    /// with TLS only, and an image may have none.
+    func makeContext() throws -> NIOSSLContext {
+        try self.made.withLock { made in
+            if let made { return made }
+            let context = try NIOSSLContext(configuration: self.configuration)
+            made = context
+            return context
+        }
+    }
+}
