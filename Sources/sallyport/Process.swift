@@ -1,14 +1,11 @@
-#if canImport(Glibc)
+import CLinux
 import Glibc
-#endif
 
 /// The process as a whole.
 enum Process {
     /// Ends the process; the caller has flushed buffered lines.
     static func exit(_ code: Int32) -> Never {
-        #if canImport(Glibc)
         Glibc.exit(code)
-        #endif
     }
 
     /// Turns a closed pipe into a failed write instead of the end of the process.
@@ -17,4 +14,18 @@ enum Process {
     }
 
     static let standardOutput: Int32 = 1
+
+    /// The environment. Of a name that occurs twice the first value counts, as for `getenv`.
+    static let environment: [String: String] = {
+        var variables: [String: String] = [:]
+        guard var next = process_environment() else { return variables }
+        while let variable = next.pointee {
+            let text = String(cString: variable)
+            next += 1
+            guard let mark = text.firstIndex(of: "=") else { continue }
+            let name = String(text[..<mark])
+            if variables[name] == nil { variables[name] = String(text[text.index(after: mark)...]) }
+        }
+        return variables
+    }()
 }

@@ -128,7 +128,7 @@ struct LineWriterTests {
 
     @Test func ofABatchThatDoesNotFitTheFirstLinesAreTaken() throws {
         let pipe = PipeSink()
-        let writer = try LineWriter(descriptor: pipe.writing, linger: .seconds(3600))
+        let writer = try LineWriter(descriptor: pipe.writing, accessLinger: .seconds(3600))
         let queue = writer.queue(.access, capacity: 4096)
         let line = String(repeating: "z", count: 99) + "\n"
         let batch = bytes(String(repeating: line, count: 50))
@@ -145,9 +145,46 @@ struct LineWriterTests {
         pipe.closeReader()
     }
 
+    /// Each would hang the test if it waited as long as the line before it may.
+    @Test func aLineWaitsNoLongerThanLinesOfItsStreamMay() throws {
+        let pipe = PipeSink()
+        let writer = try LineWriter(
+            descriptor: pipe.writing,
+            accessLinger: .seconds(3600),
+            auditLinger: .milliseconds(1)
+        )
+        let access = writer.queue(.access, capacity: 4096)
+        let audit = writer.queue(.audit, capacity: 4096)
+        access.append(line: bytes("a\n"))
+        // The thread waits for more now, in most runs.
+        usleep(10_000)
+        audit.append(line: bytes("b\n"))
+        #expect(Set(pipe.lines(2)) == ["a", "b"])
+        audit.append(line: bytes("c\n"))
+        #expect(pipe.lines(1) == ["c"])
+        writer.stop(timeout: .seconds(30))
+        pipe.closeReader()
+    }
+
+    @Test func aLineOfTheLogIsWrittenAtOnceWithAllThatWait() throws {
+        let pipe = PipeSink()
+        let writer = try LineWriter(
+            descriptor: pipe.writing,
+            accessLinger: .seconds(3600),
+            auditLinger: .seconds(3600)
+        )
+        writer.queue(.access, capacity: 4096).append(line: bytes("a\n"))
+        writer.queue(.audit, capacity: 4096).append(line: bytes("b\n"))
+        usleep(10_000)
+        writer.queue(.log, capacity: 4096).append(line: bytes("c\n"))
+        #expect(Set(pipe.lines(3)) == ["a", "b", "c"])
+        writer.stop(timeout: .seconds(30))
+        pipe.closeReader()
+    }
+
     @Test func linesOfAnySizeSurviveTheRingsEdge() throws {
         let pipe = PipeSink()
-        let writer = try LineWriter(descriptor: pipe.writing, linger: .zero)
+        let writer = try LineWriter(descriptor: pipe.writing, accessLinger: .zero)
         let queue = writer.queue(.access, capacity: 4096)
         let received = Mutex<[String]?>(nil)
         Thread.detachNewThread {

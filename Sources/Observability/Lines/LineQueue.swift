@@ -10,8 +10,8 @@ package final class LineQueue: @unchecked Sendable {
     /// The most bytes that may wait.
     package let capacity: Int
     private let doorbell: Doorbell
-    /// Whether lines are written at once. Others may wait a moment for more lines.
-    let isUrgent: Bool
+    /// How long a line may wait for more lines; zero: it is written at once.
+    let linger: Duration
 
     // Guarded by the doorbell's monitor. The writer thread reads the bytes of a chunk without it: they stay counted
     // until the thread reports them written, so they are not overwritten.
@@ -23,11 +23,11 @@ package final class LineQueue: @unchecked Sendable {
     private var droppedLines: UInt64 = 0
     private var isClosed = false
 
-    init(_ stream: Stream, capacity: Int, doorbell: Doorbell) {
+    init(_ stream: Stream, capacity: Int, linger: Duration, doorbell: Doorbell) {
         self.stream = stream
         self.capacity = max(capacity, 4096)
         self.doorbell = doorbell
-        self.isUrgent = stream != .access
+        self.linger = linger
         self.ring = .allocate(byteCount: self.capacity, alignment: 64)
     }
 
@@ -52,7 +52,7 @@ package final class LineQueue: @unchecked Sendable {
         if length < bytes.count {
             self.droppedLines &+= Self.lineCount(UnsafeRawBufferPointer(rebasing: bytes[length...]))
         }
-        let rings = length > 0 && self.doorbell.mustRing(added: length, isUrgent: self.isUrgent)
+        let rings = length > 0 && self.doorbell.mustRing(added: length, linger: self.linger)
         monitor.unlock()
         if rings { monitor.signal(.work) }
         return length
@@ -139,8 +139,8 @@ final class Doorbell: @unchecked Sendable {
         case not
         /// It sleeps until a line comes.
         case forWork
-        /// A line has come; it waits a moment for more.
-        case forMore
+        /// A line has come; it waits for more, so long as such a line may.
+        case forMore(Duration)
     }
 
     let monitor = Monitor()
@@ -156,12 +156,12 @@ final class Doorbell: @unchecked Sendable {
     }
 
     /// Whether the caller, which has appended `added` bytes, must signal `work`. Called with the lock held.
-    func mustRing(added: Int, isUrgent: Bool) -> Bool {
+    func mustRing(added: Int, linger: Duration) -> Bool {
         self.pending += added
         switch self.waiting {
         case .not: return false
         case .forWork: break
-        case .forMore where isUrgent || self.pending >= self.threshold: break
+        case .forMore(let longest) where linger < longest || self.pending >= self.threshold: break
         case .forMore: return false
         }
         self.waiting = .not

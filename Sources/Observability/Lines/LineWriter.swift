@@ -19,30 +19,47 @@ package final class LineWriter: @unchecked Sendable {
     private static let chunk = 65_536
 
     private let descriptor: Int32
-    private let linger: Duration
+    private let accessLinger: Duration
+    private let auditLinger: Duration
     private let doorbell = Doorbell(threshold: chunk / 2)
     // Guarded by the doorbell's monitor.
     private var queues: [LineQueue] = []
     private var turn = 0
     private var isMidLine = false
+    /// Bytes that are written without waiting for more: all that waited when the first of them had to be written.
+    private var batch = 0
     private var flushes = 0
     private var isStopping = false
     private var errors: UInt64 = 0
 
     /// Starts the thread.
     ///
+    /// A busy gateway does not wake the thread for each line: lines wait a moment for more, except those of the log.
+    ///
     /// - Parameters:
-    /// - descriptor: Where lines go; blocking or not. The caller closes it.
-    /// - linger: How long access lines may wait for more, so that a busy gateway does not wake the thread for each.
-    package init(descriptor: Int32, linger: Duration = .milliseconds(20)) throws(StartError) {
+    ///   - descriptor: Where lines go; blocking or not. The caller closes it.
+    ///   - accessLinger: How long access lines may wait.
+    ///   - auditLinger: How long audit events may wait, which are lost if the process is killed meanwhile.
+    package init(
+        descriptor: Int32,
+        accessLinger: Duration = .milliseconds(20),
+        auditLinger: Duration = .milliseconds(2)
+    ) throws(StartError) {
         self.descriptor = descriptor
-        self.linger = linger
+        self.accessLinger = accessLinger
+        self.auditLinger = auditLinger
         try self.start()
     }
 
     /// A new queue of up to `capacity` bytes for `stream`.
     package func queue(_ stream: LineQueue.Stream, capacity: Int) -> LineQueue {
-        let queue = LineQueue(stream, capacity: capacity, doorbell: self.doorbell)
+        let linger: Duration =
+            switch stream {
+            case .access: self.accessLinger
+            case .audit: self.auditLinger
+            case .log: .zero
+            }
+        let queue = LineQueue(stream, capacity: capacity, linger: linger, doorbell: self.doorbell)
         self.doorbell.monitor.withLock { self.queues.append(queue) }
         return queue
     }
@@ -161,13 +178,14 @@ package final class LineWriter: @unchecked Sendable {
                 monitor.wait(for: .work)
                 continue
             }
-            if self.mayLinger {
-                let end = lingerEnd ?? Deadline(in: self.linger)
+            if let linger = self.linger {
+                let end = min(lingerEnd ?? Deadline(in: linger), Deadline(in: linger))
                 lingerEnd = end
-                self.doorbell.waiting = .forMore
+                self.doorbell.waiting = .forMore(linger)
                 if monitor.wait(for: .work, until: end) { continue }
                 self.doorbell.waiting = .not
             }
+            if self.batch == 0 { self.batch = self.doorbell.pending }
             if !self.isMidLine || self.queues[self.turn].count == 0 {
                 self.turn = (self.turn + 1) % self.queues.count
                 while self.queues[self.turn].count == 0 {
@@ -179,11 +197,12 @@ package final class LineWriter: @unchecked Sendable {
         }
     }
 
-    /// Whether everything that waits may wait longer.
-    private var mayLinger: Bool {
-        guard !self.isStopping, self.flushes == 0, !self.isMidLine else { return false }
-        guard self.doorbell.pending < self.doorbell.threshold else { return false }
-        return self.queues.allSatisfy { !$0.isUrgent || $0.count == 0 }
+    /// How long everything that waits may wait from now on; nil: something is to be written at once.
+    private var linger: Duration? {
+        guard !self.isStopping, self.flushes == 0, self.batch == 0, !self.isMidLine else { return nil }
+        guard self.doorbell.pending < self.doorbell.threshold else { return nil }
+        let shortest = self.queues.lazy.filter { $0.count > 0 }.map(\.linger).min()
+        return shortest == .zero ? nil : shortest
     }
 
     private func wrote(_ count: Int, of queue: LineQueue, isLineEnd: Bool) {
@@ -191,6 +210,7 @@ package final class LineWriter: @unchecked Sendable {
         monitor.withLock {
             queue.release(count)
             self.doorbell.pending -= count
+            self.batch = max(0, self.batch - count)
             self.isMidLine = !isLineEnd
             if self.flushes > 0 { monitor.broadcast(.progress) }
         }

@@ -79,8 +79,16 @@ final class Monitor: @unchecked Sendable {
 }
 
 /// A point on the monotonic clock.
-struct Deadline {
+struct Deadline: Comparable {
     fileprivate let time: timespec
+
+    static func == (left: Deadline, right: Deadline) -> Bool {
+        (left.time.tv_sec, left.time.tv_nsec) == (right.time.tv_sec, right.time.tv_nsec)
+    }
+
+    static func < (left: Deadline, right: Deadline) -> Bool {
+        (left.time.tv_sec, left.time.tv_nsec) < (right.time.tv_sec, right.time.tv_nsec)
+    }
 
     /// `duration` from now.
     init(in duration: Duration) {

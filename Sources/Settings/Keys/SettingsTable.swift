@@ -40,7 +40,7 @@ extension Section {
         SettingsKey(
             "event_loops",
             .integer(1...256),
-            default: "the number of cores",
+            default: "the number of cores that the process may use",
             "Threads that serve requests."
         ),
         SettingsKey(

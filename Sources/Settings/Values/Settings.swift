@@ -1,5 +1,4 @@
 package import AddressIntelligence
-internal import FoundationEssentials
 package import Pages
 package import Rules
 package import Vocabulary
@@ -15,7 +14,8 @@ package import Vocabulary
 /// - `listen` (address or list, default: 127.0.0.1:8080): the addresses for clients.
 /// - `admin.listen` (address, default: 127.0.0.1:9090): the address for health, readiness and metrics.
 /// - `admin.tokens_file` (path, default: none): the tokens of operators.
-/// - `event_loops` (integer, default: the number of cores, range: 1 to 256): threads that serve requests.
+/// - `event_loops` (integer, default: the number of cores that the process may use, range: 1 to 256): threads that serve
+///   requests.
 /// - `secret_file` (path): the secrets for all keys, one on each line, each of 32 bytes or more; the first signs and
 ///   seals, all are accepted.
 /// - `signing_key_file` (path, default: keys derived from the secret, and an RSA key in the store): in PEM, the EC P-256
@@ -64,7 +64,7 @@ package struct Settings: Sendable, Equatable {
         self.listen = [ListenAddress(host: "127.0.0.1", port: 8080)]
         self.adminListen = ListenAddress(host: "127.0.0.1", port: 9090)
         self.operatorTokens = []
-        self.eventLoops = min(max(ProcessInfo.processInfo.activeProcessorCount, 1), 256)
+        self.eventLoops = min(max(Cores.count, 1), 256)
         self.secrets = nil
         self.signingKeys = nil
         self.trustedProxies = []

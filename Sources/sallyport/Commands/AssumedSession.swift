@@ -1,4 +1,4 @@
-import ArgumentParser
+import CommandParsing
 import NIOCore
 import Providers
 import Sessions
@@ -21,12 +21,12 @@ struct AssumedUser {
     /// A user of the static provider.
     init(named identifier: String, _ provider: NamedProvider?) throws {
         guard let provider, case .fixedUsers(let users) = provider.settings else {
-            throw ValidationError(
+            throw UsageError(
                 "--user names a user of the static provider: write the claims of a user to a file for --claims."
             )
         }
         guard let user = users.first(where: { $0.identifier == identifier }) else {
-            throw ValidationError("--user must name a user of the static provider.")
+            throw UsageError("--user must name a user of the static provider.")
         }
         self.identity = Identity(id: user.id, traits: user.traits).inRealm(Realm(provider.name))
         self.aal = user.aal
@@ -47,7 +47,7 @@ struct AssumedUser {
         _ provider: NamedProvider?
     ) throws -> Result<AssumedUser, Refusal> {
         guard let value = JSONText.decode(document), case .object = value else {
-            throw ValidationError(
+            throw UsageError(
                 "The file of --claims must hold a JSON object, such as {\"sub\": \"1\", \"email\": \"ada@example.com\"}."
             )
         }
@@ -62,7 +62,7 @@ struct AssumedUser {
             let name = settings.issuer ?? settings.url ?? ""
             return self.mapped(claims, settings.claims, AdmissionSettings(), name, realm)
         case .kratos, .fixedUsers, nil:
-            throw ValidationError(
+            throw UsageError(
                 "--claims needs provider.oidc, provider.oauth2 or provider.introspection: use --user."
             )
         }

@@ -1,5 +1,4 @@
 import Endpoints
-import FoundationEssentials
 import Providers
 import Sessions
 import Settings
@@ -195,11 +194,11 @@ private struct IssuerOrigin: Equatable {
     let issuer: String
     let algorithms: [String]
     /// The content of `ca_file`; nil: the system's authorities.
-    let authorities: Data?
+    let authorities: [UInt8]?
 
     init(_ settings: OpenIDSettings) {
         self.issuer = settings.issuer
         self.algorithms = settings.algorithms
-        self.authorities = settings.caFile.flatMap { FileManager.default.contents(atPath: $0) }
+        self.authorities = settings.caFile.flatMap { Console.read($0, atMost: .max) }
     }
 }

@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Glibc
 import RedisStore
 import Vocabulary
 
@@ -13,7 +13,7 @@ extension RedisCheck {
         ]
         let faults = files.compactMap { name, path, what, holds -> Verdict? in
             guard let path else { return nil }
-            guard FileManager.default.isReadableFile(atPath: path) else {
+            guard access(path, R_OK) == 0 else {
                 return Self.fault("\(name)= of the URL names no file that this user can read: \(path)")
             }
             return holds(path)

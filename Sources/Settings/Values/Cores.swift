@@ -1,0 +1,16 @@
+internal import CLinux
+internal import NIOCore
+
+/// The cores that the process may use.
+enum Cores {
+    /// The limit of the container (quota and cpuset of its control group) or of the affinity, whichever is lower; a part of
+    /// a core counts as one.
+    static let count = min(System.coreCount, Self.affinity ?? .max)
+
+    /// How many cores the process is bound to; nil: the kernel has more than fit here.
+    private static var affinity: Int? {
+        var mask = [UInt64](repeating: 0, count: 128)
+        guard sched_getaffinity(0, mask.count * MemoryLayout<UInt64>.size, &mask) == 0 else { return nil }
+        return mask.reduce(0) { $0 + $1.nonzeroBitCount }
+    }
+}
