@@ -48,7 +48,7 @@ def swift_packages(tree):
 def swift_itself():
     version = re.search(r"Swift version (\S+)", output("swift", "--version")).group(1)
     purl = f"pkg:github/swiftlang/swift@swift-{version}-RELEASE"
-    return library(purl, "swift", version, description="The runtime and Foundation, which the binary carries")
+    return library(purl, "swift", version, description="The runtime, which the binary carries")
 
 
 def debian_package(name, version, architecture):

@@ -33,13 +33,14 @@ package struct CommandParser {
             switch word {
             case "--version" where path.count == 1: return .text(self.version)
             case "-h", "--help": return .text(CommandHelp(path).text(of: group))
-            case "help" where !wantsHelp:
+            case "help":
                 wantsHelp = true
                 words.removeFirst()
                 continue
             case _ where word.hasPrefix("-"):
                 guard let fallback = group.fallback else {
-                    throw CommandHelp(path).refusal(UsageError("there is no option \(word)"))
+                    let options = path.count == 1 ? ["--help", "--version"] : ["--help"]
+                    throw CommandHelp(path).refusal(Self.unknownOption(word, options))
                 }
                 return try self.parse(words, for: fallback, CommandHelp(path + [fallback.summary.name]))
             default: break
@@ -83,6 +84,8 @@ package struct CommandParser {
         _ words: ArraySlice<String>,
         fields: [CommandForm.Field]
     ) throws(UsageError) -> CommandForm? {
+        // Also after a mistake: it is added to a line that has failed.
+        guard words.prefix(while: { $0 != "--" }).allSatisfy({ $0 != "-h" && $0 != "--help" }) else { return nil }
         let options = fields.filter { $0.kind != .operand }
         let takesOperand = options.count < fields.count
         var values: [String: [String]] = [:]
@@ -104,16 +107,11 @@ package struct CommandParser {
                 areOptionsOver = true
                 continue
             }
-            if word == "-h" || word == "--help" { return nil }
-            // --name, or --name=value
-            let mark = word.firstIndex(of: "=")
-            let name = String(word[..<(mark ?? word.endIndex)])
+            let (name, attached) = Self.split(word)
             guard let option = options.first(where: { "--\($0.name)" == name }) else {
-                throw Self.unknown(name, "option", options.map { "--\($0.name)" })
+                throw Self.unknownOption(word, options.map { "--\($0.name)" })
             }
-            values[option.name, default: []].append(
-                try Self.value(of: option, mark.map { String(word[word.index(after: $0)...]) }, &words)
-            )
+            values[option.name, default: []].append(try Self.value(of: option, attached, &words))
         }
         return CommandForm(options: values, operand: operand)
     }
@@ -128,8 +126,9 @@ package struct CommandParser {
             guard attached == nil else { throw UsageError("--\(option.name) takes no value") }
             return ""
         }
+        // Mostly a variable of a script that is not set.
+        guard let next = attached ?? words.first, !next.isEmpty else { throw UsageError("\(option.form) has no value") }
         if let attached { return attached }
-        guard let next = words.first else { throw UsageError("\(option.form) has no value") }
         guard !next.hasPrefix("-") || next == "-" else {
             throw UsageError(
                 "\(option.form) has no value; one that begins with - is written --\(option.name)=<\(option.value)>"
@@ -137,6 +136,18 @@ package struct CommandParser {
         }
         words.removeFirst()
         return next
+    }
+
+    /// `--name=value`, or `--name`.
+    private static func split(_ word: String) -> (name: String, value: String?) {
+        guard let mark = word.firstIndex(of: "=") else { return (word, nil) }
+        return (String(word[..<mark]), String(word[word.index(after: mark)...]))
+    }
+
+    /// Neither a value nor a word after one dash is repeated: it may be a secret that begins with it.
+    private static func unknownOption(_ word: String, _ names: [String]) -> UsageError {
+        guard word.hasPrefix("--") else { return UsageError("an option begins with two dashes, or is -h") }
+        return self.unknown(self.split(word).name, "option", names)
     }
 
     private static func unknown(_ word: String, _ what: String, _ names: [String]) -> UsageError {

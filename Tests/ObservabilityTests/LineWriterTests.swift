@@ -166,6 +166,25 @@ struct LineWriterTests {
         pipe.closeReader()
     }
 
+    /// A small queue does not fill while the thread waits for more.
+    @Test func aQueueThatFillsIsWritten() throws {
+        let pipe = PipeSink()
+        let writer = try LineWriter(
+            descriptor: pipe.writing,
+            accessLinger: .seconds(3600),
+            auditLinger: .seconds(3600)
+        )
+        let queue = writer.queue(.audit, capacity: 4096)
+        let line = String(repeating: "a", count: 99) + "\n"
+        for _ in 0..<10 { #expect(queue.append(line: bytes(line))) }
+        // The thread waits for more now, in most runs.
+        usleep(10_000)
+        for _ in 0..<10 { #expect(queue.append(line: bytes(line))) }
+        #expect(pipe.lines(11).count >= 11)
+        #expect(writer.stop(timeout: .seconds(30)) && queue.dropped == 0)
+        pipe.closeReader()
+    }
+
     @Test func aLineOfTheLogIsWrittenAtOnceWithAllThatWait() throws {
         let pipe = PipeSink()
         let writer = try LineWriter(

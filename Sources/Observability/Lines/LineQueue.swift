@@ -11,7 +11,7 @@ package final class LineQueue: @unchecked Sendable {
     package let capacity: Int
     private let doorbell: Doorbell
     /// How long a line may wait for more lines; zero: it is written at once.
-    let linger: Duration
+    private let longestLinger: Duration
 
     // Guarded by the doorbell's monitor. The writer thread reads the bytes of a chunk without it: they stay counted
     // until the thread reports them written, so they are not overwritten.
@@ -27,7 +27,7 @@ package final class LineQueue: @unchecked Sendable {
         self.stream = stream
         self.capacity = max(capacity, 4096)
         self.doorbell = doorbell
-        self.linger = linger
+        self.longestLinger = linger
         self.ring = .allocate(byteCount: self.capacity, alignment: 64)
     }
 
@@ -70,6 +70,10 @@ package final class LineQueue: @unchecked Sendable {
     }
 
     // MARK: For the writer thread, with the lock held
+
+    /// How long the lines here may wait for more. Events of strangers get half of the room, so that nothing is dropped
+    /// while the thread waits: at a quarter it writes.
+    var linger: Duration { self.count < self.capacity / 4 ? self.longestLinger : .zero }
 
     /// The next bytes to write, up to `limit`. They end with a line if they hold a whole one.
     func next(limit: Int) -> UnsafeRawBufferPointer {

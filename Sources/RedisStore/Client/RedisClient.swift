@@ -228,8 +228,10 @@ package final class RedisClient: Sendable {
     ///
     /// The future succeeds with the reply, which may be an error reply, or fails with a `RedisError`.
     package func send(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        if self.isCutOff { return loop.makeFailedFuture(RedisError.notSent(.cutOff)) }
-        return self.metered(command.kind, self.on(loop) { $0.send(command) })
+        guard loop.inEventLoop else { return loop.flatSubmit { self.send(command, on: loop) } }
+        let promise = loop.makePromise(of: RedisReply.self)
+        self.send(command, on: loop) { promise.completeWith($0.mapError { $0 }) }
+        return promise.futureResult
     }
 
     /// The same without a future, because each request whose session is not cached pays for it. To be called on `loop`.
@@ -239,15 +241,8 @@ package final class RedisClient: Sendable {
         on loop: any EventLoop,
         _ receiver: @escaping RedisConnectionHandler.Receiver
     ) {
-        guard let router = self.routers[ObjectIdentifier(loop)], !self.isCutOff else {
-            return receiver(.failure(.notSent(self.isCutOff ? .cutOff : .notConnected)))
-        }
-        let start = NIODeadline.now()
-        let kind = command.kind
-        router.value.send(command) { [meter] result in
-            meter.count(kind, RedisMeter.Outcome(result), since: start)
-            receiver(result)
-        }
+        guard let router = self.router(of: loop, receiver) else { return }
+        router.send(command, self.metered(command.kind, receiver))
     }
 
     /// The same, but waits at most this long for a connection. Only for learning what became of a command whose answer
@@ -263,8 +258,20 @@ package final class RedisClient: Sendable {
     /// Runs a script. A durable script is answered when a replica has its writes too, if there are replicas; without
     /// that confirmation it fails with `RedisError.unreplicated`.
     package func evaluate(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        if self.isCutOff { return loop.makeFailedFuture(RedisError.notSent(.cutOff)) }
-        return self.metered(call.script.kind, self.on(loop) { $0.evaluate(call) })
+        guard loop.inEventLoop else { return loop.flatSubmit { self.evaluate(call, on: loop) } }
+        let promise = loop.makePromise(of: RedisReply.self)
+        self.evaluate(call, on: loop) { promise.completeWith($0.mapError { $0 }) }
+        return promise.futureResult
+    }
+
+    /// The same without a future. To be called on `loop`; `receiver` is called on it once, maybe before this returns.
+    package func evaluate(
+        _ call: ScriptCall,
+        on loop: any EventLoop,
+        _ receiver: @escaping RedisConnectionHandler.Receiver
+    ) {
+        guard let router = self.router(of: loop, receiver) else { return }
+        router.evaluate(call, self.metered(call.script.kind, receiver))
     }
 
     /// Whether no command is sent now, because another server may be the primary without this gateway's knowledge.
@@ -272,15 +279,23 @@ package final class RedisClient: Sendable {
 
     // MARK: Steps
 
+    /// The router of `loop`; nil if nothing is sent now, which `receiver` is told.
+    private func router(of loop: any EventLoop, _ receiver: RedisConnectionHandler.Receiver) -> RedisRouter? {
+        let isCutOff = self.isCutOff
+        if !isCutOff, let router = self.routers[ObjectIdentifier(loop)] { return router.value }
+        receiver(.failure(.notSent(isCutOff ? .cutOff : .notConnected)))
+        return nil
+    }
+
     private func metered(
         _ kind: RedisMeter.Kind,
-        _ reply: EventLoopFuture<RedisReply>
-    ) -> EventLoopFuture<RedisReply> {
+        _ receiver: @escaping RedisConnectionHandler.Receiver
+    ) -> RedisConnectionHandler.Receiver {
         let start = NIODeadline.now()
-        reply.whenComplete { [meter] result in
-            meter.count(kind, RedisMeter.Outcome(result.mapError(RedisError.of)), since: start)
+        return { [meter] result in
+            meter.count(kind, RedisMeter.Outcome(result), since: start)
+            receiver(result)
         }
-        return reply
     }
 
     func on<Answer: Sendable>(

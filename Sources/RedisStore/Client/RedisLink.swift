@@ -58,7 +58,11 @@ final class RedisLink {
     /// Sends the command, with `ASKING` before it where a cluster moves its slot to this server.
     func send(_ command: RedisCommand, asking: Bool = false, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
         guard let handler = self.current else { return self.notConnected() }
-        return self.send(command, over: handler, asking: asking, deadline: deadline)
+        let promise = self.loop.makePromise(of: RedisReply.self)
+        Self.send(command, over: handler, asking: asking, deadline: deadline) {
+            promise.completeWith($0.mapError { $0 })
+        }
+        return promise.futureResult
     }
 
     /// The same without a future.
@@ -69,15 +73,18 @@ final class RedisLink {
 
     /// Runs a script by its name and, where Redis does not know the name, by its text over the same connection, so that
     /// both go to the same server even if the address has moved.
-    func evaluate(_ call: ScriptCall, asking: Bool = false, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
-        guard let handler = self.current else { return self.notConnected() }
-        let bound = NIOLoopBound((self, handler), eventLoop: self.loop)
-        return self.send(call.byName, over: handler, asking: asking, deadline: deadline).flatMap { reply in
-            let (link, handler) = bound.value
-            guard case .error(let error) = reply, error.errorClass == .noScript else {
-                return link.loop.makeSucceededFuture(reply)
+    func evaluate(
+        _ call: ScriptCall,
+        asking: Bool = false,
+        deadline: NIODeadline,
+        _ receiver: @escaping RedisConnectionHandler.Receiver
+    ) {
+        guard let handler = self.current else { return receiver(.failure(.notSent(self.absence))) }
+        Self.send(call.byName, over: handler, asking: asking, deadline: deadline) { result in
+            guard case .success(.error(let error)) = result, error.errorClass == .noScript else {
+                return receiver(result)
             }
-            return link.send(call.byText, over: handler, asking: asking, deadline: deadline)
+            Self.send(call.byText, over: handler, asking: asking, deadline: deadline, receiver)
         }
     }
 
@@ -118,21 +125,20 @@ final class RedisLink {
     /// Why there is no connection.
     private var absence: RedisError.Cause { self.isShutDown ? .shuttingDown : .notConnected }
 
-    private func send(
+    private static func send(
         _ command: RedisCommand,
         over handler: RedisConnectionHandler,
         asking: Bool,
-        deadline: NIODeadline
-    ) -> EventLoopFuture<RedisReply> {
+        deadline: NIODeadline,
+        _ receiver: @escaping RedisConnectionHandler.Receiver
+    ) {
         // A command that is late already would only time out and end the connection that others use.
-        guard deadline > .now() else { return self.loop.makeFailedFuture(RedisError.notSent(.timedOut)) }
+        guard deadline > .now() else { return receiver(.failure(.notSent(.timedOut))) }
         if asking {
             // The command's own answer says all that matters.
             handler.send(RedisCommand("ASKING"), deadline: deadline) { _ in }
         }
-        let promise = self.loop.makePromise(of: RedisReply.self)
-        handler.send(command, deadline: deadline, promise: promise)
-        return promise.futureResult
+        handler.send(command, deadline: deadline, receiver)
     }
 
     private func connect() {

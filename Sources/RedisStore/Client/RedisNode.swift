@@ -73,22 +73,25 @@ final class RedisNode {
         self.reads.send(command, deadline: deadline, receiver)
     }
 
-    func evaluate(_ call: ScriptCall, asking: Bool, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
-        if call.script.isDurable, self.heldUntil > .now() {
-            return self.loop.makeFailedFuture(RedisError.notSent(.replaced))
-        }
-        let reply =
-            if call.script.isDurable, let commits = self.commits {
-                commits.evaluate(call, asking: asking, deadline: deadline)
-            } else {
-                self.reads.evaluate(call, asking: asking, deadline: deadline)
+    func evaluate(
+        _ call: ScriptCall,
+        asking: Bool,
+        deadline: NIODeadline,
+        _ receiver: @escaping RedisConnectionHandler.Receiver
+    ) {
+        if call.script.isDurable, self.heldUntil > .now() { return receiver(.failure(.notSent(.replaced))) }
+        let received: RedisConnectionHandler.Receiver = { [events] result in
+            if case .success(.error(let error)) = result, let refusal = error.writeRefusal {
+                events.writeRefused(refusal)
             }
-        let node = NIOLoopBound(self, eventLoop: self.loop)
-        reply.whenSuccess { reply in
-            guard case .error(let error) = reply, let refusal = error.writeRefusal else { return }
-            node.value.events.writeRefused(refusal)
+            receiver(result)
         }
-        return reply
+        guard call.script.isDurable, let commits = self.commits else {
+            return self.reads.evaluate(call, asking: asking, deadline: deadline, received)
+        }
+        commits.evaluate(call, asking: asking, deadline: deadline).assumeIsolated().whenComplete {
+            received($0.mapError(RedisError.of))
+        }
     }
 
     /// Writes a key that expires after a millisecond, over the connection for durable writes where there is one.

@@ -120,10 +120,16 @@ final class RedisRouter {
     }
 
     /// Runs the script on the node that serves its keys.
-    func evaluate(_ call: ScriptCall) -> EventLoopFuture<RedisReply> {
-        self.route(call.keys.first?[...]) { node, asking, deadline in
-            node.evaluate(call, asking: asking, deadline: deadline)
+    func evaluate(_ call: ScriptCall, _ receiver: @escaping RedisConnectionHandler.Receiver) {
+        if !self.connector.configuration.isCluster, let node = self.onlyNode {
+            return node.evaluate(call, asking: false, deadline: node.newDeadline, receiver)
         }
+        let loop = self.loop
+        self.route(call.keys.first?[...]) { node, asking, deadline in
+            let promise = loop.makePromise(of: RedisReply.self)
+            node.evaluate(call, asking: asking, deadline: deadline) { promise.completeWith($0.mapError { $0 }) }
+            return promise.futureResult
+        }.assumeIsolated().whenComplete { receiver($0.mapError(RedisError.of)) }
     }
 
     /// Succeeds once there is a connection to the node that serves `key`.

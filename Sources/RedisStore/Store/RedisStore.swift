@@ -146,34 +146,61 @@ package final class RedisStore: RecordStore {
 
     /// Sends a command. Every error reply and failure means that the store cannot answer.
     func ask(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        Self.answered(self.client.send(command, on: loop))
+        Self.ask(command, by: self.client, on: loop)
     }
 
     /// Runs a script, with the same errors.
     func run(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        Self.answered(self.client.evaluate(call, on: loop))
+        Self.run(call, by: self.client, on: loop)
     }
 
+    /// The same over a client that has no store.
+    static func ask(_ command: RedisCommand, by client: RedisClient, on loop: any EventLoop) -> EventLoopFuture<
+        RedisReply
+    > {
+        guard loop.inEventLoop else { return loop.flatSubmit { self.ask(command, by: client, on: loop) } }
+        let promise = loop.makePromise(of: RedisReply.self)
+        client.send(command, on: loop) { self.complete(promise, $0) }
+        return promise.futureResult
+    }
+
+    /// The same over a client that has no store.
+    static func run(_ call: ScriptCall, by client: RedisClient, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
+        guard loop.inEventLoop else { return loop.flatSubmit { self.run(call, by: client, on: loop) } }
+        let promise = loop.makePromise(of: RedisReply.self)
+        client.evaluate(call, on: loop) { self.complete(promise, $0) }
+        return promise.futureResult
+    }
+
+    /// The reply, with the same errors.
     static func answered(_ reply: EventLoopFuture<RedisReply>) -> EventLoopFuture<RedisReply> {
         let promise = reply.eventLoop.makePromise(of: RedisReply.self)
-        reply.whenComplete { result in
-            do throws(StoreError) { promise.succeed(try Self.reply(result)) } catch { promise.fail(error) }
-        }
+        reply.whenComplete { self.complete(promise, $0) }
         return promise.futureResult
+    }
+
+    private static func complete<Failure>(
+        _ promise: EventLoopPromise<RedisReply>,
+        _ result: Result<RedisReply, Failure>
+    ) {
+        do throws(StoreError) { promise.succeed(try self.reply(result)) } catch { promise.fail(error) }
     }
 
     /// Runs a script that needs room; lack of room is reported as `.full`. The future may also fail with
     /// `RedisError.unanswered`.
     func write(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.client.evaluate(call, on: loop).flatMapThrowing { reply in
-            guard case .error(let error) = reply else { return reply }
-            throw error.writeRefusal?.code == "OOM" ? StoreError.full : StoreError.unavailable
-        }.flatMapErrorThrowing { error in
-            switch error {
-            case RedisError.unanswered, is StoreError: throw error
-            default: throw StoreError.unavailable
+        guard loop.inEventLoop else { return loop.flatSubmit { self.write(call, on: loop) } }
+        let promise = loop.makePromise(of: RedisReply.self)
+        self.client.evaluate(call, on: loop) { result in
+            switch result {
+            case .success(.error(let error)):
+                promise.fail(error.writeRefusal?.code == "OOM" ? StoreError.full : StoreError.unavailable)
+            case .success(let reply): promise.succeed(reply)
+            case .failure(.unanswered(let cause)): promise.fail(RedisError.unanswered(cause))
+            case .failure: promise.fail(StoreError.unavailable)
             }
         }
+        return promise.futureResult
     }
 
     static func reply<Failure>(_ result: Result<RedisReply, Failure>) throws(StoreError) -> RedisReply {

@@ -3,8 +3,8 @@ internal import NIOCore
 
 /// The cores that the process may use.
 enum Cores {
-    /// The limit of the container (quota and cpuset of its control group) or of the affinity, whichever is lower; a part of
-    /// a core counts as one.
+    /// The limit of the container (quota and cpuset at the root of its control groups) or of the affinity, whichever is
+    /// lower; a part of a core counts as one.
     static let count = min(System.coreCount, Self.affinity ?? .max)
 
     /// How many cores the process is bound to; nil: the kernel has more than fit here.
