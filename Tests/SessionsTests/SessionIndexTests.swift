@@ -48,6 +48,26 @@ struct SessionIndexTests {
         #expect(try await store.sessions(of: "ada", on: self.loop).get().isEmpty)
     }
 
+    /// Thousands, of a robot that signs in again and again, would hold up the loop that lists or counts them.
+    @Test("Of a user with very many sessions the memory store knows the latest")
+    func inMemoryTheLatest() async throws {
+        let store = self.memory()
+        var latest: [RecordKey] = []
+        for _ in 0..<600 {
+            self.clock.advance(by: .milliseconds(1))
+            let new = self.draft("ada")
+            try await store.create(new, on: self.loop).get()
+            latest.append(new.key)
+        }
+        let found = try await store.sessions(of: "ada", on: self.loop).get()
+        #expect(found.count == SubjectSessions.capacity && Set(found) == Set(latest.suffix(found.count)))
+        try await store.end(subject: "ada", on: self.loop).get()
+        self.clock.advance(by: .milliseconds(1))
+        let later = self.draft("ada")
+        try await store.create(later, on: self.loop).get()
+        #expect(try await store.sessions(of: "ada", on: self.loop).get().contains(later.key))
+    }
+
     /// The noted sessions of Ada, once there are as many as these. The memory store answers at once, but on another loop.
     private func noted(_ store: IndexedStore, _ keys: Set<RecordKey>) async throws -> Bool {
         for _ in 0..<1000 {

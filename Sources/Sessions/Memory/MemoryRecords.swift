@@ -155,14 +155,17 @@ struct MemoryRecords {
         return place.flatMap { self.remove($0, for: .sessionRevoked)?.expiresAt }
     }
 
-    /// The keys of the subject's sessions.
-    func sessions(of subject: String) -> [RecordKey] {
-        var keys: [RecordKey] = []
+    /// The keys of the subject's sessions, and when each began; the latest if there are more than `limit`.
+    func sessions(of subject: String, limit: Int) -> [(key: RecordKey, began: UnixTime)] {
+        var found: [(key: RecordKey, began: UnixTime)] = []
+        // The latest come first, except in places that were used before.
         self.kept.forEach(subject.hashValue) { _, kept in
-            if kept.content.session?.record.subject == subject { keys.append(kept.key) }
-            return true
+            if let session = kept.content.session?.record, session.subject == subject, session.isListed {
+                found.append((kept.key, session.issuedAt))
+            }
+            return found.count < limit
         }
-        return keys
+        return found
     }
 
     // MARK: Expiry
