@@ -229,9 +229,7 @@ package final class RedisClient: Sendable {
     /// The future succeeds with the reply, which may be an error reply, or fails with a `RedisError`.
     package func send(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
         guard loop.inEventLoop else { return loop.flatSubmit { self.send(command, on: loop) } }
-        let promise = loop.makePromise(of: RedisReply.self)
-        self.send(command, on: loop) { promise.completeWith($0.mapError { $0 }) }
-        return promise.futureResult
+        return loop.receiving { self.send(command, on: loop, $0) }
     }
 
     /// The same without a future, because each request whose session is not cached pays for it. To be called on `loop`.
@@ -259,9 +257,7 @@ package final class RedisClient: Sendable {
     /// that confirmation it fails with `RedisError.unreplicated`.
     package func evaluate(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
         guard loop.inEventLoop else { return loop.flatSubmit { self.evaluate(call, on: loop) } }
-        let promise = loop.makePromise(of: RedisReply.self)
-        self.evaluate(call, on: loop) { promise.completeWith($0.mapError { $0 }) }
-        return promise.futureResult
+        return loop.receiving { self.evaluate(call, on: loop, $0) }
     }
 
     /// The same without a future. To be called on `loop`; `receiver` is called on it once, maybe before this returns.

@@ -253,3 +253,12 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         }
     }
 }
+
+extension EventLoop {
+    /// What the receiver that `step` gets is told, as a future.
+    func receiving(_ step: (@escaping RedisConnectionHandler.Receiver) -> Void) -> EventLoopFuture<RedisReply> {
+        let promise = self.makePromise(of: RedisReply.self)
+        step { promise.completeWith($0.mapError { $0 }) }
+        return promise.futureResult
+    }
+}

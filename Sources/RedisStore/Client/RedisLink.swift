@@ -58,11 +58,7 @@ final class RedisLink {
     /// Sends the command, with `ASKING` before it where a cluster moves its slot to this server.
     func send(_ command: RedisCommand, asking: Bool = false, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
         guard let handler = self.current else { return self.notConnected() }
-        let promise = self.loop.makePromise(of: RedisReply.self)
-        Self.send(command, over: handler, asking: asking, deadline: deadline) {
-            promise.completeWith($0.mapError { $0 })
-        }
-        return promise.futureResult
+        return self.loop.receiving { Self.send(command, over: handler, asking: asking, deadline: deadline, $0) }
     }
 
     /// The same without a future.

@@ -126,9 +126,7 @@ final class RedisRouter {
         }
         let loop = self.loop
         self.route(call.keys.first?[...]) { node, asking, deadline in
-            let promise = loop.makePromise(of: RedisReply.self)
-            node.evaluate(call, asking: asking, deadline: deadline) { promise.completeWith($0.mapError { $0 }) }
-            return promise.futureResult
+            loop.receiving { node.evaluate(call, asking: asking, deadline: deadline, $0) }
         }.assumeIsolated().whenComplete { receiver($0.mapError(RedisError.of)) }
     }
 

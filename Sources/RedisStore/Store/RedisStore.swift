@@ -155,9 +155,11 @@ package final class RedisStore: RecordStore {
     }
 
     /// The same over a client that has no store.
-    static func ask(_ command: RedisCommand, by client: RedisClient, on loop: any EventLoop) -> EventLoopFuture<
-        RedisReply
-    > {
+    static func ask(
+        _ command: RedisCommand,
+        by client: RedisClient,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<RedisReply> {
         guard loop.inEventLoop else { return loop.flatSubmit { self.ask(command, by: client, on: loop) } }
         let promise = loop.makePromise(of: RedisReply.self)
         client.send(command, on: loop) { self.complete(promise, $0) }
