@@ -7,7 +7,7 @@ import Testing
 import Vocabulary
 
 /// Many sessions that end at once: each serves no more at once, and the loop serves its connections between the slices in
-/// which they are removed. A slice has five steps here (`SliceSteps`).
+/// which they are removed. A slice has five steps here (`SliceSteps`), which remove forty sessions.
 @Suite struct MassEndTests {
     private let fixture = ResolverFixture(capacity: 4096)
     private let strangers: [ResolverFixture.Holder]
@@ -32,7 +32,7 @@ import Vocabulary
     @Test("None of them is served after the confirmation, and others are, while they are removed", arguments: 0..<3)
     func ends(_ way: Int) throws {
         let lineage = testAuthority.newLineage()
-        let crowd = self.crowd(500, subject: { way == 0 ? "crowd" : "user \($0)" }, lineage: way == 1 ? lineage : nil)
+        let crowd = self.crowd(2500, subject: { way == 0 ? "crowd" : "user \($0)" }, lineage: way == 1 ? lineage : nil)
         let loop = self.fixture.loop
         switch way {
         case 0: try self.fixture.caches.invalidate(.subject("crowd"), on: loop).wait()
@@ -85,6 +85,67 @@ import Vocabulary
         #expect(self.fixture.cache.counters.entries == self.strangers.count + 1)
     }
 
+    @Test("Who signs in again meanwhile is served, then and later")
+    func signInMeanwhile() {
+        let crowd = self.crowd(500) { _ in "crowd" }
+        self.fixture.cache.invalidate(.subject("crowd"))
+        self.pass()
+        let later = self.crowd(20) { _ in "crowd" }
+        for _ in 0..<30 {
+            #expect(later.allSatisfy { self.fixture.serves($0) })
+            #expect(!crowd.contains { self.fixture.serves($0) })
+            self.pass()
+        }
+        #expect(self.fixture.cache.counters.entries == self.strangers.count + later.count)
+        self.fixture.cache.invalidate(.subject("crowd"))
+        #expect(!later.contains { self.fixture.serves($0) }, "the next end concerns them")
+    }
+
+    @Test("Each request under way knows at once that its session has ended, and each later one is not concerned")
+    func underWay() {
+        let crowd = self.crowd(500) { _ in "crowd" }
+        let entries = crowd.compactMap { self.fixture.resolve($0.token).entry }
+        self.fixture.cache.invalidate(.subject("crowd"))
+        let later = self.fixture.holder(subject: "crowd")
+        self.fixture.warm(later)
+        let entry = self.fixture.resolve(later.token).entry
+        #expect(entries.count == 500)
+        #expect(entries.allSatisfy { self.fixture.cache.hasEnded($0) })
+        #expect(entry.map { self.fixture.cache.hasEnded($0) } == false)
+    }
+
+    @Test(
+        "A request under way knows of the end after its session was evicted, or forgotten with all others, meanwhile",
+        arguments: [false, true]
+    )
+    func forgottenMeanwhile(all: Bool) {
+        let fixture = ResolverFixture(capacity: 512)
+        // The hand of the eviction and the sweep do not come to them in the same order.
+        let crowd = (0..<500).map { _ in fixture.holder(subject: "crowd") }
+        for holder in crowd { fixture.warm(holder) }
+        let entries = crowd.compactMap { fixture.resolve($0.token).entry }.filter(\.isKept)
+        fixture.cache.invalidate(.subject("crowd"))
+        if all {
+            fixture.cache.invalidate(.all)
+        } else {
+            for index in 0..<2000 { fixture.warm(fixture.holder(subject: "user \(index)")) }
+        }
+        fixture.loop.advanceTime(by: .seconds(1))
+        #expect(entries.count > 400 && entries.allSatisfy { fixture.cache.hasEnded($0) })
+    }
+
+    @Test("Many records that changed at once are read again, and their sessions have not ended")
+    func changes() {
+        let crowd = self.crowd(500) { "user \($0)" }
+        let entries = crowd.compactMap { self.fixture.resolve($0.token).entry }
+        self.fixture.cache.invalidate(Endings(crowd.map { .sessionRecord($0.key) }))
+        #expect(!crowd.contains { self.fixture.serves($0) })
+        #expect(!entries.contains { self.fixture.cache.hasEnded($0) })
+        for holder in crowd { self.fixture.warm(holder) }
+        for _ in 0..<200 { self.pass() }
+        #expect(crowd.allSatisfy { self.fixture.serves($0) } && self.strangersAreServed)
+    }
+
     @Test("An ended entry is not served while the store is unavailable, even before it is removed")
     func unavailable() {
         let crowd = self.crowd(100) { _ in "crowd" }
@@ -128,8 +189,16 @@ import Vocabulary
     func anyOrder(capacity: Int) {
         let fixture = ResolverFixture(capacity: capacity)
         let lineages = (0..<40).map { _ in testAuthority.newLineage() }
-        let holders = (0..<400).map { fixture.holder(subject: "user \($0 % 30)", lineage: lineages[$0 % 40]) }
+        // More of each user than a slice removes.
+        let holders = (0..<400).map { fixture.holder(subject: "user \($0 % 3)", lineage: lineages[$0 % 40]) }
         var known: Set<RecordKey> = []
+        /// What requests under way hold, and whether that has ended.
+        var held: [(entry: CachedSession, holder: ResolverFixture.Holder, hasEnded: Bool)] = []
+        func end(_ invalidation: Invalidation, _ isEnded: (ResolverFixture.Holder) -> Bool) {
+            fixture.cache.invalidate(invalidation)
+            known.subtract(holders.filter(isEnded).map(\.key))
+            for index in held.indices where isEnded(held[index].holder) { held[index].hasEnded = true }
+        }
         var state: UInt64 = 5
         func number(below limit: Int) -> Int {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -138,21 +207,21 @@ import Vocabulary
         for _ in 0..<3000 {
             let holder = holders[number(below: holders.count)]
             switch number(below: 20) {
-            case 0:
-                fixture.cache.invalidate(.session(holder.key))
-                known.remove(holder.key)
-            case 1:
-                fixture.cache.invalidate(.lineage(holder.key.lineage))
-                known = known.filter { $0.lineage != holder.key.lineage }
+            case 0: end(.session(holder.key)) { $0.key == holder.key }
+            case 1: end(.lineage(holder.key.lineage)) { $0.key.lineage == holder.key.lineage }
             case 2:
-                fixture.cache.invalidate(.subject(holder.session.subject))
-                known.subtract(holders.filter { $0.session.subject == holder.session.subject }.map(\.key))
-            case 3:
-                fixture.loop.advanceTime(by: .milliseconds(1))
+                if number(below: 10) == 0 {
+                    end(.subject(holder.session.subject)) { $0.session.subject == holder.session.subject }
+                }
+            case 3: fixture.loop.advanceTime(by: .milliseconds(1))
             default:
                 if !fixture.serves(holder) { fixture.warm(holder) }
                 known.insert(holder.key)
+                if let entry = fixture.resolve(holder.token).entry { held.append((entry, holder, false)) }
             }
+        }
+        for (entry, _, hasEnded) in held where capacity > holders.count || !hasEnded {
+            #expect(fixture.cache.hasEnded(entry) == hasEnded)
         }
         let served = holders.filter { fixture.serves($0) }.map(\.key)
         #expect(Set(served).isSubset(of: known))

@@ -38,7 +38,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
 
     package func upstreamConnected(_ connection: any AppConnection, isReused: Bool) {
         // The session may have ended while the request waited.
-        if let session = self.facts.session, session.hasEnded {
+        if let session = self.facts.session, self.sessions.cache.hasEnded(session) {
             connection.close()
             return self.upstreamFailed(.gatewayOverloaded)
         }

@@ -14,7 +14,7 @@ package final class CachedSession {
     /// When the last read that confirmed the session began; its age counts from here.
     package private(set) var readAt: UnixTime
 
-    /// What the loop's cache knows of the session.
+    /// What the entry has learned of the session.
     enum State: UInt8 { case known, changed, ended }
 
     /// The subject's names, if they are not the one that the record has.
@@ -29,6 +29,8 @@ package final class CachedSession {
     var slot: Int32 = -1
     /// Its first link in the table's `SlotIndex`.
     var links: Int32 = -1
+    /// How many sweeps of its cache began before the session was read.
+    let sweepsBefore: Int
     /// How long further uses are not noted in the store after one was.
     private let touchMilliseconds: Int32
     /// Whether it was used since it was kept, or since the eviction hand last passed.
@@ -71,6 +73,7 @@ package final class CachedSession {
         subjectNames: [String],
         readAt: UnixTime,
         turn: UInt64,
+        sweepsBefore: Int,
         verdict: ForeignVerdict?,
         tokens: KnownTokens = .notNeeded
     ) {
@@ -81,6 +84,7 @@ package final class CachedSession {
         self.otherNames = subjectNames == [stored.record.subject] ? nil : subjectNames
         self.readAt = readAt
         self.turn = turn
+        self.sweepsBefore = sweepsBefore
         self.servesUntil = Self.end(of: stored.record, readAt, verdict)
         self.refreshAt = Self.refresh(readAt, verdict)
         self.touchMilliseconds = Int32(clamping: min(60_000, stored.record.idleLifetime.wholeMilliseconds / 10))
@@ -120,8 +124,8 @@ package final class CachedSession {
     /// The name of the token in logs.
     package var fingerprint: Fingerprint { self.key.fingerprint }
 
-    /// Whether the loop has learned that the session ended.
-    package var hasEnded: Bool { self.state == .ended }
+    /// Whether the entry has learned that the session ended. See `SessionCache.hasEnded`.
+    var hasEnded: Bool { self.state == .ended }
 
     /// Whether the loop's cache has it, so that what ends the session finds it there.
     package var isKept: Bool { self.slot >= 0 && self.state == .known }
@@ -179,13 +183,9 @@ package final class CachedSession {
     func doubt() { self.turn = 0 }
 
     /// It serves no more: its session has ended, or its record changed, so that it is read again.
-    func leave(for end: Invalidation) {
+    func leave(as state: State) {
         self.doubt()
-        if case .sessionRecord = end {
-            if self.state == .known { self.state = .changed }
-        } else {
-            self.state = .ended
-        }
+        if self.state != .ended { self.state = state }
     }
 
     /// The identity bytes for this generation of the configuration; nil if they have not been made yet. Bytes of

@@ -43,6 +43,12 @@ package struct Endings: Sendable {
         return self.end(entry.key) || entry.subjectNames.contains { self.subjects.contains($0) }
     }
 
+    /// What an entry becomes that the group concerns; nil: it does not.
+    func state(of entry: CachedSession) -> CachedSession.State? {
+        if self.ends(entry) { return .ended }
+        return self.changed.contains(entry.key) ? .changed : nil
+    }
+
     /// True when a read of the session with this key that began earlier may have found what is no longer true, whatever
     /// its subject.
     func overtake(_ key: RecordKey) -> Bool {

@@ -24,7 +24,7 @@ package struct SessionCacheCounters: Sendable, Hashable {
 ///
 /// A lookup allocates nothing, takes no lock and computes no HMAC. The table is bounded (`SessionTable`). Entries whose
 /// session ended are found by key, lineage and subject without a scan. They serve no more as soon as the end is applied;
-/// when many end at once, they are removed in slices (`Slices`). Confined to its loop.
+/// when many end at once, they are told of it and removed in slices (`EndSweep`, `Slices`). Confined to its loop.
 ///
 /// **Doubt.** While it is uncertain that ends are received (`SessionCaches.doubt`), an entry that was read before does
 /// not serve by itself. Time is divided into turns: the beginning and the end of a doubt, and `.all`, each begin a new
@@ -55,6 +55,7 @@ package final class SessionCache {
     /// The turn of the entries that serve without a read; `.max`, which no entry has, while all entries are doubted.
     private var trustedTurn: UInt64 = 1
     private var readings = ReadingLog()
+    private var sweepCount = 0
 
     /// An empty table with room for `capacity` sessions. With a capacity of 0, every request asks the store.
     package init(capacity: Int = 65_536) {
@@ -114,27 +115,24 @@ package final class SessionCache {
     /// Applies several ends.
     package func invalidate(_ ended: Endings) {
         self.readings.note(ended)
-        var leaving = ContiguousArray<CachedSession>()
-        for invalidation in ended.invalidations {
-            self.table.forEach(concernedBy: invalidation) { entry in
-                // It serves no more from here on, and a stream that holds it learns of it.
-                entry.leave(for: invalidation)
-                leaving.append(entry)
-            }
-        }
-        if !leaving.isEmpty {
-            self.slices.run {
-                self.table.remove(leaving.removeLast())
-                return !leaving.isEmpty
-            }
-        }
+        let sweep = EndSweep(ended, number: self.sweepCount)
+        self.sweepCount += 1
+        self.table.begin(sweep)
+        self.slices.run { self.table.advance(sweep) }
         if ended.includesAll { self.forgetAll() }
         self.onInvalidation?(ended)
+    }
+
+    /// Whether the session of an entry, which this cache handed out before, has ended since.
+    package func hasEnded(_ entry: CachedSession) -> Bool {
+        self.table.tell(entry)
+        return entry.hasEnded
     }
 
     /// Drops every entry. What streams hold is as old, and is to be read again.
     private func forgetAll() {
         self.beginTurn()
+        self.table.finishSweeps()
         self.counts.evictions += self.table.evictions
         var former = SessionTable(capacity: self.capacity)
         swap(&former, &self.table)
@@ -190,6 +188,7 @@ package final class SessionCache {
             subjectNames: names(stored.record.subject),
             readAt: readAt,
             turn: reading.turn,
+            sweepsBefore: self.sweepCount,
             verdict: verdict,
             tokens: tokens
         )

@@ -11,7 +11,7 @@ package protocol SessionHolder: AnyObject {
 /// The requests of one loop that last longer than others, found by what ends their sessions: an end looks at no other
 /// connection, however many are open. Confined to its loop.
 ///
-/// A request that does not last is not here. Its entry tells it that the session ended (`CachedSession.hasEnded`).
+/// A request that does not last is not here. Its entry tells it that the session ended (`SessionCache.hasEnded`).
 package final class SessionHolders {
     private struct Held {
         let holder: any SessionHolder
@@ -30,7 +30,7 @@ package final class SessionHolders {
     package func add(_ holder: any SessionHolder, of entry: CachedSession) {
         guard holder.holderPlace < 0 else { return }
         holder.holderPlace = self.table.add(Held(holder: holder, entry: entry), hashes: entry.endingHashes)
-        if entry.hasEnded { return holder.sessionEnded() }
+        if self.cache.hasEnded(entry) { return holder.sessionEnded() }
         // An end that came while the cache did not have the session was not noted. So it is read again.
         if !entry.isKept { entry.doubt() }
     }
@@ -48,7 +48,7 @@ package final class SessionHolders {
         var ended: [Held] = []
         for end in endings.invalidations {
             for held in self.held(endedBy: end) {
-                held.entry.leave(for: end)
+                held.entry.leave(as: .ended)
                 ended.append(held)
             }
         }

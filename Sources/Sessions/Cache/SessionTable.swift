@@ -17,6 +17,8 @@ struct SessionTable {
     private static let luckyShare = 32
     /// How many entries the hand passes in search of an unused one before it takes the one it has reached.
     private static let handReach = 32
+    /// How many entries a step of a sweep removes at most.
+    private static let sweepStep = 8
     /// How many bytes at the end of a token are hashed: 96 random bits of the gateway's own tokens, and a part of the
     /// signature of others. Only valid tokens have entries, so a client cannot choose tokens that share a bucket.
     private static let hashedLength = 16
@@ -35,6 +37,8 @@ struct SessionTable {
     private var hand: Int
     private var departures = 0
     private var index = SlotIndex()
+    /// The groups of ends of which not every entry has learned.
+    private var sweeps: ContiguousArray<EndSweep> = []
 
     init(capacity: Int) {
         self.capacity = max(0, min(capacity, 1 << 24))
@@ -57,19 +61,55 @@ struct SessionTable {
     func entry(for token: UnsafeRawBufferPointer, hash: UInt32) -> CachedSession? {
         var slot = self.buckets[self.bucket(of: hash)]
         while slot >= 0, let entry = self.slots[Int(slot)] {
-            if entry.hash == hash && entry.matches(token) { return entry }
+            if entry.hash == hash && entry.matches(token) {
+                self.tell(entry)
+                return entry
+            }
             slot = entry.next
         }
         return nil
     }
 
-    /// Calls `body` with each entry that this ends, or whose record it changed.
-    func forEach(concernedBy end: Invalidation, _ body: (CachedSession) -> Void) {
-        guard let hash = end.hash else { return }
-        self.index.forEach(hash) { slot in
-            if let entry = self.slots[Int(slot)], end.concerns(entry) { body(entry) }
-            return true
+    /// Tells the entry of its end, if it is in a group that is still on its way.
+    @inline(__always)
+    func tell(_ entry: CachedSession) {
+        if !self.sweeps.isEmpty { self.tellOfSweeps(entry) }
+    }
+
+    @inline(never)
+    private func tellOfSweeps(_ entry: CachedSession) {
+        for sweep in self.sweeps { sweep.tell(entry) }
+    }
+
+    /// Begins a sweep: from now on, an entry learns of its end before it is used.
+    mutating func begin(_ sweep: EndSweep) { self.sweeps.append(sweep) }
+
+    /// Removes a few entries that the sweep ends; false when none are left.
+    mutating func advance(_ sweep: EndSweep) -> Bool {
+        if sweep.position < sweep.endings.invalidations.count { self.removeSome(endedBy: sweep) }
+        guard sweep.position == sweep.endings.invalidations.count else { return true }
+        self.sweeps.removeAll { $0 === sweep }
+        return false
+    }
+
+    private mutating func removeSome(endedBy sweep: EndSweep) {
+        let end = sweep.endings.invalidations[sweep.position]
+        var ended: ContiguousArray<CachedSession> = []
+        if let hash = end.hash {
+            self.index.forEach(hash) { slot in
+                if let entry = self.slots[Int(slot)], !sweep.precedes(entry), end.concerns(entry) {
+                    ended.append(entry)
+                }
+                return ended.count < Self.sweepStep
+            }
         }
+        for entry in ended { self.remove(entry) }
+        if ended.count < Self.sweepStep { sweep.position += 1 }
+    }
+
+    /// Lets every sweep come to its end.
+    mutating func finishSweeps() {
+        while let sweep = self.sweeps.last { while self.advance(sweep) {} }
     }
 
     /// Adds an entry whose token has none.
@@ -87,10 +127,11 @@ struct SessionTable {
         self.count += 1
     }
 
-    /// Ignored if the table does not have the entry: it may be of a former table, which had more slots.
+    /// Ignored if the table does not have the entry. A request that holds the entry learns of its end nevertheless.
     mutating func remove(_ entry: CachedSession) {
         let slot = entry.slot
         guard slot >= 0, Int(slot) < self.slots.count, self.slots[Int(slot)] === entry else { return }
+        self.tell(entry)
         self.replaceInChain(entry, by: entry.next)
         self.index.remove(entry.links)
         self.slots[Int(slot)] = nil
