@@ -208,8 +208,15 @@ package struct HandoffMint: Sendable {
                 self.journal.record(record)
                 return loop.makeSucceededFuture(.denied(text: objection.text))
             }
+            // Minting is a use of the native session.
+            let isUseDue = stored?.isUseDue(at: self.clock.now()) ?? false
             return self.counting(MintLimits.session(parent), request, device, parent: parent, on: loop) { [parent] in
-                self.issue(request, from: parent, key: key, device: device, rules.findings, on: loop)
+                let minted = self.issue(request, from: parent, key: key, device: device, rules.findings, on: loop)
+                return minted.map { outcome in
+                    // The result is ignored: losing a note only ends the session early.
+                    if isUseDue, case .minted = outcome { _ = self.store.touch(key, on: loop) }
+                    return outcome
+                }
             }
         }
     }
@@ -293,8 +300,6 @@ package struct HandoffMint: Sendable {
             guard self.journal.record(record) else {
                 return .unavailable(.full)
             }
-            // Minting is a use of the native session. The result is ignored: losing a note only ends the session early.
-            _ = self.store.touch(parentKey, on: loop)
             return .minted(token: token, lifetime: transfer.expiresAt.since(now))
         }
     }

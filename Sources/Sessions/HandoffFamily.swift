@@ -142,43 +142,54 @@ extension HandoffFamily {
         }
     }
 
+    /// The session `root` and all of its family, dead or alive.
+    package static func members(
+        of root: RecordKey,
+        in store: any ReplaceableStore,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<[RecordKey]> {
+        store.replaceable(Self.key(root: root), as: Self.self, on: loop).map { [root] + ($0?.record.members ?? []) }
+    }
+
     /// Ends the session `root` and all of its family. May be repeated.
     ///
     /// A ticket may be used at the same time. It makes a session only while the session that issued it lives, and only
     /// after it is in the record: so after the end of all known sessions, the record is read again, until it names no
     /// new one.
     ///
-    /// - Parameter spared: A session of the family that the caller ends afterwards; then it calls this again, without
-    ///   a spared one.
+    /// - Parameters:
+    ///   - spared: A session of the family that the caller ends by itself.
+    ///   - isLast: Whether the record ends too; false while the spared session lives.
     package static func end(
         root: RecordKey,
         sparing spared: RecordKey? = nil,
+        isLast: Bool = true,
         in store: any SessionStore & ReplaceableStore,
         on loop: any EventLoop
     ) -> EventLoopFuture<Void> {
-        Self.end([root], of: root, known: [], sparing: spared, in: store, on: loop)
+        let members = root == spared ? [] : [root]
+        let known = Set([root, spared ?? root])
+        return Self.end(members, of: root, known: known, in: store, on: loop).flatMap { hasRecord in
+            isLast && hasRecord
+                ? store.end(replaceable: Self.key(root: root), on: loop) : loop.makeSucceededVoidFuture()
+        }
     }
 
+    /// - Returns: Whether the family has a record.
     private static func end(
         _ members: [RecordKey],
         of root: RecordKey,
         known: Set<RecordKey>,
-        sparing spared: RecordKey?,
         in store: any SessionStore & ReplaceableStore,
         on loop: any EventLoop
-    ) -> EventLoopFuture<Void> {
-        let ends = members.filter { $0 != spared }.map { store.end($0, on: loop) }
-        let key = Self.key(root: root)
+    ) -> EventLoopFuture<Bool> {
+        let ends = members.map { store.end($0, on: loop) }
         return EventLoopFuture.andAllSucceed(ends, on: loop).flatMap {
-            store.replaceable(key, as: Self.self, on: loop)
+            store.replaceable(Self.key(root: root), as: Self.self, on: loop)
         }.flatMap { stored in
-            guard let family = stored?.record else { return loop.makeSucceededVoidFuture() }
-            let known = known.union(members)
-            let new = family.members.filter { !known.contains($0) }
-            if !new.isEmpty {
-                return Self.end(new, of: root, known: known, sparing: spared, in: store, on: loop)
-            }
-            return spared == nil ? store.end(replaceable: key, on: loop) : loop.makeSucceededVoidFuture()
+            let new = stored?.record.members.filter { !known.contains($0) } ?? []
+            guard !new.isEmpty else { return loop.makeSucceededFuture(stored != nil) }
+            return Self.end(new, of: root, known: known.union(new), in: store, on: loop)
         }
     }
 }

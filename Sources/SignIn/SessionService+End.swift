@@ -33,8 +33,9 @@ extension SessionService {
         var ended: [SignedOutSession] = []
         for cookie in requester.cookies {
             guard let key = self.authority.key(.session, of: cookie.bytes) else { continue }
-            let grant = await self.grant(of: key)
-            guard case .ended(let session) = try await self.end(presented: key, .web, grant, requester) else {
+            let stored = try await self.stored(key)
+            let grant = await self.grant(of: stored)
+            guard case .ended(let session) = try await self.end(presented: key, stored, .web, grant, requester) else {
                 continue
             }
             ended.append(SignedOutSession(session: session, tokens: grant?.record.tokens))
@@ -55,34 +56,40 @@ extension SessionService {
         case .malformed: return try await self.end(foreign: token, for: requester)
         case .otherKey: return .credentialOtherKey
         case .record(let key):
-            let grant = await self.grant(of: key)
-            if case .kept = try await self.end(presented: key, .native, grant, requester) { return .sessionUnknown }
+            let stored = try await self.stored(key)
+            let grant = await self.grant(of: stored)
+            let end = try await self.end(presented: key, stored, .native, grant, requester)
+            if case .kept = end { return .sessionUnknown }
             return nil
         }
     }
 
+    private func stored(_ key: RecordKey) async throws(StoreError) -> Session? {
+        try await self.ask { store, loop in store.session(key, on: loop) }?.record
+    }
+
     /// Ends what the token names, even if it ended before: a client that got 503 because the end was not confirmed
     /// repeats its request. If its lineage ends, the provider's tokens are revoked in the background.
+    ///
+    /// - Parameter stored: The session if it lives.
     private func end(
         presented key: RecordKey,
+        _ stored: Session?,
         _ kind: Session.Kind,
         _ grant: KeptGrant?,
         _ requester: Requester
     ) async throws(StoreError) -> PresentedEnd {
-        let stored = try await self.ask { store, loop in store.session(key, on: loop) }
-        let present = stored.map(\.record).flatMap { Self.isPresentable($0, kind, by: requester) ? $0 : nil }
-        let cascaded = await self.cascaded(with: present, key)
+        let present = stored.flatMap { Self.isPresentable($0, kind, by: requester) ? $0 : nil }
         // The family first: once the presented session has ended, a repeated request does not find the family.
         let root = kind == .web ? present?.familyRoot(key) : nil
-        if let root { try await self.ask { HandoffFamily.end(root: root, sparing: key, in: $0, on: $1) } }
-        let end = try await self.ask { store, loop in
-            store.end(
-                presented: key,
-                reaching: { Self.isPresentable($0, kind, by: requester) ? $0.endReach : .nothing },
-                on: loop
-            )
+        var family: [RecordKey]?
+        if let root { family = try await self.ask { HandoffFamily.members(of: root, in: $0, on: $1) } }
+        let cascaded = await self.cascaded(with: present, key, family)
+        if let root, family != [key] {
+            try await self.ask { HandoffFamily.end(root: root, sparing: key, isLast: false, in: $0, on: $1) }
         }
-        if let root { try await self.ask { HandoffFamily.end(root: root, in: $0, on: $1) } }
+        let end = try await self.endPresented(key, present, kind, requester)
+        if let root { try await self.ask { HandoffFamily.end(root: root, sparing: key, in: $0, on: $1) } }
         guard case .ended(let session) = end else { return end }
         var record = self.record(.signedOut, kind, requester)
         record.note(session, key)
@@ -93,10 +100,35 @@ extension SessionService {
         return end
     }
 
+    /// - Parameter present: The session if it lives and may be ended by the requester.
+    private func endPresented(
+        _ key: RecordKey,
+        _ present: Session?,
+        _ kind: Session.Kind,
+        _ requester: Requester
+    ) async throws(StoreError) -> PresentedEnd {
+        switch present?.endReach {
+        case .session: try await self.end(key)
+        case .lineage: try await self.end(key.lineage)
+        case .nothing, nil:
+            // Dead, or the store has lost sight of it.
+            return try await self.ask { store, loop in
+                store.end(
+                    presented: key,
+                    reaching: { Self.isPresentable($0, kind, by: requester) ? $0.endReach : .nothing },
+                    on: loop
+                )
+            }
+        }
+        return present.map { .ended($0) } ?? .absent
+    }
+
     /// How many other sessions end with this one; 0 if that is not known, which keeps nobody signed in.
-    func cascaded(with session: Session?, _ key: RecordKey) async -> Int {
+    ///
+    /// - Parameter family: The sessions of its family, if they have been read.
+    func cascaded(with session: Session?, _ key: RecordKey, _ family: [RecordKey]? = nil) async -> Int {
         guard let session, let cascade = self.cascade else { return 0 }
-        return (try? await self.ask { _, loop in cascade.count(with: session, key, on: loop) }) ?? 0
+        return (try? await self.ask { _, loop in cascade.count(with: session, key, family: family, on: loop) }) ?? 0
     }
 
     /// How many sessions of the user end with these lineages; 0 if that is not known.
@@ -118,10 +150,8 @@ extension SessionService {
     }
 
     /// nil if there are none, or the store cannot be asked: the session ends in any case.
-    private func grant(of session: RecordKey) async -> KeptGrant? {
-        guard let grants = self.grants,
-            let stored = try? await self.ask({ store, loop in store.session(session, on: loop) }),
-            let key = stored.record.provider?.grant, let grant = try? await grants.grant(key)
+    private func grant(of session: Session?) async -> KeptGrant? {
+        guard let grants = self.grants, let key = session?.provider?.grant, let grant = try? await grants.grant(key)
         else { return nil }
         return KeptGrant(key: key, record: grant.record)
     }

@@ -174,6 +174,35 @@ import Vocabulary
         }
     }
 
+    @Test("After all sessions of a user ended at another gateway, no token makes a session that lives")
+    func endElsewhere() async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                let fixture = StoreFixture(client)
+                // Each has its own memory, and is not told of what the other does.
+                let other = StoreFixture(client)
+                let parent = try await fixture.signIn()
+                let token = try await fixture.mint(from: parent)
+                let found = try await fixture.store.singleUse(token, as: TransferToken.self, on: loops.next()).get()
+                guard case .live(let stored) = found else { return #expect(Bool(false), "\(found)") }
+                try await other.store.end(subject: "alice", on: loops.next()).get()
+                let draft = fixture.draft(lineage: parent.key.lineage)
+                let answer = try await fixture.store.consume(
+                    token,
+                    judged: stored.version,
+                    marker: .used(fixture.authority.newAttempt(), session: draft.key),
+                    creating: draft,
+                    on: loops.next()
+                ).get()
+                #expect(answer == .done || answer == .changed)
+                for fixture in [fixture, other] {
+                    #expect(try await fixture.store.session(draft.key, on: loops.next()).get() == nil)
+                    #expect(try await fixture.store.session(parent.key, on: loops.next()).get() == nil)
+                }
+            }
+        }
+    }
+
     @Test("Scripts that Redis has lost are sent again")
     func forgottenScripts() async throws {
         try await RedisServer.with { server in

@@ -98,7 +98,7 @@ struct BrowserSignOutTests {
         let gateway = try Gateway()
         let (token, native) = (try await gateway.signInBrowser(), try await gateway.nativeToken())
         for isCertain in [true, false] {
-            if !isCertain { gateway.store.change { $0.failsPresentedEnds = true } }
+            if !isCertain { gateway.store.change { $0.failsEnds = true } }
             let answer = try await gateway.post(self.logout, "", cookies: [token])
             #expect(isCertain ? answer.status == 303 : answer.isOutage)
             let ended = try await gateway.send(

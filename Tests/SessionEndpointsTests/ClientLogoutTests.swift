@@ -214,7 +214,7 @@ struct ClientLogoutTests {
         let answer = try await Self.open(gateway, wish, session: session)
         #expect(answer.isOutage && answer.values("location").isEmpty)
         gateway.store.fail(with: nil)
-        gateway.store.change { $0.failsPresentedEnds = true }
+        gateway.store.change { $0.failsEnds = true }
         let uncertain = try await Self.open(gateway, wish, session: session)
         #expect(uncertain.isOutage && uncertain.text.contains("you may still be signed in"))
         #expect(uncertain.text.contains("post_logout_redirect_uri") && !uncertain.text.contains("id_token_hint"))

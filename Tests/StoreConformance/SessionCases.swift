@@ -113,6 +113,29 @@ extension StoreConformance {
             try expect(try await store.isLive(other.key), "the life of another lineage")
             try expect(try await !store.isAbsent(otherToken), "the life of another lineage's token")
         },
+        StoreConformance("of a subject's sessions those are counted that live") { harness in
+            let store = try await harness.store()
+            func count(_ sessions: [NewSession]) async throws -> Int {
+                try await store.store.liveCount(of: "alice", sessions.map(\.key), on: store.loop).get()
+            }
+            let idle = try await store.signIn(idle: .seconds(60))
+            let parent = try await store.signIn()
+            let siblings = [parent, try await store.signIn(lineage: parent.key.lineage)]
+            let (ended, other) = (try await store.signIn(), try await store.signIn())
+            let unknown = store.draft()
+            let all = siblings + [idle, ended, other, unknown]
+            try expect(try await count([]) == 0, "none of none")
+            try expect(try await count(all) == 5, "all but the unknown one")
+            _ = try await store.end(ended.key)
+            try await harness.advance(by: .seconds(60))
+            try expect(try await count(all) == 3, "neither the ended one nor the idle one")
+            try await store.end(parent.key.lineage)
+            try expect(try await count(all) == 1, "nothing of an ended family")
+            try await store.end(subject: "alice")
+            try expect(try await count(all) == 0, "none after the end of them all")
+            try await harness.advance(by: .seconds(1))
+            try expect(try await count(all + [try await store.signIn()]) == 1, "the one that began after that")
+        },
         StoreConformance("a lineage that ended stays ended for as long as one of its sessions could have lived") {
             harness in
             let store = try await harness.store()

@@ -19,18 +19,49 @@ extension RedisStore {
         // The session's subject is only known from the answer. If it is known from an earlier read, its epoch is
         // requested at the same time: in the same command if every key is on one node.
         let known = self.subjects.value(for: key)
-        var epoch: EventLoopFuture<UInt64>?
-        if let known {
-            if self.client.isCluster { epoch = self.epoch(of: known.name, on: loop) } else { keys += known.epochKeys }
-        }
+        let epoch = known.flatMap { self.client.isCluster ? self.epoch(of: $0.subject, on: loop) : nil }
+        if epoch == nil, let known { keys += known.epochKeys }
         let found = Found(key: key, place: place, count: keys.count, known: known, epoch: epoch, isEnding: false)
         self.client.send(RedisCommand("MGET", keys), on: loop) { reply in
             self.judge(reply, found, on: loop, receiver)
         }
     }
 
+    package func liveCount(
+        of subject: String,
+        _ sessions: [RecordKey],
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Int> {
+        guard !sessions.isEmpty else { return loop.makeSucceededFuture(0) }
+        // One command for each lineage, because lineages have different slots.
+        let found = Dictionary(grouping: sessions, by: \.lineage).map { self.live($1, in: $0, on: loop) }
+        return EventLoopFuture.whenAllSucceed(found, on: loop).and(self.epoch(of: subject, on: loop)).map {
+            found,
+            epoch in
+            found.joined().count { $0.epoch >= epoch }
+        }
+    }
+
+    /// The live ones among sessions of a lineage, their subject's epoch not checked.
+    private func live(
+        _ sessions: [RecordKey],
+        in lineage: Lineage,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<[Session]> {
+        let keys = [Keyspace.lineage(lineage)] + sessions.map(Keyspace.record) + sessions.map(Keyspace.idle)
+        return self.ask(RedisCommand("MGET", keys), on: loop).flatMapThrowing { reply in
+            let values = try Values(reply, count: keys.count)
+            return try sessions.indices.compactMap { index in
+                let place = 1 + index
+                let own = values.selecting([place, 0, place + sessions.count])
+                return try self.liveSession(own, sessions[index], at: keys[place], isEnding: false)?.record
+            }
+        }
+    }
+
     package func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
         self.epoch(of: session.session.subject, on: loop).flatMap { epoch in
+            self.know(session.session.subject, as: session.key)
             let parts = self.parts(of: session, epoch: epoch)
             let ledgerLife = Self.digits(parts.life + Self.margin)
             let call = ScriptCall(
@@ -135,18 +166,29 @@ extension RedisStore {
     }
 
     package func names(of subject: String) -> [String] {
-        self.subjectNames.value(for: subject)
-            ?? self.subjectNames.update(subject) { _ in
-                self.seals.ring.names(of: subject)
-            }
+        self.known(subject).names
     }
 
     // MARK: Steps
 
-    /// A subject whose session was read before.
+    /// A subject of records that were read or written before.
     struct KnownSubject: Sendable {
-        let name: String
+        let subject: String
+        let names: [String]
         let epochKeys: [[UInt8]]
+    }
+
+    private func known(_ subject: String) -> KnownSubject {
+        self.knownSubjects.value(for: subject)
+            ?? self.knownSubjects.update(subject) { _ in
+                let names = self.seals.ring.names(of: subject)
+                return KnownSubject(subject: subject, names: names, epochKeys: names.map(Keyspace.epoch))
+            }
+    }
+
+    /// Notes whose session or single-use record is under the key.
+    func know(_ subject: String, as key: RecordKey) {
+        self.subjects.update(key) { _ in self.known(subject) }
     }
 
     /// The values that were requested.
@@ -186,7 +228,7 @@ extension RedisStore {
                 }
                 return
             }
-            let known = found.known?.name == candidate.record.subject
+            let known = found.known?.subject == candidate.record.subject
             if known, found.epoch == nil {
                 let epoch = try values.latestEpoch(from: 3)
                 return receiver(.success(Self.finding(candidate, under: epoch)))
@@ -230,13 +272,6 @@ extension RedisStore {
             self.lapsed(SessionLapse(key: found.key, session: session, reason: reason))
         }
         return reason
-    }
-
-    private func know(_ subject: String, as key: RecordKey) {
-        let names = self.names(of: subject)
-        self.subjects.update(key) { _ in
-            KnownSubject(name: subject, epochKeys: names.map(Keyspace.epoch))
-        }
     }
 
     private func candidate(_ values: Values, _ found: Found) throws(StoreError) -> Stored<Session>? {

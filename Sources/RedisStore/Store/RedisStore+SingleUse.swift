@@ -15,6 +15,7 @@ extension RedisStore {
             keys: [parts.key, Keyspace.lineage(key.lineage)],
             arguments: [parts.bytes, Self.digits(parts.life), Self.digits(parts.life + Self.margin)]
         )
+        if let owner = record.terms.owner { self.know(owner.subject, as: key) }
         // 0: its lineage has ended. If its owner's sessions ended, the epoch shows that when the record is read.
         return self.run(call, on: loop).map { _ in }
     }
@@ -25,25 +26,43 @@ extension RedisStore {
         on loop: any EventLoop
     ) -> EventLoopFuture<SingleUseLookup<Record>> {
         precondition(key.kind == Record.kind, "a record needs a key of its kind")
-        let keys = [Keyspace.marker(key), Keyspace.record(key), Keyspace.lineage(key.lineage)]
-        let known = self.judged.value(for: key)?.terms.owner?.subject
-        let found = self.ask(RedisCommand("MGET", keys), on: loop).flatMapThrowing { reply in
-            try Values(reply, count: 3)
-        }
-        let epoch = known.map { self.epoch(of: $0, on: loop) }
-        return found.flatMapThrowing { values in
-            (try self.candidate(values, key: key, as: kind), doubtful: values.doubtful(keys))
-        }.flatMap { candidate, doubtful in
-            switch candidate {
-            case .spent:
-                return loop.makeSucceededFuture(candidate)
+        let places = [Keyspace.marker(key), Keyspace.record(key), Keyspace.lineage(key.lineage)]
+        // As for a session: the owner's epoch is requested at the same time, if the owner is known.
+        let known = self.subjects.value(for: key)
+        let epoch = known.flatMap { self.client.isCluster ? self.epoch(of: $0.subject, on: loop) : nil }
+        let keys = epoch == nil ? places + (known?.epochKeys ?? []) : places
+        return self.ask(RedisCommand("MGET", keys), on: loop).flatMap { reply in
+            let values: Values
+            let found: Found<Record>
+            do throws(StoreError) {
+                values = try Values(reply, count: keys.count)
+                found = try self.found(values, key: key, as: kind)
+            } catch {
+                return loop.makeFailedFuture(error)
+            }
+            switch found {
+            case .spent(let marker):
+                return loop.makeSucceededFuture(.spent(marker))
             case .absent:
-                return self.verify(absent: doubtful, on: loop).map { candidate }
-            case .live(let stored):
-                guard let owner = stored.record.terms.owner else { return loop.makeSucceededFuture(candidate) }
-                let current =
-                    if let epoch, known == owner.subject { epoch } else { self.epoch(of: owner.subject, on: loop) }
-                return current.map { owner.epoch >= $0 ? candidate : .absent }
+                return self.verify(absent: values.doubtful(places), on: loop).map { .absent }
+            case .live(let record, let value):
+                guard let owner = record.terms.owner else {
+                    return loop.makeSucceededFuture(.live(self.judge(record, value, under: key)))
+                }
+                let current: EventLoopFuture<UInt64>
+                if known?.subject != owner.subject {
+                    current = self.epoch(of: owner.subject, on: loop)
+                } else if let epoch {
+                    current = epoch
+                } else {
+                    current = loop.makeCompletedFuture(withResultOf: {
+                        max(try values.latestEpoch(from: places.count), self.rememberedEpoch(of: owner.subject))
+                    })
+                }
+                if let parent = record.terms.parent { self.know(owner.subject, as: parent) }
+                return current.map { current in
+                    owner.epoch >= current ? .live(self.judge(record, value, under: key, epoch: current)) : .absent
+                }
             }
         }
     }
@@ -60,7 +79,7 @@ extension RedisStore {
         let kept = self.judged.value(for: key).flatMap { $0.version == judged ? $0 : nil }
         var subjects = Set(creating.compactMap { if case .session(let new) = $0 { new.session.subject } else { nil } })
         if let owner = kept?.terms.owner { subjects.insert(owner.subject) }
-        return self.epochs(of: subjects, on: loop).flatMapThrowing { epochs in
+        return self.epochs(of: subjects, judged: kept, on: loop).flatMapThrowing { epochs in
             var value: [UInt8] = []
             if let kept, kept.isAlive(at: self.clock.now(), epochs) { value = kept.value }
             return try self.consumption(
@@ -98,23 +117,51 @@ extension RedisStore {
 
     // MARK: Steps
 
-    /// The record, its owner's epoch not checked yet.
-    private func candidate<Record: SingleUseRecord>(
+    /// What is in the place of a single-use record.
+    private enum Found<Record: SingleUseRecord> {
+        /// The record and the value that holds it, its owner's epoch not checked yet.
+        case live(Record, value: [UInt8])
+        case spent(Marker)
+        case absent
+    }
+
+    private func found<Record: SingleUseRecord>(
         _ values: Values,
         key: RecordKey,
         as kind: Record.Type
-    ) throws(StoreError) -> SingleUseLookup<Record> {
+    ) throws(StoreError) -> Found<Record> {
         if let marker = values[0] { return .spent(try self.seals.marker(marker, at: Keyspace.marker(key))) }
         guard let value = values[1], try Self.isLive(ledger: values[2]) else { return .absent }
         let sealed = try Self.withoutReign(value)
         let record = try self.seals.singleUse(sealed, at: Keyspace.record(key), as: kind)
-        let terms = record.terms
-        guard self.clock.now() < terms.expiresAt else { return .absent }
+        return self.clock.now() < record.terms.expiresAt ? .live(record, value: value) : .absent
+    }
+
+    /// Keeps the value that is judged now, for the act that follows.
+    private func judge<Record: SingleUseRecord>(
+        _ record: Record,
+        _ value: [UInt8],
+        under key: RecordKey,
+        epoch: UInt64? = nil
+    ) -> Stored<Record> {
         let kept = self.judged.update(key) { old in
-            if let old, old.value == value { return old }
-            return Judged(version: self.newVersion(), value: value, terms: terms)
+            let version = old.flatMap { $0.value == value ? $0.version : nil } ?? self.newVersion()
+            return Judged(version: version, value: value, terms: record.terms, epoch: epoch)
         }
-        return .live(Stored(record: record, version: kept.version))
+        return Stored(record: record, version: kept.version)
+    }
+
+    /// The subjects' epochs. That of the judged record's owner need not be read again: if it has changed since, what is
+    /// written now carries the former one and is dead from the start.
+    private func epochs(
+        of subjects: Set<String>,
+        judged: Judged?,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<[String: UInt64]> {
+        guard let owner = judged?.terms.owner?.subject, let epoch = judged?.epoch, subjects == [owner] else {
+            return self.epochs(of: subjects, on: loop)
+        }
+        return loop.makeSucceededFuture([owner: max(epoch, self.rememberedEpoch(of: owner))])
     }
 
     private func consumption(
@@ -132,6 +179,7 @@ extension RedisStore {
         for new in creating {
             switch new {
             case .session(let new):
+                self.know(new.session.subject, as: new.key)
                 let parts = self.parts(of: new, epoch: epochs[new.session.subject] ?? 0)
                 keys += [parts.key, parts.idleKey]
                 made += [parts.bytes, Self.digits(parts.life), [], parts.idle, Self.digits(parts.idleLife), []]

@@ -34,6 +34,8 @@ package final class RedisStore: RecordStore {
         let terms: RecordTerms
         /// The attempt that wrote a replaceable record.
         var attempt: AttemptID?
+        /// The epoch of a single-use record's owner that was read with it.
+        var epoch: UInt64?
     }
 
     /// The value of a document that was read, under the version that was given out for it.
@@ -50,9 +52,9 @@ package final class RedisStore: RecordStore {
     let judged = RecentTable<RecordKey, Judged>(capacity: 4096)
     /// A separate table, because one list can have as many documents as a collection.
     let judgedDocuments = RecentTable<DocumentKey, JudgedDocument>(capacity: 8192)
-    /// The subject of the record under a key, so that the epoch can be requested together with the record. Never wrong,
-    /// because a session is only replaced by one of the same subject.
-    let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 16_384)
+    /// The subject of the session or single-use record under a key, so that its epoch can be requested together with it.
+    /// Never wrong, because a session is only replaced by one of the same subject.
+    let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 32_768)
     /// The sessions whose end by time was reported: each is found again until its record is gone.
     let reportedLapses = RecentTable<RecordKey, Void>(capacity: 16_384)
     let lapsed: LapseReceiver
@@ -64,8 +66,8 @@ package final class RedisStore: RecordStore {
     /// How long to wait for a new connection after an answer was lost.
     let readBackPatience: Duration
     let sessions = SharedSessions()
-    /// The subjects' names, which cost an HMAC each.
-    let subjectNames = RecentTable<String, [String]>(capacity: 16_384)
+    /// The subjects, of whose names each costs an HMAC.
+    let knownSubjects = RecentTable<String, KnownSubject>(capacity: 16_384)
     private let versions = Atomic<UInt64>(0)
 
     /// A store over `client`, which reports to `caches` what ends here.
@@ -227,6 +229,11 @@ package final class RedisStore: RecordStore {
             self.elements = elements
         }
 
+        private init(elements: [RedisReply]) { self.elements = elements }
+
+        /// The values of these keys alone.
+        func selecting(_ indices: [Int]) -> Values { Values(elements: indices.map { self.elements[$0] }) }
+
         /// nil where a key has no value.
         subscript(index: Int) -> [UInt8]? {
             if case .bulk(let bytes) = self.elements[index] { bytes } else { nil }
@@ -269,6 +276,12 @@ package final class RedisStore: RecordStore {
         }
         if asked.count == 1 { return asked[0] }
         return EventLoopFuture.whenAllSucceed(asked, on: loop).map { $0.max() ?? 0 }
+    }
+
+    /// The latest epoch of the subject that this gateway knows of. A primary that was just promoted or restarted may have
+    /// lost it.
+    func rememberedEpoch(of subject: String) -> UInt64 {
+        self.names(of: subject).reduce(0) { max($0, self.endings.epoch(of: $1)) }
     }
 
     /// Raises the epoch under each of the subject's names in turn, so that gateways that know only some of the secrets

@@ -87,7 +87,7 @@ package final class CachedSession {
         self.sweepsBefore = sweepsBefore
         self.servesUntil = Self.end(of: stored.record, readAt, verdict)
         self.refreshAt = Self.refresh(readAt, verdict)
-        self.touchMilliseconds = Int32(clamping: min(60_000, stored.record.idleLifetime.wholeMilliseconds / 10))
+        self.touchMilliseconds = Int32(clamping: stored.record.useMilliseconds)
         // Writing the session was its first use. Uses of foreign sessions are not noted: the provider decides on idle
         // time.
         self.touchAt =

@@ -22,7 +22,8 @@ package final class IndexedStore: RecordStore, SessionIndex {
     package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
         let records = self.keys(of: subject).map { self.base.replaceable($0, as: SubjectSessions.self, on: loop) }
         return EventLoopFuture.whenAllSucceed(records, on: loop).map { found in
-            found.flatMap { $0?.record.entries.map(\.key) ?? [] }
+            let now = self.clock.now()
+            return found.flatMap { $0?.record.entries ?? [] }.filter { $0.expiresAt > now }.map(\.key)
         }
     }
 
@@ -88,6 +89,14 @@ package final class IndexedStore: RecordStore, SessionIndex {
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement> {
         self.base.replace(key, judged: judged, with: session, on: loop)
+    }
+
+    package func liveCount(
+        of subject: String,
+        _ sessions: [RecordKey],
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Int> {
+        self.base.liveCount(of: subject, sessions, on: loop)
     }
 
     package func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {

@@ -3,32 +3,35 @@ package import NIOCore
 /// Counts what ends together with a session, for the audit stream. What ends sessions changes a state and enumerates
 /// nothing, so the count is taken before, from the index: a session of the last moment may be missing in it.
 package struct SessionCascade: Sendable {
-    private let store: any SessionStore
+    private let store: any SessionStore & ReplaceableStore
     private let index: any SessionIndex
 
-    package init(store: any SessionStore, index: any SessionIndex) {
+    package init(store: any SessionStore & ReplaceableStore, index: any SessionIndex) {
         self.store = store
         self.index = index
     }
 
     /// How many other live sessions end with this one (`Session.endReach`). An access token is a part of its session.
     ///
-    /// - Parameter key: The key of this session.
-    package func count(with session: Session, _ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Int> {
-        guard session.endReach != .nothing else { return loop.makeSucceededFuture(0) }
-        let root = session.familyRoot(key)
-        return self.index.sessions(of: session.subject, on: loop).flatMap { keys in
-            let others = keys.filter { $0 != key && $0.lineage == session.lineage }
-            return EventLoopFuture.whenAllSucceed(
-                others.map { other in
-                    self.store.session(other, on: loop).map { stored in
-                        guard let record = stored?.record, record.isListed else { return false }
-                        return root == nil || record.familyRoot(other) == root
-                    }
-                },
-                on: loop
-            )
-        }.map { $0.count(where: \.self) }
+    /// - Parameters:
+    ///   - key: The key of this session.
+    ///   - family: The sessions of its family (`HandoffFamily`), if the caller has read them.
+    package func count(
+        with session: Session,
+        _ key: RecordKey,
+        family: [RecordKey]? = nil,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Int> {
+        guard let root = session.familyRoot(key) else {
+            guard session.endReach == .lineage else { return loop.makeSucceededFuture(0) }
+            return self.count(of: session.subject, besides: key, on: loop) { $0 == session.lineage }
+        }
+        let members =
+            family.map { loop.makeSucceededFuture($0) } ?? HandoffFamily.members(of: root, in: self.store, on: loop)
+        return members.flatMap { members in
+            let others = members.filter { $0 != key }.map { self.store.session($0, on: loop) }
+            return EventLoopFuture.whenAllSucceed(others, on: loop)
+        }.map { others in others.count { $0?.record.isListed ?? false } }
     }
 
     /// How many live sessions of the subject are in these lineages, of which none goes on.
@@ -39,12 +42,18 @@ package struct SessionCascade: Sendable {
         in lineages: [Lineage]?,
         on loop: any EventLoop
     ) -> EventLoopFuture<Int> {
+        self.count(of: subject, besides: nil, on: loop) { lineages?.contains($0) ?? true }
+    }
+
+    private func count(
+        of subject: String,
+        besides key: RecordKey?,
+        on loop: any EventLoop,
+        in isConcerned: @escaping @Sendable (Lineage) -> Bool
+    ) -> EventLoopFuture<Int> {
         self.index.sessions(of: subject, on: loop).flatMap { keys in
-            let ending = keys.filter { lineages?.contains($0.lineage) ?? true }
-            let lives = ending.map { key in
-                self.store.session(key, on: loop).map { $0?.record.isListed ?? false }
-            }
-            return EventLoopFuture.whenAllSucceed(lives, on: loop)
-        }.map { $0.count(where: \.self) }
+            let others = keys.filter { $0 != key && isConcerned($0.lineage) }
+            return self.store.liveCount(of: subject, others, on: loop)
+        }
     }
 }

@@ -39,6 +39,19 @@ package final class Stored<Record: Sendable>: Sendable {
     package func noteUse(at time: UnixTime) { self.lastUse.max(time.milliseconds, ordering: .relaxed) }
 }
 
+extension Session {
+    /// How long further uses are not noted after one was, in milliseconds: arithmetic with `Duration` is slower.
+    var useMilliseconds: Int64 { min(60_000, self.idleLifetime.wholeMilliseconds / 10) }
+}
+
+extension Stored where Record == Session {
+    /// Whether a use is to be noted now: noting each would be a write for every request.
+    package func isUseDue(at now: UnixTime) -> Bool {
+        let last = self.usedAt ?? self.record.issuedAt
+        return now.milliseconds >= last.milliseconds + self.record.useMilliseconds
+    }
+}
+
 /// Identifies the exact bytes (or value) that were judged; only the store that made it can interpret it.
 package struct RecordVersion: Sendable, Hashable {
     package let value: UInt64
@@ -147,6 +160,9 @@ package protocol SessionStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement>
 
+    /// How many of these sessions of the subject live.
+    func liveCount(of subject: String, _ sessions: [RecordKey], on loop: any EventLoop) -> EventLoopFuture<Int>
+
     /// Notes that the session was used now, which extends its idle deadline. If a note is lost, the session only ends
     /// early.
     func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
@@ -186,6 +202,16 @@ package protocol SessionStore: Sendable {
 extension SessionStore {
     package func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64> {
         .later(self.epoch(of: subject, on: loop))
+    }
+
+    package func liveCount(
+        of subject: String,
+        _ sessions: [RecordKey],
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Int> {
+        EventLoopFuture.whenAllSucceed(sessions.map { self.session($0, on: loop) }, on: loop).map { found in
+            found.count { $0 != nil }
+        }
     }
 
     /// For stores that never lose what they have acknowledged.

@@ -12,8 +12,8 @@ package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStor
         package var failure: StoreError?
         /// How many calls still succeed while `failure` is set.
         package var callsBeforeFailure = 0
-        /// Ends of presented sessions fail.
-        package var failsPresentedEnds = false
+        /// Ends of sessions and of families fail.
+        package var failsEnds = false
         /// Answers of `consume` that are returned before the real ones.
         package var consumptions: [Consumption] = []
         /// How many answers of `consume` are lost: the store has acted, but the caller gets an error.
@@ -147,11 +147,11 @@ package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStor
     }
 
     package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
-        self.guarded(on: loop) { self.base.end(key, on: loop) }
+        self.ending(on: loop) { self.base.end(key, on: loop) }
     }
 
     package func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.end(lineage, on: loop) }
+        self.ending(on: loop) { self.base.end(lineage, on: loop) }
     }
 
     package func end(
@@ -159,11 +159,15 @@ package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStor
         reaching reach: @escaping @Sendable (Session) -> EndReach,
         on loop: any EventLoop
     ) -> EventLoopFuture<PresentedEnd> {
+        self.ending(on: loop) { self.base.end(presented: key, reaching: reach, on: loop) }
+    }
+
+    private func ending<Answer: Sendable>(
+        on loop: any EventLoop,
+        _ end: () -> EventLoopFuture<Answer>
+    ) -> EventLoopFuture<Answer> {
         self.guarded(on: loop) {
-            if self.state.withLock({ $0.script.failsPresentedEnds }) {
-                return loop.makeFailedFuture(StoreError.unavailable)
-            }
-            return self.base.end(presented: key, reaching: reach, on: loop)
+            self.state.withLock { $0.script.failsEnds } ? loop.makeFailedFuture(StoreError.unavailable) : end()
         }
     }
 
