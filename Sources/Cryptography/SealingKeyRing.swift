@@ -93,6 +93,11 @@ package struct SealingKeyRing: Sendable {
         sealed.count >= Self.overhead && sealed[1..<(1 + Self.idLength)].elementsEqual(self.keys[0].id)
     }
 
+    /// The first of `names(of:)`.
+    package func currentName(of text: String) -> String {
+        self.keys[0].naming.sha256(Array(text.utf8)).base64URL
+    }
+
     /// Names for `text` that do not reveal it, one for each secret of the ring, the current one's first. A record under
     /// an old name must still be found after a rotation.
     package func names(of text: String) -> [String] {

@@ -13,10 +13,22 @@ extension EndpointResponse {
         fields: [(name: String, value: String)] = [],
         reason: Reason? = nil
     ) -> EndpointResponse {
+        var json = JSONWriter()
+        json.write(value)
+        return self.json(status, json, fields: fields, reason: reason)
+    }
+
+    /// A JSON document that has been written.
+    package static func json(
+        _ status: Int,
+        _ document: JSONWriter,
+        fields: [(name: String, value: String)] = [],
+        reason: Reason? = nil
+    ) -> EndpointResponse {
         EndpointResponse(
             status: status,
             fields: [("content-type", "application/json; charset=utf-8")] + Self.always + fields,
-            body: JSONText.encode(value),
+            body: document.bytes,
             reason: reason
         )
     }

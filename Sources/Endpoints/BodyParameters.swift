@@ -30,19 +30,18 @@ package struct BodyParameters: Sendable {
         accepting: [Encoding] = [.json, .form],
         readsJSONAsForm: Bool = false
     ) throws(Failure) {
-        let mediaType = (request.field("content-type") ?? "").prefix { $0 != ";" }
-            .filter { $0 != " " && $0 != "\t" }.lowercased()
+        let mediaType = Self.mediaType(in: request.field("content-type") ?? "")
         let form = "application/x-www-form-urlencoded"
         let isMislabelled = readsJSONAsForm && mediaType == form && request.body.first == UInt8(ascii: "{")
         switch isMislabelled ? "application/json" : mediaType {
         case "application/json" where accepting.contains(.json):
             guard case .object(let members) = JSONText.decode(request.body) else { throw .malformed }
             self.encoding = .json
-            self.members = members.filter { $0.value != .null && $0.value != "" }
+            self.members = Self.present(members)
         case form where accepting.contains(.form):
             guard let members = Self.form(request.body) else { throw .malformed }
             self.encoding = .form
-            self.members = members.filter { $0.value != "" }
+            self.members = Self.present(members)
         default:
             throw .mediaType
         }
@@ -56,6 +55,18 @@ package struct BodyParameters: Sendable {
 
     /// The parameter's text, never empty; nil when it is absent, or not a string in JSON.
     package func text(_ name: String) -> String? { self.members[name]?.string }
+
+    /// The media type in the value of `Content-Type`, without parameters and blanks.
+    private static func mediaType(in value: String) -> String {
+        let bytes = value.utf8.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 && $0 != 0x09 }
+        return String(decoding: bytes, as: UTF8.self).lowercased()
+    }
+
+    /// The members that have a value.
+    private static func present(_ members: [String: JSONValue]) -> [String: JSONValue] {
+        func isAbsent(_ value: JSONValue) -> Bool { value == .null || value.string?.isEmpty == true }
+        return members.values.contains(where: isAbsent) ? members.filter { !isAbsent($0.value) } : members
+    }
 
     private static func form(_ body: [UInt8]) -> [String: JSONValue]? {
         var members: [String: JSONValue] = [:]

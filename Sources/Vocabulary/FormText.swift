@@ -13,7 +13,9 @@ package enum FormText {
     /// The pairs in order, without empty ones; nil when an escape is broken or a text is not UTF-8.
     package static func strictPairs(_ bytes: some Collection<UInt8>) -> [(name: String, value: String)]? {
         func text(_ bytes: Part) -> String? {
-            PercentCoding.decode(bytes, plusIsSpace: true, isStrict: true)
+            let isPlain = !bytes.contains { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }
+            if isPlain { return String(validating: bytes, as: UTF8.self) }
+            return PercentCoding.decode(bytes, plusIsSpace: true, isStrict: true)
                 .flatMap { String(validating: $0, as: UTF8.self) }
         }
         return bytes.withBytes { bytes in

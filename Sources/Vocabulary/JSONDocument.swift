@@ -79,6 +79,14 @@ package struct JSONDocument: Sendable, Hashable {
     /// The same for one member's name.
     package subscript(name: String) -> JSONValue? { self.value(at: [Array(name.utf8)]) }
 
+    /// Writes the whole document as JSON.
+    package func write(to json: inout JSONWriter) {
+        guard !self.bytes.isEmpty else { return json.writeNull() }
+        var reader = CompactReader(self.bytes)
+        // Both initialisers have checked the structure.
+        try? Self.copy(&reader, to: &json)
+    }
+
     /// Appends the document.
     package func write(to writer: inout CompactWriter) {
         if self.bytes.isEmpty { writer.write(byte: Kind.null) } else { writer.append(self.bytes[...]) }
@@ -127,6 +135,30 @@ package struct JSONDocument: Sendable, Hashable {
             }
             return .object(Dictionary(members, uniquingKeysWith: { $1 }))
         default: throw CompactFormatError()
+        }
+    }
+
+    private static func copy(_ reader: inout CompactReader, to json: inout JSONWriter) throws(CompactFormatError) {
+        switch try reader.byte() {
+        case Kind.no: json.write(false)
+        case Kind.yes: json.write(true)
+        case Kind.integer: json.write(try reader.signed())
+        case Kind.number: json.write(Double(bitPattern: try reader.unsigned()))
+        case Kind.string: try reader.run().withUnsafeBufferPointer { json.write($0) }
+        case Kind.array:
+            let count = try reader.count()
+            try json.array { (json) throws(CompactFormatError) in
+                for _ in 0..<count { try Self.copy(&reader, to: &json) }
+            }
+        case Kind.object:
+            let count = try reader.count()
+            try json.object { (json) throws(CompactFormatError) in
+                for _ in 0..<count {
+                    try reader.run().withUnsafeBufferPointer { json.name($0) }
+                    try Self.copy(&reader, to: &json)
+                }
+            }
+        default: json.writeNull()
         }
     }
 

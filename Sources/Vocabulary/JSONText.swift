@@ -3,10 +3,9 @@
 package enum JSONText {
     /// The document in UTF-8, members sorted by name, so that equal values have equal bytes.
     package static func encode(_ value: JSONValue) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(512)
-        Self.append(value, to: &bytes)
-        return bytes
+        var json = JSONWriter()
+        json.write(value)
+        return json.bytes
     }
 
     /// The value of a document; nil unless it is one JSON value in UTF-8, at most `maxDepth` levels deep, without
@@ -15,64 +14,6 @@ package enum JSONText {
         bytes.withUnsafeBufferPointer { bytes in
             var reader = JSONReader(bytes, maxDepth: maxDepth)
             return reader.document()
-        }
-    }
-
-    private static func append(_ value: JSONValue, to bytes: inout [UInt8]) {
-        switch value {
-        case .null: bytes += "null".utf8
-        case .bool(let flag): bytes += (flag ? "true" : "false").utf8
-        case .integer(let number): bytes += String(number).utf8
-        // JSON has no infinity and no NaN.
-        case .number(let number): bytes += (number.isFinite ? String(number) : "null").utf8
-        case .string(let text): Self.append(text, to: &bytes)
-        case .array(let elements):
-            bytes.append(UInt8(ascii: "["))
-            for (index, element) in elements.enumerated() {
-                if index > 0 { bytes.append(UInt8(ascii: ",")) }
-                Self.append(element, to: &bytes)
-            }
-            bytes.append(UInt8(ascii: "]"))
-        case .object(let members):
-            bytes.append(UInt8(ascii: "{"))
-            for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated() {
-                if index > 0 { bytes.append(UInt8(ascii: ",")) }
-                Self.append(member.key, to: &bytes)
-                bytes.append(UInt8(ascii: ":"))
-                Self.append(member.value, to: &bytes)
-            }
-            bytes.append(UInt8(ascii: "}"))
-        }
-    }
-
-    private static func append(_ text: String, to bytes: inout [UInt8]) {
-        bytes.append(UInt8(ascii: "\""))
-        var text = text
-        text.withUTF8 { text in
-            // Bytes between escapes are appended at once.
-            var start = 0
-            for index in text.indices {
-                let byte = text[index]
-                guard byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") else { continue }
-                bytes += UnsafeBufferPointer(rebasing: text[start..<index])
-                start = index + 1
-                Self.appendEscape(of: byte, to: &bytes)
-            }
-            bytes += UnsafeBufferPointer(rebasing: text[start...])
-        }
-        bytes.append(UInt8(ascii: "\""))
-    }
-
-    private static func appendEscape(of byte: UInt8, to bytes: inout [UInt8]) {
-        switch byte {
-        case UInt8(ascii: "\n"): bytes += #"\n"#.utf8
-        case UInt8(ascii: "\r"): bytes += #"\r"#.utf8
-        case UInt8(ascii: "\t"): bytes += #"\t"#.utf8
-        case 0..<0x20:
-            bytes += #"\u00"#.utf8
-            Hexadecimal.append(byte, to: &bytes)
-        default:
-            bytes += [UInt8(ascii: "\\"), byte]
         }
     }
 }

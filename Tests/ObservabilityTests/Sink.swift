@@ -54,6 +54,17 @@ final class PipeSink: Sendable {
         self.closeWriter()
     }
 
+    /// Fills the pipe, so that the next write waits for a reader. Returns how many lines are in it.
+    func fill() -> Int {
+        let flags = fcntl(self.writing, F_GETFL)
+        _ = fcntl(self.writing, F_SETFL, flags | O_NONBLOCK)
+        defer { _ = fcntl(self.writing, F_SETFL, flags) }
+        let line = [UInt8](repeating: 0x66, count: 4095) + [0x0A]
+        var lines = 0
+        while write(self.writing, line, line.count) == line.count { lines += 1 }
+        return lines
+    }
+
     /// Reads until `count` lines have arrived or the writing end is closed.
     func lines(_ count: Int) -> [String] {
         var bytes: [UInt8] = []

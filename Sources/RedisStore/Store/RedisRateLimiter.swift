@@ -94,8 +94,7 @@ package struct RedisRateLimiter: RateLimiter {
     }
 
     private func place(of bucket: RateBucket) -> [UInt8] {
-        // The ring gives one name for each secret, the current one's first; there is always at least one.
-        Keyspace.limit(self.ring.names(of: "\(bucket.limit.name) \(bucket.id.base64URL)")[0])
+        Keyspace.limit(self.ring.currentName(of: "\(bucket.limit.name) \(bucket.id.base64URL)"))
     }
 }
 

@@ -66,9 +66,9 @@ extension RedisStore {
                 // The document that was judged was written by this same attempt.
                 self.confirm(put, on: loop)
             } else {
-                self.write(call, on: loop).flatMap { self.outcome($0, of: put, on: loop) }.flatMapError { error in
-                    guard case RedisError.unanswered = error else { return loop.makeFailedFuture(error) }
-                    return self.readBack(put, on: loop)
+                self.run(call, on: loop) { result in
+                    if case .failure(.unanswered) = result { return .later(self.readBack(put, on: loop)) }
+                    return try self.outcome(try Self.written(result), of: put, on: loop)
                 }
             }
         return self.telling(of: key, after: written, on: loop)
@@ -150,18 +150,21 @@ extension RedisStore {
         }
     }
 
-    private func outcome(_ reply: RedisReply, of put: Put, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
+    private func outcome(
+        _ reply: RedisReply,
+        of put: Put,
+        on loop: any EventLoop
+    ) throws(StoreError) -> Eventual<Replacement> {
         switch reply {
-        case .integer(1): return loop.makeSucceededFuture(.done)
-        case .integer(0): return loop.makeSucceededFuture(.absent)
-        case .integer(-1): return loop.makeFailedFuture(StoreError.full)
+        case .integer(1): return .success(.done)
+        case .integer(0): return .success(.absent)
+        case .integer(-1): throw .full
         case .bulk(let value):
             // The document is under one of its names; only the name under which it was sealed opens it.
             let standing = put.places.lazy.compactMap { try? self.seals.document(value, at: $0) }.first
-            guard let standing else { return loop.makeFailedFuture(StoreError.unavailable) }
-            guard standing.attempt == put.attempt else { return loop.makeSucceededFuture(.changed) }
-            return self.confirm(put, on: loop)
-        default: return loop.makeFailedFuture(StoreError.unavailable)
+            guard let standing else { throw .unavailable }
+            return standing.attempt == put.attempt ? .later(self.confirm(put, on: loop)) : .success(.changed)
+        default: throw .unavailable
         }
     }
 
@@ -181,7 +184,7 @@ extension RedisStore {
             guard case .bulk(let value) = reply, value != put.judged else {
                 return loop.makeFailedFuture(StoreError.unavailable)
             }
-            return self.outcome(reply, of: put, on: loop)
+            return Eventual { try self.outcome(reply, of: put, on: loop) }.future(on: loop)
         }
     }
 

@@ -19,14 +19,12 @@ extension RedisStore {
             keys: self.seals.ring.names(of: text).map { Keyspace.once($0, tag: tag) },
             arguments: [Self.digits(min(max(lifetime, .zero), Self.longestLife) + Self.margin)]
         )
-        return self.write(call, on: loop).flatMapThrowing { reply in
-            switch reply {
-            case .integer(1): return true
-            case .integer(0): return false
+        return self.run(call, on: loop) { result in
+            switch try Self.written(result) {
+            case .integer(1): return .success(true)
+            case .integer(0): return .success(false)
             default: throw StoreError.unavailable
             }
-        }.flatMapErrorThrowing { error in
-            throw error as? StoreError ?? .unavailable
         }
     }
 }

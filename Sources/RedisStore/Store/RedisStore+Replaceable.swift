@@ -10,13 +10,15 @@ extension RedisStore {
     ) -> EventLoopFuture<Stored<Record>?> {
         precondition(key.kind == Record.kind, "a record needs a key of its kind")
         let keys = [Keyspace.record(key), Keyspace.lineage(key.lineage)]
-        return self.ask(RedisCommand("MGET", keys), on: loop).flatMapThrowing { reply in
-            let values = try Values(reply, count: 2)
-            return (try self.candidate(values, key: key, as: kind), doubtful: values.doubtful(keys))
-        }.flatMap { candidate, doubtful in
-            guard let candidate else { return self.verify(absent: doubtful, on: loop).map { nil } }
-            guard let owner = candidate.record.terms.owner else { return loop.makeSucceededFuture(candidate) }
-            return self.epoch(of: owner.subject, on: loop).map { owner.epoch >= $0 ? candidate : nil }
+        return self.ask(RedisCommand("MGET", keys), on: loop) { reply in
+            let values = try Values(reply, count: keys.count)
+            guard let candidate = try self.candidate(values, key: key, as: kind) else {
+                let doubtful = values.doubtful(keys)
+                if doubtful.isEmpty { return .success(nil) }
+                return .later(self.verify(absent: doubtful, on: loop).map { nil })
+            }
+            guard let owner = candidate.record.terms.owner else { return .success(candidate) }
+            return .later(self.epoch(of: owner.subject, on: loop).map { owner.epoch >= $0 ? candidate : nil })
         }
     }
 
@@ -53,11 +55,14 @@ extension RedisStore {
             ]
         )
         return self.isAlive(key, record.terms, on: loop).flatMap { isAlive in
-            guard isAlive else { return loop.makeSucceededFuture(.absent) }
-            return self.write(call, on: loop).flatMap { self.outcome($0, of: swap, on: loop) }.flatMapError { error in
-                guard case RedisError.unanswered = error else { return loop.makeFailedFuture(error) }
-                return self.readBack(swap, on: loop)
-            }
+            isAlive ? .later(self.replace(swap, by: call, on: loop)) : .success(.absent)
+        }.future(on: loop)
+    }
+
+    private func replace(_ swap: Swap, by call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
+        self.run(call, on: loop) { result in
+            if case .failure(.unanswered) = result { return .later(self.readBack(swap, on: loop)) }
+            return try self.outcome(try Self.written(result), of: swap, on: loop)
         }
     }
 
@@ -108,30 +113,25 @@ extension RedisStore {
     }
 
     /// Whether a record with these terms may be written now.
-    private func isAlive(_ key: RecordKey, _ terms: RecordTerms, on loop: any EventLoop) -> EventLoopFuture<Bool> {
-        if self.endings.hasEnded(key, terms, names: self.names) { return loop.makeSucceededFuture(false) }
-        guard let owner = terms.owner else { return loop.makeSucceededFuture(true) }
-        return self.epoch(of: owner.subject, on: loop).map { owner.epoch >= $0 }
+    private func isAlive(_ key: RecordKey, _ terms: RecordTerms, on loop: any EventLoop) -> Eventual<Bool> {
+        if self.endings.hasEnded(key, terms, names: self.names) { return .success(false) }
+        guard let owner = terms.owner else { return .success(true) }
+        return .later(self.epoch(of: owner.subject, on: loop).map { owner.epoch >= $0 })
     }
 
     private func outcome(
         _ reply: RedisReply,
         of swap: Swap,
         on loop: any EventLoop
-    ) -> EventLoopFuture<Replacement> {
+    ) throws(StoreError) -> Eventual<Replacement> {
         switch reply {
-        case .integer(1): return loop.makeSucceededFuture(.done)
-        case .integer(0): return loop.makeSucceededFuture(.absent)
-        case .integer(-1): return loop.makeSucceededFuture(.quarantined)
+        case .integer(1): return .success(.done)
+        case .integer(0): return .success(.absent)
+        case .integer(-1): return .success(.quarantined)
         case .bulk(let value):
-            do throws(StoreError) {
-                let standing = try self.envelope(value, at: swap.place, isBoundToReign: swap.isBoundToReign)
-                guard standing.attempt == swap.attempt else { return loop.makeSucceededFuture(.changed) }
-                return self.confirm(swap, on: loop)
-            } catch {
-                return loop.makeFailedFuture(error)
-            }
-        default: return loop.makeFailedFuture(StoreError.unavailable)
+            let standing = try self.envelope(value, at: swap.place, isBoundToReign: swap.isBoundToReign)
+            return standing.attempt == swap.attempt ? .later(self.confirm(swap, on: loop)) : .success(.changed)
+        default: throw .unavailable
         }
     }
 
@@ -155,7 +155,7 @@ extension RedisStore {
             guard case .bulk(let value) = reply, value != swap.judged else {
                 return loop.makeFailedFuture(StoreError.unavailable)
             }
-            return self.outcome(reply, of: swap, on: loop)
+            return Eventual { try self.outcome(reply, of: swap, on: loop) }.future(on: loop)
         }
     }
 }

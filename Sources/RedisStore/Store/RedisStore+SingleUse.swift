@@ -17,7 +17,10 @@ extension RedisStore {
         )
         if let owner = record.terms.owner { self.know(owner.subject, as: key) }
         // 0: its lineage has ended. If its owner's sessions ended, the epoch shows that when the record is read.
-        return self.run(call, on: loop).map { _ in }
+        return self.run(call, on: loop) { result in
+            _ = try Self.reply(result)
+            return .success(())
+        }
     }
 
     package func singleUse<Record: SingleUseRecord>(
@@ -31,35 +34,30 @@ extension RedisStore {
         let known = self.subjects.value(for: key)
         let epoch = known.flatMap { self.client.isCluster ? self.epoch(of: $0.subject, on: loop) : nil }
         let keys = epoch == nil ? places + (known?.epochKeys ?? []) : places
-        return self.ask(RedisCommand("MGET", keys), on: loop).flatMap { reply in
-            let values: Values
-            let found: Found<Record>
-            do throws(StoreError) {
-                values = try Values(reply, count: keys.count)
-                found = try self.found(values, key: key, as: kind)
-            } catch {
-                return loop.makeFailedFuture(error)
-            }
-            switch found {
+        return self.ask(RedisCommand("MGET", keys), on: loop) { reply in
+            let values = try Values(reply, count: keys.count)
+            switch try self.found(values, key: key, as: kind) {
             case .spent(let marker):
-                return loop.makeSucceededFuture(.spent(marker))
+                return .success(.spent(marker))
             case .absent:
-                return self.verify(absent: values.doubtful(places), on: loop).map { .absent }
+                let doubtful = values.doubtful(places)
+                if doubtful.isEmpty { return .success(.absent) }
+                return .later(self.verify(absent: doubtful, on: loop).map { .absent })
             case .live(let record, let value):
                 guard let owner = record.terms.owner else {
-                    return loop.makeSucceededFuture(.live(self.judge(record, value, under: key)))
-                }
-                let current: EventLoopFuture<UInt64>
-                if known?.subject != owner.subject {
-                    current = self.epoch(of: owner.subject, on: loop)
-                } else if let epoch {
-                    current = epoch
-                } else {
-                    current = loop.makeCompletedFuture(withResultOf: {
-                        max(try values.latestEpoch(from: places.count), self.rememberedEpoch(of: owner.subject))
-                    })
+                    return .success(.live(self.judge(record, value, under: key)))
                 }
                 if let parent = record.terms.parent { self.know(owner.subject, as: parent) }
+                let current: Eventual<UInt64> =
+                    if known?.subject != owner.subject {
+                        .later(self.epoch(of: owner.subject, on: loop))
+                    } else if let epoch {
+                        .later(epoch)
+                    } else {
+                        .success(
+                            max(try values.latestEpoch(from: places.count), self.rememberedEpoch(of: owner.subject))
+                        )
+                    }
                 return current.map { current in
                     owner.epoch >= current ? .live(self.judge(record, value, under: key, epoch: current)) : .absent
                 }
@@ -79,27 +77,39 @@ extension RedisStore {
         let kept = self.judged.value(for: key).flatMap { $0.version == judged ? $0 : nil }
         var subjects = Set(creating.compactMap { if case .session(let new) = $0 { new.session.subject } else { nil } })
         if let owner = kept?.terms.owner { subjects.insert(owner.subject) }
-        return self.epochs(of: subjects, judged: kept, on: loop).flatMapThrowing { epochs in
+        return self.epochs(of: subjects, judged: kept, on: loop).flatMap { epochs in
             var value: [UInt8] = []
             if let kept, kept.isAlive(at: self.clock.now(), epochs) { value = kept.value }
-            return try self.consumption(
-                of: key,
-                value: value,
-                marker: marker,
-                creating: creating,
-                parent: kept?.terms.parent,
-                epochs: epochs
-            )
-        }.flatMap { call in
-            self.client.evaluate(call, on: loop).flatMap { reply in
-                self.outcome(reply, of: key, marker: marker, on: loop)
-            }.flatMapError { error in
-                // The answer was lost, but the command may have been carried out; a read shows it. The command is not
-                // repeated: the first one may still be in a buffer and would then meet the result of the second.
-                guard case RedisError.unanswered = error else {
-                    return loop.makeFailedFuture(StoreError.unavailable)
-                }
-                return self.readBack(key, marker: marker, on: loop)
+            return Eventual {
+                let call = try self.consumption(
+                    of: key,
+                    value: value,
+                    marker: marker,
+                    creating: creating,
+                    parent: kept?.terms.parent,
+                    epochs: epochs
+                )
+                return .later(self.consume(key, by: call, marker, on: loop))
+            }
+        }.future(on: loop)
+    }
+
+    private func consume(
+        _ key: RecordKey,
+        by call: ScriptCall,
+        _ marker: Marker,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Consumption> {
+        self.run(call, on: loop) { result in
+            switch result {
+            case .success(let reply):
+                return try self.outcome(reply, of: key, marker: marker, on: loop)
+            // The answer was lost, but the command may have been carried out; a read shows it. The command is not
+            // repeated: the first one may still be in a buffer and would then meet the result of the second.
+            case .failure(.unanswered):
+                return .later(self.readBack(key, marker: marker, on: loop))
+            case .failure:
+                return .failure(StoreError.unavailable)
             }
         }
     }
@@ -157,11 +167,11 @@ extension RedisStore {
         of subjects: Set<String>,
         judged: Judged?,
         on loop: any EventLoop
-    ) -> EventLoopFuture<[String: UInt64]> {
+    ) -> Eventual<[String: UInt64]> {
         guard let owner = judged?.terms.owner?.subject, let epoch = judged?.epoch, subjects == [owner] else {
-            return self.epochs(of: subjects, on: loop)
+            return .later(self.epochs(of: subjects, on: loop))
         }
-        return loop.makeSucceededFuture([owner: max(epoch, self.rememberedEpoch(of: owner))])
+        return .success([owner: max(epoch, self.rememberedEpoch(of: owner))])
     }
 
     private func consumption(
@@ -213,22 +223,18 @@ extension RedisStore {
         of key: RecordKey,
         marker: Marker,
         on loop: any EventLoop
-    ) -> EventLoopFuture<Consumption> {
+    ) throws(StoreError) -> Eventual<Consumption> {
         switch reply {
-        case .integer(1): return loop.makeSucceededFuture(.done)
-        case .integer(0): return loop.makeSucceededFuture(.changed)
-        case .integer(-1): return loop.makeSucceededFuture(.quarantined)
+        case .integer(1): return .success(.done)
+        case .integer(0): return .success(.changed)
+        case .integer(-1): return .success(.quarantined)
         case .bulk(let bytes):
-            do throws(StoreError) {
-                let standing = try self.seals.marker(bytes, at: Keyspace.marker(key))
-                guard standing == marker else { return loop.makeSucceededFuture(.spent(standing)) }
-                // The same attempt with the same outcome repeats its request because the answer was lost. This time it
-                // has only read, and no replica has confirmed the marker that it found.
-                return self.confirm(marker, of: key, on: loop).map { .done }
-            } catch {
-                return loop.makeFailedFuture(error)
-            }
-        default: return loop.makeFailedFuture(StoreError.unavailable)
+            let standing = try self.seals.marker(bytes, at: Keyspace.marker(key))
+            guard standing == marker else { return .success(.spent(standing)) }
+            // The same attempt with the same outcome repeats its request because the answer was lost. This time it has
+            // only read, and no replica has confirmed the marker that it found.
+            return .later(self.confirm(marker, of: key, on: loop).map { .done })
+        default: throw .unavailable
         }
     }
 
@@ -244,7 +250,7 @@ extension RedisStore {
         let reply = self.client.sendWhenUp(command, within: self.readBackPatience, on: loop)
         return Self.answered(reply).flatMap { reply in
             guard case .bulk = reply else { return loop.makeFailedFuture(StoreError.unavailable) }
-            return self.outcome(reply, of: key, marker: marker, on: loop)
+            return Eventual { try self.outcome(reply, of: key, marker: marker, on: loop) }.future(on: loop)
         }
     }
 }

@@ -151,9 +151,37 @@ package final class RedisStore: RecordStore {
         Self.ask(command, by: self.client, on: loop)
     }
 
+    /// The same, and makes an answer of the reply: one future for both, because each costs as much as the step.
+    func ask<Answer: Sendable>(
+        _ command: RedisCommand,
+        on loop: any EventLoop,
+        _ step: @escaping @Sendable (RedisReply) throws -> Eventual<Answer>
+    ) -> EventLoopFuture<Answer> {
+        guard loop.inEventLoop else { return loop.flatSubmit { self.ask(command, on: loop, step) } }
+        let promise = loop.makePromise(of: Answer.self)
+        self.client.send(command, on: loop) { result in
+            Eventual(catching: { try step(try Self.reply(result)) }).whenComplete { promise.completeWith($0) }
+        }
+        return promise.futureResult
+    }
+
     /// Runs a script, with the same errors.
     func run(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
         Self.run(call, by: self.client, on: loop)
+    }
+
+    /// Runs a script, and makes an answer of its result.
+    func run<Answer: Sendable>(
+        _ call: ScriptCall,
+        on loop: any EventLoop,
+        _ step: @escaping @Sendable (Result<RedisReply, RedisError>) throws -> Eventual<Answer>
+    ) -> EventLoopFuture<Answer> {
+        guard loop.inEventLoop else { return loop.flatSubmit { self.run(call, on: loop, step) } }
+        let promise = loop.makePromise(of: Answer.self)
+        self.client.evaluate(call, on: loop) { result in
+            Eventual(catching: { try step(result) }).whenComplete { promise.completeWith($0) }
+        }
+        return promise.futureResult
     }
 
     /// The same over a client that has no store.
@@ -190,21 +218,11 @@ package final class RedisStore: RecordStore {
         do throws(StoreError) { promise.succeed(try self.reply(result)) } catch { promise.fail(error) }
     }
 
-    /// Runs a script that needs room; lack of room is reported as `.full`. The future may also fail with
-    /// `RedisError.unanswered`.
-    func write(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        guard loop.inEventLoop else { return loop.flatSubmit { self.write(call, on: loop) } }
-        let promise = loop.makePromise(of: RedisReply.self)
-        self.client.evaluate(call, on: loop) { result in
-            switch result {
-            case .success(.error(let error)):
-                promise.fail(error.writeRefusal?.code == "OOM" ? StoreError.full : StoreError.unavailable)
-            case .success(let reply): promise.succeed(reply)
-            case .failure(.unanswered(let cause)): promise.fail(RedisError.unanswered(cause))
-            case .failure: promise.fail(StoreError.unavailable)
-            }
-        }
-        return promise.futureResult
+    /// The reply to a script that needs room; lack of room is `.full`.
+    static func written(_ result: Result<RedisReply, RedisError>) throws(StoreError) -> RedisReply {
+        guard case .success(let reply) = result else { throw .unavailable }
+        if case .error(let error) = reply { throw error.writeRefusal?.code == "OOM" ? .full : .unavailable }
+        return reply
     }
 
     static func reply<Failure>(_ result: Result<RedisReply, Failure>) throws(StoreError) -> RedisReply {

@@ -12,15 +12,13 @@ extension BrowserSessionEndpoints {
         do {
             switch try await self.sessions.browser(self.cookies.requester(request)) {
             case .session(let found):
-                let document = SessionDocument.value(
-                    found.session,
-                    origin: request.origin,
-                    now: self.sessions.clock.now(),
-                    beside: [
-                        "idle_expires_at": .string(found.idleEnd.rfc3339),
-                        "login_url": .string(SignInPath.url(on: request.origin)),
-                    ]
-                )
+                let now = self.sessions.clock.now()
+                let document = SessionDocument.document(found.session, origin: request.origin, now: now) { json in
+                    json.name("idle_expires_at")
+                    json.write(found.idleEnd.rfc3339)
+                    json.name("login_url")
+                    json.write(SignInPath.url(on: request.origin))
+                }
                 return .json(200, document, fields: [("vary", "Cookie")])
             case .none(let reason):
                 var fields = [(name: "vary", value: "Cookie")]

@@ -8,7 +8,10 @@ enum UUIDText {
         var text: [UInt8] = []
         text.reserveCapacity(36)
         for (index, byte) in bytes.enumerated() {
-            if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
+            switch index {
+            case 4, 6, 8, 10: text.append(UInt8(ascii: "-"))
+            default: break
+            }
             Hexadecimal.append(byte, to: &text)
         }
         return String(decoding: text, as: UTF8.self)
@@ -42,7 +45,10 @@ enum KratosID {
     /// and under every secret, because apps keep it as the id of their user.
     static func uuid(_ kind: Kind, of id: String) -> String {
         if UUIDText.bytes(id) != nil { return id }
-        var bytes = Array(SHA256.digest(Array("sallyport \(kind.rawValue) id 1 \(id)".utf8)).bytes.prefix(16))
+        var name: [UInt8] = []
+        name.reserveCapacity(32 + id.utf8.count)
+        for part in ["sallyport ", kind.rawValue, " id 1 ", id] { name += part.utf8 }
+        var bytes = Array(SHA256.digest(name).bytes.prefix(16))
         UUIDText.stamp(&bytes)
         return UUIDText.text(bytes)
     }

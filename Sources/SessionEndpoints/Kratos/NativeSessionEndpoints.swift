@@ -58,7 +58,7 @@ package struct NativeSessionEndpoints: Sendable {
             case .session(let found):
                 return .json(
                     200,
-                    SessionDocument.value(found.session, origin: request.origin, now: self.sessions.clock.now()),
+                    SessionDocument.document(found.session, origin: request.origin, now: self.sessions.clock.now()),
                     fields: [
                         ("x-kratos-authenticated-identity-id", PercentCoding.encoded(found.session.identity.id)),
                         ("vary", "Cookie, Authorization, X-Session-Token"),

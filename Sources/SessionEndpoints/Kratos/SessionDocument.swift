@@ -24,61 +24,110 @@ enum SessionDocument {
     }
 
     /// The answer to a native sign-in.
-    static func signedIn(_ token: Secret, _ session: Session, origin: String, now: UnixTime) -> JSONValue {
-        [
-            "session_token": .string(String(decoding: token.bytes, as: UTF8.self)),
-            "session": self.value(session, origin: origin, now: now),
-        ]
+    static func signedIn(_ token: Secret, _ session: Session, origin: String, now: UnixTime) -> JSONWriter {
+        var json = JSONWriter()
+        json.object { json in
+            json.name("session")
+            self.write(session, origin: origin, now: now, to: &json)
+            json.name("session_token")
+            json.write(String(decoding: token.bytes, as: UTF8.self))
+        }
+        return json
     }
 
     /// - Parameters:
     ///   - origin: The configured origin for the URL of the identity's schema.
     ///   - now: A session that has expired by then is not active.
-    ///   - beside: Members that are not Kratos's.
-    static func value(
+    ///   - writeMore: Writes members that are not Kratos's.
+    static func document(
         _ session: Session,
         origin: String,
         now: UnixTime,
-        beside: [String: JSONValue] = [:]
-    ) -> JSONValue {
-        var members: [String: JSONValue] = [
-            "id": .string(KratosID.uuid(.session, of: session.id)),
-            "active": .bool(session.expiresAt > now),
-            "expires_at": .string(session.expiresAt.rfc3339),
-            "authenticated_at": .string(session.authenticatedAt.rfc3339),
-            "issued_at": .string(session.issuedAt.rfc3339),
-            "authenticator_assurance_level": .string(session.aal.rawValue),
-            "authentication_methods": .array(
-                self.methods(of: session).map { method in
-                    [
-                        "method": .string(method),
-                        "aal": self.secondFactors.contains(method) ? "aal2" : "aal1",
-                        "completed_at": .string(session.authenticatedAt.rfc3339),
-                    ]
+        and writeMore: (inout JSONWriter) -> Void = { _ in }
+    ) -> JSONWriter {
+        var json = JSONWriter()
+        self.write(session, origin: origin, now: now, and: writeMore, to: &json)
+        return json
+    }
+
+    /// Writes the document as one value.
+    static func write(
+        _ session: Session,
+        origin: String,
+        now: UnixTime,
+        and writeMore: (inout JSONWriter) -> Void = { _ in },
+        to json: inout JSONWriter
+    ) {
+        let authenticatedAt = session.authenticatedAt.rfc3339
+        json.object { json in
+            if let actor = session.actorClaim {
+                json.name("act")
+                json.write(actor)
+            }
+            json.name("active")
+            json.write(session.expiresAt > now)
+            json.name("authenticated_at")
+            json.write(authenticatedAt)
+            json.name("authentication_methods")
+            json.array { json in
+                for method in self.methods(of: session) {
+                    json.object { json in
+                        json.name("aal")
+                        json.write(self.secondFactors.contains(method) ? "aal2" : "aal1")
+                        json.name("completed_at")
+                        json.write(authenticatedAt)
+                        json.name("method")
+                        json.write(method)
+                    }
                 }
-            ),
-            "identity": [
-                "id": .string(KratosID.uuid(.identity, of: session.identity.id)),
-                "external_id": .string(session.identity.id),
-                "schema_id": .string(session.identity.schemaID),
-                "schema_url": .string("\(origin)/schemas/\(PercentCoding.encoded(session.identity.schemaID))"),
-                "state": "active",
-                "traits": session.identity.traits,
-                "metadata_public": session.identity.metadataPublic,
-            ],
-            "devices": [],
-        ]
-        members["act"] = session.actorClaim
-        if let device = session.device {
-            members["devices"] = [
-                [
-                    "id": .string(KratosID.uuid(.device, of: session.id)),
-                    "ip_address": .string(device.address.description),
-                    "user_agent": .string(device.userAgent ?? ""),
-                    "location": "",
-                ]
-            ]
+            }
+            json.name("authenticator_assurance_level")
+            json.write(session.aal.rawValue)
+            json.name("devices")
+            json.array { json in
+                if let device = session.device { self.write(device, of: session, to: &json) }
+            }
+            json.name("expires_at")
+            json.write(session.expiresAt.rfc3339)
+            json.name("id")
+            json.write(KratosID.uuid(.session, of: session.id))
+            json.name("identity")
+            self.write(session.identity, origin: origin, to: &json)
+            json.name("issued_at")
+            json.write(session.issuedAt.rfc3339)
+            writeMore(&json)
         }
-        return .object(members.merging(beside, uniquingKeysWith: { own, _ in own }))
+    }
+
+    private static func write(_ device: DeviceFacts, of session: Session, to json: inout JSONWriter) {
+        json.object { json in
+            json.name("id")
+            json.write(KratosID.uuid(.device, of: session.id))
+            json.name("ip_address")
+            json.write(device.address.description)
+            json.name("location")
+            json.write("")
+            json.name("user_agent")
+            json.write(device.userAgent ?? "")
+        }
+    }
+
+    private static func write(_ identity: Identity, origin: String, to json: inout JSONWriter) {
+        json.object { json in
+            json.name("external_id")
+            json.write(identity.id)
+            json.name("id")
+            json.write(KratosID.uuid(.identity, of: identity.id))
+            json.name("metadata_public")
+            identity.metadataPublicDocument.write(to: &json)
+            json.name("schema_id")
+            json.write(identity.schemaID)
+            json.name("schema_url")
+            json.write("\(origin)/schemas/\(PercentCoding.encoded(identity.schemaID))")
+            json.name("state")
+            json.write("active")
+            json.name("traits")
+            identity.traitsDocument.write(to: &json)
+        }
     }
 }

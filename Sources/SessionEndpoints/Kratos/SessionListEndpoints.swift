@@ -91,9 +91,13 @@ package struct SessionListEndpoints: Sendable {
         let start = (page - 1).multipliedReportingOverflow(by: size)
         let shown = start.overflow ? [] : others.dropFirst(start.partialValue).prefix(size)
         let now = self.users.sessions.clock.now()
+        var json = JSONWriter()
+        json.array { json in
+            for found in shown { SessionDocument.write(found.session, origin: request.origin, now: now, to: &json) }
+        }
         return .json(
             200,
-            .array(shown.map { SessionDocument.value($0.session, origin: request.origin, now: now) }),
+            json,
             fields: [
                 ("x-total-count", String(others.count)), ("vary", "Cookie, Authorization, X-Session-Token"),
             ]
@@ -161,7 +165,7 @@ package struct SessionListEndpoints: Sendable {
         }
         try await self.users.touch(found)
         let now = self.users.sessions.clock.now()
-        return .json(200, SessionDocument.value(found.session, origin: request.origin, now: now))
+        return .json(200, SessionDocument.document(found.session, origin: request.origin, now: now))
     }
 
     private static func id(_ request: EndpointRequest) -> String? {

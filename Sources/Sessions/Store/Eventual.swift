@@ -13,6 +13,11 @@ package enum Eventual<Value: Sendable>: Sendable {
     /// An error that is known.
     @inlinable package static func failure(_ error: any Error) -> Self { .now(.failure(error)) }
 
+    /// The answer of `step`, or the error that it throws.
+    @inlinable package init(catching step: () throws -> Eventual<Value>) {
+        do { self = try step() } catch { self = .failure(error) }
+    }
+
     /// The answer that `change` makes of this one.
     @inlinable package func map<New>(_ change: @escaping @Sendable (Value) -> New) -> Eventual<New> {
         switch self {

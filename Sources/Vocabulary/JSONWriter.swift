@@ -1,0 +1,156 @@
+/// Writes one JSON value (RFC 8259) piece by piece, for documents of which no `JSONValue` is needed.
+///
+/// ```
+/// json.object { json in
+///     json.name("id")
+///     json.write("ses_1")
+/// }
+/// ```
+package struct JSONWriter {
+    /// What has been written, in UTF-8.
+    package private(set) var bytes: [UInt8] = []
+    /// Whether nothing precedes in this object or array.
+    private var isFirst = true
+    /// Whether the next value belongs to the name just written.
+    private var followsName = false
+
+    package init() { self.bytes.reserveCapacity(1024) }
+
+    /// Begins a member of an object, whose value is to be written next. The name must need no escape.
+    package mutating func name(_ name: StaticString) {
+        self.beginMember()
+        self.bytes.append(UInt8(ascii: "\""))
+        name.withUTF8Buffer { self.bytes += $0 }
+        self.bytes += [UInt8(ascii: "\""), UInt8(ascii: ":")]
+    }
+
+    /// Writes an object, whose members `write` writes.
+    package mutating func object<Failure>(
+        _ write: (inout JSONWriter) throws(Failure) -> Void
+    ) throws(Failure) {
+        try self.nested(UInt8(ascii: "{"), UInt8(ascii: "}"), write)
+    }
+
+    /// Writes an array, whose elements `write` writes.
+    package mutating func array<Failure>(
+        _ write: (inout JSONWriter) throws(Failure) -> Void
+    ) throws(Failure) {
+        try self.nested(UInt8(ascii: "["), UInt8(ascii: "]"), write)
+    }
+
+    /// Writes a string.
+    package mutating func write(_ text: String) {
+        self.beginValue()
+        var text = text
+        text.withUTF8 { self.append($0) }
+    }
+
+    /// Writes `true` or `false`.
+    package mutating func write(_ flag: Bool) {
+        self.beginValue()
+        self.bytes += (flag ? "true" : "false").utf8
+    }
+
+    /// Writes any value, the members of objects sorted by name, so that equal values have equal bytes.
+    package mutating func write(_ value: JSONValue) {
+        switch value {
+        case .null: self.writeNull()
+        case .bool(let flag): self.write(flag)
+        case .integer(let number): self.write(number)
+        case .number(let number): self.write(number)
+        case .string(let text): self.write(text)
+        case .array(let elements): self.array { json in for element in elements { json.write(element) } }
+        case .object(let members):
+            self.object { json in
+                for (name, value) in members.sorted(by: { $0.key < $1.key }) {
+                    var name = name
+                    name.withUTF8 { json.name($0) }
+                    json.write(value)
+                }
+            }
+        }
+    }
+
+    mutating func writeNull() {
+        self.beginValue()
+        self.bytes += "null".utf8
+    }
+
+    mutating func write(_ number: Int64) {
+        self.beginValue()
+        self.bytes += String(number).utf8
+    }
+
+    mutating func write(_ number: Double) {
+        self.beginValue()
+        // JSON has no infinity and no NaN.
+        self.bytes += (number.isFinite ? String(number) : "null").utf8
+    }
+
+    /// Writes a string of UTF-8.
+    mutating func write(_ text: UnsafeBufferPointer<UInt8>) {
+        self.beginValue()
+        self.append(text)
+    }
+
+    /// The same as `name(_: StaticString)` for any name, of UTF-8.
+    mutating func name(_ name: UnsafeBufferPointer<UInt8>) {
+        self.beginMember()
+        self.append(name)
+        self.bytes.append(UInt8(ascii: ":"))
+    }
+
+    // MARK: Steps
+
+    private mutating func beginValue() {
+        if !self.followsName && !self.isFirst { self.bytes.append(UInt8(ascii: ",")) }
+        self.isFirst = false
+        self.followsName = false
+    }
+
+    private mutating func beginMember() {
+        self.beginValue()
+        self.followsName = true
+    }
+
+    private mutating func nested<Failure>(
+        _ begin: UInt8,
+        _ end: UInt8,
+        _ write: (inout JSONWriter) throws(Failure) -> Void
+    ) throws(Failure) {
+        self.beginValue()
+        self.bytes.append(begin)
+        self.isFirst = true
+        try write(&self)
+        self.isFirst = false
+        self.bytes.append(end)
+    }
+
+    private mutating func append(_ text: UnsafeBufferPointer<UInt8>) {
+        self.bytes.append(UInt8(ascii: "\""))
+        // Bytes between escapes are appended at once.
+        var start = 0
+        for index in text.indices {
+            let byte = text[index]
+            guard byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") else { continue }
+            self.bytes += UnsafeBufferPointer(rebasing: text[start..<index])
+            start = index + 1
+            self.appendEscape(of: byte)
+        }
+        self.bytes += UnsafeBufferPointer(rebasing: text[start...])
+        self.bytes.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func appendEscape(of byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\n"): self.bytes += #"\n"#.utf8
+        case UInt8(ascii: "\r"): self.bytes += #"\r"#.utf8
+        case UInt8(ascii: "\t"): self.bytes += #"\t"#.utf8
+        case 0..<0x20:
+            self.bytes += #"\u00"#.utf8
+            Hexadecimal.append(byte, to: &self.bytes)
+        default:
+            self.bytes += [UInt8(ascii: "\\"), byte]
+        }
+    }
+}
