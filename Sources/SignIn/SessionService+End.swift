@@ -107,10 +107,7 @@ extension SessionService {
         _ kind: Session.Kind,
         _ requester: Requester
     ) async throws(StoreError) -> PresentedEnd {
-        switch present?.endReach {
-        case .session: try await self.end(key)
-        case .lineage: try await self.end(key.lineage)
-        case .nothing, nil:
+        guard let present else {
             // Dead, or the store has lost sight of it.
             return try await self.ask { store, loop in
                 store.end(
@@ -120,7 +117,14 @@ extension SessionService {
                 )
             }
         }
-        return present.map { .ended($0) } ?? .absent
+        switch present.endReach {
+        case .nothing: return .kept
+        // If it has ended meanwhile, that was another request's act.
+        case .session: return try await self.end(key) ? .ended(present) : .absent
+        case .lineage:
+            try await self.end(present.lineage)
+            return .ended(present)
+        }
     }
 
     /// How many other sessions end with this one; 0 if that is not known, which keeps nobody signed in.

@@ -31,6 +31,19 @@ import Vocabulary
         #expect(self.fixture.store.waiting == 0)
     }
 
+    @Test("Of requests that share one read, none goes on with a session that an earlier one of them has ended")
+    func endedByFirst() {
+        let holder = self.fixture.holder()
+        let resolution = holder.token.bytes.withUnsafeBytes {
+            self.fixture.resolver.resolve(.native, token: $0, now: self.fixture.clock.now)
+        }
+        guard case .miss(let read) = resolution else { return #expect(Bool(false), "\(resolution)") }
+        read.whenFound { _ in self.fixture.cache.invalidate(.session(holder.key)) }
+        let second = self.fixture.resolve(holder.token)
+        self.fixture.answer(holder.session)
+        #expect(second.outcome == .noSession)
+    }
+
     @Test("No token gets the answer to another token's read (CVE-2026-71326)")
     func flightsOfTwoTokens() {
         let alice = self.fixture.holder(subject: "alice")

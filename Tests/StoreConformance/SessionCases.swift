@@ -123,9 +123,12 @@ extension StoreConformance {
             let siblings = [parent, try await store.signIn(lineage: parent.key.lineage)]
             let (ended, other) = (try await store.signIn(), try await store.signIn())
             let unknown = store.draft()
-            let all = siblings + [idle, ended, other, unknown]
+            var token = store.draft(lineage: other.key.lineage)
+            token.session.access = AccessTerms(audience: "https://api.example.com")
+            try await store.create(token)
+            let all = siblings + [idle, ended, other, unknown, token]
             try expect(try await count([]) == 0, "none of none")
-            try expect(try await count(all) == 5, "all but the unknown one")
+            try expect(try await count(all) == 5, "all but the unknown one and the access token")
             _ = try await store.end(ended.key)
             try await harness.advance(by: .seconds(60))
             try expect(try await count(all) == 3, "neither the ended one nor the idle one")

@@ -38,7 +38,7 @@ extension RedisStore {
         return EventLoopFuture.whenAllSucceed(found, on: loop).and(self.epoch(of: subject, on: loop)).map {
             found,
             epoch in
-            found.joined().count { $0.epoch >= epoch }
+            found.joined().count { $0.isListed && $0.epoch >= epoch }
         }
     }
 

@@ -47,6 +47,7 @@ extension RedisStore {
                 guard let owner = record.terms.owner else {
                     return .success(.live(self.judge(record, value, under: key)))
                 }
+                if known?.subject != owner.subject { self.know(owner.subject, as: key) }
                 if let parent = record.terms.parent { self.know(owner.subject, as: parent) }
                 let current: Eventual<UInt64> =
                     if known?.subject != owner.subject {
@@ -156,22 +157,30 @@ extension RedisStore {
     ) -> Stored<Record> {
         let kept = self.judged.update(key) { old in
             let version = old.flatMap { $0.value == value ? $0.version : nil } ?? self.newVersion()
-            return Judged(version: version, value: value, terms: record.terms, epoch: epoch)
+            return Judged(
+                version: version,
+                value: value,
+                terms: record.terms,
+                epoch: epoch.map { (value: $0, readAt: .now()) }
+            )
         }
         return Stored(record: record, version: kept.version)
     }
 
-    /// The subjects' epochs. That of the judged record's owner need not be read again: if it has changed since, what is
-    /// written now carries the former one and is dead from the start.
+    /// How long an epoch need not be read again.
+    private static let epochLife = TimeAmount.milliseconds(100)
+
+    /// The subjects' epochs. That of the judged record's owner is not read again at once: if it has changed since, what
+    /// is written now carries the former one and is dead from the start.
     private func epochs(
         of subjects: Set<String>,
         judged: Judged?,
         on loop: any EventLoop
     ) -> Eventual<[String: UInt64]> {
-        guard let owner = judged?.terms.owner?.subject, let epoch = judged?.epoch, subjects == [owner] else {
-            return .later(self.epochs(of: subjects, on: loop))
-        }
-        return .success([owner: max(epoch, self.rememberedEpoch(of: owner))])
+        guard let owner = judged?.terms.owner?.subject, subjects == [owner], let epoch = judged?.epoch,
+            .now() - epoch.readAt < Self.epochLife
+        else { return .later(self.epochs(of: subjects, on: loop)) }
+        return .success([owner: max(epoch.value, self.rememberedEpoch(of: owner))])
     }
 
     private func consumption(

@@ -34,8 +34,8 @@ package final class RedisStore: RecordStore {
         let terms: RecordTerms
         /// The attempt that wrote a replaceable record.
         var attempt: AttemptID?
-        /// The epoch of a single-use record's owner that was read with it.
-        var epoch: UInt64?
+        /// The epoch of a single-use record's owner that was read with it, and when.
+        var epoch: (value: UInt64, readAt: NIODeadline)?
     }
 
     /// The value of a document that was read, under the version that was given out for it.

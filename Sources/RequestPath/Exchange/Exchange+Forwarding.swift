@@ -17,9 +17,15 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             self.facts.upstreamReused = true
             self.send(on: connection)
         } else {
-            self.phase = .connecting
-            pool.connect(for: self)
+            self.connect(by: pool)
         }
+    }
+
+    /// Asks for a new connection. The session may end meanwhile, also when the cache does not have it any more.
+    private func connect(by pool: any AppPool) {
+        self.phase = .connecting
+        self.holdSession()
+        pool.connect(for: self)
     }
 
     /// Gives the app its time for the head of the answer.
@@ -37,7 +43,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     package var isRequestWhole: Bool { self.body.isDone }
 
     package func upstreamConnected(_ connection: any AppConnection, isReused: Bool) {
-        // The session may have ended while the request waited.
+        // The session may have ended while the request waited (`holdSession`).
         if let session = self.facts.session, self.sessions.cache.hasEnded(session) {
             connection.close()
             return self.upstreamFailed(.gatewayOverloaded)
@@ -55,8 +61,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             // The connection has closed meanwhile, so another one is used.
             connection.close()
             self.facts.upstreamReused = false
-            self.phase = .connecting
-            self.facts.pool?.connect(for: self)
+            if let pool = self.facts.pool { self.connect(by: pool) }
             return
         }
         guard let head = self.upstreamHead.take() else { return self.upstreamFailed(.upstreamReset) }
@@ -318,8 +323,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         self.facts.upstreamReused = false
         self.facts.isRepeated = true
         self.metrics.upstreamRetried(self.facts.route?.upstreamIndex ?? 0)
-        self.phase = .connecting
-        self.facts.pool?.connect(for: self)
+        if let pool = self.facts.pool { self.connect(by: pool) }
     }
 
     /// Whether the request may be sent once more. A kept connection may have been closed just as the request was sent.

@@ -114,6 +114,11 @@ package final class CachedSession {
     @inlinable package var session: Session { self.stored.record }
     /// The names that the store uses for the session's subject in `Invalidation.subject`.
     package var subjectNames: [String] { self.otherNames ?? [self.session.subject] }
+    /// Whether one of the names is among these.
+    func isNamed(oneOf names: Set<String>) -> Bool {
+        self.otherNames.map { !names.isDisjoint(with: $0) } ?? names.contains(self.session.subject)
+    }
+
     /// Whether this is one of the names, without an array of them.
     func isNamed(_ name: String) -> Bool {
         if let otherNames = self.otherNames { otherNames.contains(name) } else { self.session.subject == name }

@@ -40,7 +40,7 @@ package struct Endings: Sendable {
     package func ends(_ entry: CachedSession) -> Bool {
         // The usual case needs no hash.
         if self.invalidations.count == 1 { return self.invalidations[0].ends(entry) }
-        return self.end(entry.key) || entry.subjectNames.contains { self.subjects.contains($0) }
+        return self.end(entry.key) || entry.isNamed(oneOf: self.subjects)
     }
 
     /// What an entry becomes that the group concerns; nil: it does not.

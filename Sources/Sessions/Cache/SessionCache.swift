@@ -56,6 +56,8 @@ package final class SessionCache {
     private var trustedTurn: UInt64 = 1
     private var readings = ReadingLog()
     private var sweepCount = 0
+    /// The groups of ends of which not every entry of former tables has learned.
+    private var formerSweeps: ContiguousArray<EndSweep> = []
 
     /// An empty table with room for `capacity` sessions. With a capacity of 0, every request asks the store.
     package init(capacity: Int = 65_536) {
@@ -126,17 +128,23 @@ package final class SessionCache {
     /// Whether the session of an entry, which this cache handed out before, has ended since.
     package func hasEnded(_ entry: CachedSession) -> Bool {
         self.table.tell(entry)
+        for sweep in self.formerSweeps { sweep.tell(entry) }
         return entry.hasEnded
     }
 
     /// Drops every entry. What streams hold is as old, and is to be read again.
     private func forgetAll() {
         self.beginTurn()
-        self.table.finishSweeps()
         self.counts.evictions += self.table.evictions
         var former = SessionTable(capacity: self.capacity)
         swap(&former, &self.table)
-        self.slices.run { former.releaseSome() }
+        let sweeps = former.sweeps
+        self.formerSweeps += sweeps
+        self.slices.run {
+            if former.releaseSome() { return true }
+            self.formerSweeps.removeAll { over in sweeps.contains { $0 === over } }
+            return false
+        }
     }
 
     // MARK: For the resolver

@@ -143,6 +143,8 @@ package final class SessionResolver {
         switch outcome {
         case .success(let found):
             guard let found, found.session.kind == read.kind else { return .success(nil) }
+            // By a request that waited for the same read.
+            guard !self.cache.hasEnded(found) else { return .success(nil) }
             // It has just been read.
             if read.now >= found.touchAt { self.touch(found, now: read.now) }
             if read.now >= found.renewAt { self.renew(found, now: read.now) }

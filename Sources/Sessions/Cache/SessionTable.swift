@@ -38,7 +38,7 @@ struct SessionTable {
     private var departures = 0
     private var index = SlotIndex()
     /// The groups of ends of which not every entry has learned.
-    private var sweeps: ContiguousArray<EndSweep> = []
+    private(set) var sweeps: ContiguousArray<EndSweep> = []
 
     init(capacity: Int) {
         self.capacity = max(0, min(capacity, 1 << 24))
@@ -107,11 +107,6 @@ struct SessionTable {
         if ended.count < Self.sweepStep { sweep.position += 1 }
     }
 
-    /// Lets every sweep come to its end.
-    mutating func finishSweeps() {
-        while let sweep = self.sweeps.last { while self.advance(sweep) {} }
-    }
-
     /// Adds an entry whose token has none.
     mutating func add(_ entry: CachedSession, now: UnixTime) {
         guard self.capacity > 0 else { return }
@@ -127,7 +122,7 @@ struct SessionTable {
         self.count += 1
     }
 
-    /// Ignored if the table does not have the entry. A request that holds the entry learns of its end nevertheless.
+    /// Ignored if the table does not have the entry. A request that holds it still learns of an end that is on its way.
     mutating func remove(_ entry: CachedSession) {
         let slot = entry.slot
         guard slot >= 0, Int(slot) < self.slots.count, self.slots[Int(slot)] === entry else { return }
@@ -149,7 +144,11 @@ struct SessionTable {
 
     /// Releases a few entries of a table that nobody uses any more; false when there are none left.
     mutating func releaseSome() -> Bool {
-        for _ in 0..<min(8, self.slots.count) { self.slots.removeLast()?.slot = -1 }
+        for _ in 0..<min(8, self.slots.count) {
+            guard let entry = self.slots.removeLast() else { continue }
+            self.tell(entry)
+            entry.slot = -1
+        }
         return !self.slots.isEmpty
     }
 

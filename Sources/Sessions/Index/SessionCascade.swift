@@ -1,7 +1,8 @@
 package import NIOCore
 
 /// Counts what ends together with a session, for the audit stream. What ends sessions changes a state and enumerates
-/// nothing, so the count is taken before, from the index: a session of the last moment may be missing in it.
+/// nothing, so the count is taken before, from the index or from the family's record: a session of the last moment may be
+/// missing in it.
 package struct SessionCascade: Sendable {
     private let store: any SessionStore & ReplaceableStore
     private let index: any SessionIndex
@@ -29,9 +30,8 @@ package struct SessionCascade: Sendable {
         let members =
             family.map { loop.makeSucceededFuture($0) } ?? HandoffFamily.members(of: root, in: self.store, on: loop)
         return members.flatMap { members in
-            let others = members.filter { $0 != key }.map { self.store.session($0, on: loop) }
-            return EventLoopFuture.whenAllSucceed(others, on: loop)
-        }.map { others in others.count { $0?.record.isListed ?? false } }
+            self.store.liveCount(of: session.subject, members.filter { $0 != key }, on: loop)
+        }
     }
 
     /// How many live sessions of the subject are in these lineages, of which none goes on.

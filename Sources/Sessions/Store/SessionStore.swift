@@ -160,7 +160,7 @@ package protocol SessionStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement>
 
-    /// How many of these sessions of the subject live.
+    /// How many of these sessions of the subject live, access tokens not counted (`Session.isListed`).
     func liveCount(of subject: String, _ sessions: [RecordKey], on loop: any EventLoop) -> EventLoopFuture<Int>
 
     /// Notes that the session was used now, which extends its idle deadline. If a note is lost, the session only ends
@@ -210,7 +210,7 @@ extension SessionStore {
         on loop: any EventLoop
     ) -> EventLoopFuture<Int> {
         EventLoopFuture.whenAllSucceed(sessions.map { self.session($0, on: loop) }, on: loop).map { found in
-            found.count { $0 != nil }
+            found.count { $0?.record.isListed ?? false }
         }
     }
 

@@ -80,8 +80,10 @@ import Vocabulary
         #expect(self.client.ends == [.aborted])
     }
 
-    @Test func isNotSentIfItWaitsForAConnection() throws {
+    @Test(arguments: [false, true])
+    func isNotSentIfItWaitsForAConnection(hasLeftTheCache: Bool) throws {
         try self.begin()
+        if hasLeftTheCache { self.bench.loop.sessions.cache.invalidate(.sessionRecord(self.key)) }
         self.end()
         #expect(self.bench.pool.connects(self.app))
         #expect(self.app.headText.isEmpty && self.app.isClosed)
