@@ -130,7 +130,7 @@ struct LineWriterTests {
         let pipe = PipeSink()
         // What the writer's thread has taken out is still in the queue, because the thread cannot write it.
         let others = pipe.fill()
-        let writer = try LineWriter(descriptor: pipe.writing, accessLinger: .seconds(3600))
+        let writer = try LineWriter(descriptor: pipe.writing)
         let queue = writer.queue(.access, capacity: 4096)
         let line = String(repeating: "z", count: 99) + "\n"
         let batch = bytes(String(repeating: line, count: 50))
