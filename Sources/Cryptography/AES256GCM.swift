@@ -21,7 +21,8 @@ package enum AES256GCM {
         }
     }
 
-    private static func seal(
+    /// The same where the key is a part of other bytes.
+    static func seal(
         _ plaintext: [UInt8],
         key: UnsafeRawBufferPointer,
         nonce: [UInt8],

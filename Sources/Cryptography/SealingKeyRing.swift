@@ -54,38 +54,66 @@ package struct SealingKeyRing: Sendable {
     /// `plaintext`, sealed for `place`.
     package func seal(_ plaintext: [UInt8], for place: [UInt8]) -> [UInt8] {
         let key = self.keys[0]
-        let header = [Self.version] + key.id
+        var sealed: [UInt8] = []
+        sealed.reserveCapacity(Self.overhead + plaintext.count)
+        sealed.append(Self.version)
+        sealed.append(contentsOf: key.id)
         let nonce = Random.bytes(AES256GCM.nonceLength)
-        let body = AES256GCM.seal(
-            plaintext,
-            key: key.sealing.sha256(place).bytes,
-            nonce: nonce,
-            authenticating: place + header
-        )
-        return header + nonce + body
+        let body = key.sealing.sha256(place).withUnsafeBytes { key in
+            AES256GCM.seal(plaintext, key: key, nonce: nonce, authenticating: place + sealed)
+        }
+        sealed.append(contentsOf: nonce)
+        sealed.append(contentsOf: body)
+        return sealed
     }
 
     /// What was sealed for `place`.
     package func open(_ sealed: [UInt8], for place: [UInt8]) throws(SealingError) -> [UInt8] {
-        guard let version = sealed.first else { throw .damaged }
-        guard version <= Self.version else { throw .newer(version) }
-        guard version == Self.version, sealed.count >= Self.overhead else { throw .damaged }
-        let headerEnd = 1 + Self.idLength
-        let bodyStart = headerEnd + AES256GCM.nonceLength
-        let id = sealed[1..<headerEnd]
-        guard let key = self.keys.first(where: { $0.id.elementsEqual(id) }) else { throw .unknownKey }
-        var authenticated = place
-        authenticated.append(contentsOf: sealed[..<headerEnd])
-        let plaintext = key.sealing.sha256(place).withUnsafeBytes { key in
-            AES256GCM.open(
-                sealed[bodyStart...],
-                key: key,
-                nonce: sealed[headerEnd..<bodyStart],
-                authenticating: authenticated
-            )
+        var opener = PlaceOpener(ring: self, place: place)
+        return try opener.open(sealed)
+    }
+
+    /// Opens records that were sealed for one place, whose keys it derives once.
+    package struct PlaceOpener {
+        private let ring: SealingKeyRing
+        private let place: [UInt8]
+        /// The last key, by its position in the ring.
+        private var derived: (index: Int, key: Digest256)?
+
+        package init(ring: SealingKeyRing, place: [UInt8]) {
+            self.ring = ring
+            self.place = place
         }
-        guard let plaintext else { throw .damaged }
-        return plaintext
+
+        /// What was sealed.
+        package mutating func open(_ sealed: [UInt8]) throws(SealingError) -> [UInt8] {
+            guard let version = sealed.first else { throw .damaged }
+            guard version <= SealingKeyRing.version else { throw .newer(version) }
+            guard version == SealingKeyRing.version, sealed.count >= SealingKeyRing.overhead else { throw .damaged }
+            let headerEnd = 1 + SealingKeyRing.idLength
+            let bodyStart = headerEnd + AES256GCM.nonceLength
+            let id = sealed[1..<headerEnd]
+            guard let index = self.ring.keys.firstIndex(where: { $0.id.elementsEqual(id) }) else { throw .unknownKey }
+            var authenticated = self.place
+            authenticated.append(contentsOf: sealed[..<headerEnd])
+            let plaintext = self.key(index).withUnsafeBytes { key in
+                AES256GCM.open(
+                    sealed[bodyStart...],
+                    key: key,
+                    nonce: sealed[headerEnd..<bodyStart],
+                    authenticating: authenticated
+                )
+            }
+            guard let plaintext else { throw .damaged }
+            return plaintext
+        }
+
+        private mutating func key(_ index: Int) -> Digest256 {
+            if let derived = self.derived, derived.index == index { return derived.key }
+            let key = self.ring.keys[index].sealing.sha256(self.place)
+            self.derived = (index, key)
+            return key
+        }
     }
 
     /// Whether it was sealed under the current secret. What was sealed under another one is lost when that is dropped.

@@ -22,7 +22,8 @@ struct StoreFixture: Sendable {
             ring: ring,
             clock: clock,
             caches: SessionCaches(),
-            readBackPatience: .seconds(10)
+            readBackPatience: .seconds(10),
+            formerLists: self.authority
         )
         self.clock = clock
     }

@@ -116,9 +116,10 @@ extension StoreFixture {
             _ = try await fixture.newFamily(of: session)
             #expect(try await fixture.put("a document's secret", id: "client@secret") == .done)
             #expect(try await fixture.once("proof@secret"))
+            #expect(try await fixture.lists([session.key]))
             let dump = try await client.dump()
-            // Session, idle key, ledger, ticket, family, document, directory, id.
-            #expect(dump.count == 8)
+            // Session, idle key, ledger, ticket, family, document, directory, id, list of sessions.
+            #expect(dump.count == 9)
             for (key, value) in dump {
                 for secret in ["alice", "secret", "ticket"] {
                     #expect(!key.contains(Array(secret.utf8)) && !value.contains(Array(secret.utf8)))

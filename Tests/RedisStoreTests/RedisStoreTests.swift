@@ -46,9 +46,11 @@ import Vocabulary
                 #expect(try await fixture.consume(used, creating: draft, attempt: attempt) == .done)
                 try await fixture.store.end(subject: "bob@secret", on: loops.next()).get()
 
+                #expect(try await fixture.lists([parent.key, draft.key]))
+
                 let dump = try await client.dump()
-                // Two sessions with their idle keys, a token, a marker, the ledger and an epoch.
-                #expect(dump.count == 8)
+                // Two sessions with their idle keys, a token, a marker, the ledger, an epoch and Alice's list.
+                #expect(dump.count == 9)
                 // The token's random part, without the tag, which is not secret.
                 let random = Array(token.bytes.suffix(43))
                 let secrets = [

@@ -46,6 +46,10 @@ package enum Keyspace {
     /// The epoch of the subject with this name (`SealingKeyRing.names`), which has a slot of its own.
     package static func epoch(_ name: String) -> [UInt8] { Self.tagged("sp:e:{", name) }
 
+    /// The list of the sessions of the subject with this name (`SealingKeyRing.names`). Written at every sign-in, so it
+    /// is outside the prefixes that caches follow.
+    static func sessions(_ name: String) -> [UInt8] { Self.tagged("sp:u:{", name) }
+
     /// The rate limiter's bucket with this name (`SealingKeyRing.names`). Written often, so it is outside the prefixes
     /// that caches follow.
     package static func limit(_ name: String) -> [UInt8] { Self.tagged("sp:l:{", name) }

@@ -19,6 +19,27 @@ struct RecordSeals: Sendable {
         self.ring.seal(marker.encoded, for: place)
     }
 
+    func seal(_ key: RecordKey, at place: [UInt8]) -> [UInt8] {
+        var writer = CompactWriter()
+        writer.write(key)
+        return self.ring.seal(writer.bytes, for: place)
+    }
+
+    /// The keys that were sealed for one place.
+    func keys(_ all: [[UInt8]], at place: [UInt8]) throws(StoreError) -> [RecordKey] {
+        var opener = SealingKeyRing.PlaceOpener(ring: self.ring, place: place)
+        do {
+            return try all.map { bytes in
+                var reader = CompactReader(try opener.open(bytes))
+                let key = try reader.key()
+                try reader.finish()
+                return key
+            }
+        } catch {
+            throw .unavailable
+        }
+    }
+
     /// The session in these bytes. If they cannot be read, there is still a record: it is *unavailable*, never absent.
     func session(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> Session {
         try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Session.decoded(bytes) }

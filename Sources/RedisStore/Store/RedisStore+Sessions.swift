@@ -69,8 +69,10 @@ extension RedisStore {
                 keys: [parts.key, Keyspace.lineage(session.key.lineage), parts.idleKey],
                 arguments: [parts.bytes, Self.digits(parts.life), ledgerLife, parts.idle, Self.digits(parts.idleLife)]
             )
-            // 0: its lineage has ended, and nothing was written.
-            return self.run(call, on: loop).map { _ in }
+            return self.run(call, on: loop).map { reply in
+                // 0: its lineage has ended, and nothing was written.
+                if reply == .integer(1) { self.note(session, on: loop) }
+            }
         }
     }
 
@@ -78,7 +80,7 @@ extension RedisStore {
         let call = ScriptCall(
             Scripts.touch,
             keys: [Keyspace.idle(key)],
-            arguments: [Array("\(self.clock.now().milliseconds)".utf8), Self.digits(Self.margin)]
+            arguments: [Self.digits(of: self.clock.now()), Self.digits(Self.margin)]
         )
         return self.run(call, on: loop).map { _ in }
     }
@@ -289,21 +291,25 @@ extension RedisStore {
     ) throws(StoreError) -> Stored<Session>? {
         guard let bytes = values[0], try Self.isLive(ledger: values[1]), let idleBytes = values[2] else { return nil }
         let idle = try IdleValue(bytes: idleBytes)
-        let stored = Stored(
-            record: try self.seals.session(bytes, at: place),
-            version: Self.version(of: bytes),
-            usedAt: idle.usedAt
-        )
+        let version = Self.version(of: bytes)
+        let held = self.sessions.held(key, version, usedAt: idle.usedAt)
+        let stored =
+            if let held { held } else {
+                Stored(record: try self.seals.session(bytes, at: place), version: version, usedAt: idle.usedAt)
+            }
         let now = self.clock.now()
         guard now < stored.record.expiresAt, now < idle.deadline else { return nil }
         // A primary that was just promoted or restarted may have lost the end.
-        let isForgotten = !isEnding && self.endings.hasEnded(key, stored.record, names: self.names)
-        return isForgotten ? nil : self.sessions.shared(stored, under: key)
+        if !isEnding, self.endings.hasEnded(key, stored.record, names: self.names) { return nil }
+        return held == nil ? self.sessions.shared(stored, under: key) : stored
     }
 
-    /// Distinguishes sessions: the end of the seal's tag. A compare-and-act also names the bytes that were read.
+    /// Distinguishes sessions by a hash of the record's bytes under a key of this process, so that no other bytes in Redis
+    /// are taken for those that were opened here. A compare-and-act also names the bytes themselves.
     private static func version(of sealed: [UInt8]) -> RecordVersion {
-        RecordVersion(value: sealed.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
+        var hasher = Hasher()
+        sealed.withUnsafeBytes { hasher.combine(bytes: $0) }
+        return RecordVersion(value: UInt64(bitPattern: Int64(hasher.finalize())))
     }
 
     /// The parts of a new session to write.

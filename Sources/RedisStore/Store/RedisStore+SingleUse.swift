@@ -90,7 +90,7 @@ extension RedisStore {
                     parent: kept?.terms.parent,
                     epochs: epochs
                 )
-                return .later(self.consume(key, by: call, marker, on: loop))
+                return .later(self.consume(key, by: call, marker, creating, on: loop))
             }
         }.future(on: loop)
     }
@@ -99,16 +99,17 @@ extension RedisStore {
         _ key: RecordKey,
         by call: ScriptCall,
         _ marker: Marker,
+        _ creating: [NewRecord],
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
         self.run(call, on: loop) { result in
             switch result {
             case .success(let reply):
-                return try self.outcome(reply, of: key, marker: marker, on: loop)
+                return try self.outcome(reply, of: key, marker: marker, creating: creating, on: loop)
             // The answer was lost, but the command may have been carried out; a read shows it. The command is not
             // repeated: the first one may still be in a buffer and would then meet the result of the second.
             case .failure(.unanswered):
-                return .later(self.readBack(key, marker: marker, on: loop))
+                return .later(self.readBack(key, marker: marker, creating: creating, on: loop))
             case .failure:
                 return .failure(StoreError.unavailable)
             }
@@ -231,10 +232,13 @@ extension RedisStore {
         _ reply: RedisReply,
         of key: RecordKey,
         marker: Marker,
+        creating: [NewRecord],
         on loop: any EventLoop
     ) throws(StoreError) -> Eventual<Consumption> {
         switch reply {
-        case .integer(1): return .success(.done)
+        case .integer(1):
+            self.note(creating, on: loop)
+            return .success(.done)
         case .integer(0): return .success(.changed)
         case .integer(-1): return .success(.quarantined)
         case .bulk(let bytes):
@@ -242,9 +246,19 @@ extension RedisStore {
             guard standing == marker else { return .success(.spent(standing)) }
             // The same attempt with the same outcome repeats its request because the answer was lost. This time it has
             // only read, and no replica has confirmed the marker that it found.
-            return .later(self.confirm(marker, of: key, on: loop).map { .done })
+            let confirmed = self.confirm(marker, of: key, on: loop)
+            return .later(
+                confirmed.map {
+                    self.note(creating, on: loop)
+                    return .done
+                }
+            )
         default: throw .unavailable
         }
+    }
+
+    private func note(_ created: [NewRecord], on loop: any EventLoop) {
+        for case .session(let session) in created { self.note(session, on: loop) }
     }
 
     /// The outcome of an attempt whose answer was lost. A missing marker proves nothing, because the command may still
@@ -252,6 +266,7 @@ extension RedisStore {
     private func readBack(
         _ key: RecordKey,
         marker: Marker,
+        creating: [NewRecord],
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
         // The connection was lost with the answer. A new one is waited for, but only for a limited time.
@@ -259,7 +274,9 @@ extension RedisStore {
         let reply = self.client.sendWhenUp(command, within: self.readBackPatience, on: loop)
         return Self.answered(reply).flatMap { reply in
             guard case .bulk = reply else { return loop.makeFailedFuture(StoreError.unavailable) }
-            return Eventual { try self.outcome(reply, of: key, marker: marker, on: loop) }.future(on: loop)
+            return Eventual {
+                try self.outcome(reply, of: key, marker: marker, creating: creating, on: loop)
+            }.future(on: loop)
         }
     }
 }

@@ -66,6 +66,8 @@ package final class RedisStore: RecordStore {
     /// How long to wait for a new connection after an answer was lost.
     let readBackPatience: Duration
     let sessions = SharedSessions()
+    /// Names the lists that earlier gateways wrote (`FormerSessionList`); nil: none is looked for.
+    let formerLists: TokenAuthority?
     /// The subjects, of whose names each costs an HMAC.
     let knownSubjects = RecentTable<String, KnownSubject>(capacity: 16_384)
     private let versions = Atomic<UInt64>(0)
@@ -75,6 +77,7 @@ package final class RedisStore: RecordStore {
     /// - Parameters:
     ///   - clock: The clock of `client`, except where a test controls the time.
     ///   - readBackPatience: How long to wait for a new connection after an answer was lost.
+    ///   - formerLists: Names the lists of users' sessions that earlier gateways wrote; nil: none is looked for.
     ///   - lapsed: Is told once of a session that has ended by time, if its token is presented later.
     package init(
         client: RedisClient,
@@ -82,8 +85,10 @@ package final class RedisStore: RecordStore {
         clock: Clock,
         caches: SessionCaches,
         readBackPatience: Duration = .milliseconds(250),
+        formerLists: TokenAuthority? = nil,
         lapsed: @escaping LapseReceiver = { _ in }
     ) {
+        self.formerLists = formerLists
         self.lapsed = lapsed
         self.readBackPatience = readBackPatience
         self.client = client
@@ -343,5 +348,10 @@ package final class RedisStore: RecordStore {
     /// Whole milliseconds in decimal digits.
     static func digits(_ duration: Duration) -> [UInt8] {
         Array("\(duration.wholeMilliseconds)".utf8)
+    }
+
+    /// The time in milliseconds in decimal digits.
+    static func digits(of time: UnixTime) -> [UInt8] {
+        Array("\(time.milliseconds)".utf8)
     }
 }

@@ -62,6 +62,30 @@ extension Scripts {
         kind: .endRecord
     )
 
+    /// Adds a line to a subject's list of sessions, takes out those that have expired, and the oldest if there are too
+    /// many. Returns 1.
+    ///
+    /// Keys: list. Arguments: now (ms), the session's end (ms), its line, the maximum number of lines, how much longer the
+    /// list is kept than its sessions live (ms).
+    static let noteSession = RedisScript(
+        """
+        local kept, last = {}, tonumber(ARGV[2])
+        for line, time in string.gmatch(redis.call('GET', KEYS[1]) or '', '((%d+) [^\\n]+\\n)') do
+          local expires = tonumber(time)
+          if expires > tonumber(ARGV[1]) then
+            table.insert(kept, line)
+            last = math.max(last, expires)
+          end
+        end
+        table.insert(kept, ARGV[3])
+        redis.call('SET', KEYS[1], table.concat(kept, '', math.max(1, #kept - ARGV[4] + 1)),
+          'PX', string.format('%.0f', math.max(1, last - ARGV[1] + ARGV[5])))
+        return 1
+        """,
+        // A line that is lost with its primary leaves a session out of a list.
+        isDurable: false
+    )
+
     /// Stores an id: 1 the first time, 0 when it is present under any of its names. It is stored under the first name.
     ///
     /// Keys: the id's, one for each name. Arguments: TTL (ms).

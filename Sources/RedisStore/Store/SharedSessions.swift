@@ -1,5 +1,6 @@
 internal import Sessions
 import Synchronization
+internal import Vocabulary
 
 /// The sessions that event loops hold, each once for all of them: without this, every loop would keep the record that it
 /// has read itself.
@@ -31,16 +32,27 @@ final class SharedSessions: Sendable {
 
     private let shards = (0..<64).map { _ in Shard() }
 
+    /// What the loops hold of this version of a record; nil: nothing, so it has to be opened.
+    ///
+    /// - Parameter usedAt: The last use, as it was read now.
+    func held(_ key: RecordKey, _ version: RecordVersion, usedAt: UnixTime) -> Stored<Session>? {
+        let held = self.shard(of: key).part.withLock { $0.held[key] }
+        guard let held, held.version == version else { return nil }
+        held.noteUse(at: usedAt)
+        return held
+    }
+
     /// What the loops hold of this record; if they hold none of this version, what was read.
     func shared(_ read: Stored<Session>, under key: RecordKey) -> Stored<Session> {
-        self.shards[Int(UInt(bitPattern: key.hashValue) % UInt(self.shards.count))].part.withLock { part in
-            if let held = part.held[key], held.version == read.version {
-                if let usedAt = read.usedAt { held.noteUse(at: usedAt) }
-                return held
-            }
+        self.shard(of: key).part.withLock { part in
+            if let held = part.held[key], held.version == read.version { return held }
             if part.held.count >= part.limit { part.dropUnheld() }
             part.held[key] = read
             return read
         }
+    }
+
+    private func shard(of key: RecordKey) -> Shard {
+        self.shards[Int(UInt(bitPattern: key.hashValue) % UInt(self.shards.count))]
     }
 }

@@ -2,10 +2,15 @@ package import NIOCore
 
 /// Finds the sessions of a subject.
 package protocol SessionIndex: Sendable {
-    /// The keys of the subject's sessions, in any order: the latest, if there are more than `SubjectSessions.capacity`. They
+    /// The keys of the subject's sessions, in any order: the latest, if there are more than `listCapacity`. They
     /// are written after the fact: a session may be missing for a moment, and one that has ended may still be named. Whether
     /// a session lives, only its record says.
     func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]>
+}
+
+extension SessionIndex {
+    /// How many sessions of a subject are remembered.
+    package static var listCapacity: Int { 256 }
 }
 
 extension Session {

@@ -175,7 +175,7 @@ package final class MemoryStore: RecordStore, SessionIndex {
     // MARK: SessionIndex
 
     package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
-        let limit = SubjectSessions.capacity
+        let limit = Self.listCapacity
         var found = self.shards.flatMap { $0.records.withLock { $0.sessions(of: subject, limit: limit) } }
         if found.count > limit { found.sort { $0.began > $1.began } }
         return loop.makeSucceededFuture(found.prefix(limit).map(\.key))

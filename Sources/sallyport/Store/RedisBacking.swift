@@ -8,9 +8,8 @@ import Vocabulary
 
 /// The Redis that this gateway shares with others: client, store, and messages for the operator.
 final class RedisBacking: Sendable {
-    let store: IndexedStore
+    let store: RedisStore
     let limiter: RedisRateLimiter
-    private let redis: RedisStore
     private let client: RedisClient
     private let journal: RedisJournal
     private let watch: RedisWatch
@@ -62,17 +61,13 @@ final class RedisBacking: Sendable {
         }
         self.secretWatch = SecretWatch(client: self.client, secrets: secrets) { journal.note($0) }
         let ring = SealingKeyRing(current: secrets.current, accepted: secrets.accepted)
-        self.redis = RedisStore(
+        self.store = RedisStore(
             client: self.client,
             ring: ring,
             clock: self.client.clock,
             caches: caches,
+            formerLists: TokenAuthority(current: secrets.current, accepted: secrets.accepted),
             lapsed: lapsed
-        )
-        self.store = IndexedStore(
-            self.redis,
-            authority: TokenAuthority(current: secrets.current, accepted: secrets.accepted),
-            clock: self.client.clock
         )
         self.limiter = RedisRateLimiter(client: self.client, ring: ring, clock: clock)
         self.journal = journal
@@ -92,7 +87,7 @@ final class RedisBacking: Sendable {
 
     /// Waits until each connection was tried once, whether it succeeded or not.
     func start() async throws {
-        try await self.redis.start()
+        try await self.store.start()
         self.watch.start()
     }
 
@@ -103,7 +98,7 @@ final class RedisBacking: Sendable {
     func shutDown() async {
         await self.watch.shutDown()
         await self.secretWatch.shutDown()
-        try? await self.redis.shutDown()
+        try? await self.store.shutDown()
     }
 
     /// The clock that all gateways of this Redis share.

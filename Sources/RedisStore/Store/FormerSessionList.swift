@@ -1,0 +1,46 @@
+internal import Sessions
+internal import Vocabulary
+
+/// A subject's sessions as gateways noted them before lists had lines (`RedisStore+Index.swift`). Such records are read
+/// until the last of their sessions has expired, and no longer written.
+struct FormerSessionList: ReplaceableRecord, Hashable {
+    /// A session, and when it expires.
+    struct Entry: Hashable {
+        let key: RecordKey
+        let expiresAt: UnixTime
+    }
+
+    let sessions: [Entry]
+    let since: UnixTime
+
+    static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "u")) }
+    static var longestLife: Duration { RedisStore.longestLife }
+    static var isConfirmed: Bool { false }
+    static var isBoundToReign: Bool { false }
+    var terms: RecordTerms {
+        RecordTerms(since: self.since, expiresAt: self.sessions.map(\.expiresAt).max() ?? self.since)
+    }
+
+    func write(to writer: inout CompactWriter) {
+        writer.write(self.since)
+        writer.write(list: self.sessions) { writer, session in
+            writer.write(session.key)
+            writer.write(session.expiresAt)
+        }
+    }
+
+    static func read(from reader: inout CompactReader) throws(CompactFormatError) -> FormerSessionList {
+        let since = try reader.time()
+        let sessions = try reader.list { (reader) throws(CompactFormatError) in
+            Entry(key: try reader.key(), expiresAt: try reader.time())
+        }
+        return FormerSessionList(sessions: sessions, since: since)
+    }
+}
+
+extension TokenAuthority {
+    /// The keys of the subject's lists of this kind.
+    func formerSessionLists(of subject: String) -> [RecordKey] {
+        self.namedKeys("subject sessions", subject, FormerSessionList.kind)
+    }
+}

@@ -1,0 +1,208 @@
+import Cryptography
+import NIOCore
+import RedisServers
+import RedisStore
+import Sessions
+import StoreBench
+import Testing
+import Vocabulary
+
+/// The lists of users' sessions, which are written after the fact.
+@Suite struct SessionListTests {
+    private func withStore(_ body: @Sendable (RedisClient, StoreFixture) async throws -> Void) async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { try await body($0, StoreFixture($0)) }
+        }
+    }
+
+    @Test("Sessions are noted after the fact, of every kind but access tokens, and also once they have ended")
+    func noted() async throws {
+        try await self.withStore { _, fixture in
+            let first = try await fixture.signIn()
+            #expect(try await fixture.lists([first.key]))
+            var token = fixture.draft()
+            token = NewSession(key: token.key, session: token.session.asAccessToken)
+            try await fixture.store.create(token, on: loops.next()).get()
+            _ = try await fixture.signIn(subject: "grace")
+            let second = fixture.draft(lineage: first.session.lineage)
+            let transfer = try await fixture.mint(from: first)
+            let consumed = try await fixture.consume(
+                transfer,
+                creating: second,
+                attempt: fixture.authority.newAttempt()
+            )
+            #expect(consumed == .done)
+            #expect(try await fixture.lists([first.key, second.key]))
+            _ = try await fixture.store.end(first.key, on: loops.next()).get()
+            #expect(try await fixture.session(first.key) == nil)
+            #expect(try await fixture.lists([first.key, second.key]))
+        }
+    }
+
+    @Test("A hundred sign-ins at once are all noted")
+    func race() async throws {
+        try await self.withStore { _, fixture in
+            let drafts = (0..<100).map { _ in fixture.draft() }
+            try await withThrowingTaskGroup { group in
+                for draft in drafts {
+                    group.addTask { try await fixture.store.create(draft, on: loops.next()).get() }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try await fixture.lists(Set(drafts.map(\.key))))
+        }
+    }
+
+    @Test("After a new secret the earlier sessions are found as well")
+    func rotation() async throws {
+        try await self.withStore { client, _ in
+            let (old, new) = (Secret("the old secret"), Secret("the new secret"))
+            let former = StoreFixture(client, ring: SealingKeyRing(current: old))
+            let first = try await former.signIn()
+            #expect(try await former.lists([first.key]))
+            let fixture = StoreFixture(client, ring: SealingKeyRing(current: new, accepted: [old]))
+            let second = try await fixture.signIn()
+            #expect(try await fixture.lists([first.key, second.key]))
+        }
+    }
+
+    @Test("What has expired leaves a list with the next sign-in, and the list lives as long as its longest session")
+    func expiry() async throws {
+        try await self.withStore { client, _ in
+            let clock = MovableClock()
+            let fixture = StoreFixture(client, clock: clock.clock)
+            let (short, long) = (fixture.draft(life: .seconds(60)), fixture.draft(life: .seconds(86_400)))
+            for draft in [long, short] { try await fixture.store.create(draft, on: loops.next()).get() }
+            #expect(try await fixture.lists([short.key, long.key]))
+            #expect(try await client.life(of: fixture.list).map { (86_000_000...86_405_000).contains($0) } == true)
+            clock.advance(by: .seconds(61))
+            #expect(try await fixture.lists([long.key]))
+            let size = try await client.length(of: fixture.list)
+            let next = fixture.draft(life: .seconds(60))
+            try await fixture.store.create(next, on: loops.next()).get()
+            #expect(try await fixture.lists([long.key, next.key]))
+            #expect(try await client.length(of: fixture.list) == size)
+        }
+    }
+
+    @Test("Of a user with very many sessions the list has the latest")
+    func capacity() async throws {
+        try await self.withStore { _, fixture in
+            let loop = loops.next()
+            let drafts = (0..<(RedisStore.listCapacity + 20)).map { _ in fixture.draft() }
+            for draft in drafts { try await fixture.store.create(draft, on: loop).get() }
+            #expect(try await fixture.lists(Set(drafts.suffix(RedisStore.listCapacity).map(\.key))))
+        }
+    }
+
+    @Test("The lists of earlier gateways are read until their sessions expire")
+    func formerLists() async throws {
+        try await self.withStore { client, fixture in
+            let now = fixture.clock.now()
+            let (live, expired) = (fixture.draft(), fixture.draft())
+            let place = fixture.authority.namedKeys("subject sessions", "alice", FormerList.kind)[0]
+            let list = FormerList(
+                since: now,
+                entries: [(live.key, now.advanced(by: .seconds(60))), (expired.key, now.advanced(by: .seconds(-1)))]
+            )
+            let attempt = fixture.authority.newAttempt()
+            let written = fixture.store.replace(place, judged: nil, with: list, attempt: attempt, on: loops.next())
+            #expect(try await written.get() == .done)
+            let new = try await fixture.signIn()
+            #expect(try await fixture.lists([live.key, new.key]))
+        }
+    }
+
+    @Test(
+        "A list that cannot be read is unavailable, never empty",
+        arguments: ["9 x\n", "x AAAA\n", "9\n", "9999999999999 AAAA\n"]
+    )
+    func damaged(_ line: String) async throws {
+        try await self.withStore { client, fixture in
+            let first = try await fixture.signIn()
+            #expect(try await fixture.lists([first.key]))
+            let command = RedisCommand("SET", [fixture.list, Array(line.utf8)])
+            _ = try await client.send(command, on: loops.next()).get()
+            await #expect(throws: StoreError.unavailable) {
+                try await fixture.store.sessions(of: "alice", on: loops.next()).get()
+            }
+        }
+    }
+
+    @Test("A note that Redis refuses keeps nobody from signing in")
+    func refused() async throws {
+        try await self.withStore { client, fixture in
+            // A value of another type.
+            let call = ScriptCall(
+                RedisScript("return redis.call('RPUSH', KEYS[1], 'x')"),
+                keys: [fixture.list],
+                arguments: []
+            )
+            _ = try await client.evaluate(call, on: loops.next()).get()
+            let session = try await fixture.signIn()
+            #expect(try await fixture.session(session.key) != nil)
+        }
+    }
+
+    /// The bytes of a list of sessions as earlier gateways wrote it.
+    private struct FormerList: ReplaceableRecord {
+        static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "u")) }
+        static var longestLife: Duration { .seconds(400 * 86_400) }
+        static var isConfirmed: Bool { false }
+        static var isBoundToReign: Bool { false }
+        let since: UnixTime
+        let entries: [(key: RecordKey, end: UnixTime)]
+        var terms: RecordTerms { RecordTerms(since: self.since, expiresAt: self.entries[0].end) }
+
+        func write(to writer: inout CompactWriter) {
+            writer.write(self.since)
+            writer.write(list: self.entries) { writer, entry in
+                writer.write(entry.key)
+                writer.write(entry.end)
+            }
+        }
+
+        static func read(from reader: inout CompactReader) throws(CompactFormatError) -> FormerList {
+            throw CompactFormatError()
+        }
+    }
+}
+
+extension StoreFixture {
+    /// Where Alice's sessions are noted.
+    fileprivate var list: [UInt8] { Array("sp:u:{\(self.store.names(of: "alice")[0])}".utf8) }
+
+    /// Whether exactly these sessions of Alice are noted, at the latest in two seconds: notes are written in the
+    /// background.
+    func lists(_ keys: Set<RecordKey>) async throws -> Bool {
+        for _ in 0..<200 {
+            if Set(try await self.store.sessions(of: "alice", on: loops.next()).get()) == keys { return true }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        return false
+    }
+}
+
+extension Session {
+    fileprivate var asAccessToken: Session {
+        var session = self
+        session.access = AccessTerms(audience: nil)
+        return session
+    }
+}
+
+extension RedisClient {
+    fileprivate func life(of key: [UInt8]) async throws -> Int64? {
+        guard case .integer(let life) = try await self.send(RedisCommand("PTTL", [key]), on: loops.next()).get() else {
+            return nil
+        }
+        return life
+    }
+
+    fileprivate func length(of key: [UInt8]) async throws -> Int? {
+        guard case .bulk(let bytes) = try await self.send(RedisCommand("GET", [key]), on: loops.next()).get() else {
+            return nil
+        }
+        return bytes.count
+    }
+}
