@@ -1,8 +1,19 @@
+internal import NIOCore
 package import Sessions
 package import Vocabulary
 
 /// Finds the sessions that tokens and cookies present.
 extension SessionService {
+    /// The same service for endpoints that only show sessions: it finds them as requests to apps do, for some seconds
+    /// without the store.
+    ///
+    /// - Parameter resolvers: nil: each is read from the store.
+    package func showing(_ resolvers: SessionResolvers?) -> SessionService {
+        var service = self
+        service.resolvers = resolvers
+        return service
+    }
+
     /// The session of a native app's token: never a browser's session, wherever the token came from.
     package func native(_ token: Secret) async throws(StoreError) -> PresentedSession {
         let presented = try await self.found(token)
@@ -74,13 +85,28 @@ extension SessionService {
     }
 
     private func found(_ token: Secret) async throws(StoreError) -> PresentedSession {
+        if let known = self.resolvers?.known(token, now: self.clock.now()) {
+            return self.presented(known.session, under: known.key)
+        }
         switch self.authority.read(.session, token.bytes) {
         case .malformed: return .none(.credentialMalformed)
         case .otherKey: return .none(.credentialOtherKey)
         case .record(let key):
-            guard let found = try await self.living(key) else { return .none(.sessionUnknown) }
-            return .session(found)
+            guard let read = self.resolvers?.read(token, key: key, now: self.clock.now()) else {
+                guard let found = try await self.living(key) else { return .none(.sessionUnknown) }
+                return .session(found)
+            }
+            do {
+                return self.presented(try await read.get(), under: key)
+            } catch {
+                throw (error as? StoreError) ?? .unavailable
+            }
         }
+    }
+
+    private func presented(_ stored: Stored<Session>?, under key: RecordKey) -> PresentedSession {
+        guard let stored, self.users?.hasLostUser(of: stored.record) != true else { return .none(.sessionUnknown) }
+        return .session(FoundSession(key: key, session: stored.record, usedAt: stored.usedAt))
     }
 
     /// The live session under `key` whose user has not gone.

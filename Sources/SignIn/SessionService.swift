@@ -51,6 +51,8 @@ package struct SessionService: Sendable {
     let rules: RuleBook
     /// Counts what ends with a session; nil: that is not recorded.
     let cascade: SessionCascade?
+    /// Finds sessions first where requests to apps do; nil: only in the store.
+    var resolvers: SessionResolvers?
     private let loops: any EventLoopGroup
     let audit: @Sendable (SignInRecord) -> Bool
 

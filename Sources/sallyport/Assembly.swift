@@ -27,6 +27,8 @@ struct StartRefusal: Error, CustomStringConvertible {
 struct Foundations: Sendable {
     let group: any EventLoopGroup
     let caches: SessionCaches
+    /// What finds sessions on the event loops.
+    let resolvers = SessionResolvers()
     let store: any RecordStore
     /// Finds the sessions of a user in that store.
     let index: any SessionIndex

@@ -190,6 +190,7 @@ struct EndpointAssembly {
         )
         let sessions = NativeSessionEndpoints(
             sessions: native.sessions,
+            resolvers: self.foundations.resolvers,
             cookieName: self.settings.session.cookieName
         )
         let lists = SessionListEndpoints(

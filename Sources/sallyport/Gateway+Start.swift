@@ -123,6 +123,7 @@ extension Gateway {
                 sessions.renewer = grants
                 sessions.tokenReader = assembly.tokenReader
                 sessions.directory = assembly.users
+                foundations.resolvers.add(sessions)
                 let loop = PathLoop(
                     eventLoop: eventLoop,
                     configuration: assembly.configuration,

@@ -1,17 +1,22 @@
 package import Endpoints
-internal import Sessions
+package import Sessions
 package import SignIn
 internal import Vocabulary
 
 /// Look-up and sign-out of native sessions at Kratos's own paths and in its formats: `ory-kratos-client` works unmodified.
 /// Only `whoami` reads a cookie; none sets one.
 package struct NativeSessionEndpoints: Sendable {
-    let sessions: SessionService
+    private let sessions: SessionService
+    /// Finds the sessions that are shown.
+    private let shown: SessionService
     let cookies: RequestCookies
 
-    /// - Parameter cookieName: The configured name of the session cookie.
-    package init(sessions: SessionService, cookieName: String) {
+    /// - Parameters:
+    ///   - resolvers: Find the sessions that `whoami` shows; nil: each is read from the store.
+    ///   - cookieName: The configured name of the session cookie.
+    package init(sessions: SessionService, resolvers: SessionResolvers? = nil, cookieName: String) {
         self.sessions = sessions
+        self.shown = sessions.showing(resolvers)
         self.cookies = RequestCookies(name: cookieName)
     }
 
@@ -52,7 +57,7 @@ package struct NativeSessionEndpoints: Sendable {
             )
         }
         do {
-            switch try await self.presented(request) {
+            switch try await self.presented(request, in: self.shown) {
             case .none(let reason):
                 return Self.unauthorized(reason, request)
             case .session(let found):
@@ -70,17 +75,22 @@ package struct NativeSessionEndpoints: Sendable {
         }
     }
 
-    /// The session that the request presents.
+    /// The live session that the request presents, as the store has it now.
     func presented(_ request: EndpointRequest) async throws(StoreError) -> PresentedSession {
+        try await self.presented(request, in: self.sessions)
+    }
+
+    private func presented(
+        _ request: EndpointRequest,
+        in sessions: SessionService
+    ) async throws(StoreError) -> PresentedSession {
         let requester = self.cookies.requester(request)
-        if let token = request.credentials.sessionToken { return try await self.sessions.native(token) }
-        if requester.cookies.contains(where: self.sessions.isSessionSyntax) {
-            return try await self.sessions.web(requester)
-        }
+        if let token = request.credentials.sessionToken { return try await sessions.native(token) }
+        if requester.cookies.contains(where: sessions.isSessionSyntax) { return try await sessions.web(requester) }
         guard case .bearer(let token) = request.credentials.authorization, !token.bytes.isEmpty else {
             return .none(.credentialMissing)
         }
-        return try await self.sessions.native(token)
+        return try await sessions.native(token)
     }
 
     /// One answer for a missing, an unknown, an expired and an ended session.

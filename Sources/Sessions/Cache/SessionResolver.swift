@@ -137,24 +137,39 @@ package final class SessionResolver {
         kind == .native ? self.foreign(kind, token: token, of: realm, now: now) : .malformed
     }
 
-    /// What a request that waited gets: what the read found, or, when the store could not answer, the loop's own entry
-    /// while it is young enough to serve.
+    /// What a request that waited gets, which counts as a use of the session.
     func use(_ outcome: SessionFlight.Outcome, for read: SessionRead) -> SessionFlight.Outcome {
-        switch outcome {
-        case .success(let found):
-            guard let found, found.session.kind == read.kind else { return .success(nil) }
-            // By a request that waited for the same read.
-            guard !self.cache.hasEnded(found) else { return .success(nil) }
+        let answer = self.answer(outcome, of: read.flight, read.kind)
+        // Not if the store could not answer: it cannot note this use either; the next one is noted.
+        if case .success = outcome, case .success(.some(let found)) = answer {
             // It has just been read.
             if read.now >= found.touchAt { self.touch(found, now: read.now) }
             if read.now >= found.renewAt { self.renew(found, now: read.now) }
-            return outcome
+        }
+        return answer
+    }
+
+    /// What a read found, if it is of this kind; when the store could not answer, the loop's own entry while it is young
+    /// enough to serve.
+    ///
+    /// - Parameter kind: nil: either.
+    private func answer(
+        _ outcome: SessionFlight.Outcome,
+        of flight: SessionFlight,
+        _ kind: Session.Kind?
+    ) -> SessionFlight.Outcome {
+        switch outcome {
+        case .success(let found):
+            guard let found, kind == nil || found.session.kind == kind else { return .success(nil) }
+            // By a request that waited for the same read.
+            return self.cache.hasEnded(found) ? .success(nil) : outcome
         case .failure:
-            guard let known = read.flight.token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }),
+            guard let known = flight.token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }),
                 known.mayServe(at: self.clock.now())
             else { return outcome }
-            guard known.session.kind == read.kind, !self.hasLostUser(of: known.session) else { return .success(nil) }
-            // The store cannot note this use; the next one is noted.
+            guard kind == nil || known.session.kind == kind, !self.hasLostUser(of: known.session) else {
+                return .success(nil)
+            }
             known.isReferenced = true
             self.cache.counts.doubtedUses += 1
             return .success(known)
@@ -295,6 +310,30 @@ package final class SessionResolver {
     func finish(_ flight: SessionFlight, _ outcome: SessionFlight.Outcome) {
         self.flights[flight.key] = nil
         flight.end(outcome)
+    }
+
+    // MARK: Endpoints that show sessions
+
+    /// The live session of this token if the loop knows it, for an endpoint that shows it: no use of the session. Only the
+    /// gateway's own session tokens are found.
+    func shown(_ token: UnsafeRawBufferPointer, now: UnixTime) -> (key: RecordKey, session: Stored<Session>)? {
+        guard let entry = self.cache.lookup(token, now: now), entry.verdict == nil, entry.session.access == nil else {
+            return nil
+        }
+        self.cache.counts.hits += 1
+        if now >= entry.refreshAt { self.refresh(entry, now: now) }
+        return (entry.key, entry.stored)
+    }
+
+    /// The same for one that the loop does not know: it is read, and kept like a request's.
+    func readShown(_ token: Secret, key: RecordKey, now: UnixTime) -> EventLoopFuture<Stored<Session>?> {
+        self.cache.counts.misses += 1
+        let flight = self.flights[key] ?? self.read(token, key: key, now: now)
+        let promise = self.loop.makePromise(of: Stored<Session>?.self)
+        flight.whenOver { outcome in
+            promise.completeWith(self.answer(outcome, of: flight, nil).map { $0?.stored }.mapError { $0 })
+        }
+        return promise.futureResult
     }
 
     // MARK: Streams

@@ -1,0 +1,40 @@
+package import NIOCore
+import Synchronization
+package import Vocabulary
+
+/// The resolvers of all event loops, for endpoints that show a session, such as `whoami`: they find it as requests to apps
+/// do, but showing it is no use of it.
+package final class SessionResolvers: Sendable {
+    private struct Member: Sendable {
+        let loop: any EventLoop
+        let resolver: NIOLoopBound<SessionResolver>
+    }
+
+    private let members = Mutex<[Member]>([])
+
+    package init() {}
+
+    /// Adds the resolver of a loop. Must be called on that loop.
+    package func add(_ resolver: SessionResolver) {
+        let member = Member(loop: resolver.loop, resolver: NIOLoopBound(resolver, eventLoop: resolver.loop))
+        self.members.withLock { $0.append(member) }
+    }
+
+    /// The live session of this token if the caller's loop knows it; nil also when the caller is on no loop.
+    package func known(_ token: Secret, now: UnixTime) -> (key: RecordKey, session: Stored<Session>)? {
+        guard let resolver = self.own else { return nil }
+        return token.bytes.withUnsafeBytes { resolver.shown($0, now: now) }
+    }
+
+    /// Reads the session of this token, whose key is `key`, and keeps it on the caller's loop. nil: the store is to be asked
+    /// directly, because the caller is on no loop, or because a read for requests would also renew the tokens of the
+    /// session's provider.
+    package func read(_ token: Secret, key: RecordKey, now: UnixTime) -> EventLoopFuture<Stored<Session>?>? {
+        guard let resolver = self.own, resolver.tokenReader == nil else { return nil }
+        return resolver.readShown(token, key: key, now: now)
+    }
+
+    private var own: SessionResolver? {
+        self.members.withLock { members in members.first { $0.loop.inEventLoop } }?.resolver.value
+    }
+}

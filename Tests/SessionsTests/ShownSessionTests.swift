@@ -1,0 +1,133 @@
+import NIOCore
+import NIOEmbedded
+import Sessions
+import StoreBench
+import Testing
+import Vocabulary
+
+/// Sessions that endpoints such as `whoami` show.
+@Suite struct ShownSessionTests {
+    private let fixture = ResolverFixture()
+    private let resolvers = SessionResolvers()
+
+    init() { self.resolvers.add(self.fixture.resolver) }
+
+    private func known(_ holder: ResolverFixture.Holder) -> RecordKey? {
+        self.resolvers.known(holder.token, now: self.fixture.clock.now)?.key
+    }
+
+    /// What a read shows; nil: it is not over.
+    private final class Shown {
+        var result: Result<String?, any Error>?
+
+        var subject: String? { (try? self.result?.get()) ?? nil }
+        var hasFailed: Bool { if case .failure? = self.result { true } else { false } }
+        /// Whether it is over and has found none.
+        var isEmpty: Bool { if case .success(nil)? = self.result { true } else { false } }
+    }
+
+    private func read(_ holder: ResolverFixture.Holder) throws -> Shown {
+        let shown = Shown()
+        let read = try #require(
+            self.resolvers.read(holder.token, key: holder.key, now: self.fixture.clock.now)
+        )
+        read.assumeIsolated().map { $0?.record.subject }.whenComplete { shown.result = $0 }
+        return shown
+    }
+
+    @Test(
+        "A session that is shown is read once, and then known to requests as well",
+        arguments: [Session.Kind.web, .native]
+    )
+    func kept(_ kind: Session.Kind) throws {
+        let holder = self.fixture.holder(kind: kind)
+        #expect(self.known(holder) == nil)
+        let (first, second) = (try self.read(holder), try self.read(holder))
+        #expect(self.fixture.store.waiting == 1)
+        self.fixture.answer(holder.session)
+        #expect(first.subject == "alice" && second.subject == "alice")
+        #expect(self.known(holder) == holder.key)
+        #expect(self.fixture.resolve(holder.token, as: kind).outcome == .hit("alice"))
+        #expect(self.fixture.store.waiting == 0)
+    }
+
+    @Test("Showing a session is no use of it, however often and however late")
+    func noUse() throws {
+        let holder = self.fixture.holder(idle: .seconds(3600))
+        for _ in 0..<10 {
+            self.fixture.clock.advance(by: .seconds(300))
+            _ = try self.read(holder)
+            self.fixture.answer(holder.session)
+            #expect(self.known(holder) == holder.key)
+        }
+        #expect(self.fixture.store.touches.isEmpty)
+        _ = self.fixture.resolve(holder.token)
+        #expect(self.fixture.store.touches == [holder.key])
+    }
+
+    @Test("A session that is shown again and again is read in the background")
+    func refreshed() throws {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        self.fixture.clock.advance(by: .milliseconds(4100))
+        #expect(self.known(holder) == holder.key)
+        #expect(self.fixture.store.waiting == 1)
+        self.fixture.answer(holder.session)
+        self.fixture.clock.advance(by: .milliseconds(4000))
+        #expect(self.known(holder) == holder.key)
+    }
+
+    @Test("A session that has ended, or ends while it is read, is not shown")
+    func ended() throws {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        self.fixture.cache.invalidate(.session(holder.key))
+        #expect(self.known(holder) == nil)
+        let shown = try self.read(holder)
+        self.fixture.cache.invalidate(.session(holder.key))
+        self.fixture.answer(holder.session)
+        #expect(shown.result == nil, "it is read again")
+        self.fixture.answer(nil)
+        #expect(shown.isEmpty)
+    }
+
+    @Test("While the store is unavailable, a session is shown for as long as requests are served with it")
+    func unavailable() throws {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        self.fixture.caches.doubt()
+        #expect(self.known(holder) == nil)
+        let young = try self.read(holder)
+        self.fixture.fail()
+        #expect(young.subject == "alice")
+        self.fixture.clock.advance(by: SessionCache.hardAge)
+        let old = try self.read(holder)
+        self.fixture.fail()
+        #expect(old.hasFailed)
+    }
+
+    @Test("Where reads for requests also renew the tokens of providers, the store is to be asked")
+    func withProviderTokens() {
+        let holder = self.fixture.holder()
+        self.fixture.resolver.tokenReader = NoTokens()
+        #expect(self.resolvers.read(holder.token, key: holder.key, now: self.fixture.clock.now) == nil)
+    }
+
+    private struct NoTokens: SessionTokenReader {
+        func tokens(_ grant: RecordKey, on loop: any EventLoop) -> EventLoopFuture<SessionTokens?> {
+            loop.makeSucceededFuture(nil)
+        }
+    }
+
+    @Test("An access token, or a caller on no event loop, is shown nothing that the loop knows")
+    func others() {
+        let holder = self.fixture.holder()
+        var session = holder.session
+        session.access = AccessTerms(audience: nil)
+        _ = self.fixture.resolve(holder.token)
+        self.fixture.answer(session)
+        #expect(self.known(holder) == nil)
+        #expect(SessionResolvers().known(holder.token, now: self.fixture.clock.now) == nil)
+        #expect(SessionResolvers().read(holder.token, key: holder.key, now: self.fixture.clock.now) == nil)
+    }
+}
