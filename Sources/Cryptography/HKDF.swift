@@ -34,8 +34,10 @@ package struct HKDF: Sendable {
         var number: UInt8 = 0
         while derived.count < count {
             number += 1
-            block = self.extracted.sha256(block + info + [number]).bytes
-            derived += block.prefix(count - derived.count)
+            block.append(contentsOf: info)
+            block.append(number)
+            block = self.extracted.sha256(block).bytes
+            derived.append(contentsOf: block.prefix(count - derived.count))
         }
         return derived
     }

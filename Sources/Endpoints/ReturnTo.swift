@@ -77,6 +77,8 @@ package enum ReturnTo {
     /// Whether `text` contains `name=` as a parameter, directly or after repeated percent-decoding. Text that is
     /// encoded more deeply than the limit counts as containing it.
     private static func carries(_ name: [UInt8], _ text: some Collection<UInt8>) -> Bool {
+        // Most texts have neither a parameter nor an escape.
+        guard text.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: "%") }) else { return false }
         var layer = Array(text)
         for _ in 0...Self.deepestEncoding {
             if Self.hasParameter(name, layer) { return true }

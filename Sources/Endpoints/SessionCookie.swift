@@ -26,8 +26,30 @@ package struct SessionCookie: Sendable, Hashable {
     ///
     /// - Parameter maxAge: How many seconds the browser keeps it, if that depends on the secret.
     package func setting(_ value: Secret, maxAge: Int? = nil) -> String {
-        let age = (maxAge ?? self.maxAge).map { "; Max-Age=\($0)" } ?? ""
-        return "\(self.name)=\(String(decoding: value.bytes, as: UTF8.self))\(age)\(Self.attributes(self.reach))"
+        var text: [UInt8] = []
+        self.append(value, maxAge, to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The same as a field line, ready to be sent.
+    package func line(setting value: Secret, maxAge: Int? = nil) -> [UInt8] {
+        var line: [UInt8] = []
+        line.reserveCapacity(256)
+        line.append(utf8: "Set-Cookie: ")
+        self.append(value, maxAge, to: &line)
+        line.append(utf8: "\r\n")
+        return line
+    }
+
+    private func append(_ value: Secret, _ maxAge: Int?, to text: inout [UInt8]) {
+        text.append(utf8: self.name)
+        text.append(UInt8(ascii: "="))
+        text.append(contentsOf: value.bytes)
+        if let age = maxAge ?? self.maxAge {
+            text.append(utf8: "; Max-Age=")
+            text.append(digits: age)
+        }
+        text.append(utf8: Self.attributes(self.reach))
     }
 
     /// The `Set-Cookie` value that deletes the cookie.

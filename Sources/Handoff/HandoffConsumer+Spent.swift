@@ -16,16 +16,18 @@ extension HandoffConsumer {
         minted: TransferToken? = nil,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
-        var record = self.record(.refused(.handoffReplayed), attempt.request)
+        var record = self.record(.refused(.handoffReplayed), attempt)
         if let minted { record.note(minted) }
+        // The marker of a first try is never its own: the store has answered that the token was spent before.
+        let own = attempt.request.isFirstTry ? nil : attempt.transfer
         switch marker {
         case .used(let id, session: let kept?) where kept == attempt.request.existing?.key:
-            return self.answerKept(by: id, marker, attempt, on: loop)
-        case attempt.transfer.success:
+            return self.answerKept(isThisTry: id == own?.id, marker, attempt, on: loop)
+        case own?.success:
             return self.store.confirm(marker, of: attempt.key, on: loop).flatMap { [record] in
                 self.completeSignIn(attempt, late: record, on: loop)
             }
-        case .burned(attempt.transfer.id, let reason):
+        case .burned(own?.id, let reason):
             return self.store.confirm(marker, of: attempt.key, on: loop).flatMap { [record] in
                 self.completeRefusal(reason, record, attempt.request, on: loop)
             }
@@ -45,13 +47,12 @@ extension HandoffConsumer {
     /// The token was used up in this browser, which kept its session: by an earlier navigation, or by this one, whose
     /// answer was lost and whose event was not written yet.
     private func answerKept(
-        by id: AttemptID,
+        isThisTry: Bool,
         _ marker: Marker,
         _ attempt: Attempt,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
-        let isThisTry = id == attempt.transfer.id
-        var record = self.record(isThisTry ? .sessionStays : .repeated, attempt.request)
+        var record = self.record(isThisTry ? .sessionStays : .repeated, attempt)
         record.sessionID = attempt.request.existing?.session.id
         record.fingerprint = attempt.request.existing?.key.fingerprint
         record.subject = attempt.request.existing?.session.subject
@@ -78,7 +79,7 @@ extension HandoffConsumer {
         return self.store.session(key, in: self.directory, on: loop).flatMap { stored in
             guard let session = stored?.record, let token = TransferToken(behind: session) else {
                 // The session has ended since, for example by a revocation.
-                return loop.makeSucceededFuture(self.refuse(.sessionRevoked, attempt.request))
+                return loop.makeSucceededFuture(self.refuse(.sessionRevoked, attempt))
             }
             guard self.clock.now().since(session.issuedAt) < TransferAttempt.lifetime else {
                 return self.answerReplay(of: key, record, attempt, on: loop)

@@ -64,11 +64,11 @@ package struct HandoffConsumer: Sendable {
             return loop.makeSucceededFuture(self.refuse(error, request))
         }
         if attempt.isRepeated {
-            self.journal.record(self.record(.repeated, request))
+            self.journal.record(self.record(.repeated, attempt))
             return loop.makeSucceededFuture(.alreadySignedIn)
         }
         return self.lookUp(attempt, isLast: false, on: loop).flatMapErrorThrowing { error in
-            self.journal.record(self.record(.unavailable, attempt.request))
+            self.journal.record(self.record(.unavailable, attempt))
             return .unavailable(error as? StoreError ?? .unavailable)
         }
     }
@@ -88,9 +88,19 @@ package struct HandoffConsumer: Sendable {
 
     /// One try to use one token; a second judgement belongs to the same try.
     struct Attempt: Sendable {
-        let transfer: TransferAttempt
         let request: HandoffRequest
         let key: RecordKey
+        fileprivate let authority: TokenAuthority
+
+        /// What this try makes. Derived only where it is needed: it costs seven HMACs.
+        var transfer: TransferAttempt {
+            self.authority.attempt(
+                self.request.attempt,
+                with: self.key,
+                of: self.request.token,
+                on: self.request.authority
+            )
+        }
 
         /// Whether the browser is signed in by this token already.
         var isRepeated: Bool { self.request.existing?.session.bornOf == self.key }
@@ -100,21 +110,18 @@ package struct HandoffConsumer: Sendable {
     ///
     /// - Throws: Why its token can be none of the gateway's present ones, by its syntax.
     func attempt(_ request: HandoffRequest) throws(Reason) -> Attempt {
-        let key: RecordKey
         switch self.authority.read(.transfer, request.token) {
-        case .record(let named): key = named
+        case .record(let key): return Attempt(request: request, key: key, authority: self.authority)
         case .otherKey: throw .credentialOtherKey
         case .malformed: throw .handoffMalformed
         }
-        let transfer = self.authority.attempt(request.attempt, with: key, of: request.token, on: request.authority)
-        return Attempt(transfer: transfer, request: request, key: key)
     }
 
     private func lookUp(_ attempt: Attempt, isLast: Bool, on loop: any EventLoop) -> EventLoopFuture<HandoffOutcome> {
         self.store.singleUse(attempt.key, as: TransferToken.self, on: loop).flatMap { lookup in
             switch lookup {
             case .absent:
-                return loop.makeSucceededFuture(self.refuse(.handoffUnknown, attempt.request))
+                return loop.makeSucceededFuture(self.refuse(.handoffUnknown, attempt))
             case .spent(let marker):
                 return self.answerSpent(marker, attempt, on: loop)
             case .live(let stored):
@@ -159,12 +166,12 @@ package struct HandoffConsumer: Sendable {
             case .spent(let marker):
                 return self.answerSpent(marker, attempt, minted: stored.record, on: loop)
             case .quarantined:
-                var record = self.record(.refused(.handoffQuarantined), attempt.request)
+                var record = self.record(.refused(.handoffQuarantined), attempt)
                 record.note(stored.record)
                 self.journal.record(record)
                 return loop.makeSucceededFuture(.refused(.handoffQuarantined, endsExisting: false))
             case .changed where isLast:
-                return loop.makeSucceededFuture(self.refuse(.handoffUnknown, attempt.request))
+                return loop.makeSucceededFuture(self.refuse(.handoffUnknown, attempt))
             case .changed:
                 return self.lookUp(attempt, isLast: true, on: loop)
             }
@@ -191,7 +198,7 @@ package struct HandoffConsumer: Sendable {
             rules: made == nil ? self.rules : RuleBook()
         ).judged()
 
-        var record = self.record(.signedIn, request)
+        var record = self.record(.signedIn, attempt)
         record.actor = token.actor
         if made == nil {
             record.note(token)
@@ -310,7 +317,24 @@ package struct HandoffConsumer: Sendable {
         return .refused(reason, endsExisting: false)
     }
 
+    func refuse(_ reason: Reason, _ attempt: Attempt) -> HandoffOutcome {
+        self.journal.record(self.record(.refused(reason), attempt))
+        return .refused(reason, endsExisting: false)
+    }
+
+    func record(_ outcome: HandoffRecord.Outcome, _ attempt: Attempt) -> HandoffRecord {
+        self.record(outcome, attempt.request, token: attempt.key.fingerprint)
+    }
+
     func record(_ outcome: HandoffRecord.Outcome, _ request: HandoffRequest) -> HandoffRecord {
+        self.record(outcome, request, token: self.fingerprint(of: request.token))
+    }
+
+    private func record(
+        _ outcome: HandoffRecord.Outcome,
+        _ request: HandoffRequest,
+        token: Fingerprint?
+    ) -> HandoffRecord {
         var record = HandoffRecord(
             outcome: outcome,
             requestID: request.requestID,
@@ -320,7 +344,7 @@ package struct HandoffConsumer: Sendable {
         record.transport = request.transport
         record.host = request.authority
         record.hadSession = request.existing != nil
-        record.tokenFingerprint = self.fingerprint(of: request.token)
+        record.tokenFingerprint = token
         return record
     }
 

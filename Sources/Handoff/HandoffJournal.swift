@@ -50,7 +50,7 @@ extension HandoffRecord {
     }
 }
 
-/// The counters of the handoff, registered once. Handoffs are rare enough for the registry's own lock.
+/// The counters of the handoff, each registered once.
 private struct HandoffCounters: Sendable {
     /// The values of `sallyport_binding_checks_total{result}`.
     private enum BindingResult: String, CaseIterable {
@@ -60,10 +60,13 @@ private struct HandoffCounters: Sendable {
 
     private let metrics: MetricsRegistry
     private let results: [TransferTokenResult: CounterID]
-    private let bindings: [String: CounterID]
+    private let bindings: [BindingMode: [BindingResult: CounterID]]
     private let wouldReject: [BindingMode: CounterID]
     private let redeemed: [HandoffTransport: CounterID]
     private let age: HistogramID
+    /// By client, and by reason: only those that have occurred are shown.
+    private let minted: CounterMemory<String>
+    private let rejected: CounterMemory<Reason>
 
     init(_ metrics: MetricsRegistry) {
         self.metrics = metrics
@@ -72,14 +75,14 @@ private struct HandoffCounters: Sendable {
                 (result, metrics.counter(MetricNames.transferTokens, result.rawValue))
             }
         )
-        var bindings: [String: CounterID] = [:]
-        for mode in BindingMode.judged {
-            for result in BindingResult.allCases {
-                let id = metrics.counter(MetricNames.bindingChecks, mode.rawValue, result.rawValue)
-                bindings[Self.key(mode, result)] = id
+        self.bindings = Dictionary(
+            uniqueKeysWithValues: BindingMode.judged.map { mode in
+                let results = BindingResult.allCases.map { result in
+                    (result, metrics.counter(MetricNames.bindingChecks, mode.rawValue, result.rawValue))
+                }
+                return (mode, Dictionary(uniqueKeysWithValues: results))
             }
-        }
-        self.bindings = bindings
+        )
         self.wouldReject = Dictionary(
             uniqueKeysWithValues: BindingMode.judged.map {
                 ($0, metrics.counter(MetricNames.bindingWouldReject, $0.rawValue, "token"))
@@ -91,6 +94,8 @@ private struct HandoffCounters: Sendable {
             }
         )
         self.age = metrics.histogram(MetricNames.handoffAge, buckets: MetricNames.handoffAgeBuckets)
+        self.minted = CounterMemory { metrics.counter(MetricNames.handoffMinted, $0) }
+        self.rejected = CounterMemory { metrics.counter(MetricNames.handoffRejected, $0.rawValue) }
     }
 
     func count(_ record: HandoffRecord) {
@@ -105,7 +110,7 @@ private struct HandoffCounters: Sendable {
             case .bindingIPMismatch, .bindingASNMismatch: .mismatch
             default: .match
             }
-        if let id = self.bindings[Self.key(mode, result)] { self.metrics.increment(id) }
+        if let id = self.bindings[mode]?[result] { self.metrics.increment(id) }
         if record.passedInDryRun != nil, let id = self.wouldReject[mode] { self.metrics.increment(id) }
     }
 
@@ -113,19 +118,15 @@ private struct HandoffCounters: Sendable {
     private func countOutcome(of record: HandoffRecord) {
         switch record.outcome {
         case .minted:
-            self.metrics.increment(self.metrics.counter(MetricNames.handoffMinted, record.clientID))
+            self.metrics.increment(self.minted[record.clientID])
         case .signedIn, .sessionStays:
             if let id = record.transport.flatMap({ self.redeemed[$0] }) { self.metrics.increment(id) }
             if let age = record.age { self.metrics.observe(self.age, nanoseconds: age.wholeMilliseconds * 1_000_000) }
         case .refused(let reason):
-            self.metrics.increment(self.metrics.counter(MetricNames.handoffRejected, reason.rawValue))
+            self.metrics.increment(self.rejected[reason])
         case .mintRefused, .mintUnavailable, .asked, .repeated, .unavailable:
             break
         }
-    }
-
-    private static func key(_ mode: BindingMode, _ result: BindingResult) -> String {
-        "\(mode.rawValue) \(result.rawValue)"
     }
 }
 

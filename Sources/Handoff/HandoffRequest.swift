@@ -34,6 +34,8 @@ package struct HandoffRequest: Sendable {
     package var isPreview = false
     /// Identifies a try and its repetitions: a new secret, or the one that the browser sends again after a 503.
     package var attempt: AttemptSecret
+    /// Whether that secret is new: then the browser cannot have made this try before.
+    package var isFirstTry = false
     package var requestID: String
 
     package init(

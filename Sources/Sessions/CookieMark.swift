@@ -63,7 +63,11 @@ extension TokenAuthority {
     /// - Parameter label: No token and no attempt begins with it, so no mark equals the key of a record or the seed of an
     ///   attempt.
     private static func mark(_ label: String, _ value: some Collection<UInt8>, under key: Key) -> [UInt8] {
-        let digest = key.pepper.sha256(Array(label.utf8) + value)
+        var message: [UInt8] = []
+        message.reserveCapacity(128)
+        message.append(utf8: label)
+        message.append(contentsOf: value)
+        let digest = key.pepper.sha256(message)
         return Base64URL.encoded(Array(digest.bytes.prefix(Self.markBytes)))
     }
 

@@ -58,7 +58,12 @@ extension TokenAuthority {
         let ours = self.secret(of: token) ?? self.current
         // No token begins with this label, so no record's key under the same pepper is the seed of an attempt. The
         // parts before the host have fixed lengths, so no two triples give the same message.
-        let message = Array("attempt 1 ".utf8) + secret.value.bytes + transfer.digest.bytes + Array(host.utf8)
+        var message: [UInt8] = []
+        message.reserveCapacity(256)
+        message.append(utf8: "attempt 1 ")
+        message.append(contentsOf: secret.value.bytes)
+        message.append(contentsOf: transfer.digest.bytes)
+        message.append(utf8: host)
         let keys = HKDF(secret: ours.pepper.sha256(message).bytes)
         func derived(_ purpose: String, _ count: Int) -> [UInt8] {
             keys.bytes(for: "sallyport attempt \(purpose) 1", count: count)

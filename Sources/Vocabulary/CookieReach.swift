@@ -10,14 +10,16 @@ package enum CookieReach: Sendable, Hashable {
     /// Whether the cookies carry `Secure`.
     package var isSecure: Bool { self != .plain }
 
+    private static let prefixes = ["__Host-", "__Secure-"]
+
     /// The name of a cookie whose configured name this is, e.g. `__Host-sallyport`. Without `Secure`, its prefix
     /// `__Host-` or `__Secure-` is left out, because browsers would refuse the cookie (RFC 6265bis 4.1.3).
     package func name(_ configured: String) -> String {
         guard !self.isSecure else { return configured }
-        var name = Substring(configured)
-        for prefix in ["__Host-", "__Secure-"] where name.hasPrefix(prefix) && name.utf8.count > prefix.utf8.count {
+        var name = configured.utf8[...]
+        for prefix in Self.prefixes where name.count > prefix.utf8.count && name.starts(with: prefix.utf8) {
             name = name.dropFirst(prefix.utf8.count)
         }
-        return String(name)
+        return String(Substring(name))
     }
 }

@@ -20,8 +20,9 @@ package struct JSONWriter {
     package mutating func name(_ name: StaticString) {
         self.beginMember()
         self.bytes.append(UInt8(ascii: "\""))
-        name.withUTF8Buffer { self.bytes += $0 }
-        self.bytes += [UInt8(ascii: "\""), UInt8(ascii: ":")]
+        name.withUTF8Buffer { self.bytes.append(contentsOf: $0) }
+        self.bytes.append(UInt8(ascii: "\""))
+        self.bytes.append(UInt8(ascii: ":"))
     }
 
     /// Writes an object, whose members `write` writes.
@@ -48,7 +49,7 @@ package struct JSONWriter {
     /// Writes `true` or `false`.
     package mutating func write(_ flag: Bool) {
         self.beginValue()
-        self.bytes += (flag ? "true" : "false").utf8
+        self.bytes.append(utf8: flag ? "true" : "false")
     }
 
     /// Writes any value, the members of objects sorted by name, so that equal values have equal bytes.
@@ -73,18 +74,18 @@ package struct JSONWriter {
 
     mutating func writeNull() {
         self.beginValue()
-        self.bytes += "null".utf8
+        self.bytes.append(utf8: "null")
     }
 
     mutating func write(_ number: Int64) {
         self.beginValue()
-        self.bytes += String(number).utf8
+        self.bytes.append(utf8: String(number))
     }
 
     mutating func write(_ number: Double) {
         self.beginValue()
         // JSON has no infinity and no NaN.
-        self.bytes += (number.isFinite ? String(number) : "null").utf8
+        self.bytes.append(utf8: number.isFinite ? String(number) : "null")
     }
 
     /// Writes a string of UTF-8.
@@ -133,24 +134,25 @@ package struct JSONWriter {
         for index in text.indices {
             let byte = text[index]
             guard byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") else { continue }
-            self.bytes += UnsafeBufferPointer(rebasing: text[start..<index])
+            self.bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start..<index]))
             start = index + 1
             self.appendEscape(of: byte)
         }
-        self.bytes += UnsafeBufferPointer(rebasing: text[start...])
+        self.bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start...]))
         self.bytes.append(UInt8(ascii: "\""))
     }
 
     private mutating func appendEscape(of byte: UInt8) {
         switch byte {
-        case UInt8(ascii: "\n"): self.bytes += #"\n"#.utf8
-        case UInt8(ascii: "\r"): self.bytes += #"\r"#.utf8
-        case UInt8(ascii: "\t"): self.bytes += #"\t"#.utf8
+        case UInt8(ascii: "\n"): self.bytes.append(utf8: #"\n"#)
+        case UInt8(ascii: "\r"): self.bytes.append(utf8: #"\r"#)
+        case UInt8(ascii: "\t"): self.bytes.append(utf8: #"\t"#)
         case 0..<0x20:
-            self.bytes += #"\u00"#.utf8
+            self.bytes.append(utf8: #"\u00"#)
             Hexadecimal.append(byte, to: &self.bytes)
         default:
-            self.bytes += [UInt8(ascii: "\\"), byte]
+            self.bytes.append(UInt8(ascii: "\\"))
+            self.bytes.append(byte)
         }
     }
 }

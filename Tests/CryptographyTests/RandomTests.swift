@@ -14,6 +14,20 @@ struct RandomTests {
         }
     }
 
+    @Test("No eight bytes occur twice, whatever the sizes and on however many threads")
+    func concurrent() async {
+        let draws = await withTaskGroup(of: [[UInt8]].self) { group in
+            for _ in 0..<8 {
+                group.addTask { (0..<4000).map { Random.bytes(8 + $0 % 64) } }
+            }
+            return await group.reduce(into: []) { $0 += $1 }
+        }
+        let pieces = draws.flatMap { draw in
+            stride(from: 0, through: draw.count - 8, by: 8).map { Array(draw[$0..<($0 + 8)]) }
+        }
+        #expect(Set(pieces).count == pieces.count)
+    }
+
     @Test("Every value of a byte occurs")
     func spread() {
         #expect(Set(Random.bytes(65_536)).count == 256)

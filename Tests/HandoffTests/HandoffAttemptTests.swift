@@ -65,6 +65,21 @@ struct HandoffAttemptTests {
         #expect(world.records.all.count { $0.outcome == .unavailable } == 1)
     }
 
+    @Test("a first try signs in once, and its repetition is recognised; what another first try finds is a replay")
+    func firstTry() async throws {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn())
+        let attempt = AttemptSecret()
+        let web = try #require(try await world.consume(token, attempt: attempt, isFirstTry: true).signedIn)
+        #expect(web.token == (try self.derived(world, token, attempt)).token)
+        #expect(try await world.consume(token, attempt: attempt).signedIn?.token == web.token)
+        #expect(try await world.consume(token, isFirstTry: true).refusal == .handoffReplayed)
+        let burned = try await world.minted(try await world.signIn())
+        let moved = try await world.consume(burned, from: "12.0.0.1", isFirstTry: true)
+        #expect(moved.refusal == .bindingIPMismatch)
+        #expect(try await world.consume(burned, isFirstTry: true).refusal == .handoffBurned)
+    }
+
     @Test("an answer that is lost repeatedly changes nothing")
     func lostTwice() async throws {
         let (world, token, attempt) = try await self.afterFault(.act)

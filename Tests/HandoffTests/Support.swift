@@ -168,7 +168,8 @@ final class World: Sendable {
         existingSuffices: Bool = true,
         lastAccount: Secret? = nil,
         confirmation: [UInt8]? = nil,
-        attempt: AttemptSecret = AttemptSecret()
+        attempt: AttemptSecret = AttemptSecret(),
+        isFirstTry: Bool = false
     ) async throws -> HandoffOutcome {
         var request = HandoffRequest(
             token: token.bytes,
@@ -181,6 +182,7 @@ final class World: Sendable {
             requestID: "req-consume"
         )
         request.existingSuffices = existingSuffices
+        request.isFirstTry = isFirstTry
         request.lastAccount = lastAccount
         request.confirmationMark = confirmation
         return try await self.consumer().consume(request, on: self.loop).get()

@@ -94,39 +94,51 @@ package struct LocalAnswer: Sendable {
     ///
     /// - Parameters:
     ///   - extraLines: Field lines that are added to any answer, each with its CRLF.
+    ///   - crossOriginLines: Those that let a script of another origin read it, each with its CRLF.
     ///   - isHead: Whether to state the length but omit the body.
     func serialized(
         requestID: RequestID?,
         date: String,
-        extraLines: [UInt8],
+        extraLines: [[UInt8]],
+        crossOriginLines: [UInt8],
         isHead: Bool,
         keepsAlive: Bool,
         saysKeepAlive: Bool
     ) -> [UInt8] {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(1024 + extraLines.count + self.body.count)
-        func append(_ name: String, _ value: String) {
-            bytes += name.utf8
-            bytes += ": ".utf8
-            bytes += value.utf8
-            bytes += "\r\n".utf8
-        }
-        bytes += "HTTP/1.1 \(self.status) \(StatusText.phrase(self.status))\r\n".utf8
-        append("Date", date)
+        bytes.reserveCapacity(1024 + self.body.count)
+        bytes.append(utf8: "HTTP/1.1 ")
+        bytes.append(digits: self.status)
+        bytes.append(UInt8(ascii: " "))
+        bytes.append(utf8: StatusText.phrase(self.status))
+        bytes.append(utf8: "\r\nDate: ")
+        bytes.append(utf8: date)
         // No value of the gateway contains a line break; one that did would add a field or another answer.
         for field in self.fields where !field.value.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) {
-            append(field.name, field.value)
+            bytes.append(utf8: "\r\n")
+            bytes.append(utf8: field.name)
+            bytes.append(utf8: ": ")
+            bytes.append(utf8: field.value)
         }
-        if let requestID { append("X-Request-Id", requestID.text) }
-        if self.status != 204, self.status != 304 { append("Content-Length", String(self.body.count)) }
+        if let requestID {
+            bytes.append(utf8: "\r\nX-Request-Id: ")
+            requestID.withBytes { bytes.append(contentsOf: $0) }
+        }
+        let hasBody = self.status != 204 && self.status != 304
+        if hasBody {
+            bytes.append(utf8: "\r\nContent-Length: ")
+            bytes.append(digits: self.body.count)
+        }
         if !keepsAlive {
-            append("Connection", "close")
+            bytes.append(utf8: "\r\nConnection: close")
         } else if saysKeepAlive {
-            append("Connection", "keep-alive")
+            bytes.append(utf8: "\r\nConnection: keep-alive")
         }
-        bytes += extraLines
-        bytes += [0x0D, 0x0A]
-        if !isHead, self.status != 204, self.status != 304 { bytes += self.body }
+        bytes.append(utf8: "\r\n")
+        for line in extraLines { bytes.append(contentsOf: line) }
+        bytes.append(contentsOf: crossOriginLines)
+        bytes.append(utf8: "\r\n")
+        if !isHead, hasBody { bytes.append(contentsOf: self.body) }
         return bytes
     }
 }

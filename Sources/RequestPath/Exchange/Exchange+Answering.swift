@@ -22,7 +22,8 @@ extension Exchange {
         let bytes = answer.serialized(
             requestID: self.facts.requestID,
             date: self.loop.date,
-            extraLines: Array(self.facts.extraLines.joined()) + self.facts.crossOriginLines,
+            extraLines: self.facts.extraLines,
+            crossOriginLines: self.facts.crossOriginLines,
             isHead: self.facts.method == .head,
             keepsAlive: self.facts.keepsAlive,
             saysKeepAlive: self.facts.keepsAlive && self.facts.minorVersion == 0

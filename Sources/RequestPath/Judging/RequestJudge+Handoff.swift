@@ -183,6 +183,7 @@ extension RequestJudge {
             attempt: attempt ?? AttemptSecret(),
             requestID: self.findings.requestID.text
         )
+        request.isFirstTry = attempt == nil
         request.lastAccount = self.lastAccount(head, base, given.configuration.ownNames.cookies(of: host))
         if trial.triesParameter { request.confirmationMark = trial.confirmed?.mark }
         return request
@@ -292,10 +293,10 @@ extension RequestJudge {
         case .signedIn(let token, let session, _):
             isSignedIn = true
             self.findings.note = nil
-            self.findings.addLine("Set-Cookie", cookie.setting(token, maxAge: session.cookieAge(at: given.now)))
+            self.findings.addLine(cookie.line(setting: token, maxAge: session.cookieAge(at: given.now)))
             if let mark = given.configuration.handoff?.accountMark(of: session) {
                 let account = given.configuration.handoffCookies.account(host.settings.cookieReach)
-                self.findings.addLine("Set-Cookie", account.setting(mark))
+                self.findings.addLine(account.line(setting: mark))
             }
         case .alreadySignedIn, .unconfirmed:
             break

@@ -32,7 +32,7 @@ extension RequestJudge {
         for line in configuration.handoffClearing(of: host) { self.findings.addLine(line) }
         let marks = consumer.marks(of: trial.cookieValues, besides: trial.marks)
         let handled = configuration.handoffCookies.handled(host.settings.cookieReach)
-        self.findings.addLine("Set-Cookie", handled.setting(marks))
+        self.findings.addLine(handled.line(setting: marks))
     }
 
     /// Clears session cookies with different values: none of them is used.
@@ -77,7 +77,7 @@ extension RequestJudge {
             let confirmed = self.credentials.confirmedToken?.copy(base)
             value = AttemptCookie.value(attempt, moving: token.bytes(in: base), confirmed: confirmed)
         }
-        self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).setting(value))
+        self.findings.addLine(given.configuration.attemptCookie(of: host).line(setting: value))
         return answer
     }
 
@@ -103,7 +103,7 @@ extension RequestJudge {
             return nil
         }
         let cookie = given.configuration.handoffCookies.pending(host.settings.cookieReach)
-        self.findings.addLine("Set-Cookie", cookie.setting(kept))
+        self.findings.addLine(cookie.line(setting: kept))
         self.findings.handoff = .asked
         self.findings.events.append(.asked(request))
         return .redirect(to: host.publicURL.description + HandoffPath.path)
@@ -141,7 +141,7 @@ extension RequestJudge {
         guard case .fixedUsers? = given.configuration.provider(of: host) else { return }
         let name = given.configuration.settings.session.cookieName
         let cookie = HandoffNotice.cookie(beside: name, host.settings.cookieReach)
-        self.findings.addLine("Set-Cookie", cookie.setting(HandoffNotice.value))
+        self.findings.addLine(cookie.line(setting: HandoffNotice.value))
     }
 
     /// The mark of the account that the browser used last; nil if it has none.

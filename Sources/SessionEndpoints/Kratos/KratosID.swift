@@ -47,7 +47,7 @@ enum KratosID {
         if UUIDText.bytes(id) != nil { return id }
         var name: [UInt8] = []
         name.reserveCapacity(32 + id.utf8.count)
-        for part in ["sallyport ", kind.rawValue, " id 1 ", id] { name += part.utf8 }
+        for part in ["sallyport ", kind.rawValue, " id 1 ", id] { name.append(utf8: part) }
         var bytes = Array(SHA256.digest(name).bytes.prefix(16))
         UUIDText.stamp(&bytes)
         return UUIDText.text(bytes)

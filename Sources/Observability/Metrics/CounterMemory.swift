@@ -1,0 +1,20 @@
+import Synchronization
+
+/// Counters that are registered when they are first counted, so that only series that exist are shown, and then found
+/// without their labels. For any thread.
+package final class CounterMemory<Key: Hashable & Sendable>: Sendable {
+    private let known = Mutex<[Key: CounterID]>([:])
+    private let register: @Sendable (Key) -> CounterID
+
+    /// - Parameter register: Registers the counter of a key; called once for each, or more often by several threads.
+    package init(_ register: @escaping @Sendable (Key) -> CounterID) {
+        self.register = register
+    }
+
+    package subscript(key: Key) -> CounterID {
+        if let id = self.known.withLock({ $0[key] }) { return id }
+        let id = self.register(key)
+        self.known.withLock { $0[key] = id }
+        return id
+    }
+}

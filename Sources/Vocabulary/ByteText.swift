@@ -1,0 +1,12 @@
+extension [UInt8] {
+    /// Appends a text in UTF-8, in one piece.
+    package mutating func append(utf8 text: String) {
+        var text = text
+        text.withUTF8 { self.append(contentsOf: $0) }
+    }
+
+    /// Appends a number in decimal digits.
+    package mutating func append(digits number: Int) {
+        self.append(utf8: String(number))
+    }
+}
