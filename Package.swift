@@ -480,7 +480,7 @@ let package = Package(
                 "IDTokens", "Rules",
                 "Sessions", "Settings", "Observability", "JOSE", "Cryptography", "AddressIntelligence", "RequestPath",
                 "StoreBench",
-                "TestSupport", "Vocabulary", nioCore, nioPosix,
+                "TestSupport", "Transport", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: tested
         ),

@@ -3,11 +3,13 @@
 /// A value without a buffer, so that it can be the key of a table. `==` is not constant-time: it is for finding records
 /// by the HMAC of a client's token, where an attacker cannot choose the digest.
 package struct Digest256: Hashable, Sendable {
+    package static let byteCount = 32
+
     private let words: (UInt64, UInt64, UInt64, UInt64)
 
     /// The digest in these bytes; nil unless there are 32.
     package init?(_ bytes: [UInt8]) {
-        guard bytes.count == 32 else { return nil }
+        guard bytes.count == Self.byteCount else { return nil }
         self = Self { target in bytes.withUnsafeBytes { target.copyMemory(from: $0) } }
     }
 

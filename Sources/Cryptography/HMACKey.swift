@@ -34,17 +34,8 @@ private final class Keyed: Sendable {
     private let pool: ContextPool
 
     init(_ key: [UInt8]) {
-        let context = EVP_MAC_CTX_new(Fetched.hmac).orStop("HMAC context")
-        var digest = Array("SHA256".utf8CString)
-        let result = "digest".withCString { name in
-            digest.withUnsafeMutableBufferPointer { digest in
-                let parameters = [
-                    OSSL_PARAM_construct_utf8_string(name, digest.baseAddress, 0), OSSL_PARAM_construct_end(),
-                ]
-                return withPointer(key) { EVP_MAC_init(context, $0, $1, parameters) }
-            }
-        }
-        mustSucceed(result, "EVP_MAC_init")
+        let context = EVP_MAC_CTX_dup(Self.unkeyed).orStop("HMAC context")
+        mustSucceed(withPointer(key) { EVP_MAC_init(context, $0, $1, nil) }, "EVP_MAC_init")
         self.context = context
         nonisolated(unsafe) let original = context
         self.pool = ContextPool(
@@ -56,6 +47,22 @@ private final class Keyed: Sendable {
     deinit {
         EVP_MAC_CTX_free(self.context)
     }
+
+    /// A context that knows its digest, which takes longer to look up by name than a code takes. Only copied.
+    nonisolated(unsafe) private static let unkeyed: OpaquePointer = {
+        let context = EVP_MAC_CTX_new(Fetched.hmac).orStop("HMAC context")
+        var digest = Array("SHA256".utf8CString)
+        let result = "digest".withCString { name in
+            digest.withUnsafeMutableBufferPointer { digest in
+                let parameters = [
+                    OSSL_PARAM_construct_utf8_string(name, digest.baseAddress, 0), OSSL_PARAM_construct_end(),
+                ]
+                return EVP_MAC_CTX_set_params(context, parameters)
+            }
+        }
+        mustSucceed(result, "EVP_MAC_CTX_set_params")
+        return context
+    }()
 
     func code(of first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Digest256 {
         self.pool.with { context in

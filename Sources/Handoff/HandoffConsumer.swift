@@ -86,13 +86,19 @@ package struct HandoffConsumer: Sendable {
         self.journal.record(self.record(.asked, request))
     }
 
-    /// One try to use one token; a second judgement belongs to the same try.
-    struct Attempt: Sendable {
+    /// One try to use one token; a second judgement belongs to the same try. A reference, because each step passes it on.
+    final class Attempt: Sendable {
         let request: HandoffRequest
         let key: RecordKey
-        fileprivate let authority: TokenAuthority
+        private let authority: TokenAuthority
 
-        /// What this try makes. Derived only where it is needed: it costs seven HMACs.
+        fileprivate init(_ request: HandoffRequest, _ key: RecordKey, by authority: TokenAuthority) {
+            self.request = request
+            self.key = key
+            self.authority = authority
+        }
+
+        /// What this try makes. Derived only where it is needed: it costs six HMACs.
         var transfer: TransferAttempt {
             self.authority.attempt(
                 self.request.attempt,
@@ -111,7 +117,7 @@ package struct HandoffConsumer: Sendable {
     /// - Throws: Why its token can be none of the gateway's present ones, by its syntax.
     func attempt(_ request: HandoffRequest) throws(Reason) -> Attempt {
         switch self.authority.read(.transfer, request.token) {
-        case .record(let key): return Attempt(request: request, key: key, authority: self.authority)
+        case .record(let key): return Attempt(request, key, by: self.authority)
         case .otherKey: throw .credentialOtherKey
         case .malformed: throw .handoffMalformed
         }

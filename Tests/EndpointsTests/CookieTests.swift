@@ -24,6 +24,10 @@ struct CookieTests {
         #expect(!cookie.clearing().contains("Max-Age=60") && cookie.clearing().contains("Max-Age=0"))
         let plain = SessionCookie(name: "__Host-s-attempt", reach: .plain, maxAge: 60)
         #expect(plain.setting(Secret("x")) == "s-attempt=x; Max-Age=60; Path=/; HttpOnly; SameSite=Lax")
+        for cookie in [cookie, plain] {
+            let line = String(decoding: cookie.line(setting: Secret("x"), maxAge: 7), as: UTF8.self)
+            #expect(line == "Set-Cookie: \(cookie.setting(Secret("x"), maxAge: 7))\r\n")
+        }
     }
 
     @Test("For frames of other sites the cookie is SameSite=None and Partitioned; both kinds can be cleared at once")

@@ -74,6 +74,8 @@ struct HandoffAttemptTests {
         #expect(web.token == (try self.derived(world, token, attempt)).token)
         #expect(try await world.consume(token, attempt: attempt).signedIn?.token == web.token)
         #expect(try await world.consume(token, isFirstTry: true).refusal == .handoffReplayed)
+        // It does not ask whose marker it is.
+        #expect(try await world.consume(token, attempt: attempt, isFirstTry: true).refusal == .handoffReplayed)
         let burned = try await world.minted(try await world.signIn())
         let moved = try await world.consume(burned, from: "12.0.0.1", isFirstTry: true)
         #expect(moved.refusal == .bindingIPMismatch)

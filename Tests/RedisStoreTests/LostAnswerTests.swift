@@ -12,14 +12,20 @@ import Vocabulary
 @Suite struct LostAnswerTests {
     /// What a server that loses the answers of scripts has received.
     private final class Seen: Sendable {
-        private let state = Mutex((scripts: 0, marker: String?.none))
+        private let state = Mutex((scripts: 0, notes: 0, marker: String?.none))
 
+        /// Scripts whose answer was lost.
         var scripts: Int { self.state.withLock { $0.scripts } }
+        /// Notes of sessions in the lists of their users.
+        var notes: Int { self.state.withLock { $0.notes } }
 
         /// Answers `GET` with the current marker, and cuts the connection at every script. If it `carriesOut`, the
         /// script stores its marker when there is none.
         func act(_ command: [String], carriesOut: Bool) -> FakeRedis.Act {
             switch command.first {
+            case "EVALSHA" where command[3].hasPrefix("sp:u:"):
+                self.state.withLock { $0.notes += 1 }
+                return FakeRedis.Act(bytes: ":1\r\n")
             case "EVALSHA" where command[2] == "1":
                 // EVALSHA name 1 marker life: the confirmation, which changes nothing.
                 return self.standing
@@ -67,6 +73,40 @@ import Vocabulary
                 let first = Marker.burned(AttemptID(value: "mine"), .handoffExpired)
                 #expect(try await self.burn(fixture, key, attempt: "another") == .spent(first))
                 #expect(seen.scripts == 2)
+            }
+        }
+    }
+
+    @Test(
+        "A session that may have been made is noted in its user's list, whether the answer is lost or no replica has it",
+        arguments: [true, false]
+    )
+    func noted(isLost: Bool) async throws {
+        let seen = Seen()
+        let answer: @Sendable ([String]) -> FakeRedis.Act = { command in
+            switch command.first {
+            case "WAIT": return FakeRedis.Act(bytes: ":0\r\n")
+            case "MGET": return FakeRedis.Act(bytes: "*1\r\n$-1\r\n")
+            case "EVALSHA" where !isLost && !command[3].hasPrefix("sp:u:"): return FakeRedis.Act(bytes: ":1\r\n")
+            default: return seen.act(command, carriesOut: false)
+            }
+        }
+        try await FakeRedis.with(answer, replicas: isLost ? 0 : 1) { fake in
+            try await withClient(fake.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let draft = fixture.draft()
+                let key = fixture.authority.make(.transfer, in: draft.session.lineage).key
+                await #expect(throws: StoreError.unavailable) {
+                    try await fixture.store.consume(
+                        key,
+                        judged: RecordVersion(value: 1),
+                        marker: .used(AttemptID(value: "mine"), session: draft.key),
+                        creating: draft,
+                        on: loops.next()
+                    ).get()
+                }
+                for _ in 0..<500 where seen.notes == 0 { try await Task.sleep(for: .milliseconds(10)) }
+                #expect(seen.notes == 1)
             }
         }
     }

@@ -66,22 +66,30 @@ import Vocabulary
         }
     }
 
-    @Test("What has expired leaves a list with the next sign-in, and the list lives as long as its longest session")
+    @Test("What has expired leaves a list, which lives as long as its longest session and does not grow without end")
     func expiry() async throws {
         try await self.withStore { client, _ in
             let clock = MovableClock()
             let fixture = StoreFixture(client, clock: clock.clock)
-            let (short, long) = (fixture.draft(life: .seconds(60)), fixture.draft(life: .seconds(86_400)))
-            for draft in [long, short] { try await fixture.store.create(draft, on: loops.next()).get() }
-            #expect(try await fixture.lists([short.key, long.key]))
+            let loop = loops.next()
+            let long = fixture.draft(life: .seconds(86_400))
+            try await fixture.store.create(long, on: loop).get()
+            let few = (0..<3).map { _ in fixture.draft(life: .seconds(60)) }
+            for draft in few { try await fixture.store.create(draft, on: loop).get() }
+            #expect(try await fixture.lists(Set([long.key] + few.map(\.key))))
             #expect(try await client.life(of: fixture.list).map { (86_000_000...86_405_000).contains($0) } == true)
             clock.advance(by: .seconds(61))
             #expect(try await fixture.lists([long.key]))
-            let size = try await client.length(of: fixture.list)
-            let next = fixture.draft(life: .seconds(60))
-            try await fixture.store.create(next, on: loops.next()).get()
-            #expect(try await fixture.lists([long.key, next.key]))
-            #expect(try await client.length(of: fixture.list) == size)
+            // More than a list has room for, one after the other.
+            let line = try #require(try await client.length(of: fixture.list)) / 4
+            for _ in 0..<(3 * RedisStore.listCapacity) {
+                try await fixture.store.create(fixture.draft(life: .milliseconds(1)), on: loop).get()
+                clock.advance(by: .milliseconds(1))
+            }
+            let length = try #require(try await client.length(of: fixture.list))
+            #expect(length <= line * RedisStore.listCapacity * 5 / 4)
+            #expect(try await fixture.lists([long.key]))
+            #expect(try await client.life(of: fixture.list).map { $0 > 80_000_000 } == true)
         }
     }
 
@@ -89,9 +97,15 @@ import Vocabulary
     func capacity() async throws {
         try await self.withStore { _, fixture in
             let loop = loops.next()
-            let drafts = (0..<(RedisStore.listCapacity + 20)).map { _ in fixture.draft() }
-            for draft in drafts { try await fixture.store.create(draft, on: loop).get() }
-            #expect(try await fixture.lists(Set(drafts.suffix(RedisStore.listCapacity).map(\.key))))
+            let capacity = RedisStore.listCapacity
+            var drafts: [NewSession] = []
+            for count in [20, capacity, capacity + 20, capacity * 3 / 2] {
+                while drafts.count < count {
+                    drafts.append(fixture.draft())
+                    try await fixture.store.create(drafts[drafts.count - 1], on: loop).get()
+                }
+                #expect(try await fixture.lists(Set(drafts.suffix(capacity).map(\.key))))
+            }
         }
     }
 
@@ -115,7 +129,7 @@ import Vocabulary
 
     @Test(
         "A list that cannot be read is unavailable, never empty",
-        arguments: ["9 x\n", "x AAAA\n", "9\n", "9999999999999 AAAA\n"]
+        arguments: ["9999999999999 x\n", "x AAAA\n", "9\n", "9999999999999 AAAA\n"]
     )
     func damaged(_ line: String) async throws {
         try await self.withStore { client, fixture in
@@ -141,6 +155,9 @@ import Vocabulary
             _ = try await client.evaluate(call, on: loops.next()).get()
             let session = try await fixture.signIn()
             #expect(try await fixture.session(session.key) != nil)
+            await #expect(throws: StoreError.unavailable) {
+                try await fixture.store.sessions(of: "alice", on: loops.next()).get()
+            }
         }
     }
 

@@ -34,6 +34,8 @@ struct Gateway {
     ///     - sibling: Another host of the same process, whose store, clock and audit stream are shared.
     ///     - successor: A new secret.
     ///     - accepted: Other secrets that are accepted: the first one.
+    ///     - known: The event loops on which endpoints run, and what finds the sessions that those know.
+    ///     - caches: Told by the store of what ends.
     init(
         host: String = "app.example.com",
         beside sibling: Gateway? = nil,
@@ -46,13 +48,15 @@ struct Gateway {
         verifiers: SocialVerifiers = SocialVerifiers(),
         rules: RuleBook = RuleBook(),
         persistence: SessionSettings.Persistence = .never,
-        cookieReach: CookieReach = .site
+        cookieReach: CookieReach = .site,
+        known: (loops: any EventLoopGroup, resolvers: SessionResolvers)? = nil,
+        caches: SessionCaches = SessionCaches()
     ) throws {
         self.host = host
         self.authority = TokenAuthority(current: successor ?? Self.secret, accepted: accepted)
         self.time = sibling?.time ?? MovableClock(startingAt: UnixTime(seconds: 1_795_000_000))
         self.audit = sibling?.audit ?? Ledger()
-        self.store = sibling?.store ?? ScriptedStore(clock: self.time.clock)
+        self.store = sibling?.store ?? ScriptedStore(clock: self.time.clock, caches: caches)
         self.cookieReach = cookieReach
         let audit = self.audit
         var settings = SessionSettings()
@@ -63,7 +67,7 @@ struct Gateway {
             settings: settings,
             devices: DeviceObserver(directory: nil),
             rules: rules,
-            loops: MultiThreadedEventLoopGroup.singleton,
+            loops: known?.loops ?? MultiThreadedEventLoopGroup.singleton,
             audit: { audit.add($0) },
             clock: self.time.clock
         )
@@ -127,7 +131,7 @@ struct Gateway {
                 current: successor ?? Self.secret,
                 accepted: [Self.secret]
             ).endpoints
-            + NativeSessionEndpoints(sessions: sessions, cookieName: cookieName).endpoints
+            + NativeSessionEndpoints(sessions: sessions, resolvers: known?.resolvers, cookieName: cookieName).endpoints
             + SessionListEndpoints(users: users, cookieName: cookieName).endpoints
             + [SessionsPage(users: users, cookieName: cookieName).endpoint]
             + browsers.endpoints

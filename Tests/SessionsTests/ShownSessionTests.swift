@@ -1,5 +1,6 @@
 import NIOCore
 import NIOEmbedded
+import NIOPosix
 import Sessions
 import StoreBench
 import Testing
@@ -110,6 +111,9 @@ import Vocabulary
     func withProviderTokens() {
         let holder = self.fixture.holder()
         self.fixture.resolver.tokenReader = NoTokens()
+        self.fixture.warm(holder)
+        #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
+        #expect(self.known(holder) == nil)
         #expect(self.resolvers.read(holder.token, key: holder.key, now: self.fixture.clock.now) == nil)
     }
 
@@ -119,15 +123,55 @@ import Vocabulary
         }
     }
 
-    @Test("An access token, or a caller on no event loop, is shown nothing that the loop knows")
-    func others() {
+    @Test("A session that is only shown is read again at its idle end, and serves no request after it")
+    func idleEnd() throws {
+        let holder = self.fixture.holder(idle: .seconds(10))
+        let start = self.fixture.clock.now
+        _ = try self.read(holder)
+        self.fixture.answer(holder.session, usedAt: start)
+        self.fixture.clock.advance(by: .seconds(9))
+        _ = try self.read(holder)
+        self.fixture.answer(holder.session, usedAt: start)
+        #expect(self.known(holder) == holder.key)
+        self.fixture.clock.advance(by: .seconds(1))
+        #expect(self.known(holder) == nil && !self.fixture.serves(holder))
+        // Another loop has noted a use.
+        let used = self.fixture.resolve(holder.token)
+        self.fixture.answer(holder.session, usedAt: start.advanced(by: .seconds(8)))
+        #expect(used.outcome == .found("alice"))
+        self.fixture.clock.advance(by: .seconds(4))
+        #expect(self.fixture.serves(holder))
+    }
+
+    @Test("An access token is shown nothing that the loop knows")
+    func accessTokens() {
         let holder = self.fixture.holder()
         var session = holder.session
         session.access = AccessTerms(audience: nil)
         _ = self.fixture.resolve(holder.token)
         self.fixture.answer(session)
         #expect(self.known(holder) == nil)
-        #expect(SessionResolvers().known(holder.token, now: self.fixture.clock.now) == nil)
-        #expect(SessionResolvers().read(holder.token, key: holder.key, now: self.fixture.clock.now) == nil)
+    }
+
+    @Test("A caller on no event loop of the gateway is to ask the store")
+    func elsewhere() async throws {
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let (store, clock, authority) = (self.fixture.store, self.fixture.clock.clock, testAuthority)
+        let resolvers = SessionResolvers()
+        try await loop.submit {
+            resolvers.add(
+                SessionResolver(
+                    loop: loop,
+                    cache: SessionCache(capacity: 8),
+                    store: store,
+                    authority: authority,
+                    clock: clock
+                )
+            )
+        }.get()
+        let made = authority.make(.session, in: authority.newLineage())
+        #expect(resolvers.read(made.token, key: made.key, now: clock.now()) == nil)
+        let isRead = try await loop.submit { resolvers.read(made.token, key: made.key, now: clock.now()) != nil }.get()
+        #expect(isRead)
     }
 }

@@ -5,8 +5,8 @@ import Synchronization
 package final class RedisMeter: Sendable {
     /// The kinds that are counted separately: the commands that reads send, and scripts by their purpose.
     package enum Kind: Int, Sendable, CaseIterable {
-        case get, mget, create, consume, confirm, touch, endSession, endLineage, endSubject, replace, endRecord, once,
-            document, allow, other
+        case get, mget, create, consume, confirm, touch, endSession, endLineage, endSubject, replace, endRecord, note,
+            once, document, allow, other
 
         /// The metric's label.
         package var label: String {
@@ -22,6 +22,7 @@ package final class RedisMeter: Sendable {
             case .endSubject: "end_subject"
             case .replace: "replace"
             case .endRecord: "end_record"
+            case .note: "note"
             case .once: "once"
             case .document: "document"
             case .allow: "allow"

@@ -34,7 +34,10 @@ package enum RedisNeeds {
     package static let channel = SubscriptionPlan.keyChannel
 
     /// The types of keys (`Keyspace`). Each is tried, so that an ACL without one of them is found.
-    package static let keyTypes = ["s", "t", "h", "p", "w", "b", "v", "j", "m", "i", "g", "f", "e", "l", "o", "c", "d"]
+    package static let keyTypes = [
+        "s", "t", "h", "p", "w", "b", "v", "j", "k", "n", "x", "a", "q", "r",
+        "m", "i", "g", "f", "e", "u", "l", "o", "c", "d", "y",
+    ]
 
     /// The channels on which sentinels announce failovers. They are subscribed to with one command, so a user without
     /// the right to one of them gets none.

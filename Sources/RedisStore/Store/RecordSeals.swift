@@ -19,25 +19,25 @@ struct RecordSeals: Sendable {
         self.ring.seal(marker.encoded, for: place)
     }
 
-    func seal(_ key: RecordKey, at place: [UInt8]) -> [UInt8] {
-        var writer = CompactWriter()
-        writer.write(key)
-        return self.ring.seal(writer.bytes, for: place)
+    /// Seals the key of a session: its digest and its lineage's tag.
+    func seal(sessionKey key: RecordKey, at place: [UInt8]) -> [UInt8] {
+        var bytes = key.digest.bytes
+        bytes.append(utf8: key.lineage.tag)
+        return self.ring.seal(bytes, for: place)
     }
 
-    /// The keys that were sealed for one place.
-    func keys(_ all: [[UInt8]], at place: [UInt8]) throws(StoreError) -> [RecordKey] {
+    /// The keys of sessions that were sealed for one place.
+    func sessionKeys(_ all: [[UInt8]], at place: [UInt8]) throws(StoreError) -> [RecordKey] {
         var opener = SealingKeyRing.PlaceOpener(ring: self.ring, place: place)
-        do {
-            return try all.map { bytes in
-                var reader = CompactReader(try opener.open(bytes))
-                let key = try reader.key()
-                try reader.finish()
-                return key
-            }
-        } catch {
-            throw .unavailable
+        var keys: [RecordKey] = []
+        for sealed in all {
+            guard let bytes = try? opener.open(sealed), bytes.count > Digest256.byteCount,
+                let digest = Digest256(Array(bytes[..<Digest256.byteCount])),
+                let tag = String(utf8: bytes[Digest256.byteCount...])
+            else { throw .unavailable }
+            keys.append(RecordKey(kind: .session, lineage: Lineage(tag: tag), digest: digest))
         }
+        return keys
     }
 
     /// The session in these bytes. If they cannot be read, there is still a record: it is *unavailable*, never absent.

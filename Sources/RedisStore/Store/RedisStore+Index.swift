@@ -3,8 +3,8 @@ package import NIOCore
 package import Sessions
 internal import Vocabulary
 
-/// The sessions of each subject. They are noted in the background, once a session is written: what a note costs, no
-/// sign-in waits for, and a note that fails only leaves a session out of a list.
+/// The sessions of each subject. They are noted once a session is written. No sign-in waits for Redis's answer, and a note
+/// that fails only leaves a session out of a list.
 ///
 /// A list is lines of `<end in ms> <sealed key of the session in base64url>`. One script adds a line, so that sign-ins at
 /// once are all noted and no list is read for it.
@@ -41,7 +41,7 @@ extension RedisStore: SessionIndex {
         let place = Keyspace.sessions(name)
         let end = Self.digits(of: new.session.expiresAt)
         var line = end + [UInt8(ascii: " ")]
-        line += Base64URL.encoded(self.seals.seal(new.key, at: place))
+        line += Base64URL.encoded(self.seals.seal(sessionKey: new.key, at: place))
         line.append(UInt8(ascii: "\n"))
         let call = ScriptCall(
             Scripts.noteSession,
@@ -54,18 +54,22 @@ extension RedisStore: SessionIndex {
         self.client.evaluate(call, on: loop) { _ in }
     }
 
-    /// The sessions in a list that have not expired. If a line cannot be read, there is still a session: the list is
+    /// The latest sessions in a list that have not expired. If a line cannot be read, there is still a session: the list is
     /// *unavailable*.
     private func sessions(in list: [UInt8], at place: [UInt8]) throws(StoreError) -> [RecordKey] {
         let now = self.clock.now().milliseconds
-        var sealed: [[UInt8]] = []
+        var live: [ArraySlice<UInt8>] = []
         for line in list.split(separator: UInt8(ascii: "\n")) {
             guard let blank = line.firstIndex(of: UInt8(ascii: " ")),
-                let end = Int64(String(decoding: line[..<blank], as: UTF8.self)),
-                let bytes = Base64URL.decoded(line[(blank + 1)...])
+                let end = Int64(String(decoding: line[..<blank], as: UTF8.self))
             else { throw .unavailable }
-            if end > now { sealed.append(bytes) }
+            if end > now { live.append(line[(blank + 1)...]) }
         }
-        return try self.seals.keys(sealed, at: place)
+        var sealed: [[UInt8]] = []
+        for text in live.suffix(Self.listCapacity) {
+            guard let bytes = Base64URL.decoded(text) else { throw .unavailable }
+            sealed.append(bytes)
+        }
+        return try self.seals.sessionKeys(sealed, at: place)
     }
 }

@@ -62,26 +62,27 @@ extension Scripts {
         kind: .endRecord
     )
 
-    /// Adds a line to a subject's list of sessions, takes out those that have expired, and the oldest if there are too
-    /// many. Returns 1.
+    /// Adds a line to a subject's list of sessions. All lines have the same length. When there are a quarter more than the
+    /// maximum, those that have expired are taken out, and the oldest; not each time, because that takes 20 times as long.
+    /// Returns 1.
     ///
     /// Keys: list. Arguments: now (ms), the session's end (ms), its line, the maximum number of lines, how much longer the
     /// list is kept than its sessions live (ms).
     static let noteSession = RedisScript(
         """
-        local kept, last = {}, tonumber(ARGV[2])
-        for line, time in string.gmatch(redis.call('GET', KEYS[1]) or '', '((%d+) [^\\n]+\\n)') do
-          local expires = tonumber(time)
-          if expires > tonumber(ARGV[1]) then
-            table.insert(kept, line)
-            last = math.max(last, expires)
+        local list = (redis.call('GET', KEYS[1]) or '') .. ARGV[3]
+        local life = math.max(1, ARGV[2] - ARGV[1] + ARGV[5], redis.call('PTTL', KEYS[1]))
+        if #list > #ARGV[3] * ARGV[4] * 1.25 then
+          local kept = {}
+          for line, time in string.gmatch(list, '((%d+) [^\\n]+\\n)') do
+            if tonumber(time) > tonumber(ARGV[1]) then table.insert(kept, line) end
           end
+          list = table.concat(kept, '', math.max(1, #kept - ARGV[4] + 1))
         end
-        table.insert(kept, ARGV[3])
-        redis.call('SET', KEYS[1], table.concat(kept, '', math.max(1, #kept - ARGV[4] + 1)),
-          'PX', string.format('%.0f', math.max(1, last - ARGV[1] + ARGV[5])))
+        redis.call('SET', KEYS[1], list, 'PX', string.format('%.0f', life))
         return 1
         """,
+        kind: .note,
         // A line that is lost with its primary leaves a session out of a list.
         isDurable: false
     )

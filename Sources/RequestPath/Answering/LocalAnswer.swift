@@ -96,7 +96,7 @@ package struct LocalAnswer: Sendable {
     ///   - extraLines: Field lines that are added to any answer, each with its CRLF.
     ///   - crossOriginLines: Those that let a script of another origin read it, each with its CRLF.
     ///   - isHead: Whether to state the length but omit the body.
-    func serialized(
+    package func serialized(
         requestID: RequestID?,
         date: String,
         extraLines: [[UInt8]],

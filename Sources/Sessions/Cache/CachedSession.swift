@@ -85,7 +85,7 @@ package final class CachedSession {
         self.readAt = readAt
         self.turn = turn
         self.sweepsBefore = sweepsBefore
-        self.servesUntil = Self.end(of: stored.record, readAt, verdict)
+        self.servesUntil = readAt
         self.refreshAt = Self.refresh(readAt, verdict)
         self.touchMilliseconds = Int32(clamping: stored.record.useMilliseconds)
         // Writing the session was its first use. Uses of foreign sessions are not noted: the provider decides on idle
@@ -104,6 +104,7 @@ package final class CachedSession {
             self._tokens = Rare(wrappedValue: tokens)
             self.tokensEndAt = stored.record.provider?.tokensEndAt ?? .never
         }
+        self.servesUntil = self.end(ofReadAt: readAt)
         self.setDue()
     }
 
@@ -150,10 +151,15 @@ package final class CachedSession {
     private static let refreshMilliseconds = SessionCache.refreshAge.wholeMilliseconds
     private static let pauseMilliseconds = SessionCache.refreshPause.wholeMilliseconds
 
-    private static func end(of session: Session, _ readAt: UnixTime, _ verdict: ForeignVerdict?) -> UnixTime {
-        let end = min(session.expiresAt, UnixTime(milliseconds: readAt.milliseconds + Self.hardMilliseconds))
-        guard let verdict else { return end }
-        return min(end, verdict.usableUntil)
+    /// How long a read that began then lets the entry serve.
+    private func end(ofReadAt readAt: UnixTime) -> UnixTime {
+        let hardEnd = UnixTime(milliseconds: readAt.milliseconds + Self.hardMilliseconds)
+        let end = min(self.session.expiresAt, hardEnd)
+        if let verdict = self.verdict { return min(end, verdict.usableUntil) }
+        // Reads that are no use of the session, as for streams, do not carry it over its idle end.
+        guard self.stored.usedAt != nil else { return end }
+        let idle = self.session.idleLifetime.wholeMilliseconds - Int64(self.touchMilliseconds)
+        return min(end, UnixTime(milliseconds: self.touchAt.milliseconds + idle))
     }
 
     private static func refresh(_ readAt: UnixTime, _ verdict: ForeignVerdict?) -> UnixTime {
@@ -180,7 +186,7 @@ package final class CachedSession {
         self.verdict = verdict
         self.isLimited = Self.isLimited(self.session, verdict)
         self.unreadSince = nil
-        self.servesUntil = Self.end(of: self.session, readAt, verdict)
+        self.servesUntil = self.end(ofReadAt: readAt)
         self.refreshAt = Self.refresh(readAt, verdict)
     }
 

@@ -2,7 +2,7 @@ package import Vocabulary
 
 /// The counters of a loop's cache since it was made.
 package struct SessionCacheCounters: Sendable, Hashable {
-    /// Requests answered from the table.
+    /// Requests answered from the table, those of endpoints that show sessions too.
     package var hits = 0
     /// Requests that waited for a read.
     package var misses = 0
@@ -183,8 +183,8 @@ package final class SessionCache {
         let hash = token.bytes.withUnsafeBytes { SessionTable.hash($0) }
         let old = token.bytes.withUnsafeBytes { self.table.entry(for: $0, hash: hash) }
         if let old, old.state == .known, old.version == stored.version {
-            old.confirm(readAt: readAt, turn: reading.turn, verdict: verdict)
             old.noteUse(at: stored.usedAt)
+            old.confirm(readAt: readAt, turn: reading.turn, verdict: verdict)
             old.isReferenced = true
             return old
         }

@@ -314,9 +314,14 @@ package final class SessionResolver {
 
     // MARK: Endpoints that show sessions
 
+    /// Whether a read may be made for an endpoint that shows a session. Not where a read also renews the tokens of the
+    /// session's provider: that is a use of them.
+    var readsShown: Bool { self.tokenReader == nil }
+
     /// The live session of this token if the loop knows it, for an endpoint that shows it: no use of the session. Only the
     /// gateway's own session tokens are found.
     func shown(_ token: UnsafeRawBufferPointer, now: UnixTime) -> (key: RecordKey, session: Stored<Session>)? {
+        guard self.readsShown else { return nil }
         guard let entry = self.cache.lookup(token, now: now), entry.verdict == nil, entry.session.access == nil else {
             return nil
         }

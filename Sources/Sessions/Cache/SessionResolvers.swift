@@ -20,17 +20,17 @@ package final class SessionResolvers: Sendable {
         self.members.withLock { $0.append(member) }
     }
 
-    /// The live session of this token if the caller's loop knows it; nil also when the caller is on no loop.
+    /// The live session of this token if the caller's loop knows it; nil also when the caller is on no loop,
+    /// or where reads for requests do more than show (`SessionResolver.readsShown`).
     package func known(_ token: Secret, now: UnixTime) -> (key: RecordKey, session: Stored<Session>)? {
         guard let resolver = self.own else { return nil }
         return token.bytes.withUnsafeBytes { resolver.shown($0, now: now) }
     }
 
-    /// Reads the session of this token, whose key is `key`, and keeps it on the caller's loop. nil: the store is to be asked
-    /// directly, because the caller is on no loop, or because a read for requests would also renew the tokens of the
-    /// session's provider.
+    /// Reads the session of this token, whose key is `key`, and keeps it on the caller's loop. nil in the same cases: then
+    /// the store is to be asked directly.
     package func read(_ token: Secret, key: RecordKey, now: UnixTime) -> EventLoopFuture<Stored<Session>?>? {
-        guard let resolver = self.own, resolver.tokenReader == nil else { return nil }
+        guard let resolver = self.own, resolver.readsShown else { return nil }
         return resolver.readShown(token, key: key, now: now)
     }
 

@@ -2,9 +2,9 @@ package import NIOCore
 
 /// Finds the sessions of a subject.
 package protocol SessionIndex: Sendable {
-    /// The keys of the subject's sessions, in any order: the latest, if there are more than `listCapacity`. They
-    /// are written after the fact: a session may be missing for a moment, and one that has ended may still be named. Whether
-    /// a session lives, only its record says.
+    /// The keys of the subject's sessions, in any order: of those noted under one secret the latest, if there are more than
+    /// `listCapacity`. They are written after the fact: a session may be missing for a moment, and one that has ended, or
+    /// has never begun, may be named. Whether a session lives, only its record says.
     func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]>
 }
 

@@ -56,8 +56,10 @@ package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStor
     }
 
     /// A scripted store with its own memory store, which has room for `room` sessions and `room` markers.
-    package convenience init(clock: Clock, room: Int = 10_000) {
-        self.init(MemoryStore(maxSessions: room, maxMarkers: room, clock: clock, caches: SessionCaches()))
+    ///
+    /// - Parameter caches: Told of what ends.
+    package convenience init(clock: Clock, room: Int = 10_000, caches: SessionCaches = SessionCaches()) {
+        self.init(MemoryStore(maxSessions: room, maxMarkers: room, clock: clock, caches: caches))
     }
 
     // MARK: Scripting
