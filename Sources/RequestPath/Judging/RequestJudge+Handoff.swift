@@ -6,8 +6,8 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The transfer tokens of a request, while they are tried in turn.
-struct HandoffTrial {
+/// The transfer tokens of a request, while they are tried in turn. A reference, because each step passes it on.
+final class HandoffTrial {
     /// The route's web client, whose settings decide.
     let client: ClientSettings
     /// The token in the query, or the one that was moved from the query into the attempt cookie.
@@ -23,11 +23,16 @@ struct HandoffTrial {
     /// The browser's marks of handoff cookies that were dealt with before.
     var marks: [UInt8] = []
     /// The token that is tried now.
-    var request: HandoffRequest?
+    var request: OutOfLine<HandoffRequest>?
     /// The browser's session on this host, once looked up; the inner nil means that it has none.
     var existing: CachedSession??
     /// Whether the session of the provider's own cookie was looked up.
     var isProvidersAsked = false
+
+    init(client: ClientSettings, parameter: HandoffParameter.Found?) {
+        self.client = client
+        self.parameter = parameter
+    }
 }
 
 /// Selects which of a request's transfer tokens is consumed, and what follows.
@@ -66,14 +71,14 @@ extension RequestJudge {
         guard let consumer = given.configuration.handoff,
             let client = route.settings.client.flatMap(given.clients.client), client.provider == host.settings.provider
         else { return nil }
-        var trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)
+        let trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)
         // Not for a link on another site: that is not the navigation for which the token was moved.
         if trial.parameter == nil, let token = self.credentials.movedToken, !Navigation.isCrossSite(head, base) {
             trial.parameter = HandoffParameter.Found(value: token)
             trial.isMoved = true
             trial.confirmed = self.credentials.confirmedToken?.copy(base)
         }
-        let cookies = self.handoffCookies(head, base, given.configuration.ownNames.cookies(of: host), consumer, &trial)
+        let cookies = self.handoffCookies(head, base, given.configuration.ownNames.cookies(of: host), consumer, trial)
         guard !cookies.isEmpty || trial.parameter != nil else { return nil }
         self.findings.stage = .handoff
         guard mayConsume else {
@@ -90,7 +95,7 @@ extension RequestJudge {
             self.clearHandoffCookies(trial, given.configuration, host)
             return self.tryParameter(trial, head, base, given, route, host)
         }
-        trial.request = self.request(token, .cookie, trial, head, base, given, host)
+        trial.request = OutOfLine(self.request(token, .cookie, trial, head, base, given, host))
         return self.prepare(trial, given, route, host)
     }
 
@@ -107,17 +112,9 @@ extension RequestJudge {
         let reason: Reason
         switch Self.treatment(of: trial, head, base, given.configuration.confirmation) {
         case .consume:
-            var trial = trial
             trial.triesParameter = true
-            trial.request = self.request(
-                parameter.value,
-                trial.confirmed?.transport ?? .query,
-                trial,
-                head,
-                base,
-                given,
-                host
-            )
+            let transport = trial.confirmed?.transport ?? .query
+            trial.request = OutOfLine(self.request(parameter.value, transport, trial, head, base, given, host))
             return self.prepare(trial, given, route, host)
         case .ask:
             let asked = self.request(parameter.value, .query, trial, head, base, given, host)
@@ -214,7 +211,6 @@ extension RequestJudge {
         guard let cookie = self.credentials.cookies.provider else {
             return self.consume(trial, nil, given, route, host)
         }
-        var trial = trial
         trial.isProvidersAsked = true
         self.state = .existing(trial)
         return .ask(SessionQuestion(kind: .web, isProviders: true, token: cookie, purpose: .handoff))
@@ -255,16 +251,17 @@ extension RequestJudge {
         guard var request = trial.request else { preconditionFailure("a handoff without a token") }
         if let existing {
             let binding = route.settings.enforcedBinding
-            request.existing = (existing.key, existing.session)
-            request.existingSuffices =
+            var consumed = request.value
+            consumed.existing = (existing.key, existing.session)
+            consumed.existingSuffices =
                 Requirements.unmet(route.settings.require, existing.session, given.now) == nil
                 && (binding == .none || self.bindingMismatch(binding, existing.session, given) == nil)
+            request = OutOfLine(consumed)
         }
-        var trial = trial
         trial.existing = .some(existing)
         trial.request = request
         self.state = .consuming(trial)
-        return .consume(OutOfLine(request))
+        return .consume(request)
     }
 
     /// The consumption has ended.
@@ -274,8 +271,8 @@ extension RequestJudge {
         _ base: Bytes,
         _ given: JudgingContext
     ) -> JudgeAction {
-        guard case .consuming(let trial) = self.state, let request = trial.request, let route = self.findings.route,
-            let host = self.findings.host
+        guard case .consuming(let trial) = self.state, let request = trial.request?.value,
+            let route = self.findings.route, let host = self.findings.host
         else { preconditionFailure("a handoff ended that was not begun") }
         var outcome = outcome
         if case .unconfirmed = outcome {

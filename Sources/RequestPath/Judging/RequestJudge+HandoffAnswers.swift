@@ -13,7 +13,7 @@ extension RequestJudge {
         _ base: Bytes,
         _ cookies: OwnCookies,
         _ consumer: HandoffConsumer,
-        _ trial: inout HandoffTrial
+        _ trial: HandoffTrial
     ) -> [Slice] {
         guard self.credentials.cookies.hasHandoff, let line = head.line(.cookie) else { return [] }
         let values = cookies.handoffValues(in: head.fields[line].value, base)
@@ -59,7 +59,7 @@ extension RequestJudge {
     ) -> LocalAnswer {
         let reason: Reason = error == .full ? .storeFull : reason
         var answer = LocalAnswer.problem(reason, requestID: self.findings.requestID)
-        guard let host = self.findings.host, let attempt = trial.request?.attempt else { return answer }
+        guard let host = self.findings.host, let attempt = trial.request?.value.attempt else { return answer }
         var value = attempt.value
         if let parameter = self.credentials.handoffParameter {
             if Navigation.wantsPage(head, base) {

@@ -35,9 +35,9 @@ package struct RequestJudge {
         /// The session that the request presents is being looked up.
         case session
         /// The browser's session is being looked up, before its transfer token is consumed.
-        indirect case existing(HandoffTrial)
+        case existing(HandoffTrial)
         /// A transfer token is being consumed.
-        indirect case consuming(HandoffTrial)
+        case consuming(HandoffTrial)
         /// The proof for the token of this session is being redeemed.
         case redeeming(CachedSession)
         /// The proof was accepted, and the session is being looked up again: it may have ended meanwhile.
