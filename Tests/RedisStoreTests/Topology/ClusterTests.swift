@@ -18,6 +18,19 @@ import Vocabulary
         }
     }
 
+    @Test("On a cluster the sessions of a user are listed, wherever their lineages are")
+    func lists() async throws {
+        try await RedisCluster.with { cluster in
+            try await withClient(cluster.configuration()) { client in
+                try await client.waitUntilConnected()
+                let fixture = StoreFixture(client)
+                var keys: Set<RecordKey> = []
+                for _ in 0..<8 { keys.insert(try await fixture.signIn().key) }
+                #expect(try await fixture.lists(keys))
+            }
+        }
+    }
+
     /// A node of the cluster that serves no slot.
     private func withNewcomer(
         to cluster: RedisCluster,
