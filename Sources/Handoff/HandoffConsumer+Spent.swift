@@ -90,6 +90,8 @@ extension HandoffConsumer {
             plan.record.fingerprint = key.fingerprint
             plan.record.firstDevice = session.device
             guard case .refused = plan.outcome, plan.marker != nil else {
+                // The answer of the try that made it was lost, so it may not be in its user's list.
+                self.store.note(NewSession(key: key, session: session), on: loop)
                 return self.finish(plan, attempt.request, on: loop)
             }
             return self.store.end(key, on: loop).flatMap { [plan] _ in self.finish(plan, attempt.request, on: loop) }

@@ -109,6 +109,15 @@ extension SessionService {
         return .session(FoundSession(key: key, session: stored.record, usedAt: stored.usedAt))
     }
 
+    /// Puts a session that is handed out late into its user's list: where the answer of the try that made it was lost, it may
+    /// not be there.
+    func list(_ session: Session, _ key: RecordKey) async {
+        _ = try? await self.ask { store, loop in
+            store.note(NewSession(key: key, session: session), on: loop)
+            return loop.makeSucceededVoidFuture()
+        }
+    }
+
     /// The live session under `key` whose user has not gone.
     func living(_ key: RecordKey) async throws(StoreError) -> FoundSession? {
         let stored = try await self.ask { [users] store, loop in store.session(key, in: users, on: loop) }

@@ -57,6 +57,8 @@ struct HandoffAttemptTests {
         let kept = try #require(try await world.session(try world.key(web.token)))
         #expect(kept.id == web.session.id)
         if let standing { #expect(kept == standing && web.session == standing) }
+        // A session whose beginning nobody was told of may not be listed.
+        #expect(world.store.notes == (standing == nil ? [] : [expected.sessionKey]))
 
         let record = try #require(world.records.last)
         #expect(record.outcome == .signedIn && record.code?.rawValue == "s")

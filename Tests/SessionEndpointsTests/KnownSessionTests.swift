@@ -16,11 +16,18 @@ import Vocabulary
         /// The same process, on another host.
         let sibling: Gateway
         private let group: TransportGroup
+        private let caches: SessionCaches
+
+        /// How often the loop knew a session.
+        var hits: Int {
+            get async throws { try await self.caches.counters(on: self.group.loops[0]).get().hits }
+        }
 
         init() async throws {
             let group = try TransportGroup(count: 1)
             let (resolvers, caches) = (SessionResolvers(), SessionCaches())
             self.group = group
+            self.caches = caches
             self.gateway = try Gateway(known: (group, resolvers), caches: caches)
             self.sibling = try Gateway(host: "b.example.com", beside: self.gateway, known: (group, resolvers))
             let (loop, store, clock, authority) =
@@ -90,6 +97,7 @@ import Vocabulary
                 let both = "__Host-sallyport=\(web); __Host-sallyport=\(native)"
                 #expect(try await world.whoami("cookie", both) == 401)
             }
+            #expect(try await world.hits >= 10)
         }
     }
 
@@ -129,6 +137,7 @@ import Vocabulary
                 let token = String(decoding: made.token.bytes, as: UTF8.self)
                 #expect(try await world.whoami("x-session-token", token) == 401)
             }
+            #expect(try await world.hits >= 1)
         }
     }
 }

@@ -135,10 +135,11 @@ import Vocabulary
         #expect(self.known(holder) == holder.key)
         self.fixture.clock.advance(by: .seconds(1))
         #expect(self.known(holder) == nil && !self.fixture.serves(holder))
-        // Another loop has noted a use.
+        // Another loop has noted a use, and this one is noted now.
         let used = self.fixture.resolve(holder.token)
         self.fixture.answer(holder.session, usedAt: start.advanced(by: .seconds(8)))
         #expect(used.outcome == .found("alice"))
+        #expect(self.fixture.store.touches == [holder.key])
         self.fixture.clock.advance(by: .seconds(4))
         #expect(self.fixture.serves(holder))
     }
@@ -173,5 +174,6 @@ import Vocabulary
         #expect(resolvers.read(made.token, key: made.key, now: clock.now()) == nil)
         let isRead = try await loop.submit { resolvers.read(made.token, key: made.key, now: clock.now()) != nil }.get()
         #expect(isRead)
+        store.takeRead()?.answer.succeed(nil)
     }
 }

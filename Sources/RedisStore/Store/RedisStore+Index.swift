@@ -35,8 +35,8 @@ extension RedisStore: SessionIndex {
         }
     }
 
-    /// Notes a session that was written under its subject.
-    func note(_ new: NewSession, on loop: any EventLoop) {
+    package func note(_ new: NewSession, on loop: any EventLoop) {
+        guard loop.inEventLoop else { return loop.execute { self.note(new, on: loop) } }
         guard new.session.isListed, let name = self.names(of: new.session.subject).first else { return }
         let place = Keyspace.sessions(name)
         let end = Self.digits(of: new.session.expiresAt)

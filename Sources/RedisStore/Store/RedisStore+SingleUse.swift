@@ -105,16 +105,11 @@ extension RedisStore {
         self.run(call, on: loop) { result in
             switch result {
             case .success(let reply):
-                if reply == .integer(1) { self.note(creating, on: loop) }
-                return try self.outcome(reply, of: key, marker: marker, on: loop)
+                return try self.outcome(reply, of: key, marker: marker, creating: creating, on: loop)
             // The answer was lost, but the command may have been carried out; a read shows it. The command is not
             // repeated: the first one may still be in a buffer and would then meet the result of the second.
             case .failure(.unanswered):
                 return .later(self.readBack(key, marker: marker, creating: creating, on: loop))
-            case .failure(.unreplicated):
-                // It was carried out, and may last: the same try finds its marker then.
-                self.note(creating, on: loop)
-                return .failure(StoreError.unavailable)
             case .failure:
                 return .failure(StoreError.unavailable)
             }
@@ -237,10 +232,13 @@ extension RedisStore {
         _ reply: RedisReply,
         of key: RecordKey,
         marker: Marker,
+        creating: [NewRecord],
         on loop: any EventLoop
     ) throws(StoreError) -> Eventual<Consumption> {
         switch reply {
-        case .integer(1): return .success(.done)
+        case .integer(1):
+            self.note(creating, on: loop)
+            return .success(.done)
         case .integer(0): return .success(.changed)
         case .integer(-1): return .success(.quarantined)
         case .bulk(let bytes):
@@ -248,7 +246,13 @@ extension RedisStore {
             guard standing == marker else { return .success(.spent(standing)) }
             // The same attempt with the same outcome repeats its request because the answer was lost. This time it has
             // only read, and no replica has confirmed the marker that it found.
-            return .later(self.confirm(marker, of: key, on: loop).map { .done })
+            let confirmed = self.confirm(marker, of: key, on: loop)
+            return .later(
+                confirmed.map {
+                    self.note(creating, on: loop)
+                    return .done
+                }
+            )
         default: throw .unavailable
         }
     }
@@ -269,10 +273,10 @@ extension RedisStore {
         let command = RedisCommand("GET", [Keyspace.marker(key)])
         let reply = self.client.sendWhenUp(command, within: self.readBackPatience, on: loop)
         return Self.answered(reply).flatMap { reply in
-            // Even if it has not been carried out yet: then the list names a session in vain.
-            self.note(creating, on: loop)
             guard case .bulk = reply else { return loop.makeFailedFuture(StoreError.unavailable) }
-            return Eventual { try self.outcome(reply, of: key, marker: marker, on: loop) }.future(on: loop)
+            return Eventual {
+                try self.outcome(reply, of: key, marker: marker, creating: creating, on: loop)
+            }.future(on: loop)
         }
     }
 }

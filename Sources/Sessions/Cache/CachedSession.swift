@@ -170,6 +170,12 @@ package final class CachedSession {
         return max(earliest, min(refresh, verdict.askAgainAt))
     }
 
+    /// Notes that this use is noted in the store.
+    func noteUse(now: UnixTime) {
+        self.touchAt = now.advanced(byMilliseconds: self.touchMilliseconds)
+        self.servesUntil = self.end(ofReadAt: self.readAt)
+    }
+
     /// Takes over the time of the last use that the store knows: uses that other loops and gateways noted need not be
     /// noted again.
     func noteUse(at usedAt: UnixTime?) {

@@ -390,7 +390,7 @@ package final class SessionResolver {
     }
 
     private func touch(_ entry: CachedSession, now: UnixTime) {
-        entry.touchAt = now.advanced(by: entry.touchInterval)
+        entry.noteUse(now: now)
         // The result is ignored: losing a note only ends the session early.
         _ = self.store.touch(entry.key, on: self.loop)
     }

@@ -145,6 +145,10 @@ package protocol SessionStore: Sendable {
     /// Writes a new session under the subject's current epoch; fails with `.full` when there is no room.
     func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void>
 
+    /// Puts a session into its subject's list (`SessionIndex`), if the store keeps one apart from the sessions: that of one
+    /// whose creation was not answered may lack it. Never fails, and need not be waited for.
+    func note(_ session: NewSession, on loop: any EventLoop)
+
     /// Compare-and-swap: if the live session under `key` is still `judged`, `session` replaces it and keeps its idle
     /// deadline and its epoch. It must have the same subject, lineage and expiry. A session that has ended, idled out
     /// or expired, or whose subject's sessions ended since it began, is never written again: `.absent`.
@@ -213,6 +217,9 @@ extension SessionStore {
             found.count { $0?.record.isListed ?? false }
         }
     }
+
+    /// For stores that find a subject's sessions themselves.
+    package func note(_ session: NewSession, on loop: any EventLoop) {}
 
     /// For stores that never lose what they have acknowledged.
     package func end(

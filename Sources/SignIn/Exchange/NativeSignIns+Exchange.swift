@@ -146,6 +146,7 @@ extension NativeSignIns {
         guard self.sessions.clock.now().since(session.issuedAt) < limit else {
             return self.refuse(.exchangeReplayed, attempt.requester, session)
         }
+        await self.sessions.list(session, key)
         return .exchanged(token: attempt.session.token, session: session)
     }
 

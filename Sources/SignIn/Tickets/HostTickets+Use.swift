@@ -206,6 +206,7 @@ extension HostTickets {
         guard marker == attempt.session.success, let session = made?.session,
             self.sessions.clock.now().since(session.issuedAt) < TransferAttempt.lifetime
         else { return self.refuse(.ticketReplayed, requester, hasSession: attempt.hasSession) }
+        await self.sessions.list(session, key)
         return await self.complete(attempt, session, nil)
     }
 

@@ -44,6 +44,7 @@ package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStor
         var confirmations = 0
         var namings = 0
         var touches: [RecordKey] = []
+        var notes: [RecordKey] = []
         var reads: [Read] = []
     }
 
@@ -88,6 +89,8 @@ package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStor
     /// How often it was asked for a subject's names.
     package var namings: Int { self.state.withLock { $0.namings } }
     /// The sessions whose use was reported to it, in order.
+    /// The sessions that were put into lists again.
+    package var notes: [RecordKey] { self.state.withLock { $0.notes } }
     package var touches: [RecordKey] { self.state.withLock { $0.touches } }
     /// The number of held reads that the test has not taken yet.
     package var waiting: Int { self.state.withLock { $0.reads.count } }
@@ -139,6 +142,10 @@ package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStor
 
     package func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
         self.guarded(on: loop) { self.base.epoch(of: subject, on: loop) }
+    }
+
+    package func note(_ session: NewSession, on loop: any EventLoop) {
+        self.state.withLock { $0.notes.append(session.key) }
     }
 
     package func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
