@@ -48,7 +48,8 @@ import Testing
                 var arguments = ["dpop-proof", "--key", folder.appending(path: "key.pem").path, "--method", method]
                 arguments += ["--url", Request.origin + path]
                 if token != nil { arguments += ["--token-file", "-"] }
-                if let nonce { arguments += ["--nonce", nonce] }
+                // A nonce may begin with "-".
+                if let nonce { arguments.append("--nonce=\(nonce)") }
                 let run = try Servers.run(Gateway.binary.path, arguments, input: Array((token ?? "").utf8))
                 #expect(run.status == 0, "\(run.output)")
                 return "DPoP: " + run.output.trimmingCharacters(in: .whitespacesAndNewlines)

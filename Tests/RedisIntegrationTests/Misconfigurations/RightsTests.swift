@@ -5,7 +5,10 @@ import Testing
 
 /// The message names exactly the rights that the gateway's user lacks.
 @Suite("check --network: rights", .blocking) struct RightsTests {
-    private static let types = ["s", "t", "h", "p", "w", "b", "v", "j", "m", "i", "g", "f", "e", "l", "o", "c", "d"]
+    private static let types = [
+        "s", "t", "h", "p", "w", "b", "v", "j", "k", "n", "x", "a", "q", "r",
+        "m", "i", "g", "f", "e", "u", "l", "o", "c", "d", "y",
+    ]
     private static let channel = "&__redis__:invalidate"
 
     /// The rules of the documented user without the name and the password.
