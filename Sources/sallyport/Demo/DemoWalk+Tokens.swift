@@ -84,14 +84,14 @@ extension DemoWalk {
             DemoStep(
                 "and gets tokens that are bound to its key.",
                 "BOUND=$(redeem -d code=\"$(code)\" "
-                    + "-H \"DPoP: $(prove --method POST --url \(origin)/oauth/token --nonce \"$NONCE\")\"); "
+                    + "-H \"DPoP: $(prove --method POST --url \(origin)/oauth/token --nonce=\"$NONCE\")\"); "
                     + "echo \"$BOUND\"",
                 shows: [#""token_type":"DPoP""#, #""access_token":"spa_"#]
             ),
             DemoStep(
                 "Each request needs a new proof;",
                 "ACCESS=$(echo \"$BOUND\" | field access_token); "
-                    + "PROOF=$(echo \"$ACCESS\" | prove --url \(origin)/orders/1 --token-file - --nonce \"$NONCE\"); "
+                    + "PROOF=$(echo \"$ACCESS\" | prove --url \(origin)/orders/1 --token-file - --nonce=\"$NONCE\"); "
                     + "call() { curl -sS -H \"Authorization: DPoP $ACCESS\" -H \"DPoP: $PROOF\" \(origin)/orders/1; }; call",
                 shows: ["GET /orders/1", "X-Auth-Subject: \(user.id)"],
                 lacks: ["DPoP:", "Authorization:"]
