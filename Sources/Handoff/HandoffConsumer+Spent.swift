@@ -18,7 +18,7 @@ extension HandoffConsumer {
     ) -> EventLoopFuture<HandoffOutcome> {
         var record = self.record(.refused(.handoffReplayed), attempt)
         if let minted { record.note(minted) }
-        // The marker of a first try is never its own: the store has answered that the token was spent before.
+        // A first try has left no marker before: whatever spent the token was another one.
         let own = attempt.request.isFirstTry ? nil : attempt.transfer
         switch marker {
         case .used(let id, session: let kept?) where kept == attempt.request.existing?.key:
