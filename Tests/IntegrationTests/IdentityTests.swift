@@ -186,6 +186,47 @@ import Testing
         }
     }
 
+    /// Lists of groups as users' traits have them, and the field's value for each; nil: there is no field.
+    private static let oddLists: [(written: String, field: String?)] = [
+        ("[staff, \"\"]", "staff"), ("[\"\", staff]", "staff"), ("[\"\", \"\", a]", "a"), ("[null, a]", "a"),
+        ("[a, null, \"\", b]", "a,b"), ("[a, \"\", \"\"]", "a"), ("[]", nil), ("[\"\"]", nil), ("[null, null]", nil),
+        ("[\"\", null, \"\"]", nil),
+    ]
+
+    @Test("A list with empty and null elements gives a field without them, and does not end the process")
+    func emptyElements() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        // What no field can have is refused (`nested`), and the next user is served all the same.
+        let nested = ["[[staff, \"\"], \"\"]", "[staff, {a: [\"\"]}, \"\"]", "{a: \"\"}"].map { ($0, String?.none) }
+        let users = (Self.oddLists.map { ($0.written, $0.field) } + nested).enumerated().map { index, list in
+            """
+                  - identifier: user-\(index)
+                    id: user-\(index)
+                    password_hash: "\(User.graceHash)"
+                    traits: {groups: \(list.0)}
+
+            """
+        }
+        let settings = Config.file(upstream: app.port)
+        let file = settings.replacing(Config.users, with: Config.users + "\n" + users.joined())
+        try Gateway.with(file) { gateway throws in
+            for (index, list) in Self.oddLists.enumerated() {
+                let cookie = try gateway.browser("user-\(index)", User.grace.password)
+                let answer = try gateway.get("/", ["Cookie: sallyport=\(cookie)"])
+                #expect(answer.status == 200, "\(list.written): \(answer.lines)")
+                let request = try #require(app.requests.last)
+                #expect(request.values("x-auth-subject") == ["user-\(index)"])
+                #expect(request.values("x-auth-groups") == (list.field.map { [$0] } ?? []), "\(list.written)")
+            }
+            for index in nested.indices.map({ $0 + Self.oddLists.count }) {
+                let cookie = try gateway.browser("user-\(index)", User.grace.password)
+                _ = try gateway.get("/", ["Cookie: sallyport=\(cookie)"])
+                #expect(try gateway.get("/public/").status == 200)
+            }
+        }
+    }
+
     @Test("With encoding: utf8 a name beyond ASCII arrives as it is")
     func plainUTF8() throws {
         let app = try FakeUpstream()

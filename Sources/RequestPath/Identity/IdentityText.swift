@@ -35,6 +35,7 @@ struct IdentityText {
         bytes.append(contentsOf: token.bytes)
     }
 
+    /// Appends the elements of a list in their order. Those without a text (empty, null) are left out with their delimiter.
     private func append(_ elements: [JSONValue], to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
         let start = bytes.count
         for element in elements {
@@ -42,7 +43,10 @@ struct IdentityText {
             if end > start { bytes.append(self.delimiter) }
             let first = bytes.count
             try self.append(element, to: &bytes)
-            if bytes.count == first { bytes.removeSubrange(end...) }
+            guard bytes.count > first else {
+                bytes.removeSubrange(end...)
+                continue
+            }
             // `a,admin` must not become two groups.
             guard !bytes[first...].contains(self.delimiter) else { throw Unsafe() }
         }

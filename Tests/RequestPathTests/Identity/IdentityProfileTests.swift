@@ -140,6 +140,25 @@ struct IdentityProfileTests {
         }
     }
 
+    @Test(
+        "Elements without a text are left out of a list, and so is their delimiter",
+        arguments: [
+            (["staff", ""], "staff"), (["", "staff"], "staff"), (["", "", "a"], "a"), ([.null, "a"], "a"),
+            (["a", .null], "a"), (["a", "", .null, "b", ""], "a,b"), (["a", "", "", "b"], "a,b"),
+            (["", .null, ""], nil),
+            ([], nil), ([false, "", 0], "false,0"),
+        ] as [([JSONValue], String?)]
+    )
+    func elementsWithoutText(elements: [JSONValue], expected: String?) {
+        for encoding in IdentitySettings.Encoding.allCases {
+            for name in ["v", "groups"] {
+                let profile = profile(path: "identity.traits.\(name)", encoding: encoding)
+                let lines = lines(profile, session(traits: [name: .array(elements)]))
+                #expect(lines == .success(expected.map { ["X-Value: \($0)"] } ?? []), "\(encoding): \(name)")
+            }
+        }
+    }
+
     @Test("The delimiter can be configured, and has no meaning in a single value")
     func ownDelimiter() {
         let groups: JSONValue = ["groups": ["a,b", "c"], "name": "Lovelace, Ada"]

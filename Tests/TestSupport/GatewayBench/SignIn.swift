@@ -22,6 +22,10 @@ package enum User: Sendable {
         }
     }
 
+    /// The hash of the password that Grace and Mary have.
+    package static let graceHash =
+        "scrypt:1024:8:1:MDEyMzQ1Njc4OWFiY2RlZg:_vwxyCGIGT1K80tFLMr2a4k1qcghTqalEziQ193eW_g"
+
     /// The user's password.
     package var password: String { self == .ada ? "analytical-engine" : "compiler-a0" }
 }
@@ -44,11 +48,16 @@ extension Gateway {
 
     /// Signs in as a browser does and returns the value of the session cookie.
     package func browser(_ user: User = .ada, from source: String? = nil) throws -> String {
+        try self.browser(user.identifier, user.password, from: source)
+    }
+
+    /// The same for any user.
+    package func browser(_ identifier: String, _ password: String, from source: String? = nil) throws -> String {
         let answer = try self.request(
             Request.post(
                 "/.sallyport/login",
                 ["Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded"],
-                body: "identifier=\(user.identifier)&password=\(user.password)&return_to=/"
+                body: "identifier=\(identifier)&password=\(password)&return_to=/"
             ),
             from: source
         )
