@@ -100,5 +100,5 @@ extension EndpointResponse {
 
 extension Duration {
     /// The value of `Retry-After` (RFC 9110 10.2.3): whole seconds, rounded up, at least one.
-    package var retryAfter: String { String(max(1, (self.wholeMilliseconds + 999) / 1000)) }
+    package var retryAfter: String { String(max(1, self.wholeMilliseconds.addingWithinBounds(999) / 1000)) }
 }

@@ -121,7 +121,10 @@ private struct HandoffCounters: Sendable {
             self.metrics.increment(self.minted[record.clientID])
         case .signedIn, .sessionStays:
             if let id = record.transport.flatMap({ self.redeemed[$0] }) { self.metrics.increment(id) }
-            if let age = record.age { self.metrics.observe(self.age, nanoseconds: age.wholeMilliseconds * 1_000_000) }
+            if let age = record.age {
+                let nanoseconds = age.wholeMilliseconds.multipliedWithinBounds(by: 1_000_000)
+                self.metrics.observe(self.age, nanoseconds: nanoseconds)
+            }
         case .refused(let reason):
             self.metrics.increment(self.rejected[reason])
         case .mintRefused, .mintUnavailable, .asked, .repeated, .unavailable:

@@ -52,6 +52,12 @@ package struct Lineage: Sendable, Hashable {
         self.tag = tag
     }
 
+    /// The lineage of a tag that was stored; nil if it cannot be one.
+    package init?(stored tag: String) {
+        guard tag.utf8.count == TokenAuthority.tagLength else { return nil }
+        self.tag = tag
+    }
+
     /// The lineage that a hash names.
     init(_ hash: Digest256) {
         // Eight bytes are eleven characters; the first ten carry 60 bits.

@@ -3,6 +3,8 @@ import Glibc
 #endif
 
 /// A point in wall-clock time, in milliseconds since 1970-01-01T00:00:00Z.
+///
+/// Tokens and records state times of any size, so a time beyond what the number holds is the last or the first one.
 package struct UnixTime: Sendable, Hashable, Comparable {
     /// Milliseconds since the epoch.
     package var milliseconds: Int64
@@ -12,7 +14,7 @@ package struct UnixTime: Sendable, Hashable, Comparable {
     }
 
     package init(seconds: Int64) {
-        self.milliseconds = seconds * 1000
+        self.milliseconds = seconds.multipliedWithinBounds(by: 1000)
     }
 
     /// Whole seconds since the epoch, rounded down.
@@ -24,12 +26,12 @@ package struct UnixTime: Sendable, Hashable, Comparable {
 
     /// This time moved by `duration`, rounded to milliseconds.
     package func advanced(by duration: Duration) -> UnixTime {
-        UnixTime(milliseconds: self.milliseconds &+ duration.wholeMilliseconds)
+        UnixTime(milliseconds: self.milliseconds.addingWithinBounds(duration.wholeMilliseconds))
     }
 
     /// The time that has passed since `earlier`; negative when `earlier` is later.
     package func since(_ earlier: UnixTime) -> Duration {
-        .milliseconds(self.milliseconds - earlier.milliseconds)
+        .milliseconds(self.milliseconds.subtractingWithinBounds(earlier.milliseconds))
     }
 }
 
@@ -37,7 +39,29 @@ extension Duration {
     /// The duration in milliseconds, rounded towards zero.
     package var wholeMilliseconds: Int64 {
         let (seconds, attoseconds) = self.components
-        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+        return seconds.multipliedWithinBounds(by: 1000).addingWithinBounds(attoseconds / 1_000_000_000_000_000)
+    }
+}
+
+/// Arithmetic on numbers that were read from outside, which may have any value: the nearest bound where the result does
+/// not fit.
+extension Int64 {
+    /// The sum.
+    package func addingWithinBounds(_ other: Int64) -> Int64 {
+        let (sum, exceeds) = self.addingReportingOverflow(other)
+        return exceeds ? (other < 0 ? .min : .max) : sum
+    }
+
+    /// The difference.
+    package func subtractingWithinBounds(_ other: Int64) -> Int64 {
+        let (difference, exceeds) = self.subtractingReportingOverflow(other)
+        return exceeds ? (other < 0 ? .max : .min) : difference
+    }
+
+    /// The product.
+    package func multipliedWithinBounds(by other: Int64) -> Int64 {
+        let (product, exceeds) = self.multipliedReportingOverflow(by: other)
+        return exceeds ? ((self < 0) == (other < 0) ? .max : .min) : product
     }
 }
 

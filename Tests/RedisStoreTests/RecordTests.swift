@@ -32,7 +32,7 @@ import Vocabulary
         bare.epoch = .max
         bare.kind = .native
         bare.idleLifetime = .nanoseconds(-1)
-        bare.issuedAt = UnixTime(milliseconds: .min)
+        bare.issuedAt = UnixTime(milliseconds: -1 << 52)
         bare.identity.traits = .object([:])
         #expect(try self.readBack(bare) == bare)
         var delegated = self.session
@@ -46,6 +46,35 @@ import Vocabulary
         delegated.access = AccessTerms(audience: nil)
         delegated.keyThumbprint = "key"
         #expect(try self.readBack(delegated) == delegated)
+    }
+
+    @Test("What no gateway writes is refused: times without bounds, tags of another length, keys of another kind")
+    func foreign() throws {
+        func expectRefusal(_ change: (inout Session) -> Void) {
+            var session = self.session
+            change(&session)
+            #expect(throws: CompactFormatError.self) { try self.readBack(session) }
+        }
+        for milliseconds in [Int64.min, (-1 << 52) - 1, (1 << 52) + 1, .max] {
+            let time = UnixTime(milliseconds: milliseconds)
+            expectRefusal { $0.issuedAt = time }
+            expectRefusal { $0.expiresAt = time }
+            expectRefusal { $0.provider = ProviderSession(name: "p", renewAt: time) }
+            expectRefusal { $0.idleLifetime = .milliseconds(milliseconds) * 1000 }
+        }
+        for tag in ["", "012345678", "0123456789a", "01234567é9"] { expectRefusal { $0.lineage = Lineage(tag: tag) } }
+        let other = RecordKey(kind: .transfer, lineage: self.session.lineage, digest: SHA256.digest([1]))
+        expectRefusal { $0.provider = ProviderSession(name: "p", grant: other) }
+        var bounds = self.session
+        bounds.expiresAt = UnixTime(milliseconds: 1 << 52)
+        bounds.idleLifetime = .milliseconds(Int64(1) << 52)
+        #expect(try self.readBack(bounds) == bounds)
+        // Both parts of a duration, of which together no standard library keeps the seconds.
+        var writer = CompactWriter()
+        writer.write(Int64.max)
+        writer.write(Int64.max)
+        var reader = CompactReader(writer.bytes)
+        #expect(throws: CompactFormatError.self) { try reader.duration() }
     }
 
     @Test("A session of a named realm is read as it was written, and one that names none is of the default realm")

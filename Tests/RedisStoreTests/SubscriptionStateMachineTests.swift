@@ -302,6 +302,7 @@ import Testing
             "sp:f:{abcDEF-_090}", "sp:e:{short}", "sp:e:{\(self.name)}x", "sp:c:{client}", "sp:c:{client}:short",
             "sp:c:{}:\(self.name)", "sp:c:{Client}:\(self.name)", "sp:f:{abcDEF-_09}:y:x",
             "sp:f:{abcDEF-_09}:Y:\(self.name)", "sp:f:{abcDEF-_09}:y\(self.name)", "xp:f:{abcDEF-_09}",
+            "sp:}:{abcDEF-_09", "sp:}:{abcDEF-_09}", "}p:f:{abcDEF-_09}",
             "sp;f:{abcDEF-_09}", "sp:f;{abcDEF-_09}", "sp:f:(abcDEF-_09}", "sp:ff{abcDEF-_09}",
         ]
         for name in names { #expect(Keyspace.ended(byChangeOf: Array(name.utf8)) == nil, "\(name)") }

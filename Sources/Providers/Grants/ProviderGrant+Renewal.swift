@@ -49,7 +49,7 @@ extension ProviderGrant {
         next.tokens.idToken = tokens.idToken ?? self.tokens.idToken
         next.tokens.dpopKey = tokens.dpopKey ?? self.tokens.dpopKey
         next.rotates = next.tokens.refreshToken != self.tokens.refreshToken
-        next.generation += 1
+        next.generation &+= 1
         next.identity = identity ?? self.identity
         next.renewAt = next.tokens.renewAt(from: now)
         next.tokensEndAt = nil
@@ -63,7 +63,7 @@ extension ProviderGrant {
     ///   - jitter: Between 0 and 1: spreads the tries of many grants.
     package func resting(for pause: Duration?, jitter: Double, at now: UnixTime) -> ProviderGrant {
         var next = self.unleased()
-        next.failures = self.failures + 1
+        next.failures = self.failures &+ 1
         let least = min(
             pause ?? Self.firstPause * (1 << Int(min(self.failures, 16))),
             pause == nil ? Self.longestPause : Self.longestRetryAfter

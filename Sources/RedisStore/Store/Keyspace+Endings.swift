@@ -11,7 +11,7 @@ extension Keyspace {
     /// changes only when its subject's sessions end.
     package static func ended(byChangeOf key: [UInt8]) -> Invalidation? {
         guard key.starts(with: "sp:".utf8), key.count > 6, key[4] == UInt8(ascii: ":"), key[5] == UInt8(ascii: "{"),
-            let close = key.firstIndex(of: UInt8(ascii: "}"))
+            let close = key[6...].firstIndex(of: UInt8(ascii: "}"))
         else { return nil }
         let (tag, rest) = (key[6..<close], key[(close + 1)...])
         switch key[3] {

@@ -33,9 +33,9 @@ struct RecordSeals: Sendable {
         for sealed in all {
             guard let bytes = try? opener.open(sealed), bytes.count > Digest256.byteCount,
                 let digest = Digest256(Array(bytes[..<Digest256.byteCount])),
-                let tag = String(utf8: bytes[Digest256.byteCount...])
+                let tag = String(utf8: bytes[Digest256.byteCount...]), let lineage = Lineage(stored: tag)
             else { throw .unavailable }
-            keys.append(RecordKey(kind: .session, lineage: Lineage(tag: tag), digest: digest))
+            keys.append(RecordKey(kind: .session, lineage: lineage, digest: digest))
         }
         return keys
     }

@@ -73,7 +73,10 @@ extension RedisStore {
         creating: [NewRecord],
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
-        for new in creating { precondition(new.key.lineage == key.lineage, "a created record must be of the family") }
+        // A record may name another lineage than its key: then it is damaged.
+        guard creating.allSatisfy({ $0.key.lineage == key.lineage }) else {
+            return loop.makeFailedFuture(StoreError.unavailable)
+        }
         // Only a record that this store read under this very version can be consumed.
         let kept = self.judged.value(for: key).flatMap { $0.version == judged ? $0 : nil }
         var subjects = Set(creating.compactMap { if case .session(let new) = $0 { new.session.subject } else { nil } })

@@ -122,7 +122,7 @@ package final class RedisStore: RecordStore {
                 // Epochs are times of the same clock. An end that this gateway has just caused is received too, and its
                 // epoch is already known.
                 let now = UInt64(clamping: clock.now().milliseconds)
-                guard endings.epoch(of: name) + Self.echo < now else { return }
+                guard endings.epoch(of: name) < now - min(now, Self.echo) else { return }
                 endings.note(.subject(name, epoch: now))
             }
         case .sessionRecord, .document, .all: break

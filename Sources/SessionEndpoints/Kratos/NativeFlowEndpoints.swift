@@ -150,7 +150,7 @@ package struct NativeFlowEndpoints: Sendable {
             beside: [
                 "expired_at": .string(end.rfc3339),
                 // Go's time.Duration: nanoseconds.
-                "since": .integer(since.wholeMilliseconds * 1_000_000),
+                "since": .integer(since.wholeMilliseconds.multipliedWithinBounds(by: 1_000_000)),
                 "use_flow_id": .string(next.id),
             ]
         )

@@ -99,7 +99,7 @@ extension Session {
             id: id,
             kind: form == .web ? .web : .native,
             origin: origin,
-            lineage: Lineage(tag: try reader.text()),
+            lineage: try reader.lineage(),
             identity: try Identity.read(from: &reader),
             clientID: try reader.optionalText(),
             host: try reader.optionalText(),
@@ -117,7 +117,7 @@ extension Session {
                 ProviderSession(
                     name: try reader.text(),
                     sessionID: try reader.optionalText(),
-                    grant: try reader.optional { (reader) throws(CompactFormatError) in try reader.key() },
+                    grant: try reader.optional { (reader) throws(CompactFormatError) in try reader.key(of: .grant) },
                     renewAt: try reader.optionalTime(),
                     tokensEndAt: try reader.optionalTime()
                 )

@@ -37,9 +37,14 @@ extension CompactWriter {
 }
 
 extension CompactReader {
+    /// The milliseconds of all times and durations that are written. Sums of any that are read fit into their numbers.
+    private static let milliseconds: ClosedRange<Int64> = (-1 << 52)...(1 << 52)
+
     /// A time, as `CompactWriter` wrote it.
     package mutating func time() throws(CompactFormatError) -> UnixTime {
-        UnixTime(milliseconds: try self.signed())
+        let milliseconds = try self.signed()
+        guard Self.milliseconds.contains(milliseconds) else { throw CompactFormatError() }
+        return UnixTime(milliseconds: milliseconds)
     }
 
     /// A time, or nothing, as `CompactWriter` wrote it.
@@ -50,7 +55,24 @@ extension CompactReader {
     /// A duration, as `CompactWriter` wrote it.
     package mutating func duration() throws(CompactFormatError) -> Duration {
         let seconds = try self.signed()
-        return Duration(secondsComponent: seconds, attosecondsComponent: try self.signed())
+        let attoseconds = try self.signed()
+        guard Self.milliseconds.contains(seconds.multipliedWithinBounds(by: 1000)),
+            attoseconds.magnitude < 1_000_000_000_000_000_000
+        else { throw CompactFormatError() }
+        return Duration(secondsComponent: seconds, attosecondsComponent: attoseconds)
+    }
+
+    /// A family's tag, as it was written.
+    package mutating func lineage() throws(CompactFormatError) -> Lineage {
+        guard let lineage = Lineage(stored: try self.text()) else { throw CompactFormatError() }
+        return lineage
+    }
+
+    /// The key of a record of this kind, as `CompactWriter` wrote it. Whoever looks a record up relies on its kind.
+    package mutating func key(of kind: RecordKind) throws(CompactFormatError) -> RecordKey {
+        let key = try self.key()
+        guard key.kind == kind else { throw CompactFormatError() }
+        return key
     }
 
     /// A record's key, as `CompactWriter` wrote it.
@@ -63,7 +85,7 @@ extension CompactReader {
             kind = RecordKind(letter: letter)
         default: throw CompactFormatError()
         }
-        let lineage = Lineage(tag: try self.text())
+        let lineage = try self.lineage()
         guard let digest = Digest256(base64URL: Array(try self.text().utf8)[...]) else { throw CompactFormatError() }
         return RecordKey(kind: kind, lineage: lineage, digest: digest)
     }

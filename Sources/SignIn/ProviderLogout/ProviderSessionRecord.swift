@@ -52,12 +52,11 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ProviderSessionRecord {
         let since = try reader.time()
         let expiresAt = try reader.time()
-        let tags = try reader.texts()
-        guard let first = tags.first else { throw CompactFormatError() }
-        let lineage = Lineage(tag: first)
+        let lineages = try reader.list { (reader) throws(CompactFormatError) in try reader.lineage() }
+        guard let lineage = lineages.first else { throw CompactFormatError() }
         let subject = try reader.text()
         var record = ProviderSessionRecord(since: since, expiresAt: expiresAt, lineage: lineage, subject: subject)
-        record.lineages = tags.map(Lineage.init(tag:))
+        record.lineages = lineages
         return record
     }
 }
