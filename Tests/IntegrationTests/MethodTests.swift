@@ -11,7 +11,10 @@ import Testing
             "  - path: /**\n    auth: public\n    methods: [GET, POST]\n  - path: /private/**\n    methods: [POST]\n"
         try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway throws in
             let connect = "CONNECT app.example.com:80 HTTP/1.1\r\nHost: app.example.com:80\r\n\r\n"
-            for request in [connect, Request.get("/", method: "TRACE"), Request.get("/nowhere", method: "TRACE")] {
+            for request in [
+                connect, Request.get("/", method: "TRACE"), Request.get("/nowhere", method: "TRACE"),
+                Request.get("/", method: "Trace"), Request.get("/", method: "connect"),
+            ] {
                 let answer = try gateway.request(request)
                 #expect(answer.status == 405 && answer.reason == "request.method", "\(answer.lines)")
                 #expect(answer.values("allow") == ["DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"], "\(answer.lines)")
@@ -26,6 +29,76 @@ import Testing
                 Request.post("/private/x?_method=GET", ["X-HTTP-Method-Override: GET"], body: "a")
             )
             #expect(answer.status == 401)
+        }
+    }
+
+    @Test(
+        "A route without methods passes every method on as it came, and one that names a method of its own takes that"
+    )
+    func anyToken() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let routes = """
+              - path: /**
+                auth: public
+              - path: /own
+                auth: public
+                methods: [PURGE, "M-SEARCH", x_y.z~1]
+            """
+        let methods = [
+            "PURGE", "M-SEARCH", "SUBSCRIBE", "NOTIFY", "BPROPFIND", "PROPFIND", "BAN", "get", "x_y.z~1",
+            "!#$%&'*+-.^_`|~",
+            String(repeating: "M", count: 200),
+        ]
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway throws in
+            for method in methods {
+                #expect(try gateway.request(Request.get("/", method: method)).status == 200, "\(method)")
+            }
+            #expect(app.requests.map(\.method) == methods)
+            for (method, status) in [("PURGE", 200), ("M-SEARCH", 200), ("x_y.z~1", 200), ("GET", 405), ("purge", 405)]
+            {
+                let answer = try gateway.request(Request.get("/own", method: method))
+                #expect(answer.status == status, "\(method): \(answer.lines)")
+                #expect(
+                    answer.values("allow") == (status == 405 ? ["M-SEARCH, PURGE, x_y.z~1"] : []),
+                    "\(answer.lines)"
+                )
+            }
+            // With a body, and with one that has no length yet.
+            #expect(try gateway.request(Request.post("/", body: "a").replacing("POST ", with: "BAN ")).status == 200)
+            let chunked = Request.get("/", ["Transfer-Encoding: chunked"], method: "BAN") + "1\r\na\r\n0\r\n\r\n"
+            #expect(try gateway.request(chunked).status == 200)
+            #expect(app.requests.suffix(2).allSatisfy { $0.method == "BAN" && $0.body == Array("a".utf8) })
+        }
+    }
+
+    @Test(
+        "A method that a route names reaches no other route of its path in other letters, for apps that ignore their case"
+    )
+    func respelt() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let routes = """
+              - path: /item
+                auth: public
+                name: read
+              - path: /item
+                methods: [DELETE, purge]
+                name: write
+            """
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway throws in
+            for method in ["delete", "Delete", "PURGE"] {
+                let answer = try gateway.request(Request.get("/item", method: method))
+                #expect(
+                    answer.status == 405 && answer.reason == "route.method_not_allowed",
+                    "\(method): \(answer.lines)"
+                )
+                #expect(answer.values("allow") == ["DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, purge"])
+            }
+            #expect(app.requests.isEmpty)
+            #expect(try gateway.request(Request.get("/item", method: "DELETE")).status == 401)
+            #expect(try gateway.request(Request.get("/item", method: "purge")).status == 401)
+            #expect(try gateway.request(Request.get("/item", method: "get")).status == 200)
         }
     }
 

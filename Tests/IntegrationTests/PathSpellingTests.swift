@@ -34,6 +34,7 @@ import Testing
             "\(path)#\(open)", "\(path)%23\(open)", "\(path)?\(open)", "\(path)?/../..\(open)", "\(path)%3f\(open)",
             "\(path)/", "\(path)/.", "\(path)%20", "\(path)/x", "\(path)//x", "\(path);a/x", "\(path)%2Fx",
             "\(encoded)/x", path.capitalized, path.uppercased() + "/x",
+            "/\(first)::$DATA\(rest)", "/\(first):$I30:$INDEX_ALLOCATION\(rest)", "\(path)%3A%3A$DATA", "\(path):x",
             "\(path)%09", "/\(first).\(rest)", "/\(first)%20\(rest)", path.uppercased(),
             "http://\(Request.host)\(path)", "http://\(Request.host)/\(path)",
             "http://\(Request.host)\(encoded)", "//\(Request.host)\(path)", "/%2F\(relative)", "/%2f%2f\(relative)",

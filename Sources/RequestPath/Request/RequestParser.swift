@@ -184,10 +184,11 @@ package struct RequestParser: Sendable {
     /// Origin-form; `*` for OPTIONS; or absolute-form, which is reduced to its origin-form part after it is compared
     /// with `Host`.
     private func target(_ base: Bytes, _ queryMark: Int, _ head: RequestHead) -> Reason? {
-        // A gateway does not tunnel (CONNECT), and TRACE would echo credentials.
-        let method = head.method.bytes(in: base)
-        if method.count == 7, memcmp(method.baseAddress!, "CONNECT", 7) == 0 { return .requestMethod }
-        if method.count == 5, memcmp(method.baseAddress!, "TRACE", 5) == 0 { return .requestMethod }
+        // A gateway does not tunnel (CONNECT), and TRACE would echo credentials; an app may read either in other letters.
+        if head.knownMethod == .other {
+            let method = head.method.bytes(in: base)
+            if ByteClass.equal(method, "connect") || ByteClass.equal(method, "trace") { return .requestMethod }
+        }
         var start = head.target.start
         let end = head.target.end
         head.authority = .empty
@@ -295,7 +296,7 @@ package struct RequestParser: Sendable {
             switch role {
             case .host: return .requestHost
             case .contentLength, .transferEncoding: return .requestFraming
-            case .authorization, .sessionToken, .dpop, .cookie: return .credentialRepeated
+            case .authorization, .sessionToken, .dpop: return .credentialRepeated
             default: return .requestMalformed
             }
         }
@@ -320,6 +321,11 @@ package struct RequestParser: Sendable {
             guard HostField.isValid(value) else { return .requestHost }
         case .managed, .forwardedFor, .forwarded, .requestID, .native:
             head.fields[line].isDropped = true
+        case .cookie where !isFirst:
+            // Clients of HTTP/2 divide the cookies (RFC 9113 8.2.3), and some proxies leave them so. They count as the one
+            // field that they are.
+            head.hasSeveralCookies = true
+            if head.cookieByteCount > self.limits.field { return .requestFieldsTooLarge }
         default:
             if role.isHopByHop { head.fields[line].isDropped = true }
         }

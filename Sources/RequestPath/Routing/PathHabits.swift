@@ -3,13 +3,13 @@ import Vocabulary
 /// What an app may do to a path before it uses it.
 ///
 /// Apps differ: nginx decodes and merges slashes, servlet containers drop `;parameters` and then decode, some decode
-/// twice, Windows file systems ignore dots and spaces at the end of a name. A path is safe to route when all of these
+/// twice, Windows file systems ignore dots and spaces at the end of a name and read `name::$DATA` as `name`. A path is safe to route when all of these
 /// lead to routes with the same demands (`HostEntry.match`). Two more habits are checked for every reading: ignoring
 /// letter case (`LetterCase`), and treating the end of a path as path information (`RouteTree.judgingPathInfo`).
 package struct PathHabits: OptionSet, Sendable {
-    package let rawValue: UInt8
+    package let rawValue: UInt16
 
-    package init(rawValue: UInt8) {
+    package init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
@@ -29,6 +29,9 @@ package struct PathHabits: OptionSet, Sendable {
     package static let merges = PathHabits(rawValue: 64)
     /// The decoded path is parsed as a URL: `%23` and `%3F` end it (CVE-2026-41059).
     package static let reparses = PathHabits(rawValue: 128)
+    /// `:` and `%3A` end a segment: what follows names a stream of the file or directory (NTFS; CVE-1999-0278,
+    /// CVE-2010-2731). Hosts whose apps tell letter cases apart have no such apps.
+    package static let dropsStreams = PathHabits(rawValue: 256)
 
     /// The reading by which routes are matched: decoded once, runs of `/` merged, parameters dropped.
     package static let reading: PathHabits = [.decodes, .dropsParameters, .dropsEncodedParameters, .merges]
@@ -64,7 +67,8 @@ package struct PathHabits: OptionSet, Sendable {
         if self.contains(.reparses) {
             count = (0..<count).first { PathHabits.endsPath(output[$0]) } ?? count
         }
-        return self.isDisjoint(with: [.dropsEncodedParameters, .trims, .merges]) ? count : self.tidy(output, count)
+        let tidying: PathHabits = [.dropsEncodedParameters, .dropsStreams, .trims, .merges]
+        return self.isDisjoint(with: tidying) ? count : self.tidy(output, count)
     }
 
     @inline(__always)
@@ -122,6 +126,7 @@ package struct PathHabits: OptionSet, Sendable {
             let next = PathSegments.end(bytes, from: start, count)
             var end = next
             if self.contains(.dropsEncodedParameters) { end = PathSegments.parameters(bytes, start, end) }
+            if self.contains(.dropsStreams) { end = PathSegments.stream(bytes, start, end) }
             if self.contains(.trims) { end = PathSegments.trimmed(bytes, start, end) }
             read = next
             if self.contains(.merges), end == start, next < count { continue }
@@ -161,6 +166,7 @@ enum HiddenEscapes {
                 switch decoded {
                 case 0..<0x20, 0x2F, 0x5C, 0x7F, 0xC0, 0xC1: result.isForbidden = true
                 case UInt8(ascii: ";"): result.habits.insert(.dropsEncodedParameters)
+                case UInt8(ascii: ":"): result.habits.insert(.dropsStreams)
                 case _ where PathHabits.endsPath(decoded): result.habits.insert(.reparses)
                 default: break
                 }
@@ -191,8 +197,17 @@ enum PathSegments {
 
     /// The index of the first `;`, or `end`.
     static func parameters(_ bytes: UnsafePointer<UInt8>, _ start: Int, _ end: Int) -> Int {
+        Self.first(UInt8(ascii: ";"), bytes, start, end)
+    }
+
+    /// The index of the first `:`, or `end`.
+    static func stream(_ bytes: UnsafePointer<UInt8>, _ start: Int, _ end: Int) -> Int {
+        Self.first(UInt8(ascii: ":"), bytes, start, end)
+    }
+
+    private static func first(_ byte: UInt8, _ bytes: UnsafePointer<UInt8>, _ start: Int, _ end: Int) -> Int {
         var index = start
-        while index < end, bytes[index] != UInt8(ascii: ";") { index &+= 1 }
+        while index < end, bytes[index] != byte { index &+= 1 }
         return index
     }
 

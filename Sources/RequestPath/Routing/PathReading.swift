@@ -45,8 +45,8 @@ package struct PathReading {
         return Self.readOddities(raw, scratch)
     }
 
-    /// Whether every app reads the path as its bytes, and the path is not the gateway's: no `%`, `;`, `\` or `//`, and
-    /// no segment that begins or ends with a dot.
+    /// Whether every app reads the path as its bytes, and the path is not the gateway's: no `%`, `;`, `:`, `\` or `//`,
+    /// and no segment that begins or ends with a dot.
     @inline(__always)
     static func isPlain(_ raw: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let base = raw.baseAddress, !raw.isEmpty, base[0] == UInt8(ascii: "/") else { return false }
@@ -60,7 +60,9 @@ package struct PathReading {
             // it.
             let slash = Self.mark(word, 0x2F2F_2F2F_2F2F_2F2F)
             let dot = Self.mark(word, 0x2E2E_2E2E_2E2E_2E2E)
-            var odd = Self.mark(word, 0x2525_2525_2525_2525) | Self.mark(word, 0x3B3B_3B3B_3B3B_3B3B)
+            var odd = Self.mark(word, 0x2525_2525_2525_2525)
+            // `:` and `;` differ in the lowest bit.
+            odd |= Self.mark(word | 0x0101_0101_0101_0101, 0x3B3B_3B3B_3B3B_3B3B)
             odd |= Self.mark(word, 0x5C5C_5C5C_5C5C_5C5C) | Self.mark(word, 0x2323_2323_2323_2323)
             odd |= Self.mark(word, 0x3F3F_3F3F_3F3F_3F3F) | Self.mark(word, 0x7F7F_7F7F_7F7F_7F7F)
             odd |= (word | ((word &- 0x2121_2121_2121_2121) & ~word)) & 0x8080_8080_8080_8080
@@ -75,7 +77,7 @@ package struct PathReading {
         while index < count {
             let byte = base[index]
             switch byte {
-            case 0x25, 0x3B, 0x5C, 0x23, 0x3F, 0..<0x21, 0x7F...: return false
+            case 0x25, 0x3A, 0x3B, 0x5C, 0x23, 0x3F, 0..<0x21, 0x7F...: return false
             case 0x2F: if previous == 0x2F || previous == 0x2E { return false }
             case 0x2E: if previous == 0x2F { return false }
             default: break
@@ -149,6 +151,7 @@ private struct PathInspection {
             case 0..<0x21, 0x7F..., UInt8(ascii: "#"), UInt8(ascii: "?"): return .requestTarget
             case UInt8(ascii: "\\"): return .pathBackslash
             case UInt8(ascii: ";"): self.habits.insert(.dropsParameters)
+            case UInt8(ascii: ":"): self.habits.insert(.dropsStreams)
             case UInt8(ascii: "%"):
                 guard let byte = Hexadecimal.escape(base, at: index, raw.count) else { return .pathBadEscape }
                 if let reason = self.refusal(ofEscaped: byte) { return reason }
@@ -168,6 +171,7 @@ private struct PathInspection {
         case UInt8(ascii: "\\"): return .pathBackslash
         case UInt8(ascii: "/"): self.habits.insert(.splitsEncodedSlash)
         case UInt8(ascii: ";"): self.habits.insert(.dropsEncodedParameters)
+        case UInt8(ascii: ":"): self.habits.insert(.dropsStreams)
         case UInt8(ascii: "%"): self.hasEncodedPercent = true
         case _ where PathHabits.endsPath(byte): self.habits.insert(.reparses)
         default: break
@@ -187,16 +191,28 @@ private struct PathInspection {
         while start <= count {
             let next = PathSegments.end(bytes, from: start, count)
             let end = PathSegments.parameters(bytes, start, next)
-            if PathSegments.isDots(bytes, start, end) { return .pathDotSegment }
-            let trimmed = PathSegments.trimmed(bytes, start, end)
-            if trimmed < end { self.habits.insert(.trims) }
-            if trimmed == start, next < count { self.habits.insert(.merges) }
+            let stream = PathSegments.stream(bytes, start, end)
+            if self.isOdd(bytes, start, end, isLast: next == count) { return .pathDotSegment }
+            if stream < end, self.isOdd(bytes, start, stream, isLast: next == count) { return .pathDotSegment }
             if self.isOdd(beforeEnd: bytes, start, end) { return .pathDotSegment }
             // Dots and spaces may also follow the parameters.
             if PathSegments.trimmed(bytes, end, next) < next { self.habits.insert(.trims) }
             start = next + 1
         }
         return nil
+    }
+
+    /// Records dots and spaces at the end of a name. True when it is a dot segment.
+    private mutating func isOdd(
+        _ bytes: UnsafeMutablePointer<UInt8>,
+        _ start: Int,
+        _ end: Int,
+        isLast: Bool
+    ) -> Bool {
+        let trimmed = PathSegments.trimmed(bytes, start, end)
+        if trimmed < end { self.habits.insert(.trims) }
+        if trimmed == start, !isLast { self.habits.insert(.merges) }
+        return PathSegments.isDots(bytes, start, end)
     }
 
     /// Records dots and spaces before a `#` or `?`, which end the path for an app that parses it as a URL. True when

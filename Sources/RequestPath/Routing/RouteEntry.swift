@@ -43,6 +43,8 @@ package final class RouteEntry: Sendable {
     /// Whether the same path with other methods leads to another route. Then a field that overrides the method is
     /// removed.
     package let dropsMethodOverride: Bool
+    /// The number of colons in the route's path.
+    let colonCount: Int
     let methods: MethodSet
     let strictness: Strictness
 
@@ -78,6 +80,7 @@ package final class RouteEntry: Sendable {
         self.trustedOrigins = settings.trustedOrigins.map { Array($0.utf8) }
         self.crossOriginLines = settings.cors.map { CrossOriginLines($0) }
         self.responseTimeout = settings.responseTimeout.map { TimeAmount($0) }
+        self.colonCount = settings.path.utf8.count { $0 == UInt8(ascii: ":") }
         self.methods = MethodSet(settings.methods)
         self.dropsMethodOverride = sharesPath || !self.methods.isUnrestricted
         self.strictness = Strictness(settings, requirement: requirement)
@@ -163,7 +166,7 @@ struct Strictness: Hashable {
 
 /// The methods that a route takes. They are compared byte by byte, because methods are case-sensitive (RFC 9110 9.1).
 struct MethodSet: Sendable, Equatable {
-    /// The names in alphabetical order. Empty: every registered method except CONNECT and TRACE.
+    /// The names in alphabetical order. Empty: every method except CONNECT and TRACE, which the parser refuses.
     let names: [String]
     private let table: ByteTable
 
@@ -171,32 +174,18 @@ struct MethodSet: Sendable, Equatable {
     init(_ methods: [String]) {
         let all = Set(methods.contains("GET") ? methods + ["HEAD"] : methods)
         self.names = all.sorted()
-        self.table = self.names.isEmpty ? Self.registered : Self.table(self.names)
-    }
-
-    private static func table(_ names: [String]) -> ByteTable {
-        ByteTable(names.enumerated().map { (key: Array($1.utf8), value: $0) })
+        self.table = ByteTable(self.names.enumerated().map { (key: Array($1.utf8), value: $0) })
     }
 
     static let common = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]
     /// The `Allow` value of a route that takes every method.
     static let allow = MethodSet.common.joined(separator: ", ")
 
-    /// The registered methods (IANA, RFC 9110 16.1) except CONNECT and TRACE. A route has to name any other method,
-    /// because the gateway cannot know what an app does with it.
-    private static let registered = table([
-        "GET", "POST", "HEAD", "PUT", "OPTIONS", "DELETE", "PATCH", "PROPFIND", "PROPPATCH", "REPORT", "MKCOL", "COPY",
-        "MOVE", "LOCK", "UNLOCK", "SEARCH", "QUERY", "ACL", "BASELINE-CONTROL", "BIND", "CHECKIN", "CHECKOUT", "LABEL",
-        "LINK",
-        "MERGE", "MKACTIVITY", "MKCALENDAR", "MKREDIRECTREF", "MKWORKSPACE", "ORDERPATCH", "REBIND", "UNBIND",
-        "UNCHECKOUT",
-        "UNLINK", "UPDATE", "UPDATEREDIRECTREF", "VERSION-CONTROL",
-    ])
-
+    /// Whether no method is named, so that every method is taken.
     var isUnrestricted: Bool { self.names.isEmpty }
 
     @inline(__always)
-    func contains(_ method: UnsafeBufferPointer<UInt8>) -> Bool { self.table[method] != nil }
+    func contains(_ method: UnsafeBufferPointer<UInt8>) -> Bool { self.isUnrestricted || self.table[method] != nil }
 
     static func == (one: MethodSet, other: MethodSet) -> Bool { one.names == other.names }
 

@@ -19,7 +19,17 @@ extension HostEntry {
         if reading.hasEncodedSlash, !route.settings.allowEncodedSlashes { return .refused(.pathEncodedSlash) }
         if self.isUniform { return match }
         if self.demandsMoreByCase(than: route, reading.bytes, method) { return .refused(.pathAmbiguous) }
-        return reading.habits.isEmpty ? match : self.agreed(route, method, rawPath, reading.habits)
+        if reading.habits.isEmpty { return match }
+        return self.agreed(route, method, rawPath, self.habits(of: reading, for: route))
+    }
+
+    /// The habits of the host's apps that may lead the path elsewhere than to `route`. Colons that the operator has
+    /// written in the route's own path (`/orders:export`) are no streams.
+    private func habits(of reading: PathReading, for route: RouteEntry) -> PathHabits {
+        guard reading.habits.contains(.dropsStreams) else { return reading.habits }
+        let colons = reading.bytes.reduce(0) { $1 == UInt8(ascii: ":") ? $0 + 1 : $0 }
+        let areNames = self.settings.caseSensitive || colons == route.colonCount
+        return areNames ? reading.habits.subtracting(.dropsStreams) : reading.habits
     }
 
     /// The route of one reading. If the path continues after that of an exact route, that route is judged too.

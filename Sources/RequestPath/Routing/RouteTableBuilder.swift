@@ -86,7 +86,7 @@ struct RouteTableBuilder {
 
     private mutating func checkMethods(_ host: HostSettings, _ route: RouteSettings) {
         for method in route.methods {
-            if method == "CONNECT" || method == "TRACE" {
+            if ["CONNECT", "TRACE"].contains(method.uppercased()) {
                 self.report(isError: true, host, route, "the gateway never forwards \(method); remove it")
             } else if method.isEmpty || !method.utf8.allSatisfy({ ByteClass.normalizedToken[Int($0)] != 0 }) {
                 self.report(isError: true, host, route, "\"\(method)\" is not a valid method")

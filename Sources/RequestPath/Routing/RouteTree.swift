@@ -33,6 +33,8 @@ final class RouteTree: @unchecked Sendable {
     private struct Leaf {
         var pattern: RoutePattern
         var routes: [RouteEntry]
+        /// The methods that they name.
+        var names: [[UInt8]]
         /// The demands of all of them together.
         var strictness: Strictness
         var allow: String
@@ -42,10 +44,22 @@ final class RouteTree: @unchecked Sendable {
         func route(_ method: UnsafeBufferPointer<UInt8>) -> RouteEntry? {
             var index = 0
             while index < self.routes.count {
-                if self.routes[index].methods.contains(method) { return self.routes[index] }
+                if self.routes[index].methods.contains(method) {
+                    return self.isRespelt(method, at: index) ? nil : self.routes[index]
+                }
                 index &+= 1
             }
             return nil
+        }
+
+        /// Whether the route at `index` takes the method only because it is a named one in other letters: to an app that
+        /// ignores their case (Django, for example), `delete` would be the DELETE of another route.
+        @inline(__always)
+        private func isRespelt(_ method: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
+            guard !self.names.isEmpty, self.routes[index].methods.isUnrestricted else { return false }
+            return self.names.contains { name in
+                name.withUnsafeBufferPointer { ByteClass.equalIgnoringCase($0, method) }
+            }
         }
 
         /// The demands of the route that takes the method, or of all when none does.
@@ -75,15 +89,16 @@ final class RouteTree: @unchecked Sendable {
             let routes = found.map(\.entry)
             var strictness = Strictness()
             for route in routes { strictness.add(route.strictness) }
-            let names = Set(routes.filter { !$0.methods.isUnrestricted }.flatMap(\.methods.names)).sorted()
+            let names = Set(routes.flatMap(\.methods.names))
             let ordered = routes.filter { !$0.methods.isUnrestricted } + routes.filter(\.methods.isUnrestricted)
             let takesAll = ordered.last?.methods.isUnrestricted == true
             leaves.append(
                 Leaf(
                     pattern: pattern,
                     routes: ordered,
+                    names: names.map { Array($0.utf8) },
                     strictness: strictness,
-                    allow: takesAll ? MethodSet.allow : names.joined(separator: ", ")
+                    allow: (takesAll ? names.union(MethodSet.common) : names).sorted().joined(separator: ", ")
                 )
             )
             return leaves.count - 1

@@ -167,15 +167,18 @@ extension TextRule {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte }
     }
 
-    /// A method that a route serves.
+    /// A method that a route serves (RFC 9110 9.1). Methods are case-sensitive, so a common one in small letters is a
+    /// mistake.
     static let method = TextRule(
         "method",
-        allowed: "a method in capitals such as GET, except CONNECT and TRACE",
-        pattern: "^[A-Z][A-Z-]{0,31}$",
-        mend: "write it in capitals; CONNECT and TRACE are never served"
+        allowed: "a method such as GET, PURGE or M-SEARCH, except CONNECT and TRACE",
+        pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$",
+        mend: "write GET, POST and the other common methods in capitals; CONNECT and TRACE are never served"
     ) { text in
-        (1...32).contains(text.utf8.count) && text.utf8.allSatisfy { (0x41...0x5A).contains($0) || $0 == 0x2D }
-            && text.utf8.first != 0x2D && text != "CONNECT" && text != "TRACE"
+        let capitals = text.uppercased()
+        return (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isTokenByte }
+            && !["CONNECT", "TRACE"].contains(capitals)
+            && (capitals == text || !["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"].contains(capitals))
     }
 
     /// The path to a value of the session.

@@ -53,7 +53,7 @@ package struct HostSettings: Sendable, Equatable {
 /// - `name` (token, default: host and path): the label in metrics and logs.
 /// - `path` (pattern, default: /**): exact, `prefix/**` for everything below, `*` for one segment.
 /// - `path_info` (`refuse` | `follow`, default: refuse): a path below this one that a weaker route serves.
-/// - `methods` (list, default: all registered methods but CONNECT and TRACE).
+/// - `methods` (list, default: all methods but CONNECT and TRACE).
 /// - `upstream` (name or URL, default: the top-level `upstream`).
 /// - `host` (`client` or a literal, default: client): the `Host` that the app gets; `client` is the host's own
 ///   authority.

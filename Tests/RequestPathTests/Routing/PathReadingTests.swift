@@ -9,7 +9,7 @@ struct PathReadingTests {
         arguments: [
             "/", "/a", "/a/", "/index.html", "/a/b.c/d", "/deep/er/than/eight/bytes", "/assets/app-1.2.3.min.js",
             "/~u/x=1&y,z",
-            "/1234567", "/12345678", "/123456/8.9", "/1234567/90abcdef/1", "/a:b@c", "/a|b",
+            "/1234567", "/12345678", "/123456/8.9", "/1234567/90abcdef/1", "/a@b", "/a|b", "/a9<b",
         ]
     )
     func plain(path: String) {
@@ -45,6 +45,7 @@ struct PathReadingTests {
             "/.", "/..", "/./a", "/a/.", "/a/..", "/a/../b", "/%2e", "/%2E%2e", "/.%2e", "/%2e.", "/a/%2e%2E/b",
             "/..;/a", "/.;x",
             "/%2e%2e;/a", "/..%3b/a", "/a%2f..%2fb", "/a%2F%2e%2e", "/a;x=%2f..%2fb", "/..%20", "/.%20/a", "/a/..;x;y",
+            "/..:$I30:$INDEX_ALLOCATION/a", "/a/.::$DATA", "/%2e%2e%3A:$I30/a", "/..%20:x/a",
         ]
     )
     func dotSegments(path: String) {
@@ -118,7 +119,7 @@ struct PathReadingTests {
     @Test(
         "Every oddity is found at every offset, whether the path is read in steps of eight bytes or of one",
         arguments: [
-            "%41", ";x", "//", "./", "\\", "#", "?", " ", "\u{7F}", "\u{1}", "\u{E9}",
+            "%41", ";x", ":", "//", "./", "\\", "#", "?", " ", "\u{7F}", "\u{1}", "\u{E9}",
         ]
     )
     func everyOffset(oddity: String) {

@@ -90,6 +90,28 @@ struct RouteTableTests {
         #expect(gate.ask("/b", method: "post") == .methodNotAllowed("POST, PUT"))
     }
 
+    @Test("A route without methods takes every one but those that a route of the same path names in other letters")
+    func anyMethod() {
+        let gate = Gate([
+            route("/a", .public), route("/a", .required, methods: ["DELETE", "M-SEARCH"]) { $0.name = "named" },
+            route("/**", .public),
+        ])
+        for method in ["PURGE", "get", "M-SEARC", "DELETED", "x"] {
+            #expect(gate.ask("/a", method: method) == .route("/a"))
+            #expect(gate.ask("/b", method: method) == .route("/**"))
+        }
+        #expect(gate.ask("/a", method: "M-SEARCH") == .route("named"))
+        for method in ["delete", "DELETe", "m-search"] {
+            #expect(
+                gate.ask("/a", method: method)
+                    == .methodNotAllowed(
+                        "DELETE, GET, HEAD, M-SEARCH, OPTIONS, PATCH, POST, PUT"
+                    )
+            )
+            #expect(gate.ask("/b", method: method) == .route("/**"))
+        }
+    }
+
     @Test("A method without a route at the most specific path gets 405, even if less specific paths accept it")
     func methodOfNoRoute() {
         let gate = Gate([
@@ -241,7 +263,7 @@ struct RouteFindingTests {
     @Test("Unknown upstreams, duplicate hosts and invalid methods are errors")
     func otherErrors() {
         #expect(self.errors([route("/a", .required) { $0.upstream = "nowhere" }]).count == 1)
-        for method in ["CONNECT", "TRACE", "get", "", "GE T"] {
+        for method in ["CONNECT", "TRACE", "Trace", "get", "", "GE T"] {
             #expect(self.errors([route("/a", .required, methods: [method])]).count == 1, "\(method)")
         }
         let host = HostSettings(publicURL: Gate.app, endpoints: false, routes: [route("/**", .required)])

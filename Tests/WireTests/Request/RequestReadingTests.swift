@@ -36,7 +36,7 @@ import Vocabulary
     @Test(arguments: [
         ("GET", KnownMethod.get), ("HEAD", .head), ("POST", .post), ("PUT", .put), ("PATCH", .patch),
         ("DELETE", .delete),
-        ("OPTIONS", .options), ("get", .other), ("GETS", .other), ("M-SEARCH", .other), ("trace", .other),
+        ("OPTIONS", .options), ("get", .other), ("GETS", .other), ("M-SEARCH", .other), ("TRACER", .other),
         ("!#$%&'*+-.^_`|~", .other),
     ]) func knowsMethodsByTheirExactBytes(_ name: String, _ method: KnownMethod) {
         Self.accepted(head("\(name) / HTTP/1.1")) { head, _ in #expect(head.knownMethod == method) }
