@@ -9,10 +9,14 @@ package enum SameOrigin {
         let sites = request.fields.filter { $0.name == "sec-fetch-site" }.map(\.value)
         let origins = request.fields.filter { $0.name == "origin" }.map(\.value)
         switch (sites.count, origins.count) {
-        case (0, 1): return origins[0] == request.origin
+        case (0, 1): return self.isOwn(origins[0], request)
         case (1, 0): return sites[0] == "same-origin"
-        case (1, 1): return sites[0] == "same-origin" && (origins[0] == request.origin || origins[0] == "null")
+        case (1, 1): return sites[0] == "same-origin" && (self.isOwn(origins[0], request) || origins[0] == "null")
         default: return false
         }
+    }
+
+    private static func isOwn(_ origin: String, _ request: EndpointRequest) -> Bool {
+        WebOrigin.isSame(origin.utf8, as: request.origin.utf8)
     }
 }

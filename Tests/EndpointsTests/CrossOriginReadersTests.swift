@@ -20,6 +20,15 @@ struct CrossOriginReadersTests {
         #expect(fields["access-control-allow-credentials"] == nil)
     }
 
+    @Test(
+        "an admitted origin in another spelling gets its own bytes back",
+        arguments: [spa + ":443", spa + "/", "HTTPS://Spa.example.com"]
+    )
+    func respelt(origin: String) {
+        #expect(Self.fields(Self.some.fields(for: origin))["access-control-allow-origin"] == origin)
+        #expect(Self.some.preflight(from: origin, methods: ["POST"], requestID: nil).status == 204)
+    }
+
     @Test("any other origin may not, and caches keep the two apart", arguments: [nil, "null", "https://evil.example"])
     func others(origin: String?) {
         #expect(Self.fields(Self.some.fields(for: origin)) == ["vary": "Origin"])

@@ -43,13 +43,19 @@ import Testing
             for origin in [
                 "https://evil.example", "https://static.example.com.evil.example", "http://static.example.com",
                 "https://static.example.com:8443",
-                "null", "https://evilstatic.example.com", "https://STATIC.example.com",
+                "null", "https://evilstatic.example.com", "https://static.example.com, https://static.example.com",
             ] {
                 let refused = try gateway.request(Request.get("/x", ["Origin: \(origin)"] + ask, method: "OPTIONS"))
                 #expect(
                     refused.value("access-control-allow-origin") == nil && refused.status == 403,
                     "\(origin): \(refused.lines)"
                 )
+            }
+            for origin in [
+                "https://static.example.com:443", "https://static.example.com/", "HTTPS://STATIC.example.com",
+            ] {
+                let same = try gateway.request(Request.get("/x", ["Origin: \(origin)"] + ask, method: "OPTIONS"))
+                #expect(same.status == 204 && same.values("access-control-allow-origin") == [origin], "\(same.lines)")
             }
             #expect(app.requests.isEmpty)
             // Without CORS settings a preflight is judged like any request, and then forwarded.
@@ -61,6 +67,35 @@ import Testing
                 open.value("access-control-allow-origin") == "*"
                     && open.value("access-control-allow-credentials") == nil
             )
+        }
+    }
+
+    @Test("An origin in another spelling is the same origin, for reading, for writing and for a WebSocket")
+    func spellings() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let same = [":443", "/", ":443/"].map { "https://static.example.com\($0)" } + ["HTTPS://Static.Example.com"]
+        try Gateway.with(Config.file(upstream: app.port, routes: Self.routes)) { gateway throws in
+            let cookie = try gateway.browser()
+            for origin in same {
+                let read = try gateway.get("/mixed/x", ["Origin: \(origin)"])
+                #expect(read.status == 200 && read.values("access-control-allow-origin") == [origin], "\(read.lines)")
+                let refused = try gateway.get("/x", ["Origin: \(origin)"])
+                #expect(refused.status == 401 && refused.values("access-control-allow-origin") == [origin])
+                let fields = ["Cookie: sallyport=\(cookie)", "Origin: \(origin)"]
+                #expect(try gateway.request(Request.post("/trusting/x", fields, body: "a")).status == 200, "\(origin)")
+                #expect(try gateway.request(Request.post("/plain/x", fields, body: "a")).status == 403, "\(origin)")
+            }
+            let port = Request.origin.hasPrefix("https") ? "443" : "80"
+            for own in [Request.origin + "/", Request.origin.uppercased(), "\(Request.origin):\(port)"] {
+                let fields = ["Cookie: sallyport=\(cookie)", "Origin: \(own)"]
+                #expect(try gateway.request(Request.post("/plain/x", fields, body: "a")).status == 200, "\(own)")
+                let ws = ["Connection: Upgrade", "Upgrade: websocket"]
+                #expect(try gateway.get("/plain/ws", fields + ws).status == 200, "\(own)")
+                #expect(
+                    try gateway.get("/plain/ws", ["Cookie: sallyport=\(cookie)", "Origin: null"] + ws).status == 403
+                )
+            }
         }
     }
 

@@ -195,6 +195,76 @@ import Testing
         }
     }
 
+    @Test(
+        "Several Cookie lines are one for the gateway and for the app",
+        arguments: [
+            (["a=1", "sallyport=TOKEN", "b=2; c"], ["a=1; b=2; c"]), (["sallyport=TOKEN", "a=1"], ["a=1"]),
+            (["a=1; sallyport=TOKEN; b=2", "", "c=3"], ["a=1; b=2; c=3"]), (["a=1", "sallyport=TOKEN"], ["a=1"]),
+            (["", "sallyport=TOKEN", " "], []),
+            (["a=1", "b=2", "x=3; sallyport=TOKEN; sallyport=TOKEN"], ["a=1; b=2; x=3"]),
+        ]
+    )
+    func cookieLines(sent: [String], expected: [String]) throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
+            let token = try gateway.browser()
+            let fields = sent.map { "Cookie: \($0.replacing("TOKEN", with: token))" }
+            #expect(try gateway.get("/", fields).status == 200)
+            #expect(try gateway.get("/public/", fields).status == 200)
+            #expect(app.requests.map { $0.values("cookie") } == [expected, expected])
+            #expect(app.requests[0].values("x-auth-subject") == ["user-1815"])
+            #expect(try gateway.get("/.sallyport/session", fields).text.contains("user-1815"))
+        }
+    }
+
+    @Test("Two Cookie lines with cookies of the gateway are refused, on routes and at endpoints")
+    func doubledCookieLines() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
+            let (ada, grace) = (try gateway.browser(), try gateway.browser(.grace))
+            for other in [
+                "sallyport=\(ada)", "sallyport=\(grace)", "x=1; session_transfer_token=y", "sallyport-native=1",
+                "sallyport-attempt=z",
+            ] {
+                let fields = ["Cookie: a=1", "Cookie: sallyport=\(ada); b=2", "Cookie: \(other)"]
+                for path in ["/", "/public/", "/.sallyport/session"] {
+                    let answer = try gateway.get(path, fields)
+                    #expect(answer.status == 400 && answer.reason == "credential.repeated", "\(path): \(answer.lines)")
+                }
+            }
+            #expect(app.requests.isEmpty)
+            // Together they are as large as one may be.
+            let long = String(repeating: "x", count: 9000)
+            let large = try gateway.get("/public/", ["Cookie: a=\(long)", "Cookie: b=\(long)"])
+            #expect(large.status == 431 && large.reason == "request.fields_too_large")
+            #expect(try gateway.get("/public/", ["Cookie: a=\(long)", "Cookie: b=1"]).status == 200)
+        }
+    }
+
+    @Test("Fields that tell only some caches how long to keep an answer do not reach them with a user's identity")
+    func targetedCacheControl() throws {
+        let names = [
+            "CDN-Cache-Control", "Surrogate-Control", "Cloudflare-CDN-Cache-Control", "vercel-cdn-cache-control",
+        ]
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, _ in
+                link.answer("200 OK", names.map { "\($0): max-age=600\r\n" }.joined())
+            }
+        )
+        defer { app.stop() }
+        let routes = Config.routes + "\n  - path: /app/**\n    cache: app\n"
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway throws in
+            let token = "Authorization: Bearer \(try gateway.native())"
+            for (path, fields, stay) in [("/", [token], false), ("/app/", [token], true), ("/public/", [], true)] {
+                let answer = try gateway.get(path, fields)
+                #expect(answer.status == 200)
+                for name in names { #expect(answer.values(name) == (stay ? ["max-age=600"] : []), "\(path) \(name)") }
+            }
+        }
+    }
+
     @Test("T36: answers with a user's identity are private; stricter directives of the app stay")
     func cacheControl() throws {
         let app = try FakeUpstream(

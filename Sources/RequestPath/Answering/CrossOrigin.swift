@@ -1,3 +1,4 @@
+import Endpoints
 import Settings
 import Vocabulary
 
@@ -47,9 +48,12 @@ enum CrossOrigin {
         return false
     }
 
+    /// The value of `Access-Control-Allow-Origin`, which the browser compares with what it sent; nil: not allowed.
     private static func allowedOrigin(_ cors: CORSSettings, _ origin: UnsafeBufferPointer<UInt8>) -> String? {
-        // Whole origins, byte for byte: no suffixes, no wildcards within a name (CVE-2021-21291).
-        if let exact = cors.origins.first(where: { $0 != "*" && $0.utf8.elementsEqual(origin) }) { return exact }
+        // Whole origins: no suffixes, no wildcards within a name (CVE-2021-21291).
+        if cors.origins.contains(where: { $0 != "*" && WebOrigin.isSame(origin, as: $0.utf8) }) {
+            return String(decoding: origin, as: UTF8.self)
+        }
         return cors.origins.contains("*") && !cors.credentials ? "*" : nil
     }
 

@@ -111,8 +111,12 @@ extension LocalAnswer {
         _ host: HostEntry,
         without parameter: String
     ) -> String {
-        guard let referer = head.value(.referer, in: base), referer.starts(with: host.origin) else { return "/" }
-        let page = String(decoding: referer.dropFirst(host.origin.count), as: UTF8.self)
+        guard let referer = head.value(.referer, in: base) else { return "/" }
+        // The path begins at the third slash.
+        let slashes = referer.indices.filter { referer[$0] == UInt8(ascii: "/") }
+        let end = slashes.count > 2 ? slashes[2] : referer.endIndex
+        guard WebOrigin.isSame(referer[..<end], as: host.origin) else { return "/" }
+        let page = String(decoding: referer[end...], as: UTF8.self)
         return ReturnTo.sanitized(page, without: parameter) ?? "/"
     }
 }

@@ -40,6 +40,12 @@ package final class OwnCookies: Sendable {
         package var hasProvider = false
 
         package init() {}
+
+        /// Whether there is any cookie of the gateway or of the provider.
+        package var hasAny: Bool {
+            self.hasSession || self.hasHandoff || self.hasAttempt || self.hasHandled || self.hasProvider
+                || self.hasCompanion
+        }
     }
 
     /// - Parameters:

@@ -70,7 +70,7 @@ extension PresentedCredentials {
         for index in 0..<head.fields.count {
             let value = head.fields[index].value
             switch head.fields[index].role {
-            case .cookie:
+            case .cookie where index == head.line(.cookie):
                 cookies.forEachSession(in: value, base) { value in
                     let secret = Secret(Array(value.bytes(in: base)))
                     if self.sessionCookies.count < Self.mostSessionCookies, !self.sessionCookies.contains(secret) {

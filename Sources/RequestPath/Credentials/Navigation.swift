@@ -109,11 +109,11 @@ package enum CrossSite {
     package static func isSuspect(_ head: RequestHead, _ base: Bytes, origin: [UInt8], trusted: [[UInt8]]) -> Bool {
         if head.knownMethod.isSafe, !head.isWebSocketUpgrade { return false }
         let claimed = head.value(.origin, in: base)
-        if let claimed, trusted.contains(where: { $0.elementsEqual(claimed) }) { return false }
+        if let claimed, trusted.contains(where: { WebOrigin.isSame(claimed, as: $0) }) { return false }
         if let site = head.value(.fetchSite, in: base) {
             return !(ByteClass.equal(site, "same-origin") || ByteClass.equal(site, "none"))
         }
         guard let claimed else { return true }
-        return !origin.elementsEqual(claimed)
+        return !WebOrigin.isSame(claimed, as: origin)
     }
 }

@@ -95,6 +95,7 @@ package enum RequestWriter {
         var runStart = head.fieldsStart
         var index = 0
         let count = head.fields.count
+        var hasCookies = false
         while index < count {
             let line = head.fields[index]
             var drops = line.isDropped
@@ -108,13 +109,15 @@ package enum RequestWriter {
             case .host: drops = true
             case .methodOverride: drops = drops || route.dropsMethodOverride
             case .cookie:
-                if credentials.cookies.hasSession || credentials.cookies.hasAttempt || credentials.cookies.hasHandled
+                if head.hasSeveralCookies || credentials.cookies.hasSession || credentials.cookies.hasAttempt
+                    || credentials.cookies.hasHandled
                     || credentials.cookies.hasCompanion
                     || (credentials.cookies.hasHandoff && !route.settings.leavesHandoffToApp)
                     || (credentials.cookies.hasProvider && !route.isPublic)
                 {
                     drops = true
-                    rewritesCookie = true
+                    rewritesCookie = !hasCookies
+                    hasCookies = true
                 }
             case .referer:
                 if !drops, !route.settings.leavesHandoffToApp,
@@ -129,7 +132,7 @@ package enum RequestWriter {
                 writer.write(base + runStart, Int(line.lineStart) &- runStart)
                 runStart = Int(line.lineEnd)
                 if rewritesCookie {
-                    Self.writeCookie(line, base, route, host.use { names.cookies(of: $0) }, &writer)
+                    Self.writeCookies(head, base, route, host.use { names.cookies(of: $0) }, &writer)
                 }
                 if refererEnd > 0 {
                     writer.write(base + line.name.start, refererEnd &- line.name.start)
@@ -151,26 +154,33 @@ package enum RequestWriter {
         return parameter.occurs(in: Slice(end, value.end - end), base) ? end : nil
     }
 
-    /// Writes `Cookie` without the gateway's own cookies. Writes no line if no other cookie is left.
-    private static func writeCookie(
-        _ line: FieldLine,
+    /// Writes all lines of `Cookie` as one, without the gateway's own cookies. Writes no line if no other cookie is left.
+    private static func writeCookies(
+        _ head: RequestHead,
         _ base: Bytes,
         _ route: RouteEntry,
         _ cookies: OwnCookies,
         _ writer: inout ByteWriter
     ) {
         var isEmpty = true
-        cookies.forEachKept(
-            of: line.value,
-            base,
-            dropsHandoff: !route.settings.leavesHandoffToApp,
-            dropsProviders: !route.isPublic
-        ) { kept in
-            if isEmpty {
-                writer.write(base + line.name.start, line.value.start - line.name.start)
+        for index in 0..<head.fields.count where head.fields[index].role == .cookie {
+            let line = head.fields[index]
+            var isFirst = true
+            cookies.forEachKept(
+                of: line.value,
+                base,
+                dropsHandoff: !route.settings.leavesHandoffToApp,
+                dropsProviders: !route.isPublic
+            ) { kept in
+                if isEmpty {
+                    writer.write(base + line.name.start, line.value.start - line.name.start)
+                } else if isFirst {
+                    writer.write("; ")
+                }
                 isEmpty = false
+                isFirst = false
+                writer.write(base + kept.start, kept.length)
             }
-            writer.write(base + kept.start, kept.length)
         }
         if !isEmpty { writer.write("\r\n") }
     }

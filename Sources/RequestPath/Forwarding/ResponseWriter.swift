@@ -105,7 +105,8 @@ package struct ResponseWriter: Sendable {
             var drops = line.isDropped
             var replacement = Replacement.none
             switch line.role {
-            case .other: break
+            case .other: drops = drops || (changes.marksPrivate && Self.isTargeted(line.name.bytes(in: base)))
+            case .sharedCacheControl: drops = drops || changes.marksPrivate
             case .contentLength: drops = drops || changes.dropsContentLength
             case .requestID: drops = true
             case .managed: drops = drops && !changes.keepsIdentityNames
@@ -172,6 +173,16 @@ package struct ResponseWriter: Sendable {
         return self.sessionCookies.contains { own in
             name.starts(with: own) && (name.count == own.count || name[own.count] == UInt8(ascii: "-"))
         }
+    }
+
+    /// Whether a field is a `Cache-Control` for some caches only, which for them replaces the other one: `CDN-Cache-Control`,
+    /// `Cloudflare-CDN-Cache-Control` and the like. Their names end in the same way (RFC 9213 2).
+    @inline(__always)
+    private static func isTargeted(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        let ending: StaticString = "-cache-control"
+        let count = ending.utf8CodeUnitCount
+        return name.count > count
+            && ByteClass.equal(UnsafeBufferPointer(rebasing: name[(name.count &- count)...]), ending)
     }
 
     private static func isPrivate(_ value: UnsafeBufferPointer<UInt8>) -> Bool {

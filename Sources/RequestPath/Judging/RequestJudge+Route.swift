@@ -35,6 +35,9 @@ extension RequestJudge {
                 if case .length(let length) = head.framing, length > endpoint.bodyLimit {
                     return self.refuseRoute(.requestBodyTooLarge)
                 }
+                guard head.findOwnCookies(configuration.ownNames.cookies(of: host), in: base) else {
+                    return self.refuseRoute(.credentialRepeated)
+                }
                 let request = EndpointRequest(
                     to: endpoint,
                     head,

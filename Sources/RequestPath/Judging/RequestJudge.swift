@@ -87,6 +87,9 @@ package struct RequestJudge {
         }
         if let answer = CrossOrigin.preflight(head, base, route, self.findings.requestID) { return .answer(answer) }
         self.findings.stage = .credentials
+        if head.hasSeveralCookies, !head.findOwnCookies(given.configuration.ownNames.cookies(of: host), in: base) {
+            return .answer(self.refusal(.credentialRepeated, head, base, route))
+        }
         switch Credentials.read(
             head,
             base,

@@ -27,6 +27,8 @@ package enum FieldRole: UInt8, Sendable {
     case managed
     // Of a response only.
     case location, setCookie, cacheControl, vary, authenticate, contentType
+    // Tells shared caches alone how long to keep a response.
+    case sharedCacheControl
 
     /// Hop-by-hop fields are not forwarded, even where `Connection` does not name them.
     @inline(__always)
@@ -38,8 +40,9 @@ package enum FieldRole: UInt8, Sendable {
     @inline(__always)
     package var isSingleton: Bool {
         switch self {
-        case .host, .contentLength, .transferEncoding, .expect, .authorization, .cookie, .sessionToken, .dpop, .origin,
-            .fetchSite, .fetchMode, .fetchDest, .upgrade, .contentType:
+        case .host, .contentLength, .transferEncoding, .expect, .authorization, .sessionToken, .dpop, .origin,
+            .fetchSite,
+            .fetchMode, .fetchDest, .upgrade, .contentType:
             true
         default: false
         }
@@ -250,6 +253,7 @@ package final class FieldNames: @unchecked Sendable {
         ("keep-alive", .keepAlive), ("proxy-connection", .proxyConnection), ("te", .te), ("trailer", .trailer),
         ("upgrade", .upgrade), ("location", .location), ("set-cookie", .setCookie), ("cache-control", .cacheControl),
         ("vary", .vary), ("www-authenticate", .authenticate), ("content-type", .contentType),
-        ("x-request-id", .requestID),
+        ("x-request-id", .requestID), ("surrogate-control", .sharedCacheControl),
+        ("edge-control", .sharedCacheControl), ("x-accel-expires", .sharedCacheControl),
     ]
 }

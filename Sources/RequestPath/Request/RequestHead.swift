@@ -87,6 +87,8 @@ package final class RequestHead {
     package var expectsContinue = false
     package var isWebSocketUpgrade = false
     package var hasTransferEncoding = false
+    /// Whether there are two `Cookie` lines or more.
+    package var hasSeveralCookies = false
     /// The index of the first line with each role; -1: absent.
     private let firstLines: UnsafeMutablePointer<Int16>
     private static let roleCount = 48
@@ -125,6 +127,29 @@ package final class RequestHead {
         return true
     }
 
+    /// The length of all values of `Cookie` when they are joined by `; `.
+    var cookieByteCount: Int {
+        var count = -2
+        for index in 0..<self.fields.count where self.fields[index].role == .cookie {
+            count += self.fields[index].value.length + 2
+        }
+        return count
+    }
+
+    /// Makes the only `Cookie` line that has cookies of the gateway the one that `line(.cookie)` finds. False: two lines have
+    /// some, and readers could pick different ones.
+    package func findOwnCookies(_ cookies: OwnCookies, in base: Bytes) -> Bool {
+        guard self.hasSeveralCookies else { return true }
+        var hasFound = false
+        for index in 0..<self.fields.count where self.fields[index].role == .cookie {
+            guard cookies.find(in: self.fields[index].value, base).hasAny else { continue }
+            if hasFound { return false }
+            hasFound = true
+            self.firstLines[Int(FieldRole.cookie.rawValue)] = Int16(truncatingIfNeeded: index)
+        }
+        return true
+    }
+
     /// Whether the target is `*`, which only OPTIONS may have (RFC 9112 3.2.4).
     @inline(__always)
     package func hasAsteriskTarget(in base: Bytes) -> Bool {
@@ -140,6 +165,7 @@ package final class RequestHead {
         self.expectsContinue = false
         self.isWebSocketUpgrade = false
         self.hasTransferEncoding = false
+        self.hasSeveralCookies = false
         self.hasQuery = false
         self.query = .empty
     }

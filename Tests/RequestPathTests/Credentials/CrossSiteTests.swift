@@ -11,7 +11,11 @@ struct CrossSiteTests {
             ("POST", ["Sec-Fetch-Site: same-origin"], false), ("POST", ["Sec-Fetch-Site: none"], false),
             ("POST", ["Sec-Fetch-Site: SAME-ORIGIN"], false), ("POST", ["Sec-Fetch-Site: same-site"], true),
             ("POST", ["Sec-Fetch-Site: cross-site"], true), ("POST", ["Sec-Fetch-Site: "], true),
-            ("POST", ["Origin: https://app.example.com"], false), ("POST", ["Origin: https://APP.example.com"], true),
+            ("POST", ["Origin: https://app.example.com"], false), ("POST", ["Origin: https://APP.example.com"], false),
+            ("POST", ["Origin: https://app.example.com:443/"], false),
+            ("DELETE", ["Origin: HTTPS://TRUSTED.example:443"], false),
+            ("POST", ["Origin: https://app.example.com, https://app.example.com"], true),
+            ("POST", ["Origin: https://app.example.com."], true),
             ("POST", ["Origin: https://app.example.com:8443"], true),
             ("POST", ["Origin: http://app.example.com"], true),
             ("POST", ["Origin: null"], true), ("POST", ["Origin: https://trusted.example"], false),
@@ -22,6 +26,7 @@ struct CrossSiteTests {
             // A WebSocket is opened by GET, and CORS does not apply to it.
             ("GET", ["Connection: upgrade", "Upgrade: websocket"], true),
             ("GET", ["Connection: upgrade", "Upgrade: websocket", "Origin: https://app.example.com"], false),
+            ("GET", ["Connection: upgrade", "Upgrade: websocket", "Origin: https://app.example.com:443"], false),
             ("GET", ["Connection: upgrade", "Upgrade: websocket", "Origin: https://evil.example"], true),
         ] as [(String, [String], Bool)]
     )

@@ -42,6 +42,25 @@ struct PresentedCredentialsTests {
         #expect(try self.sessions(many) == (0..<PresentedCredentials.mostSessionCookies).map { "\($0)" })
     }
 
+    @Test("Of several lines the one that has cookies of the gateway is read")
+    func lines() throws {
+        func read(_ fields: [String]) throws -> PresentedCredentials? {
+            try withHead("GET", fields) { head, base in
+                head.findOwnCookies(Self.cookies, in: base)
+                    ? PresentedCredentials(head, base, cookies: Self.cookies) : nil
+            }
+        }
+        for fields in [
+            ["Cookie: a=1", "cookie: __Host-sallyport=x; stt=t", "Cookie: b=2"], ["Cookie: __Host-sallyport=x; stt=t"],
+        ] {
+            let found = try #require(try read(fields))
+            #expect(found.sessionCookies == [Secret("x")] && found.handoff.tokens == [Secret("t")])
+        }
+        #expect(try read(["Cookie: a=1", "Cookie: b=2"])?.sessionCookies == [])
+        #expect(try read(["Cookie: __Host-sallyport=x", "Cookie: stt=t"]) == nil)
+        #expect(try read(["Cookie: __Host-sallyport-a=x", "Cookie: a=1", "Cookie: __Host-sallyport=x"]) == nil)
+    }
+
     @Test("Companions of the session cookie are read with their labels, and their number is bounded")
     func companions() throws {
         let read = try self.read(

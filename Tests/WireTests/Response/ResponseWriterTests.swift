@@ -145,6 +145,23 @@ import Testing
         #expect(Self.lines(lines) == lines)
     }
 
+    /// For the caches that know them they replace `Cache-Control` (RFC 9213).
+    @Test(arguments: [
+        "CDN-Cache-Control", "cloudflare-cdn-cache-control", "Vercel-CDN-Cache-Control", "Netlify-CDN-Cache-Control",
+        "X-LiteSpeed-Cache-Control", "Surrogate-Control", "SURROGATE-CONTROL", "Edge-Control", "X-Accel-Expires",
+    ]) func noFieldForSomeCachesKeepsItPublic(_ name: String) {
+        let lines = ["A: 1", "\(name): public, max-age=600", "Cache-Control: no-store", "B: 2"]
+        #expect(Self.lines(lines) { $0.marksPrivate = true } == ["A: 1", "Cache-Control: no-store", "B: 2"])
+        #expect(Self.lines(lines) == lines)
+    }
+
+    @Test func otherFieldsOfCachesStay() {
+        let lines = [
+            "Cache-Status: x", "Surrogate-Key: a", "CDN-Cache-Controls: x", "-Cache-Control: x", "X-Cache: HIT",
+        ]
+        #expect(Self.lines(lines) { $0.marksPrivate = true } == lines + ["Cache-Control: private"])
+    }
+
     /// All lines of one name are one list (RFC 9110 5.3): none of them may let a shared cache keep the response.
     @Test(arguments: [
         ["Cache-Control: no-cache", "Cache-Control: public, max-age=600"],
