@@ -176,32 +176,78 @@ struct EnvironmentTests {
         )
     }
 
-    @Test(
-        "what a Kubernetes service link injects is ignored with a warning",
-        arguments: [
-            "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "SERVICE_PORT_HTTP_ALT", "PORT", "PORT_8080_TCP",
-            "PORT_8080_TCP_PROTO", "PORT_8080_TCP_PORT", "PORT_8080_TCP_ADDR", "PORT_53_UDP", "PORT_53_UDP_PROTO",
-            "PORT_53_UDP_PORT", "PORT_53_UDP_ADDR",
+    /// What Kubernetes sets for a service with two ports, IPv4 and IPv6, after the service's name.
+    private static let serviceLinks: [(name: String, value: String)] = [
+        ("SERVICE_HOST", "10.0.0.1"), ("SERVICE_HOST", "fd00::1"), ("SERVICE_PORT", "6379"),
+        ("SERVICE_PORT_HTTP", "8080"), ("SERVICE_PORT_HTTP_ALT", "8081"), ("SERVICE_PORT_2ND", "8082"),
+        ("PORT", "tcp://10.0.0.1:8080"), ("PORT", "tcp://[fd00::1]:8080"), ("PORT", "udp://10.0.0.1:53"),
+        ("PORT_8080_TCP", "tcp://10.0.0.1:8080"), ("PORT_8080_TCP_PROTO", "tcp"), ("PORT_8080_TCP_PORT", "8080"),
+        ("PORT_8080_TCP_ADDR", "10.0.0.1"), ("PORT_53_UDP", "udp://[fd00::1]:53"), ("PORT_53_UDP_PROTO", "udp"),
+        ("PORT_53_UDP_PORT", "53"), ("PORT_53_UDP_ADDR", "fd00::1"), ("PORT_9_SCTP", "sctp://10.0.0.1:9"),
+        ("PORT_9_SCTP_PROTO", "sctp"), ("PORT_9_SCTP_PORT", "9"), ("PORT_9_SCTP_ADDR", "10.0.0.1"),
+    ]
+
+    /// The names of services as Kubernetes writes them in variables: `sallyport`, `sallyport-redis` and so on.
+    private static let services = [
+        "SALLYPORT", "SALLYPORT_REDIS", "SALLYPORT_2", "SALLYPORT_PORT", "SALLYPORT_SERVICE_HOST", "SALLYPORT_SERVICE",
+        "SALLYPORT_OIDC_PROVIDER", "SALLYPORT__X", "SALLYPORT_PORT_80_TCP",
+    ]
+
+    @Test("what a Kubernetes service link injects is ignored with a warning", arguments: Self.services)
+    func serviceLinks(service: String) throws {
+        for (rest, value) in Self.serviceLinks {
+            let name = "\(service)_\(rest)"
+            let loaded = try self.load(Self.start.merging([name: value]) { $1 }).get()
+            let warnings = loaded.warnings.filter { !$0.hasPrefix("trusted_proxies is empty") }
+            #expect(warnings.count == 1, "\(name)=\(value)")
+            #expect(warnings.first?.hasPrefix("\(name) is ignored") == true, "\(warnings)")
+        }
+    }
+
+    @Test("all service links together are one warning")
+    func serviceLinksTogether() throws {
+        let links = [
+            "SALLYPORT_REDIS_PORT": "tcp://10.0.0.1:6379", "SALLYPORT_REDIS_SERVICE_HOST": "10.0.0.1",
+            "SALLYPORT_SERVICE_HOST": "10.0.0.2",
         ]
-    )
-    func serviceLinks(name: String) throws {
-        let name = "SALLYPORT_\(name)"
-        let loaded = try self.load(Self.start.merging([name: "tcp://10.0.0.1:8080"]) { $1 }).get()
+        let loaded = try self.load(Self.start.merging(links) { $1 }).get()
         let warnings = loaded.warnings.filter { !$0.hasPrefix("trusted_proxies is empty") }
         #expect(warnings.count == 1)
-        #expect(warnings.first?.hasPrefix("\(name) is ignored") == true)
+        #expect(warnings.first?.hasPrefix("SALLYPORT_REDIS_PORT and 2 more like it are ignored") == true)
     }
 
     @Test(
-        "what only resembles a service link is an error",
+        "a name that only resembles a service link is an error",
         arguments: [
-            "SERVICE", "SERVICE_HOSTS", "SERVICE_PORT_", "SERVICE_PORT_http", "PORTS", "PORT_8080", "PORT_8080_SCTP",
-            "PORT_8080_TCP_", "PORT_8080_TCP_X", "PORT_TCP", "PORT_99999_TCP", "PORT_080_TCP", "PORT_8080_TCP_PORT_X",
-            "X_SERVICE_HOST", "PORT_8080_tcp",
+            "SERVICE", "SERVICE_HOSTS", "SERVICE_PORT_", "SERVICE_PORT_http", "SERVICE_PORT__X", "SERVICE_PORT_80",
+            "PORTS", "PORT_8080", "PORT_8080_DCCP", "PORT_8080_TCP_", "PORT_8080_TCP_X", "PORT_TCP", "PORT_99999_TCP",
+            "PORT_080_TCP", "PORT_8080_TCP_PORT_X", "PORT_8080_tcp", "_SERVICE_HOST", "redis_SERVICE_HOST",
+            "SERVICE_PORT_A_NAME_THAT_IS_TOO_LONG",
         ]
     )
     func almostServiceLinks(name: String) {
-        #expect(self.problems(Self.start.merging(["SALLYPORT_\(name)": "1"]) { $1 }).count == 1)
+        for value in ["1", "8080", "10.0.0.1", "tcp", "tcp://10.0.0.1:8080"] {
+            #expect(
+                self.problems(Self.start.merging(["SALLYPORT_\(name)": value]) { $1 }).count == 1,
+                "\(name)=\(value)"
+            )
+        }
     }
 
+    @Test(
+        "a service link's name with another value is an error, because it may be a misspelt setting",
+        arguments: [
+            ("SERVICE_HOST", "redis"), ("SERVICE_HOST", ""), ("SERVICE_HOST", "10.0.0.1:80"), ("SERVICE_PORT", "http"),
+            ("SERVICE_PORT", "0"), ("SERVICE_PORT", "65536"), ("SERVICE_PORT", "+80"), ("SERVICE_PORT_HTTP", ":80"),
+            ("PORT", "8080"), ("PORT", ":8080"), ("PORT", "tcp://redis:80"), ("PORT", "http://10.0.0.1:80"),
+            ("PORT", "tcp://10.0.0.1"), ("PORT", "tcp://fd00::1:80"), ("PORT", "tcp://[10.0.0.1]:80"),
+            ("PORT_80_TCP", "tcp://10.0.0.1:81"), ("PORT_80_TCP", "udp://10.0.0.1:80"), ("PORT_80_TCP_PROTO", "udp"),
+            ("PORT_80_TCP_PROTO", "TCP"), ("PORT_80_TCP_PORT", "81"), ("PORT_80_TCP_ADDR", "tcp"),
+        ]
+    )
+    func otherValues(name: String, value: String) {
+        for service in ["SALLYPORT", "SALLYPORT_REDIS"] {
+            #expect(self.problems(Self.start.merging(["\(service)_\(name)": value]) { $1 }).count == 1)
+        }
+    }
 }

@@ -45,19 +45,28 @@ struct EnvironmentOverlay {
 
     /// Reads every variable with our prefix. A variable replaces the value in the file.
     mutating func apply(_ environment: [String: String], to tree: inout SettingsTree) {
+        var links: [String] = []
         for (name, text) in environment.sorted(by: { $0.key < $1.key }) {
             guard name.hasPrefix(Self.prefix), name != Self.fileVariable else { continue }
             if let variable = Self.variables[name] {
                 self.set(name, text, variable, in: &tree)
-            } else if Self.isServiceLink(name) {
-                self.warnings.append(
-                    "\(name) is ignored: Kubernetes sets it for a service called sallyport; "
-                        + "set enableServiceLinks: false in the pod to avoid it"
-                )
+            } else if ServiceLink.matches(name, text) {
+                links.append(name)
             } else {
                 self.reportUnknown(name)
             }
         }
+        self.warn(ofServiceLinks: links)
+    }
+
+    /// One service sets seven variables and more, so one warning is for all.
+    private mutating func warn(ofServiceLinks names: [String]) {
+        guard let first = names.first else { return }
+        let others = names.count > 1 ? " and \(names.count - 1) more like it are" : " is"
+        self.warnings.append(
+            "\(first)\(others) ignored: Kubernetes sets such variables for a service whose name begins with sallyport; "
+                + "set enableServiceLinks: false in the pod to avoid them"
+        )
     }
 
     private mutating func set(_ name: String, _ text: String, _ variable: Variable, in tree: inout SettingsTree) {
@@ -130,22 +139,5 @@ struct EnvironmentOverlay {
         let end = name.dropFirst(self.prefix.count - 1)
         let names = self.variables.filter { self.name(of: $0.value.path).hasSuffix(end) }.map(\.key)
         return names.count == 1 && end.count > 4 ? names.first : nil
-    }
-
-    /// The names that Kubernetes service links set for a service called `sallyport`: `SALLYPORT_SERVICE_HOST`,
-    /// `_SERVICE_PORT[_<NAME>]`, `_PORT`, `_PORT_<n>_{TCP,UDP}[_{PROTO,PORT,ADDR}]`.
-    static func isServiceLink(_ name: String) -> Bool {
-        let rest = name.dropFirst(Self.prefix.count)
-        if ["SERVICE_HOST", "SERVICE_PORT", "PORT"].contains(rest) { return true }
-        if rest.hasPrefix("SERVICE_PORT_") {
-            let port = rest.dropFirst("SERVICE_PORT_".count)
-            return !port.isEmpty
-                && port.utf8.allSatisfy { $0.isAlphanumeric && !(0x61...0x7A).contains($0) || $0 == 0x5F }
-        }
-        let parts = rest.split(separator: "_", omittingEmptySubsequences: false)
-        guard parts.count == 3 || parts.count == 4, parts[0] == "PORT", let number = UInt16(parts[1]),
-            "\(number)" == parts[1]
-        else { return false }
-        return ["TCP", "UDP"].contains(parts[2]) && (parts.count == 3 || ["PROTO", "PORT", "ADDR"].contains(parts[3]))
     }
 }
