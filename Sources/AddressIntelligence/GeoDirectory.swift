@@ -21,15 +21,15 @@ package struct Place: Sendable, Hashable {
     package init() {}
 }
 
-/// Finds the place of an address in a MaxMind database of cities that the operator provides and may replace at any time
+/// Finds the place of an address in a database of cities or countries that the operator provides and may replace at any time
 /// (`ReplaceableFile`). A lookup takes a lock, so it must not be done for every request.
 package final class GeoDirectory: Sendable {
     private let file: ReplaceableFile<MaxMindDatabase>
 
-    /// Opens a MaxMind database (`.mmdb`) whose records have `country`.
+    /// Opens a database in MaxMind's format (`.mmdb`) whose records have a country, nested as MaxMind's or flat as IPinfo's.
     package init(database path: String) throws(AddressFileError) {
         self.file = try ReplaceableFile { () throws(AddressFileError) in
-            try MaxMindDatabase(path: path, lacking: .noPlaces(path: path)) { $0["country"]?["iso_code"]?.text != nil }
+            try MaxMindDatabase(path: path, lacking: .noPlaces(path: path)) { Self.place(in: $0)?.countryCode != nil }
         }
     }
 
@@ -50,6 +50,12 @@ package final class GeoDirectory: Sendable {
     package var buildTime: UnixTime? { self.file.content.buildTime }
 
     private static func place(in record: MaxMindValue) -> Place? {
+        let place = record["country"]?["iso_code"] == nil ? Self.flatPlace(in: record) : Self.nestedPlace(in: record)
+        return place == Place() ? nil : place
+    }
+
+    /// A record as MaxMind writes it: maps with codes, and with names in several languages.
+    private static func nestedPlace(in record: MaxMindValue) -> Place {
         var place = Place()
         place.continentCode = record["continent"]?["code"]?.text
         place.countryCode = record["country"]?["iso_code"]?.text
@@ -60,6 +66,36 @@ package final class GeoDirectory: Sendable {
         place.latitude = record["location"]?["latitude"]?.double
         place.longitude = record["location"]?["longitude"]?.double
         place.timeZone = record["location"]?["time_zone"]?.text
-        return place == Place() ? nil : place
+        return place
+    }
+
+    /// A record as IPinfo writes it: texts side by side. `country` and `continent` are codes beside `country_name` and
+    /// `continent_name` in some of its databases, and names beside `country_code` and `continent_code` in others.
+    private static func flatPlace(in record: MaxMindValue) -> Place {
+        func text(_ member: MaxMindValue?) -> String? { member?.text.flatMap { $0.isEmpty ? nil : $0 } }
+        func isCode(_ text: String) -> Bool {
+            text.utf8.count == 2 && text.utf8.allSatisfy { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
+        }
+        let (country, continent) = (text(record["country"]), text(record["continent"]))
+        var place = Place()
+        place.continentCode = (text(record["continent_code"]) ?? continent).flatMap { isCode($0) ? $0 : nil }
+        place.countryCode = (text(record["country_code"]) ?? country).flatMap { isCode($0) ? $0 : nil }
+        place.countryName = text(record["country_name"]) ?? country.flatMap { isCode($0) ? nil : $0 }
+        place.subdivisionCode = text(record["region_code"])
+        place.subdivisionName = text(record["region"])
+        place.cityName = text(record["city"])
+        place.latitude = record["latitude"]?.degrees ?? record["lat"]?.degrees
+        place.longitude = record["longitude"]?.degrees ?? record["lng"]?.degrees
+        place.timeZone = text(record["timezone"])
+        return place
+    }
+}
+
+extension MaxMindValue {
+    /// A number, also where it is written as a text: `"48.1374"`.
+    fileprivate var degrees: Double? {
+        if let number = self.double { return number }
+        guard let text = self.text, let number = Double(text), number.isFinite else { return nil }
+        return number
     }
 }

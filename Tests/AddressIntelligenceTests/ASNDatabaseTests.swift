@@ -47,6 +47,28 @@ struct ASNDatabaseTests {
         #expect(try directory.asn(of: address("11.0.0.1")) == 7)
     }
 
+    @Test(
+        "IPinfo's flat records name the system by AS and its number",
+        arguments: [
+            (.text("AS64512"), 64512), (.text("as64512"), 64512), (.text("64512"), 64512), (.uint32(64512), 64512),
+            (.text("AS4294967295"), 4_294_967_295), (.text("AS4294967296"), nil), (.text("AS0"), nil),
+            (.text("AS"), nil), (.text(""), nil), (.text("AS 64512"), nil), (.text("AS-1"), nil), (.text("AS+1"), nil),
+            (.text("ASAS1"), nil), (.text("AS99999999999999999999"), nil), (.text("AS6\u{664}"), nil), (.map([]), nil),
+        ] as [(DatabaseImage.Value, UInt32?)]
+    )
+    func flat(value: DatabaseImage.Value, number: UInt32?) throws {
+        var image = DatabaseImage()
+        let lite: [(String, DatabaseImage.Value)] = [
+            ("as_domain", .text("example.com")), ("as_name", .text("Example")), ("asn", value),
+            ("continent_code", .text("EU")), ("country", .text("Germany")), ("country_code", .text("DE")),
+        ]
+        try image.add("10.0.0.0/8", .map(lite))
+        try image.add("2001:db8::/32", .map([("asn", .text("AS7")), ("name", .text("Example"))]))
+        let directory = try Self.directory(image)
+        #expect(try directory.asn(of: address("10.0.0.1")) == number)
+        #expect(try directory.asn(of: address("2001:db8::1")) == 7)
+    }
+
     @Test("Where the tree gives 6to4 and IPv4-compatible addresses IPv4's records, they still have no number (T18)")
     func aliases() throws {
         var image = DatabaseImage()

@@ -260,7 +260,11 @@ extension Section {
     ])
 
     private static let asn = Section([
-        SettingsKey("database", .path(isSecret: false), "A MaxMind .mmdb file with autonomous_system_number."),
+        SettingsKey(
+            "database",
+            .path(isSecret: false),
+            "An .mmdb file of MaxMind (autonomous_system_number) or IPinfo (asn)."
+        ),
         SettingsKey("csv", .path(isSecret: false), "A file with lines of prefix,asn."),
     ])
 
@@ -270,7 +274,7 @@ extension Section {
                 "database",
                 .path(isSecret: false),
                 required: true,
-                "A MaxMind .mmdb file with country, such as GeoLite2-City or GeoIP2-City."
+                "An .mmdb file with country, such as GeoLite2-City or GeoIP2-City of MaxMind, or of IPinfo."
             )
         ],
         isOption: true

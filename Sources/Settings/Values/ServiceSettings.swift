@@ -212,17 +212,17 @@ package struct IdentitySettings: Sendable, Equatable {
     package init() {}
 }
 
-/// The source of autonomous system numbers: a MaxMind database or a `prefix,asn` CSV; exactly one.
+/// The source of autonomous system numbers: a database of MaxMind or IPinfo, or a `prefix,asn` CSV; exactly one.
 ///
 /// ## Configuration keys (`asn`)
-/// - `database` (path): an `.mmdb` file with `autonomous_system_number`.
+/// - `database` (path): an `.mmdb` file with `autonomous_system_number` or `asn`.
 /// - `csv` (path): lines of `prefix,asn`.
 package enum ASNSettings: Sendable, Equatable {
     case database(path: String)
     case csv(path: String)
 }
 
-/// The source of the places of addresses: a MaxMind database of cities.
+/// The source of the places of addresses: a database of MaxMind or IPinfo.
 ///
 /// ## Configuration keys (`geo`)
 /// - `database` (path, required): an `.mmdb` file with `country`.

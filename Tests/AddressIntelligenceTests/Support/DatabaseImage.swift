@@ -5,6 +5,7 @@ import Testing
 struct DatabaseImage {
     enum Value: Sendable {
         case text(String)
+        case double(Double)
         case uint16(UInt16)
         case uint32(UInt32)
         case uint64(UInt64)
@@ -17,6 +18,8 @@ struct DatabaseImage {
             switch self {
             case .text(let text):
                 return [2 << 5 | UInt8(text.utf8.count)] + Array(text.utf8)
+            case .double(let number):
+                return [3 << 5 | 8] + (0..<8).map { UInt8(truncatingIfNeeded: number.bitPattern >> (56 - 8 * $0)) }
             case .uint16(let number):
                 return Self.number(UInt64(number), control: [5 << 5])
             case .uint32(let number):
