@@ -217,7 +217,7 @@ let package = Package(
         .target(name: "JOSE", dependencies: ["Cryptography", "Vocabulary"], swiftSettings: strict),
         .target(
             name: "Cryptography",
-            dependencies: ["COpenSSL", "CCrypt", "Vocabulary"],
+            dependencies: ["COpenSSL", "CCrypt", "CArgon2", "Vocabulary"],
             swiftSettings: strict
         ),
         .target(name: "Vocabulary", swiftSettings: strict),
@@ -447,6 +447,12 @@ let package = Package(
             path: "Sources/SystemLibraries/CCrypt",
             pkgConfig: "libcrypt",
             providers: [.apt(["libcrypt-dev"])]
+        ),
+        .systemLibrary(
+            name: "CArgon2",
+            path: "Sources/SystemLibraries/CArgon2",
+            pkgConfig: "libargon2",
+            providers: [.apt(["libargon2-dev"])]
         ),
         .systemLibrary(
             name: "CMaxMindDB",

@@ -44,8 +44,8 @@ sallyport_prepare() {
         echo "swift is missing: install Swift 6.3 from https://www.swift.org/install/linux/ and put it on the PATH" >&2
         return 1
     fi
-    sallyport_packages git libstdc++-12-dev libssl-dev libcrypt-dev libmaxminddb-dev libhiredis-dev libyaml-dev \
-        pkg-config "$@"
+    sallyport_packages git libstdc++-12-dev libssl-dev libcrypt-dev libargon2-dev libmaxminddb-dev libhiredis-dev \
+        libyaml-dev pkg-config "$@"
 }
 
 # Builds the gateway alone. Arguments as above.

@@ -69,6 +69,11 @@ package enum Base64 {
         }
     }
 
+    /// The text of `bytes` without padding, as PHC strings have it.
+    static func encodedWithoutPadding(_ bytes: [UInt8]) -> String {
+        String(decoding: Self.encoded(bytes).filter { $0 != UInt8(ascii: "=") }, as: UTF8.self)
+    }
+
     /// The bytes of ASCII text; nil unless it is exactly what `encoded` makes of them.
     package static func decoded(_ text: [UInt8]) -> [UInt8]? {
         let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count

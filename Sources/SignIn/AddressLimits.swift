@@ -1,7 +1,7 @@
 package import AddressIntelligence
 package import NIOCore
-internal import Providers
 package import Sessions
+internal import Vocabulary
 
 /// What is counted against an address when somebody signs in there, for operators: how full it is, and emptied at once.
 package struct AddressLimits: Sendable {

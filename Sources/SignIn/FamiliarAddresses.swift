@@ -1,6 +1,6 @@
 package import AddressIntelligence
-package import Providers
 import Synchronization
+package import Vocabulary
 
 /// The addresses from which users have signed in, as far as this process remembers: a bounded number of the latest. A
 /// user who is not remembered is treated as a stranger, which only means stricter limits, so the store does not keep

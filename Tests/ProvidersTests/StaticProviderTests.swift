@@ -76,7 +76,8 @@ struct StaticProviderTests {
         let provider = StaticProvider(users: try self.users("alice@example.com", "bob@example.com"))
         for (identifier, password) in [
             ("alice@example.com", "wrong"), ("alice@example.com", ""), ("mallory@example.com", "correct horse"),
-            ("", "correct horse"), ("alice@example.com\u{0}", "correct horse"), (" alice@example.com", "correct horse"),
+            ("", "correct horse"), ("alice@example.com\u{0}", "correct horse"),
+            ("a alice@example.com", "correct horse"),
             (String(repeating: "a", count: 300), "correct horse"),
             ("alice@example.com", String(repeating: "correct horse", count: 100)),
         ] {
@@ -118,7 +119,7 @@ struct StaticProviderTests {
     }
 
     /// CVE-2025-24806.
-    @Test("Identifiers are compared as bytes after ASCII case folding, so no other spelling is the same user")
+    @Test("Identifiers are compared as bytes in NFC after ASCII case folding, so no other spelling is the same user")
     func spelling() async throws {
         let provider = StaticProvider(users: try self.users("alice@example.com", "zo\u{EB}", "kim"))
         func subject(_ identifier: String) async -> String? {
@@ -128,11 +129,103 @@ struct StaticProviderTests {
         }
         #expect(await subject("ALICE@Example.Com") == "id of alice@example.com")
         #expect(await subject("Zo\u{EB}") == "id of zo\u{EB}")
-        #expect(await subject("zoe\u{308}") == nil, "the decomposed spelling is canonically equivalent")
+        #expect(await subject("zoe\u{308}") == "id of zo\u{EB}", "the decomposed spelling of some keyboards")
         #expect(await subject("ZO\u{CB}") == nil)
-        #expect(await subject("\u{212A}im") == nil, "the Kelvin sign is a k in Unicode case folding")
+        #expect(await subject("zo\u{EB}\u{301}") == nil)
+        #expect(await subject("\u{212A}im") == "id of kim", "NFC makes the Kelvin sign a K")
+        #expect(await subject("\u{FF4B}im") == nil, "a wide k is no k")
         #expect(UserIdentifier("ALICE") == UserIdentifier("alice"))
-        #expect(UserIdentifier("zo\u{EB}") != UserIdentifier("zoe\u{308}"))
+        #expect(UserIdentifier("zo\u{EB}") == UserIdentifier("zoe\u{308}"))
+    }
+
+    @Test(
+        "White space and invisible characters at the ends of an identifier do not count",
+        arguments: [
+            " ", "  ", "\t", "\r\n", "\u{A0}", "\u{3000}", "\u{2003}", "\u{202F}", "\u{200B}", "\u{200D}", "\u{FEFF}",
+            "\u{2060}", "\u{200E}", "\u{202C}", "\u{AD}", " \u{200B}\t\u{A0} ",
+        ]
+    )
+    func ends(mark: String) async throws {
+        let provider = StaticProvider(users: try self.users("ada lovelace", "\u{A0}bob "))
+        for identifier in ["ada lovelace\(mark)", "\(mark)ada lovelace", "\(mark)Ada Lovelace\(mark)"] {
+            let result = await provider.authenticate(
+                identifier: identifier,
+                password: Secret("correct horse"),
+                from: Self.home
+            )
+            #expect(self.subject(result) == "id of ada lovelace")
+            #expect(UserIdentifier(identifier) == UserIdentifier("ada lovelace"))
+        }
+        let bob = await provider.authenticate(
+            identifier: "bob\(mark)",
+            password: Secret("correct horse"),
+            from: Self.home
+        )
+        #expect(self.subject(bob) == "id of \u{A0}bob ")
+        #expect(UserIdentifier("ada\(mark)lovelace") != UserIdentifier("adalovelace"))
+        #expect(UserIdentifier(mark) == nil)
+    }
+
+    @Test("What no user has as an identifier is none, whatever its length")
+    func noIdentifier() {
+        for text in ["", "a\tb", "a\u{0}", "\u{0}a", "a\u{7F}", "a\nb"] { #expect(UserIdentifier(text) == nil) }
+        #expect(UserIdentifier(String(repeating: "a", count: 256)) != nil)
+        #expect(UserIdentifier(String(repeating: "a", count: 257)) == nil)
+        #expect(UserIdentifier(String(repeating: " ", count: 100) + String(repeating: "a", count: 256)) != nil)
+        #expect(UserIdentifier(String(repeating: "e\u{308}", count: 128)) != nil)
+        #expect(UserIdentifier(String(repeating: " ", count: 1_000_000) + "a") == nil)
+        #expect(UserIdentifier("e" + String(repeating: "\u{308}\u{323}", count: 200)) == nil)
+    }
+
+    @Test(
+        "A password signs in in either of Unicode's forms, whichever its hash was made from",
+        arguments: [
+            ("p\u{E4}ss", "p\u{E4}ss", true), ("p\u{E4}ss", "pa\u{308}ss", true), ("pa\u{308}ss", "p\u{E4}ss", true),
+            ("pa\u{308}ss", "pa\u{308}ss", true), ("\u{1E0D}\u{307}", "\u{1E0B}\u{323}", true),
+            ("\u{D55C}\u{AE00}", "\u{1112}\u{1161}\u{11AB}\u{1100}\u{1173}\u{11AF}", true),
+            ("pass", "p\u{E4}ss", false),
+            ("p\u{E4}ss", "P\u{E4}ss", false), ("p\u{E4}ss", " p\u{E4}ss", false), ("\u{FB01}", "fi", false),
+            ("a\u{E4}a\u{308}", "\u{E4}", false),
+        ]
+    )
+    func passwordForms(configured: String, typed: String, isRight: Bool) async throws {
+        var users = try self.users("ada")
+        users[0].passwordHash = try Self.hash(configured)
+        let provider = StaticProvider(users: users)
+        let result = await provider.authenticate(identifier: "ada", password: Secret(typed), from: Self.home)
+        #expect((self.subject(result) != nil) == isRight)
+    }
+
+    @Test("A password that is no text signs in as its bytes")
+    func passwordBytes() async throws {
+        let bytes: [UInt8] = [0xFF, 0x61, 0xCC, 0x88, 0x00]
+        let salt = Random.bytes(16)
+        let cost = Scrypt.Cost(n: 1024, r: 8, p: 1)
+        let hash = try #require(Scrypt.derive(password: bytes, salt: salt, cost: cost, count: 32))
+        var users = try self.users("ada")
+        users[0].passwordHash = Secret("scrypt:1024:8:1:\(Base64URL.encode(salt)):\(Base64URL.encode(hash))")
+        let provider = StaticProvider(users: users)
+        let result = await provider.authenticate(identifier: "ada", password: Secret(bytes), from: Self.home)
+        #expect(self.subject(result) != nil)
+    }
+
+    @Test("A user's hash may be by Argon2, also in the other form of Unicode, and unknown users take the same decoy")
+    func argon2() async throws {
+        var users = try self.users("alice@example.com", "bob@example.com")
+        // "pa\u{308}ss", decomposed.
+        users[1].passwordHash = Secret(
+            "$argon2id$v=19$m=1024,t=1,p=2$MDEyMzQ1Njc4OWFiY2RlZg$p+gSBpwDuEPUW59JzyAnzR3vflA4DkQL9T897/UtTVc"
+        )
+        let provider = StaticProvider(users: users)
+        func subject(_ identifier: String, _ password: String) async -> String? {
+            self.subject(
+                await provider.authenticate(identifier: identifier, password: Secret(password), from: Self.home)
+            )
+        }
+        #expect(await subject("bob@example.com", "p\u{E4}ss") == "id of bob@example.com")
+        #expect(await subject("bob@example.com", "pa\u{308}ss") == "id of bob@example.com")
+        #expect(await subject("bob@example.com", "pass") == nil)
+        for number in 0..<20 { #expect(await subject("mallory\(number)", "p\u{E4}ss") == nil) }
     }
 
     @Test("When the workers are busy, known and unknown users get the same answer: unavailable")

@@ -320,7 +320,7 @@ struct ValidationTests {
         self.expect(Fixture().problems(hosts + "case_sensitive: true\n"), "case_sensitive", "move it")
     }
 
-    @Test("users have a hash by scrypt or bcrypt, and identifiers and ids that differ")
+    @Test("users have a hash by scrypt, bcrypt or argon2, and identifiers and ids that differ")
     func users() {
         func file(_ users: String) -> String {
             "public_url: https://a.example\nupstream: http://127.0.0.1:1\nprovider: {static: {users: [\(users)]}}\n"
@@ -329,6 +329,17 @@ struct ValidationTests {
             "{identifier: \(name), password_hash: \"\(passwordHash)\"\(more)}"
         }
         self.expect(Fixture().problems(file(user("ada") + ", " + user("ADA"))), "provider.static.users[1].identifier")
+        for twins in [("ada", "' ada'"), ("ada", "\"ada\u{200B}\""), ("zo\u{EB}", "zoe\u{308}"), ("\u{E9}", "\u{C9}")] {
+            self.expect(
+                Fixture().problems(file(user(twins.0) + ", " + user(twins.1, ", id: other"))),
+                "provider.static.users[1].identifier"
+            )
+        }
+        self.expect(
+            Fixture().problems(file(user("ada") + ", " + user("\" \"", ", id: x"))),
+            "provider.static.users[1].identifier",
+            "what the user types"
+        )
         self.expect(
             Fixture().problems(file(user("a", ", id: x") + ", " + user("b", ", id: x"))),
             "provider.static.users[1].id"
@@ -350,11 +361,26 @@ struct ValidationTests {
         }
         for hash in [
             "$scrypt$ln=14,r=8,p=5$AAAAAAAA+/A$\(canary)", "$2a$04$\(bcrypt)", "$2b$12$\(bcrypt)", "$2y$16$\(bcrypt)",
+            "$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAA$\(canary)", "$argon2i$m=1024,t=1024,p=1$AAAAAAAAAAA$\(canary)",
+            "$argon2id$v=16$m=262144,t=4,p=64$AAAAAAAA+/A$\(canary)",
         ] {
             #expect(Fixture().problems(file("{identifier: ada, password_hash: \"\(hash)\"}")).isEmpty, "\(hash)")
         }
         for (hash, words) in [
-            ("$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAA$\(canary)", "neither OpenSSL 3.0 nor libcrypt has it"),
+            ("$argon2d$v=19$m=65536,t=3,p=4$AAAAAAAAAAA$\(canary)", "write a hash by argon2id or argon2i"),
+            ("$argon2id$v=18$m=65536,t=3,p=4$AAAAAAAAAAA$\(canary)", "only v=19 and v=16"),
+            ("$argon2id$v=19$m=1023,t=3,p=4$AAAAAAAAAAA$\(canary)", "choose m from 1024 to 262144"),
+            ("$argon2id$v=19$m=262145,t=1,p=4$AAAAAAAAAAA$\(canary)", "choose m from 1024 to 262144"),
+            ("$argon2id$v=19$m=2097152,t=1,p=4$AAAAAAAAAAA$\(canary)", "choose m from 1024 to 262144"),
+            ("$argon2id$v=19$m=262144,t=5,p=4$AAAAAAAAAAA$\(canary)", "m*t is at most 1048576"),
+            ("$argon2id$v=19$m=65536,t=0,p=4$AAAAAAAAAAA$\(canary)", "write m, t and p"),
+            ("$argon2id$v=19$m=4294967296,t=1,p=4$AAAAAAAAAAA$\(canary)", "write m, t and p"),
+            ("$argon2id$v=19$t=3,m=65536,p=4$AAAAAAAAAAA$\(canary)", "write m, t and p"),
+            ("$argon2id$v=19$m=65536,t=3,p=4,data=AA$AAAAAAAAAAA$\(canary)", "write m, t and p"),
+            ("$argon2id$v=19$m=65536,t=3,p=65$AAAAAAAAAAA$\(canary)", "choose p from 1 to 64"),
+            ("$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAA$\(canary)", "8 to 64 bytes of salt"),
+            ("$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAA$\(canary)=", "base64 without padding"),
+            ("$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAA", "write m, t and p"),
             ("$2b$17$\(bcrypt)", "choose a cost from 04 to 16"),
         ] {
             let problems = Fixture().problems(file("{identifier: ada, password_hash: \"\(hash)\"}"))

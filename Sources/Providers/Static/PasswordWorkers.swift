@@ -41,7 +41,7 @@ package final class PasswordWorkers: Sendable {
     private let reserved: Int
 
     /// - Parameters:
-    ///   - atOnce: How many pieces run at a time; scrypt takes tens of mebibytes for each.
+    ///   - atOnce: How many pieces run at a time; scrypt and Argon2 take tens of mebibytes for each.
     ///   - waitingLimit: How many may wait; further ones are refused at once.
     package init(atOnce: Int = 2, waitingLimit: Int = 126) {
         precondition(atOnce > 0 && waitingLimit >= 0, "there must be at least one worker")

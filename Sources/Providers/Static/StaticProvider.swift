@@ -19,7 +19,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
     private let workers: PasswordWorkers
 
     /// - Parameters:
-    ///   - users: Settings refuse identifiers that differ by case only; if there were such, the first would be used.
+    ///   - users: Settings refuse identifiers that stand for the same user; if there were such, the first would be used.
     ///   - workers: Runs the hashing; shared by everything in the process that hashes passwords.
     package init(users: [UserSettings], workers: PasswordWorkers = PasswordWorkers()) {
         self.users = Dictionary(
@@ -44,9 +44,9 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         // The same unknown identifier always gets the same decoy, as a known one always gets its own hash.
         let decoy = self.decoys[Int(UInt(bitPattern: identifier.hashValue) % UInt(self.decoys.count))]
         let isTooLong = password.bytes.count > Self.longestPassword
-        let bytes = isTooLong ? [] : password.bytes
+        let spellings = isTooLong ? [[]] : Self.spellings(of: password)
         let verified = await self.workers.run(for: source) {
-            PasswordHash.verify(password: bytes, encoded: user?.passwordHash ?? decoy)
+            spellings.contains { PasswordHash.verify(password: $0, encoded: user?.passwordHash ?? decoy) }
         }
         guard let verified else { return .unavailable }
         guard verified, !isTooLong, let user else { return .refused }
@@ -57,6 +57,13 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
                 methods: Self.methods
             )
         )
+    }
+
+    /// The password as it was typed, and as another keyboard would have sent it: the hash was made from one of them. How many
+    /// there are depends on the password alone.
+    private static func spellings(of password: Secret) -> [[UInt8]] {
+        let twin = String(validating: password.bytes, as: UTF8.self)?.twin
+        return [password.bytes] + (twin.map { [Array($0.utf8)] } ?? [])
     }
 
     /// Other users than its own have a provider that is named, or another method (`native_social`).

@@ -1,19 +1,21 @@
+internal import Vocabulary
+
 extension TextRule {
     /// A password hash. `Scrypt.isWellFormed` and `Bcrypt.isWellFormed` check its limits again.
     static let passwordHash = TextRule(
         "password hash",
-        allowed: "scrypt:N:r:p:salt:hash, $scrypt$ln=14,r=8,p=5$salt$hash, or of bcrypt $2b$12$ and 53 characters",
+        allowed: "scrypt:N:r:p:salt:hash, $scrypt$ln=14,r=8,p=5$salt$hash, $argon2id$v=19$m=65536,t=3,p=4$salt$hash, "
+            + "or of bcrypt $2b$12$ and 53 characters",
         pattern: "^scrypt:[0-9]{1,9}:[0-9]{1,2}:[0-9]{1,2}:[A-Za-z0-9_-]{11,}:[A-Za-z0-9_-]{43,}$"
             + "|^[$]scrypt[$]ln=[0-9]{1,2},r=[0-9]{1,2},p=[0-9]{1,2}[$][A-Za-z0-9+/]{11,}[$][A-Za-z0-9+/]{43,}$"
+            + "|^[$]argon2id?([$]v=(16|19))?[$]m=[0-9]{4,6},t=[0-9]{1,4},p=[0-9]{1,2}"
+            + "[$][A-Za-z0-9+/]{11,86}[$][A-Za-z0-9+/]{22,86}$"
             + "|^[$]2[aby][$][0-9]{2}[$][A-Za-z0-9./]{53}$"
     ) { text throws(SyntaxFault) in
-        guard !text.hasPrefix("$argon2") else {
-            throw SyntaxFault(
-                "argon2 cannot be verified, because neither OpenSSL 3.0 nor libcrypt has it: use scrypt or bcrypt"
-            )
-        }
         if text.hasPrefix("$2") {
             try Self.checkBcrypt(text)
+        } else if text.hasPrefix("$argon2") {
+            try Self.checkArgon2(text)
         } else {
             try Self.checkScrypt(text)
         }
@@ -33,6 +35,14 @@ extension TextRule {
             (4...16).contains(cost)
         else {
             throw SyntaxFault("choose a cost from 04 to 16: each step doubles the time of a sign-in, e.g. $2b$12$...")
+        }
+    }
+
+    private static func checkArgon2(_ text: String) throws(SyntaxFault) {
+        do throws(Argon2Hash.Flaw) {
+            _ = try Argon2Hash(text)
+        } catch {
+            throw SyntaxFault(error.mend)
         }
     }
 

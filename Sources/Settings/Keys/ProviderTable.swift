@@ -300,7 +300,12 @@ extension Section {
 
     /// An element of `provider.static.users`, and of a users file.
     static let user = Section([
-        SettingsKey("identifier", .text(.text), required: true, "What the user types: an email address or a name."),
+        SettingsKey(
+            "identifier",
+            .text(.text),
+            required: true,
+            "What the user types: an email address or a name. White space at the ends and the case of ASCII letters do not count."
+        ),
         SettingsKey(
             "id",
             .text(.text),
@@ -311,7 +316,7 @@ extension Section {
             "password_hash",
             .secret(.passwordHash),
             required: true,
-            "A hash of the password, as `sallyport hash-password` prints it, or a hash by scrypt or bcrypt from another program."
+            "A hash of the password, as `sallyport hash-password` prints it, or a hash by scrypt, bcrypt or argon2id from another program."
         ),
         SettingsKey(
             "traits",

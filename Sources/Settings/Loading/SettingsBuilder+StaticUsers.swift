@@ -92,8 +92,22 @@ extension SettingsBuilder {
         var seen: [String: SettingsOrigin] = [:]
         return trees.enumerated().compactMap { index, tree in
             guard let identifier = tree.text("identifier"), let hash = tree.secret("password_hash") else { return nil }
+            let origin = tree["identifier"]?.origin ?? tree.origin
+            guard let normalised = UserIdentifier(identifier) else {
+                self.report(
+                    origin,
+                    "\(key)[\(index)].identifier",
+                    found: quoted(identifier),
+                    allowed:
+                        "1 to \(UserIdentifier.longest) bytes without control characters, besides white space at the ends",
+                    mend: "write what the user types"
+                )
+                return nil
+            }
             let id = tree.text("id") ?? identifier
-            let names = [("identifier", identifier.lowercased()), ("id", id)]
+            // Also those that differ in the case of other letters than ASCII's are too easily taken for one another.
+            let spelling = String(decoding: normalised.bytes, as: UTF8.self).lowercased()
+            let names = [("identifier", spelling), ("id", id)]
             for (name, value) in names {
                 let origin = tree[name]?.origin ?? tree.origin
                 guard let earlier = seen.updateValue(origin, forKey: "\(name) \(value)") else { continue }

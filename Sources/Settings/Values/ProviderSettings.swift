@@ -94,7 +94,7 @@ package struct UserSettings: Sendable, Equatable {
     /// What the user types: an email address or a name.
     package var identifier: String
     package var id: String
-    /// By scrypt or bcrypt, as `TextRule.passwordHash` permits.
+    /// By scrypt, bcrypt or Argon2, as `TextRule.passwordHash` permits.
     package var passwordHash: Secret
     package var traits: JSONValue
     /// The level that signing in reaches.

@@ -25,7 +25,8 @@ struct AssumedUser {
                 "--user names a user of the static provider: write the claims of a user to a file for --claims."
             )
         }
-        guard let user = users.first(where: { $0.identifier == identifier }) else {
+        let wanted = UserIdentifier(identifier)
+        guard let wanted, let user = users.first(where: { UserIdentifier($0.identifier) == wanted }) else {
             throw UsageError("--user must name a user of the static provider.")
         }
         self.identity = Identity(id: user.id, traits: user.traits).inRealm(Realm(provider.name))

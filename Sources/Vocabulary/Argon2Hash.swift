@@ -1,0 +1,117 @@
+/// A password hash by Argon2 (RFC 9106) as a PHC string: `$argon2id$v=19$m=65536,t=3,p=4$salt$hash`, with salt and hash in
+/// base64 without padding.
+///
+/// Its cost is bounded, so that a sign-in does not overload the machine: 1 MiB to 256 MiB, and at most 1 GiB in all passes
+/// together.
+package struct Argon2Hash: Sendable, Equatable {
+    package enum Variant: String, Sendable, CaseIterable {
+        case argon2id, argon2i
+    }
+
+    /// Why a text is no hash that can be verified.
+    package struct Flaw: Error, Sendable {
+        /// What to write instead.
+        package let mend: String
+    }
+
+    /// The longest text in bytes.
+    private static let longest = 512
+    /// In KiB.
+    private static let memories: ClosedRange<UInt32> = 1024...262_144
+    private static let mostWork: UInt64 = 1 << 20
+    private static let mostLanes: UInt32 = 64
+    /// In characters: salts of 8 to 64 bytes, hashes of 16 to 64.
+    private static let saltLengths = 11...86
+    private static let hashLengths = 22...86
+
+    package let variant: Variant
+    /// 0x13, or 0x10 for hashes of before 2016, which may leave it out.
+    package let version: UInt32
+    /// In KiB.
+    package let memory: UInt32
+    package let passes: UInt32
+    package let lanes: UInt32
+    /// In base64.
+    package let salt: String
+    /// In base64.
+    package let hash: String
+
+    /// - Throws: What is wrong with the form or the cost.
+    package init(_ text: String) throws(Flaw) {
+        var parts = text.split(separator: "$", omittingEmptySubsequences: false)[...]
+        guard text.utf8.count <= Self.longest, parts.popFirst()?.isEmpty == true, let name = parts.popFirst(),
+            let variant = Variant(rawValue: String(name))
+        else { throw Flaw(mend: "write a hash by argon2id or argon2i, e.g. $argon2id$v=19$m=65536,t=3,p=4$...") }
+        var version: UInt32 = 16
+        if let written = parts.first, written.hasPrefix("v=") {
+            guard let number = Self.number(written.dropFirst(2)), number == 16 || number == 19 else {
+                throw Flaw(mend: "only v=19 and v=16 can be verified")
+            }
+            version = number
+            parts.removeFirst()
+        }
+        guard parts.count == 3, let costs = Self.costs(parts.removeFirst()) else {
+            throw Flaw(mend: "write m, t and p in this order, then salt and hash: $argon2id$v=19$m=65536,t=3,p=4$...")
+        }
+        let (salt, hash) = (parts.removeFirst(), parts.removeFirst())
+        guard Self.isBase64(salt, Self.saltLengths), Self.isBase64(hash, Self.hashLengths) else {
+            throw Flaw(mend: "give 8 to 64 bytes of salt and 16 to 64 bytes of hash, in base64 without padding")
+        }
+        (self.variant, self.version) = (variant, version)
+        (self.memory, self.passes, self.lanes) = costs
+        (self.salt, self.hash) = (String(salt), String(hash))
+        guard Self.memories.contains(self.memory), self.passes > 0,
+            UInt64(self.memory) * UInt64(self.passes) <= Self.mostWork
+        else {
+            throw Flaw(
+                mend: "choose m from 1024 to 262144 (1MiB to 256MiB) and t so that m*t is at most 1048576 (1GiB), "
+                    + "e.g. m=65536,t=3,p=4"
+            )
+        }
+        // Each lane has at least eight blocks of 1 KiB (RFC 9106 3.1), which the least memory has for all of them.
+        guard (1...Self.mostLanes).contains(self.lanes) else {
+            throw Flaw(mend: "choose p from 1 to \(Self.mostLanes)")
+        }
+    }
+
+    /// The same cost with another salt and hash.
+    private init(like other: Argon2Hash, salt: String, hash: String) {
+        (self.variant, self.version) = (other.variant, other.version)
+        (self.memory, self.passes, self.lanes) = (other.memory, other.passes, other.lanes)
+        (self.salt, self.hash) = (salt, hash)
+    }
+
+    /// The same cost with another salt and hash, in base64.
+    package func with(salt: String, hash: String) -> Argon2Hash { Argon2Hash(like: self, salt: salt, hash: hash) }
+
+    package var text: String {
+        "$\(self.variant.rawValue)$v=\(self.version)$m=\(self.memory),t=\(self.passes),p=\(self.lanes)"
+            + "$\(self.salt)$\(self.hash)"
+    }
+
+    /// m, t and p.
+    private static func costs(_ text: Substring) -> (UInt32, UInt32, UInt32)? {
+        let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].hasPrefix("m="), parts[1].hasPrefix("t="), parts[2].hasPrefix("p="),
+            let memory = Self.number(parts[0].dropFirst(2)), let passes = Self.number(parts[1].dropFirst(2)),
+            let lanes = Self.number(parts[2].dropFirst(2))
+        else { return nil }
+        return (memory, passes, lanes)
+    }
+
+    /// A decimal number without sign or leading zero.
+    private static func number(_ digits: Substring) -> UInt32? {
+        guard digits.first != "0", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return UInt32(digits)
+    }
+
+    private static func isBase64(_ text: Substring, _ lengths: ClosedRange<Int>) -> Bool {
+        lengths.contains(text.utf8.count) && text.utf8.count % 4 != 1
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "+"), UInt8(ascii: "/"): true
+                default: false
+                }
+            }
+    }
+}
