@@ -37,7 +37,7 @@ package struct PresentedCredentials: Sendable, Equatable {
     /// The maximum number of session cookies: a browser does not get more, and each costs a look-up.
     package static let mostSessionCookies = 8
     /// The maximum number of companions: more than the gateway ever sets.
-    package static let mostCompanions = 32
+    package static let mostCompanions = 64
 
     package init(
         sessionCookies: [Secret] = [],

@@ -168,6 +168,20 @@ extension TokenService {
         _ requester: TokenRequester,
         _ record: inout TokenRecord
     ) async throws(StoreError) -> TokenOutcome {
+        // The store may have lost sight of the code between the look-up and the act; then it is judged once more.
+        for _ in 0..<2 {
+            if let outcome = try await self.act(redemption, key, requester, &record) { return outcome }
+        }
+        return .refused(.codeUnknown)
+    }
+
+    /// nil: the code has changed since it was judged.
+    private func act(
+        _ redemption: CodeRedemption,
+        _ key: RecordKey,
+        _ requester: TokenRequester,
+        _ record: inout TokenRecord
+    ) async throws(StoreError) -> TokenOutcome? {
         let lookup = try await self.ask { store, loop in
             store.singleUse(key, as: AuthorizationCode.self, on: loop)
         }
@@ -199,7 +213,8 @@ extension TokenService {
         switch try await self.consume(key, stored.version, marker, records) {
         case .done: return .issued(tokens)
         case .spent(let other): return try await self.refuseReplay(other, &record)
-        case .changed, .quarantined: return .refused(.codeUnknown)
+        case .changed: return nil
+        case .quarantined: return .refused(.codeUnknown)
         }
     }
 

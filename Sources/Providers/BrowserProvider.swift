@@ -6,6 +6,10 @@ package protocol BrowserProvider: Sendable {
     /// Names the provider in sessions and audit events: the issuer. No other provider has this name.
     var name: String { get }
 
+    /// What a sign-in with this wish must reach. The provider's settings may demand more than the wish does. Whoever
+    /// begins the sign-in keeps it, and judges by it what `complete` returns.
+    func demands(of wish: BrowserSignIn) -> SignInDemands
+
     /// Begins a sign-in. It may ask the provider first, with its own time limit.
     func begin(_ wish: BrowserSignIn) async -> BrowserBeginning
 
@@ -26,6 +30,12 @@ package protocol BrowserProvider: Sendable {
     ///   - returnTo: The absolute URL to which the provider sends the browser back.
     ///   - state: Returned by the provider with the browser; nil: none.
     func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String?
+}
+
+extension BrowserProvider {
+    package func demands(of wish: BrowserSignIn) -> SignInDemands {
+        SignInDemands(isAgain: wish.isAgain, aal: wish.aal, maxAge: wish.maxAge)
+    }
 }
 
 /// The requirements of a sign-in in a browser.

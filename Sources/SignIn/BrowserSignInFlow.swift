@@ -22,6 +22,9 @@ package struct BrowserSignInFlow: Sendable {
         /// The browser has a session that began after this sign-in and suffices for it, because the browser came back
         /// twice or signed in in another tab. The provider was not asked.
         case alreadySignedIn
+        /// The browser had no room for what completes this sign-in: it begins again, for the same page. The provider was not
+        /// asked.
+        case beginAgain
         /// No sign-in. The browser's session stays.
         case refused(Reason)
         /// A rule refused it (`rule.denied`), with what the user reads; nil: the gateway's own words. The browser's
@@ -67,11 +70,13 @@ package struct BrowserSignInFlow: Sendable {
     ///   - returnTo: A safe path on the host (`ReturnTo`).
     ///   - authority: `host[:port]` of the host on which it begins and ends.
     ///   - app: The native app for which the user signs in; nil: the session will be the browser's.
+    ///   - isRepeat: Whether it begins in place of one that could not be completed.
     package func begin(
         _ wish: BrowserSignIn,
         returnTo: String,
         on authority: String,
-        for app: WaitingApp? = nil
+        for app: WaitingApp? = nil,
+        isRepeat: Bool = false
     ) async -> Beginning {
         switch await self.provider.begin(wish) {
         case .unavailable: return .unavailable
@@ -79,11 +84,10 @@ package struct BrowserSignInFlow: Sendable {
             let pending = KeptSignIn(
                 providerState: state,
                 returnTo: returnTo,
-                isAgain: wish.isAgain,
-                aal: wish.aal,
-                maxAge: wish.maxAge,
+                demands: self.provider.demands(of: wish),
                 begunAt: self.sessions.clock.now(),
-                app: app
+                app: app,
+                isRepeat: isRepeat
             )
             return .redirect(url: url, id: id, kept: self.seal.seal(pending, id: id, on: authority))
         }
@@ -93,6 +97,12 @@ package struct BrowserSignInFlow: Sendable {
     /// did not begin it there.
     package func pending(_ kept: Secret, id: String, on authority: String) -> KeptSignIn? {
         self.seal.open(kept, id: id, on: authority)
+    }
+
+    /// What a browser keeps of a sign-in for which it has no room any more: where it leads, but not what completes it. nil
+    /// if it keeps no more than that.
+    package func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret? {
+        pending.providerState == nil ? nil : self.seal.shortened(pending, id: id, on: authority)
     }
 
     /// Completes a sign-in with what the browser brought back. The browser's sessions on this host end first.
@@ -112,6 +122,7 @@ package struct BrowserSignInFlow: Sendable {
             return .unavailable(SessionService.reason(error))
         }
         switch await self.prove(pending, parameters, .web, for: requester) {
+        case .beginAgain: return .beginAgain
         case .refused(let reason): return .refused(reason)
         case .throttled(let wait): return .throttled(wait)
         case .unavailable(let reason): return .unavailable(reason)
@@ -133,6 +144,8 @@ package struct BrowserSignInFlow: Sendable {
     /// What the provider says of a user who has come back.
     package enum Proof: Sendable {
         case proven(Authentication, ProviderEvidence)
+        /// The browser had no room for what completes this sign-in: it begins again. The provider was not asked.
+        case beginAgain
         case refused(Reason)
         /// Too many sign-ins failed; the next one is allowed after this time. The provider was not asked.
         case throttled(Duration)
@@ -154,6 +167,9 @@ package struct BrowserSignInFlow: Sendable {
             self.record(reason, detail, kind, requester)
             return .refused(reason)
         }
+        guard let state = pending.providerState else {
+            return pending.isRepeat ? refuse(.signInStateMismatch, "not kept") : .beginAgain
+        }
         guard !pending.isExpired(at: self.sessions.clock.now()) else { return refuse(.signInStateMismatch, "expired") }
         let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
         do {
@@ -165,7 +181,7 @@ package struct BrowserSignInFlow: Sendable {
         } catch {
             return .unavailable(SessionService.reason(error))
         }
-        switch await self.provider.complete(parameters, state: pending.providerState) {
+        switch await self.provider.complete(parameters, state: state) {
         case .unavailable(let detail):
             await self.giveBack(bucket)
             self.record(.providerUnavailable, detail, kind, requester)
@@ -203,10 +219,16 @@ package struct BrowserSignInFlow: Sendable {
         _ requester: Requester,
         _ now: UnixTime
     ) -> Bool {
-        guard let session = former.first?.session, requester.cookies.count == 1, !pending.isAgain,
-            session.issuedAt >= pending.begunAt, session.aal >= pending.aal ?? .aal0
+        guard let session = former.first?.session, requester.cookies.count == 1, !pending.demands.isAgain,
+            session.issuedAt >= pending.begunAt
         else { return false }
-        return pending.maxAge.map { now.since(session.authenticatedAt) <= $0 } ?? true
+        let unmet = pending.demands.unmet(
+            level: session.aal,
+            authenticatedAt: session.authenticatedAt,
+            begunAt: pending.begunAt,
+            now: now
+        )
+        return unmet == nil
     }
 
     private func record(_ reason: Reason, _ detail: String?, _ kind: Session.Kind, _ requester: Requester) {

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Providers
+package import Providers
 package import Vocabulary
 
 /// A sign-in at a provider that has begun: what the browser keeps, sealed, until it comes back. Nothing is stored for it.
@@ -10,31 +10,32 @@ package struct KeptSignIn: Sendable, Equatable {
     /// (RFC 6265bis 5.6).
     static let longest = 3800
 
-    /// What the provider needs to complete the sign-in.
-    package var providerState: Secret
+    /// What the provider needs to complete the sign-in. nil: the browser had no room for it, or an earlier version of the
+    /// gateway has made it, so that the sign-in can only begin again.
+    package var providerState: Secret?
     /// The path on this host to which the browser goes afterwards.
     package var returnTo: String
-    /// Whether the user must authenticate again even if the provider has a session of that user.
-    package var isAgain: Bool
-    /// The lowest level to reach; nil: any.
-    package var aal: AssuranceLevel?
-    /// The longest time since the user authenticated; nil: any.
-    package var maxAge: Duration?
+    /// What the sign-in must reach.
+    package var demands: SignInDemands
     package var begunAt: UnixTime
     /// The native app for which the user signs in; nil: the session is the browser's.
     package var app: WaitingApp?
+    /// Whether it has begun in place of one that could not be completed. It is not begun again: a browser that keeps
+    /// nothing would go to the provider and back for ever.
+    package var isRepeat = false
 
     /// Whether the user took too long.
     package func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
 
     /// What the sign-in must reach and has not reached; nil if it has reached everything.
     func unmet(by authentication: Authentication, at now: UnixTime) -> String? {
-        if let aal = self.aal, authentication.aal < aal { return "aal" }
-        if let maxAge = self.maxAge, let time = authentication.authenticatedAt, now.since(time) > maxAge {
-            // Providers state whole seconds. One that asked the user after the sign-in began did what it was told.
-            guard time.seconds >= self.begunAt.seconds else { return "auth_time" }
-        }
-        return nil
+        let time = authentication.authenticatedAt
+        return self.demands.unmet(
+            level: authentication.aal,
+            authenticatedAt: time == Authentication.unknownTime ? nil : time,
+            begunAt: self.begunAt,
+            now: now
+        )
     }
 }
 
@@ -72,6 +73,13 @@ struct KeptSignInSeal: Sendable {
         return Secret(self.text(short, id, authority))
     }
 
+    /// The same sign-in in as few bytes as lead the browser on: it cannot be completed, but begin again.
+    func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret {
+        var short = pending
+        short.providerState = nil
+        return self.seal(short, id: id, on: authority)
+    }
+
     /// What was sealed for this id and host; nil for all else, also for what was sealed under a secret that is no longer
     /// accepted.
     func open(_ text: Secret, id: String, on authority: String) -> KeptSignIn? {
@@ -92,20 +100,26 @@ struct KeptSignInSeal: Sendable {
 }
 
 extension KeptSignIn {
-    private static let version: UInt8 = 1
-    /// The version of a sign-in for a native app, which ends with the app.
-    private static let appVersion: UInt8 = 2
+    private static let version: UInt8 = 3
+    /// Earlier versions: the second one ends with an app. What their providers kept is not read any more.
+    private static let former: ClosedRange<UInt8> = 1...2
+
+    /// What is in the byte of flags.
+    private enum Flag {
+        static let isAgain: UInt8 = 1
+        static let isRepeat: UInt8 = 2
+    }
 
     fileprivate var bytes: [UInt8] {
         var writer = CompactWriter()
-        writer.write(byte: self.app == nil ? Self.version : Self.appVersion)
+        writer.write(byte: Self.version)
         writer.write(self.begunAt.milliseconds)
         writer.write(self.returnTo)
-        writer.write(byte: self.isAgain ? 1 : 0)
-        writer.write(optional: self.aal) { $0.write($1.rawValue) }
-        writer.write(optional: self.maxAge) { $0.write($1.wholeMilliseconds) }
-        writer.write(list: self.providerState.bytes) { $0.write(byte: $1) }
-        if let app = self.app {
+        writer.write(byte: (self.demands.isAgain ? Flag.isAgain : 0) | (self.isRepeat ? Flag.isRepeat : 0))
+        writer.write(optional: self.demands.aal) { $0.write($1.rawValue) }
+        writer.write(optional: self.demands.maxAge) { $0.write($1.wholeMilliseconds) }
+        writer.write(list: self.providerState?.bytes ?? []) { $0.write(byte: $1) }
+        writer.write(optional: self.app) { writer, app in
             writer.write(app.flow)
             writer.write(app.returnTo)
         }
@@ -115,20 +129,31 @@ extension KeptSignIn {
     fileprivate init(_ bytes: [UInt8]) throws(CompactFormatError) {
         var reader = CompactReader(bytes)
         let version = try reader.byte()
-        guard version == Self.version || version == Self.appVersion else { throw CompactFormatError() }
+        guard version == Self.version || Self.former.contains(version) else { throw CompactFormatError() }
         self.begunAt = UnixTime(milliseconds: try reader.signed())
         self.returnTo = try reader.text()
-        self.isAgain = try reader.byte() != 0
-        self.aal = try reader.optional { (reader) throws(CompactFormatError) in
+        let flags = try reader.byte()
+        let aal = try reader.optional { (reader) throws(CompactFormatError) in
             AssuranceLevel(named: try reader.text())
         }
-        self.maxAge = try reader.optional { (reader) throws(CompactFormatError) in .milliseconds(try reader.signed()) }
-        self.providerState = Secret(
-            try reader.list { (reader) throws(CompactFormatError) in try reader.byte() }
-        )
-        if version == Self.appVersion {
-            self.app = WaitingApp(flow: try reader.text(), returnTo: try reader.text())
+        let maxAge: Duration? = try reader.optional { (reader) throws(CompactFormatError) in
+            .milliseconds(try reader.signed())
+        }
+        self.demands = SignInDemands(isAgain: flags & Flag.isAgain != 0, aal: aal, maxAge: maxAge)
+        let state = try reader.list { (reader) throws(CompactFormatError) in try reader.byte() }
+        if version == Self.version {
+            self.isRepeat = flags & Flag.isRepeat != 0
+            self.providerState = state.isEmpty ? nil : Secret(state)
+            self.app = try reader.optional { (reader) throws(CompactFormatError) in try WaitingApp(from: &reader) }
+        } else if version == Self.former.upperBound {
+            self.app = try WaitingApp(from: &reader)
         }
         try reader.finish()
+    }
+}
+
+extension WaitingApp {
+    fileprivate init(from reader: inout CompactReader) throws(CompactFormatError) {
+        self.init(flow: try reader.text(), returnTo: try reader.text())
     }
 }

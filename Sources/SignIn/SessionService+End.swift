@@ -1,3 +1,4 @@
+internal import NIOCore
 package import Providers
 package import Sessions
 package import Vocabulary
@@ -49,8 +50,8 @@ extension SessionService {
     ///
     /// A token that a provider made is ended as well, whatever the provider says of it from now on.
     ///
-    /// - Returns: Why the token never named a native session; nil when its session has ended, now or before: a client
-    ///   that lost the answer may repeat the request and gets the same answer.
+    /// - Returns: Why the token never named a native session, as far as the store knows; nil when its session has ended,
+    ///   now or before: a client that lost the answer may repeat the request and gets the same answer.
     package func end(native token: Secret, for requester: Requester) async throws(StoreError) -> Reason? {
         switch self.authority.read(.session, token.bytes) {
         case .malformed: return try await self.end(foreign: token, for: requester)
@@ -58,9 +59,25 @@ extension SessionService {
         case .record(let key):
             let stored = try await self.stored(key)
             let grant = await self.grant(of: stored)
-            let end = try await self.end(presented: key, stored, .native, grant, requester)
-            if case .kept = end { return .sessionUnknown }
-            return nil
+            switch try await self.end(presented: key, stored, .native, grant, requester) {
+            case .ended: return nil
+            case .kept: return .sessionUnknown
+            case .absent: return try await self.knowsEnd(of: key) ? nil : .sessionUnknown
+            }
+        }
+    }
+
+    /// Whether the store knows of a session under `key` that it has ended. A store that was restarted without its data, or
+    /// from whose memory the end has gone, takes it for one that never was.
+    private func knowsEnd(of key: RecordKey) async throws(StoreError) -> Bool {
+        let finding = try await self.ask { store, loop in
+            let promise = loop.makePromise(of: SessionFinding.self)
+            store.session(key, on: loop) { promise.completeWith($0.mapError { $0 }) }
+            return promise.futureResult
+        }
+        switch finding {
+        case .live, .absent(.sessionUnknown), .absent(.sessionForgotten): return false
+        case .absent: return true
         }
     }
 

@@ -14,48 +14,65 @@ extension Gateway {
     func reloadSettings() async {
         guard let reload = self.reload else { return }
         let registry = self.foundations.registry
+        let successor: Successor
         do {
-            let loaded = try reload()
-            let (former, current, generation) = self.state.withLock { ($0.settings, $0.assembly, $0.generation + 1) }
-            for warning in loaded.warnings + Self.fixedForLife(former, loaded.settings) {
-                self.logger.warning("\(warning)")
-            }
-            let assembly = try Assembly(
-                loaded,
-                self.foundations,
-                generation: generation,
-                former: current
-            )
-            await self.loops.onEach {
-                $0.adopt(assembly.configuration)
-                $0.sessions.foreignTokens = assembly.foreignTokens
-                $0.sessions.tokenReader = assembly.tokenReader
-                $0.sessions.directory = assembly.users
-            }
-            self.foundations.grants.adopt(assembly.refreshing)
-            self.startProviders(of: assembly)
-            self.gate.adopt(loaded.settings.limits, trusted: loaded.settings.trustedProxies)
-            self.state.withLock {
-                $0.settings = loaded.settings
-                $0.assembly = assembly
-                $0.generation = generation
-                $0.lastReloadSucceeded = true
-                $0.readAt = Clock.system.now()
-            }
-            // Without tokens there are no such endpoints.
-            let admin = self.admin.withLock { $0 }
-            try await admin?.adopt(operators: self.operatorEndpoints(loaded.settings))
-            for target in assembly.configuration.targets { target.refresh() }
-            await self.endSessions(ofUsersIn: loaded.settings.fixedUsers)
-            self.logger.info("configuration reloaded", metadata: ["generation": "\(generation)"])
-            self.foundations.audit.emit(AuditEvent(.configReloaded))
-            registry.increment(registry.counter(MetricNames.configReloads, "success"))
+            successor = try self.prepare(try reload())
         } catch {
             self.state.withLock { $0.lastReloadSucceeded = false }
             self.logger.error("configuration not reloaded, the former one is in use: \(error)")
             self.foundations.audit.emit(AuditEvent(.configReloadFailed))
             registry.increment(registry.counter(MetricNames.configReloads, "failure"))
+            return
         }
+        await self.adopt(successor)
+        self.logger.info("configuration reloaded", metadata: ["generation": "\(successor.generation)"])
+        self.foundations.audit.emit(AuditEvent(.configReloaded))
+        registry.increment(registry.counter(MetricNames.configReloads, "success"))
+    }
+
+    /// What other settings need, all of it made before any of it is used: what can fail, fails while nothing has changed.
+    private struct Successor {
+        let settings: Settings
+        let assembly: Assembly
+        let generation: UInt64
+        /// The admin listener and what it serves; nil if there is no such listener.
+        let admin: (server: AdminServer, configuration: PathConfiguration)?
+    }
+
+    private func prepare(_ loaded: LoadedSettings) throws -> Successor {
+        let (former, current, generation) = self.state.withLock { ($0.settings, $0.assembly, $0.generation + 1) }
+        for warning in loaded.warnings + Self.fixedForLife(former, loaded.settings) {
+            self.logger.warning("\(warning)")
+        }
+        let assembly = try Assembly(loaded, self.foundations, generation: generation, former: current)
+        let admin = try self.admin.withLock { $0 }.map { server in
+            // Without tokens there are no such endpoints.
+            (server, try server.configuration(operators: self.operatorEndpoints(loaded.settings)))
+        }
+        return Successor(settings: loaded.settings, assembly: assembly, generation: generation, admin: admin)
+    }
+
+    private func adopt(_ successor: Successor) async {
+        let (settings, assembly) = (successor.settings, successor.assembly)
+        await self.loops.onEach {
+            $0.adopt(assembly.configuration)
+            $0.sessions.foreignTokens = assembly.foreignTokens
+            $0.sessions.tokenReader = assembly.tokenReader
+            $0.sessions.directory = assembly.users
+        }
+        self.foundations.grants.adopt(assembly.refreshing)
+        self.startProviders(of: assembly)
+        self.gate.adopt(settings.limits, trusted: settings.trustedProxies)
+        self.state.withLock {
+            $0.settings = settings
+            $0.assembly = assembly
+            $0.generation = successor.generation
+            $0.lastReloadSucceeded = true
+            $0.readAt = Clock.system.now()
+        }
+        if let (server, configuration) = successor.admin { await server.adopt(configuration) }
+        for target in assembly.configuration.targets { target.refresh() }
+        await self.endSessions(ofUsersIn: settings.fixedUsers)
     }
 
     /// Warnings for settings in the file that a reload cannot change.

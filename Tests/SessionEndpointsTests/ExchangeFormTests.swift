@@ -132,7 +132,91 @@ struct ExchangeFormTests {
         let second = try await self.exchange(gateway, code, back.1, from: "198.51.100.7")
         #expect(first.status == 200 && second.document == first.document)
         gateway.time.advance(by: .seconds(1))
-        #expect(try await self.exchange(gateway, code, back.1).status == 404)
+        #expect(try await self.exchange(gateway, code, back.1).status == 403)
+    }
+
+    /// Signs the user in with the form, in the documented dialect.
+    private func signedIn(_ gateway: Gateway) async throws -> (code: String, returned: String) {
+        let flow = try #require(try await gateway.send("GET", "/self-service/login/api").document)
+        let id = try #require(flow["id"]?.string)
+        let code = try #require(flow["session_token_exchange_code"]?.string)
+        let form = "flow=\(id)&return_to=myapp%3A%2F%2Fauth%2Fcallback&\(Self.credentials)"
+        let answer = try await gateway.post("/.sallyport/app", form)
+        let returned = try #require(answer.value("location")?.split(separator: "return_to_code=").last)
+        return (code, String(returned))
+    }
+
+    /// Kratos's old documentation has the three errors with these members.
+    @Test(
+        "compat.exchange: documented refuses bad, unfinished and expired codes by 403, and a session that is gone by 404"
+    )
+    func documentedRefusals() async throws {
+        let gateway = try Gateway(exchange: Self.documented)
+        func expect(_ answer: EndpointResponse, _ status: Int, _ id: String, _ text: String) {
+            let error = answer.document?["error"]
+            #expect(answer.status == status && error?["code"] == .integer(Int64(status)))
+            #expect(error?["id"] == .string(id) && answer.value("ory-error-id") == id)
+            #expect(error?["reason"] == .string(text) && error?["message"]?.string != nil)
+        }
+        let none = "no session yet for this code"
+        let (code, returned) = try await self.signedIn(gateway)
+        let (other, _) = try await self.signedIn(gateway)
+        let begun = try await gateway.send("GET", "/self-service/login/api").document
+        let unfinished = try #require(begun?["session_token_exchange_code"]?.string)
+        for (first, second) in [
+            ("x", "y"), (other, returned), (code, String(returned.dropLast()) + "_"), (unfinished, returned),
+            (unfinished, unfinished), (returned, code), (code, "ory_code_init_abc123"),
+        ] { expect(try await self.exchange(gateway, first, second), 403, "forbidden", none) }
+        for query in [
+            [], [("init_code", code)], [("return_to_code", returned)],
+            [("init_code", ""), ("return_to_code", returned)],
+            [("init_code", code), ("init_code", code), ("return_to_code", returned)],
+        ] as [[(name: String, value: String)]] {
+            let answer = try await gateway.send("GET", "/sessions/token-exchange", query: query)
+            expect(answer, 400, "bad_request", "init_code and return_to_code query params must be set")
+        }
+        let exchanged = try await self.exchange(gateway, code, returned)
+        let token = try #require(exchanged.document?["session_token"]?.string)
+        let ended = try await gateway.send(
+            "DELETE",
+            "/self-service/logout/api",
+            fields: [("content-type", "application/json")],
+            body: #"{"session_token":"\#(token)"}"#
+        )
+        #expect(ended.status == 204)
+        expect(try await self.exchange(gateway, code, returned), 404, "not_found", none)
+        let (late, expired) = try await self.signedIn(gateway)
+        gateway.time.advance(by: .seconds(600))
+        expect(try await self.exchange(gateway, late, expired), 403, "forbidden", none)
+    }
+
+    @Test("After a wrong password the flow still has its code, until a browser is sent on its way with the flow's id")
+    func wrongPassword() async throws {
+        let gateway = try Gateway()
+        let flow = try #require(try await gateway.send("GET", "/self-service/login/api", query: Self.code).document)
+        let id = try #require(flow["id"]?.string)
+        let code = try #require(flow["session_token_exchange_code"])
+        for body in [
+            #"{"method":"password","identifier":"alice@example.com","password":"wrong"}"#, #"{"method":"password"}"#,
+            #"{"method":"oidc","provider":"none"}"#, "{}",
+        ] {
+            let answer = try await gateway.signInNative(flow: id, body)
+            #expect(answer.status == 400 && answer.document?["session_token_exchange_code"] == code, "\(body)")
+        }
+        // Whoever knows only the id of the flow does not get the code by reading it.
+        let read = try await gateway.send("GET", "/self-service/login/flows", query: [("id", id)])
+        #expect(read.status == 200 && read.document?["session_token_exchange_code"] == nil)
+        #expect(try await gateway.signInNative(flow: id, #"{"method":"oidc","provider":"company"}"#).status == 422)
+        let after = try await gateway.signInNative(flow: id, "{}")
+        #expect(after.status == 400 && after.document?["session_token_exchange_code"] == nil)
+        // It is still good.
+        let answer = try await gateway.post("/.sallyport/app", "flow=\(id)&\(Self.credentials)")
+        let returned = try #require(answer.value("location")?.split(separator: "code=").last)
+        #expect(try await self.exchange(gateway, try #require(code.string), returned).status == 200)
+        // A flow without a code has none to show.
+        let plain = try await gateway.flow()
+        let wrong = try await gateway.signInNative(flow: plain, "{}")
+        #expect(wrong.status == 400 && wrong.document?["session_token_exchange_code"] == nil)
     }
 
     @Test("Otherwise no flow has a code that nobody asked for, and a browser brings no return_to along")

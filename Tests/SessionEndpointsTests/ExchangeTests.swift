@@ -534,6 +534,22 @@ struct ExchangeTests {
         #expect(try await app.browser.comeBack(id).status == 303)
     }
 
+    @Test("An app's sign-in for which the browser had no room begins again by itself, and ends at the app")
+    func pushedOut() async throws {
+        var app = try ExchangingApp()
+        try await app.begin()
+        let sent = try await app.submit()
+        let id = try await app.open(try #require(sent.document?["redirect_browser_to"]?.string))
+        for _ in 1...5 { try await app.browser.begin() }
+        let again = try await app.browser.comeBack(id)
+        let location = try #require(again.value("location"))
+        #expect(again.status == 303 && location.hasPrefix("https://idp.example.com/authorize?state="))
+        let answer = try await app.browser.comeBack(String(location.split(separator: "=")[1]))
+        let url = try #require(answer.value("location"))
+        #expect(url.hasPrefix("myapp://auth/callback?code=") && app.browser.session == nil)
+        #expect(try await app.exchange(nil, try ExchangingApp.code(in: url)).status == 200)
+    }
+
     @Test("A browser's own session stays as it is")
     func ownSession() async throws {
         var app = try ExchangingApp()

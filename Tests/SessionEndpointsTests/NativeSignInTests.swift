@@ -220,6 +220,46 @@ struct NativeSignInTests {
         #expect(try await gateway.send("GET", "/self-service/login/api?aal=aal1").status == 200)
     }
 
+    @Test("A session in Authorization: Bearer counts like one in X-Session-Token")
+    func bearer() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.nativeToken()
+        let target = "/self-service/login/api"
+        for scheme in ["Bearer", "bearer", "BEARER"] {
+            let fields = [(name: "authorization", value: "\(scheme) \(token)")]
+            let refused = try await gateway.send("GET", target, fields: fields)
+            #expect(refused.status == 400 && refused.document?["error"]?["id"] == "session_already_available")
+            #expect(try await gateway.send("GET", "\(target)?refresh=true", fields: fields).status == 200)
+            let step = try await gateway.send("GET", "\(target)?aal=aal2", fields: fields)
+            #expect(step.status == 400 && step.document?["error"]?["id"] == nil)
+        }
+        for value in ["Bearer", "Bearer ", "Bearer x", "Basic \(token)", token] {
+            #expect(try await gateway.send("GET", target, fields: [("authorization", value)]).status == 200, "\(value)")
+        }
+        // X-Session-Token comes first, and one that stands there twice is not read.
+        let both = [(name: "x-session-token", value: "x"), (name: "authorization", value: "Bearer \(token)")]
+        #expect(try await gateway.send("GET", target, fields: both).status == 200)
+        let twice = Array(repeating: (name: "authorization", value: "Bearer \(token)"), count: 2)
+        let repeated = try await gateway.send("GET", target, fields: twice)
+        #expect(repeated.status == 400 && repeated.reason == .credentialRepeated)
+    }
+
+    @Test(
+        "A level that does not exist is refused before it is asked who the app is",
+        arguments: ["aal9", "aal0", "AAL2", "2", "x"]
+    )
+    func unknownLevel(level: String) async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.nativeToken()
+        for fields in [[], [(name: "x-session-token", value: token)]] {
+            for query in ["", "&refresh=true", "&return_session_token_exchange_code=true"] {
+                let target = "/self-service/login/api?aal=\(level)\(query)"
+                let answer = try await gateway.send("GET", target, fields: fields)
+                #expect(answer.status == 400 && answer.document?["error"]?["id"] == nil)
+            }
+        }
+    }
+
     /// Tries are counted under one spelling of the identifier and of the address.
     @Test("Too many tries are refused for that address and that user only, in any spelling")
     func throttling() async throws {

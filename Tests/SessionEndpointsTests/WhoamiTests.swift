@@ -131,10 +131,16 @@ struct WhoamiTests {
         #expect(try await self.logout(gateway, token).status == 204)
         let stranger = TokenAuthority(secret: Secret("the secret of another deployment"))
         let foreign = stranger.make(.session, in: stranger.newLineage()).token
+        let never = String(
+            decoding: gateway.authority.make(.session, in: gateway.authority.newLineage()).token.bytes,
+            as: UTF8.self
+        )
+        let altered = other.dropLast() + (other.hasSuffix("A") ? "Q" : "A")
         for (value, reason) in [
-            ("\"\(String(decoding: foreign.bytes, as: UTF8.self))\"", Reason.credentialOtherKey),
+            ("\"\(never)\"", .sessionUnknown), ("\"\(altered)\"", .sessionUnknown),
+            ("\"\(String(decoding: foreign.bytes, as: UTF8.self))\"", .credentialOtherKey),
             ("\"x\"", .credentialMalformed), ("\"\"", .credentialMissing), ("null", .credentialMissing),
-        ] {
+        ] as [(String, Reason)] {
             let refused = try await gateway.send(
                 "DELETE",
                 "/self-service/logout/api",

@@ -36,8 +36,8 @@ struct KeptSignInTests {
         let wish = BrowserSignIn(callback: "", isAgain: true, aal: .aal2, maxAge: .seconds(600))
         let (id, kept) = try await self.begin(wish, returnTo: "/r?a=1")
         let pending = try #require(self.flow.pending(kept, id: id, on: SignInDesk.host))
-        #expect(pending.returnTo == "/r?a=1" && pending.isAgain && pending.aal == .aal2)
-        #expect(pending.maxAge == .seconds(600) && pending.begunAt == self.desk.time.now)
+        #expect(pending.returnTo == "/r?a=1" && pending.begunAt == self.desk.time.now && !pending.isRepeat)
+        #expect(pending.demands == SignInDemands(isAgain: true, aal: .aal2, maxAge: .seconds(600)))
         #expect(pending.providerState == Secret("verifier of \(id)"))
         #expect(self.flow.pending(kept, id: "other", on: SignInDesk.host) == nil)
         #expect(self.flow.pending(kept, id: id, on: "\(SignInDesk.host):8443") == nil)
@@ -54,6 +54,54 @@ struct KeptSignInTests {
             let cut = Secret(Base64URL.encoded(Array(bytes.prefix(length))))
             #expect(self.flow.pending(cut, id: id, on: SignInDesk.host) == nil)
         }
+    }
+
+    @Test("Shortened, it says where it leads and what it demands, and nothing that completes it")
+    func shortened() async throws {
+        let (id, kept) = try await self.begin(BrowserSignIn(callback: "", aal: .aal2), returnTo: "/r?a=1")
+        let pending = try #require(self.flow.pending(kept, id: id, on: SignInDesk.host))
+        let text = try #require(self.flow.shortened(pending, id: id, on: SignInDesk.host))
+        #expect(text.bytes.count < kept.bytes.count)
+        let short = try #require(self.flow.pending(text, id: id, on: SignInDesk.host))
+        #expect(short.providerState == nil && short.returnTo == "/r?a=1" && short.begunAt == pending.begunAt)
+        #expect(short.demands == pending.demands && short.app == pending.app)
+        #expect(self.flow.shortened(short, id: id, on: SignInDesk.host) == nil)
+    }
+
+    @Test(
+        "What an earlier version has kept begins again: for its page, its app and its demands",
+        arguments: [1, 2] as [UInt8]
+    )
+    func earlier(version: UInt8) async throws {
+        var writer = CompactWriter()
+        writer.write(byte: version)
+        writer.write(self.desk.time.now.milliseconds)
+        writer.write("/r?a=1")
+        writer.write(byte: 1)
+        writer.write(optional: AssuranceLevel?.some(.aal2)) { $0.write($1.rawValue) }
+        writer.write(optional: Duration?.some(.seconds(300))) { $0.write($1.wholeMilliseconds) }
+        writer.write(list: Array("verifier".utf8)) { $0.write(byte: $1) }
+        if version == 2 {
+            writer.write("flow")
+            writer.write("myapp://back")
+        }
+        let keys = SealingKeyRing(current: Secret("a secret of the tests"))
+        let place = Array("sign-in \(SignInDesk.host) id".utf8)
+        let kept = Secret(Base64URL.encoded(keys.seal(writer.bytes, for: place)))
+        let pending = try #require(self.flow.pending(kept, id: "id", on: SignInDesk.host))
+        #expect(pending.providerState == nil && !pending.isRepeat && pending.returnTo == "/r?a=1")
+        #expect(pending.demands == SignInDemands(isAgain: true, aal: .aal2, maxAge: .seconds(300)))
+        #expect(pending.app == (version == 2 ? WaitingApp(flow: "flow", returnTo: "myapp://back") : nil))
+        let outcome = await self.flow.complete(
+            pending,
+            [("state", "id"), ("code", "c")],
+            for: try self.desk.requester()
+        )
+        guard case .beginAgain = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(self.provider.completions.isEmpty)
     }
 
     @Test("It expires after ten minutes")

@@ -292,6 +292,20 @@ struct CodeTests {
         #expect(answer.text("scope") == "email orders:write")
     }
 
+    @Test(
+        "a good code of which the store has lost sight is judged once more, like every other record that is used once"
+    )
+    func changed() async throws {
+        let world = TokenWorld()
+        let code = try await world.code()
+        world.store.change { $0.consumptions = [.changed] }
+        #expect(await world.redeem(code).status == 200)
+        #expect(await world.redeem(code).reason == .codeReplayed)
+        let other = try await world.code()
+        world.store.change { $0.consumptions = [.changed, .changed] }
+        #expect(await world.redeem(other).reason == .codeUnknown)
+    }
+
     @Test("an answer of the store that is lost is asked for once more")
     func lostAnswer() async throws {
         let world = TokenWorld()

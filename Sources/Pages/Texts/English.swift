@@ -87,7 +87,7 @@ extension PageLanguage {
             refusal.invalid_token.event: What the service at which you sign in says of you could not be verified.
             refusal.invalid_token.advice: Try again. If it happens again, tell the people who run this site, with the reason below.
             refusal.state_mismatch.title: This sign-in cannot be completed
-            refusal.state_mismatch.event: It took too long, or was begun in another browser, or your browser does not keep this site's cookies.
+            refusal.state_mismatch.event: It took too long, or was begun in another browser or beside too many others, or your browser does not keep this site's cookies.
             refusal.state_mismatch.advice: Try again, and allow this site to keep cookies.
             refusal.not_allowed.title: Your account has no access here
             refusal.not_allowed.event: You have signed in with an account that may not use this site.

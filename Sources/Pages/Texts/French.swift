@@ -87,7 +87,7 @@ extension PageLanguage {
             refusal.invalid_token.event: Ce que le service de connexion dit de vous n’a pas pu être vérifié.
             refusal.invalid_token.advice: Réessayez. Si cela se reproduit, communiquez le motif ci-dessous aux responsables de ce site.
             refusal.state_mismatch.title: Cette connexion ne peut pas être terminée
-            refusal.state_mismatch.event: Elle a pris trop de temps, a été commencée dans un autre navigateur, ou votre navigateur ne conserve pas les cookies de ce site.
+            refusal.state_mismatch.event: Elle a pris trop de temps, a été commencée dans un autre navigateur ou à côté de trop d’autres, ou votre navigateur ne conserve pas les cookies de ce site.
             refusal.state_mismatch.advice: Autorisez ce site à conserver des cookies, puis réessayez.
             refusal.not_allowed.title: Votre compte n’a pas accès à ce site
             refusal.not_allowed.event: Vous vous êtes connecté avec un compte qui ne peut pas utiliser ce site.

@@ -87,7 +87,7 @@ extension PageLanguage {
             refusal.invalid_token.event: Was der Anmeldedienst über Sie sagt, konnte nicht bestätigt werden.
             refusal.invalid_token.advice: Versuchen Sie es noch einmal. Geschieht es wieder, nennen Sie den Betreibern dieser Website den Grund, der unten steht.
             refusal.state_mismatch.title: Diese Anmeldung kann nicht abgeschlossen werden
-            refusal.state_mismatch.event: Sie hat zu lange gedauert, wurde in einem anderen Browser begonnen, oder Ihr Browser behält die Cookies dieser Website nicht.
+            refusal.state_mismatch.event: Sie hat zu lange gedauert, wurde in einem anderen Browser oder neben zu vielen anderen begonnen, oder Ihr Browser behält die Cookies dieser Website nicht.
             refusal.state_mismatch.advice: Erlauben Sie dieser Website Cookies und versuchen Sie es noch einmal.
             refusal.not_allowed.title: Ihr Konto hat hier keinen Zugang
             refusal.not_allowed.event: Sie haben sich mit einem Konto angemeldet, das diese Website nicht nutzen darf.

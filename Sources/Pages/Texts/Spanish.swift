@@ -87,7 +87,7 @@ extension PageLanguage {
             refusal.invalid_token.event: No se pudo comprobar lo que el servicio de acceso dice de usted.
             refusal.invalid_token.advice: Inténtelo de nuevo. Si vuelve a ocurrir, comunique el motivo que figura abajo a los responsables de este sitio.
             refusal.state_mismatch.title: No se puede completar este inicio de sesión
-            refusal.state_mismatch.event: Tardó demasiado, se empezó en otro navegador, o su navegador no guarda las cookies de este sitio.
+            refusal.state_mismatch.event: Tardó demasiado, se empezó en otro navegador o junto a demasiados otros, o su navegador no guarda las cookies de este sitio.
             refusal.state_mismatch.advice: Permita que este sitio guarde cookies e inténtelo de nuevo.
             refusal.not_allowed.title: Su cuenta no tiene acceso aquí
             refusal.not_allowed.event: Ha iniciado sesión con una cuenta que no puede usar este sitio.

@@ -23,15 +23,13 @@ struct AuthorizationRequest: Sendable {
     let isOpenID: Bool
 
     /// The URL for the browser, and what completes the sign-in.
-    func make(_ wish: BrowserSignIn, at endpoint: ProviderURL, now: UnixTime) -> (url: String, pending: PendingSignIn) {
+    func make(_ wish: BrowserSignIn, at endpoint: ProviderURL) -> (url: String, pending: PendingSignIn) {
         let pending = PendingSignIn(
             provider: self.provider,
             id: Random.base64URL(16),
             nonce: self.isOpenID ? Random.base64URL(32) : "",
             verifier: self.usesPKCE ? Random.base64URL(32) : "",
-            callback: wish.callback,
-            begunAt: now,
-            demands: self.demands(wish)
+            callback: wish.callback
         )
         var parameters: [URLQuery.Parameter] = [
             ("response_type", "code"), ("client_id", self.clientID), ("redirect_uri", wish.callback),
@@ -52,14 +50,16 @@ struct AuthorizationRequest: Sendable {
 
     private func openIDParameters(_ wish: BrowserSignIn, _ pending: PendingSignIn) -> [URLQuery.Parameter] {
         var parameters: [URLQuery.Parameter] = [("nonce", pending.nonce)]
-        if let maxAge = pending.demands.maxAge { parameters.append(("max_age", String(maxAge.components.seconds))) }
+        if let maxAge = self.demands(of: wish).maxAge {
+            parameters.append(("max_age", String(maxAge.components.seconds)))
+        }
         if let values = wish.aal.flatMap(self.acrValues) { parameters.append(("acr_values", values)) }
         if let hint = wish.loginHint, hint.isPlain(upTo: Self.longestHint) { parameters.append(("login_hint", hint)) }
         return parameters
     }
 
-    /// The shorter of both ages, in whole seconds.
-    private func demands(_ wish: BrowserSignIn) -> SignInDemands {
+    /// What the sign-in must reach: the shorter of the ages that are wished for and configured, in whole seconds.
+    func demands(of wish: BrowserSignIn) -> SignInDemands {
         let seconds = [wish.maxAge, self.settings.maxAge].compactMap { $0?.components.seconds }.min()
         let maxAge = seconds.map { Duration.seconds(min(max($0, 0), Self.longestAge)) }
         return SignInDemands(isAgain: wish.isAgain, aal: wish.aal, maxAge: maxAge)

@@ -50,8 +50,10 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
 
     package var name: String { self.settings.name }
 
+    package func demands(of wish: BrowserSignIn) -> SignInDemands { self.request.demands(of: wish) }
+
     package func begin(_ wish: BrowserSignIn) async -> BrowserBeginning {
-        let (url, pending) = self.request.make(wish, at: self.authorizationURL, now: self.clock.now())
+        let (url, pending) = self.request.make(wish, at: self.authorizationURL)
         return .redirect(url: url, id: pending.id, state: pending.encoded)
     }
 
@@ -71,17 +73,12 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         case .tokens(let tokens, let key):
             return await self.finish(
                 tokens.kept(key: key, requested: self.settings.authorization.scopes, now: self.clock.now()),
-                key,
-                pending
+                key
             )
         }
     }
 
-    private func finish(
-        _ tokens: ProviderTokenSet,
-        _ key: SigningKey?,
-        _ pending: PendingSignIn
-    ) async -> BrowserCompletion {
+    private func finish(_ tokens: ProviderTokenSet, _ key: SigningKey?) async -> BrowserCompletion {
         switch await self.userinfo.ask(tokens.accessToken, type: tokens.tokenType, key: key) {
         case .refused(let detail): return .refused(BrowserRefusal(.providerError, detail: detail))
         case .unavailable(let detail): return .unavailable(detail: detail)
@@ -96,7 +93,6 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
             return SignInJudge(mapping: self.mapping, admission: self.admission, method: "oauth2").judge(
                 subject,
                 claims,
-                pending,
                 evidence: ProviderEvidence(provider: self.name, tokens: tokens),
                 now: self.clock.now()
             )

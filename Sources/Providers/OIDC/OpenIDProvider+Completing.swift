@@ -65,7 +65,6 @@ extension OpenIDProvider {
         return SignInJudge(mapping: self.mapping, admission: self.admission, method: "oidc").judge(
             subject,
             claims,
-            pending,
             evidence: ProviderEvidence(
                 provider: self.name,
                 sessionID: idClaims.sessionID.flatMap {

@@ -54,9 +54,11 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     /// Fetches the issuer's metadata, and keeps them fresh from now on.
     package func start() { self.issuer.start() }
 
+    package func demands(of wish: BrowserSignIn) -> SignInDemands { self.request.demands(of: wish) }
+
     package func begin(_ wish: BrowserSignIn) async -> BrowserBeginning {
         guard let metadata = await self.issuer.metadata.current() else { return .unavailable }
-        let (url, pending) = self.request.make(wish, at: metadata.authorizationEndpoint, now: self.clock.now())
+        let (url, pending) = self.request.make(wish, at: metadata.authorizationEndpoint)
         return .redirect(url: url, id: pending.id, state: pending.encoded)
     }
 

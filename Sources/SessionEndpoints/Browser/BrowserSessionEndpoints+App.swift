@@ -159,6 +159,18 @@ extension BrowserSessionEndpoints {
         switch await flow.prove(pending, request.query, .native, for: requester) {
         case .throttled(let wait): return self.refuse(.signInThrottled, request, retryAfter: wait)
         case .unavailable(let reason): return self.refuse(reason, request)
+        case .beginAgain where native.isExpired(kept):
+            back = await native.fail(app.flow, kept, .signInFlowExpired)
+        case .beginAgain:
+            return await self.begin(
+                request,
+                flow,
+                returnTo: pending.returnTo,
+                demanding: SignInDemand(pending.demands),
+                for: app,
+                isRepeat: true,
+                fields: cleared
+            )
         case .refused(let reason): back = await native.fail(app.flow, kept, reason)
         case .proven(let user, let evidence):
             back = await native.complete(app.flow, kept, with: user, evidence: evidence, for: requester)

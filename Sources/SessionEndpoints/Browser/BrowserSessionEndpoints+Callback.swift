@@ -1,4 +1,5 @@
 internal import Endpoints
+internal import Providers
 internal import Sessions
 internal import SignIn
 internal import Vocabulary
@@ -7,7 +8,8 @@ internal import Vocabulary
 extension BrowserSessionEndpoints {
     /// `GET /.sallyport/callback`: 303 to the page that the user wanted, with the new session's cookie, or a page that
     /// says why there is none. Where the provider or the store cannot answer, the cookies stay, and the page may be
-    /// loaded again.
+    /// loaded again. A sign-in for which the browser had no room, because many tabs began one, begins again by itself: the
+    /// provider knows the user by then.
     func comeBack(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
         guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
         let requester = self.cookies.requester(request)
@@ -16,24 +18,20 @@ extension BrowserSessionEndpoints {
         let cookies = self.signInCookies
         let kept = cookies.kept(id, request)
         let pending = kept.flatMap { flow.pending($0, id: id, on: request.authority) }
-        let cleared = kept == nil ? [] : [cookies.clear(id, request)]
+        let cleared = kept == nil ? [] : cookies.clear(id, request)
         if let pending, let app = pending.app {
             guard let native = self.native else { return self.refuse(.signInStateMismatch, request, fields: cleared) }
             return await self.comeBack(request, flow, native, for: app, pending, clearing: cleared)
         }
         let returnTo = pending?.returnTo ?? "/"
+        let demand = pending.map { SignInDemand($0.demands) } ?? SignInDemand()
         func refuse(
             _ reason: Reason,
             _ fields: [(name: String, value: String)] = [],
             explanation: String? = nil,
             retryAfter wait: Duration? = nil
         ) -> EndpointResponse {
-            let demand = SignInDemand(
-                isAgain: pending?.isAgain ?? false,
-                aal: pending?.aal,
-                maxAge: pending?.maxAge
-            )
-            return self.refuse(
+            self.refuse(
                 reason,
                 request,
                 explanation: explanation,
@@ -55,10 +53,26 @@ extension BrowserSessionEndpoints {
             let noted = self.completedSignIns.note(request, at: session.issuedAt)
             return .seeOther(returnTo, fields: signedIn + [noted] + cleared)
         case .alreadySignedIn: return .seeOther(returnTo, fields: cleared)
+        case .beginAgain:
+            return await self.begin(
+                request,
+                flow,
+                returnTo: returnTo,
+                demanding: demand,
+                isRepeat: true,
+                fields: cleared
+            )
         case .refused(let reason): return refuse(reason, cleared)
         case .denied(let text): return refuse(.ruleDenied, cleared, explanation: text)
         case .throttled(let wait): return refuse(.signInThrottled, retryAfter: wait)
         case .unavailable(let reason): return refuse(reason)
         }
+    }
+}
+
+extension SignInDemand {
+    /// What a sign-in that has begun must reach.
+    init(_ demands: SignInDemands) {
+        self.init(isAgain: demands.isAgain, aal: demands.aal, maxAge: demands.maxAge)
     }
 }

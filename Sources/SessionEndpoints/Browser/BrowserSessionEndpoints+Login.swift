@@ -25,12 +25,16 @@ extension BrowserSessionEndpoints {
     /// - Parameters:
     ///   - returnTo: A safe path on this host.
     ///   - app: The native app for which the user signs in; nil: the session will be the browser's.
+    ///   - isRepeat: Whether it begins in place of one that could not be completed.
+    ///   - fields: Further fields of the answer.
     func begin(
         _ request: EndpointRequest,
         _ flow: BrowserSignInFlow,
         returnTo: String,
         demanding demand: SignInDemand,
-        for app: WaitingApp? = nil
+        for app: WaitingApp? = nil,
+        isRepeat: Bool = false,
+        fields: [(name: String, value: String)] = []
     ) async -> EndpointResponse {
         let wish = BrowserSignIn(
             callback: request.origin + Self.callbackPath,
@@ -39,9 +43,9 @@ extension BrowserSessionEndpoints {
             maxAge: demand.maxAge,
             loginHint: demand.loginHint
         )
-        switch await flow.begin(wish, returnTo: returnTo, on: request.authority, for: app) {
+        switch await flow.begin(wish, returnTo: returnTo, on: request.authority, for: app, isRepeat: isRepeat) {
         case .redirect(let url, let id, let kept):
-            return .seeOther(url, fields: self.signInCookies.keep(kept, id: id, request, flow))
+            return .seeOther(url, fields: self.signInCookies.keep(kept, id: id, request, flow) + fields)
         case .unavailable:
             return self.refuse(.providerUnavailable, request, returnTo: returnTo, demanding: demand)
         }

@@ -124,8 +124,15 @@ package struct HostSignInEndpoints: Sendable {
     ) -> EndpointResponse {
         .seeOther(
             issuer.origin + TicketPath.asking(beginning.id, beginning.request),
-            fields: self.nonces.keep(beginning.kept, id: beginning.id, request) { kept, id in
-                self.tickets.currentNonce(kept, id: id, on: request.authority)?.begunAt
+            fields: self.nonces.keep(
+                beginning.kept,
+                id: beginning.id,
+                request,
+                now: self.sessions.clock.now()
+            ) { kept, id in
+                self.tickets.nonce(kept, id: id, on: request.authority).map { nonce in
+                    KeptCookies.Kept(begunAt: nonce.begunAt) { nil }
+                }
             }
         )
     }
@@ -133,7 +140,8 @@ package struct HostSignInEndpoints: Sendable {
     private var completed: CompletedSignIns { CompletedSignIns(sessionCookie: self.cookies.name) }
 
     var nonces: KeptCookies {
-        KeptCookies(sessionCookie: self.cookies.name, prefix: "ticket-", lifetime: TicketRequest.lifetime)
+        // They are short, and a browser that restores its tabs may ask for many tickets at once.
+        KeptCookies(sessionCookie: self.cookies.name, prefix: "ticket-", lifetime: TicketRequest.lifetime, most: 25)
     }
 
     // MARK: The host that is asked
@@ -194,7 +202,7 @@ package struct HostSignInEndpoints: Sendable {
         guard let token = request.only("ticket"), let kept = self.nonces.kept(id, request),
             let nonce = self.tickets.nonce(kept, id: id, on: request.authority)
         else { return await self.useWithoutNonce(request, requester, back: back) }
-        let cleared = [self.nonces.clear(id, request)]
+        let cleared = self.nonces.clear(id, request)
         let returnTo = back ?? nonce.returnTo
         switch await self.tickets.use(Secret(token), nonce, for: requester) {
         case .signedIn(let token, let session):

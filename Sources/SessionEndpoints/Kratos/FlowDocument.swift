@@ -29,13 +29,13 @@ struct FlowDocument: Sendable {
     var complaint: Complaint?
     /// The user's input, to be shown again.
     var identifier = ""
+    /// The app's code, in an answer to the app; nil: it is not shown.
+    var code: Secret?
 
     static func path(_ kind: KeptFlow.Kind) -> String { "/self-service/\(kind.rawValue)" }
 
     /// The document.
-    ///
-    /// - Parameter code: The app's code; only in the answer that begins the flow.
-    func value(code: String? = nil) -> JSONValue {
+    func value() -> JSONValue {
         var ui: [String: JSONValue] = [
             "action": .string("\(self.origin)\(Self.path(self.flow.kind))?flow=\(self.flow.id)"), "method": "POST",
             "nodes": .array(self.nodes),
@@ -59,7 +59,9 @@ struct FlowDocument: Sendable {
         }
         if let returnTo = self.kept?.returnTo ?? self.returnTo { members["return_to"] = .string(returnTo) }
         if let schema = self.kept?.schema { members["identity_schema"] = .string(schema) }
-        if let code { members["session_token_exchange_code"] = .string(code) }
+        if let code = self.code {
+            members["session_token_exchange_code"] = .string(String(decoding: code.bytes, as: UTF8.self))
+        }
         return .object(members)
     }
 
@@ -141,7 +143,8 @@ struct FlowDocument: Sendable {
     private static func words(_ reason: Reason) -> String {
         switch reason {
         case .signInCancelled: "The sign-in was cancelled."
-        case .signInFlowExpired, .signInStateMismatch: "The sign-in took too long. Please try again."
+        case .signInFlowExpired: "The sign-in took too long. Please try again."
+        case .signInStateMismatch: "The sign-in could not be completed in the browser. Please try again."
         case .signInNotAllowed: "This account may not be used here."
         case .signInInsufficient: "A stronger or more recent sign-in is needed."
         case .ruleDenied: "Access denied."

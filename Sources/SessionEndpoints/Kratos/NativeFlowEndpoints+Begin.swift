@@ -32,6 +32,14 @@ extension NativeFlowEndpoints {
             return Herodot.error(.signInMalformed, "The identity_schema is not known.", to: request)
         }
         let aal = kind == .login ? request.parameters("aal").first { !["", "aal1"].contains($0) } : nil
+        // As in Kratos, before it is asked who the app is.
+        guard aal.map({ aal in AssuranceLevel.demandable.contains { $0.rawValue == aal } }) ?? true else {
+            return Herodot.error(
+                .signInMalformed,
+                "Unable to parse the authenticator assurance level (aal).",
+                to: request
+            )
+        }
         if kind == .login, let refusal = await self.objection(request, refresh: refresh || hasCode, aal, hasCode) {
             return refusal
         }
@@ -50,8 +58,9 @@ extension NativeFlowEndpoints {
             switch try await self.native.begin(wish, id: flow.id, for: self.cookies.requester(request)) {
             case .throttled(let wait): return Herodot.throttled(.exchangeThrottled, to: request, retryAfter: wait)
             case .begun(let kept, let code):
-                let text = String(decoding: code.bytes, as: UTF8.self)
-                return .json(200, self.document(flow, kept, request).value(code: text))
+                var document = self.document(flow, kept, request)
+                document.code = code
+                return .json(200, document.value())
             }
         } catch {
             return Herodot.unavailable(SessionService.reason(error), to: request)
@@ -67,12 +76,19 @@ extension NativeFlowEndpoints {
         _ aal: String?,
         _ hasCode: Bool
     ) async -> EndpointResponse? {
+        if request.credentials.isRepeated {
+            return Herodot.error(
+                .credentialRepeated,
+                "The credential stands in the request more than once.",
+                to: request
+            )
+        }
         var missing = Reason.credentialMissing
-        if aal != nil || !refresh, let token = request.credentials.sessionToken {
+        if aal != nil || !refresh, let token = request.credentials.explicitToken {
             do {
                 switch try await self.sessions.native(token) {
                 case .none(let reason): missing = reason
-                case .session: return self.objectionToSignedIn(request, aal, hasCode)
+                case .session: return self.objectionToSignedIn(request, demandsLevel: aal != nil, hasCode)
                 }
             } catch {
                 return Herodot.unavailable(SessionService.reason(error), to: request)
@@ -90,10 +106,10 @@ extension NativeFlowEndpoints {
 
     private func objectionToSignedIn(
         _ request: EndpointRequest,
-        _ aal: String?,
+        demandsLevel: Bool,
         _ hasCode: Bool
     ) -> EndpointResponse? {
-        guard let aal else {
+        guard demandsLevel else {
             return Herodot.error(
                 .signInMalformed,
                 "A valid session was detected and thus login is not possible. Did you forget to set `?refresh=true`?",
@@ -102,9 +118,8 @@ extension NativeFlowEndpoints {
                 message: "you are already logged in"
             )
         }
-        let isKnown = AssuranceLevel.demandable.contains { $0.rawValue == aal }
         // Only a provider may be able to reach it, with the browser.
-        guard self.passwords == nil, hasCode, isKnown else {
+        guard self.passwords == nil, hasCode else {
             return Herodot.error(
                 .signInMalformed,
                 "The requested authenticator assurance level can not be reached by this sign-in.",

@@ -8,14 +8,14 @@ internal import Vocabulary
 extension NativeFlowEndpoints {
     /// `GET /self-service/{login,registration}?flow=`, which a browser opens: 303 to the page that begins its sign-in. In
     /// the documented dialect the browser brings along where it goes back to.
-    func open(_ request: EndpointRequest, _ document: FlowDocument) -> EndpointResponse {
+    func open(_ request: EndpointRequest, _ document: FlowDocument) async -> EndpointResponse {
         let isDocumented = self.settings.dialect == .documented
         let returnTo = isDocumented ? request.parameters("return_to").first : nil
         if let returnTo, !self.settings.allows(returnTo) {
             return .problem(.signInReturnToForbidden, requestID: request.requestID)
         }
         let provider = request.parameters("provider").first ?? (isDocumented ? self.settings.providers.first?.id : nil)
-        return self.sendBrowser(request, to: provider, document, back: returnTo)
+        return await self.sendBrowser(request, to: provider, document, back: returnTo)
     }
 
     /// Says where the app sends its user's browser: 422 for an app that speaks JSON, else 303.
@@ -26,7 +26,7 @@ extension NativeFlowEndpoints {
         to provider: String?,
         _ document: FlowDocument,
         back returnTo: String? = nil
-    ) -> EndpointResponse {
+    ) async -> EndpointResponse {
         func complain(_ text: String) -> EndpointResponse {
             Self.complain(.browser(text), .signInMalformed, document)
         }
@@ -38,6 +38,11 @@ extension NativeFlowEndpoints {
         }
         guard self.native.returnTo(of: kept, asked: returnTo) != nil else {
             return complain("Begin the flow with a return_to that is allowed.")
+        }
+        do {
+            try await self.native.leave(kept, id: document.flow.id)
+        } catch {
+            return Herodot.unavailable(SessionService.reason(error), to: request)
         }
         let url = AppSignInPath.url(on: request.origin, flow: document.flow.id, returnTo: returnTo)
         guard request.method == "POST", Self.speaksJSON(request) else { return .seeOther(url) }

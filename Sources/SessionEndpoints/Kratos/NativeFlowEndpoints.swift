@@ -161,8 +161,10 @@ package struct NativeFlowEndpoints: Sendable {
     /// `POST /self-service/{login,registration}?flow=`, and GET with the parameters in the query.
     private func submit(_ request: EndpointRequest, _ kind: KeptFlow.Kind) async -> EndpointResponse {
         await self.found(request, kind, in: "flow") { flow, kept in
-            let document = self.document(flow, kept, request)
-            guard request.method == "POST" else { return self.open(request, document) }
+            var document = self.document(flow, kept, request)
+            guard request.method == "POST" else { return await self.open(request, document) }
+            // The app may keep only the flow of the last answer.
+            document.code = kept?.appCode
             let form: BodyParameters
             do throws(BodyParameters.Failure) {
                 form = try BodyParameters(request)
@@ -178,7 +180,7 @@ package struct NativeFlowEndpoints: Sendable {
             switch form.text("method") ?? (form.text("provider") == nil ? nil : "oidc") {
             case "password" where document.hasPassword: return await self.submitPassword(request, form, document)
             case "oidc" where form["id_token"] != nil: return await self.submitIDToken(request, form, document)
-            case "oidc": return self.sendBrowser(request, to: form.text("provider"), document)
+            case "oidc": return await self.sendBrowser(request, to: form.text("provider"), document)
             default: return Self.complain(.method, .signInMalformed, document)
             }
         }

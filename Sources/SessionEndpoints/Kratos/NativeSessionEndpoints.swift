@@ -99,7 +99,7 @@ package struct NativeSessionEndpoints: Sendable {
     }
 
     /// `DELETE /self-service/logout/api`: ends the session of the token in the body, and every session made from it. A
-    /// token whose session has ended already gets the same answer as the first time; a token that names no session is
+    /// token whose session has ended already gets the same answer as the first time; a token that never named a session is
     /// forbidden, and so is a missing one.
     @Sendable
     private func logout(_ request: EndpointRequest) async -> EndpointResponse {

@@ -25,6 +25,9 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
     package var kind: Kind
     /// The key that the app's code names: its lineage is that of the return code and of the session.
     package var code: RecordKey
+    /// That code, for answers to the app; nil from the moment on when a browser has been sent on its way with the flow's id:
+    /// whoever sees the id there must not get the code for it.
+    package var appCode: Secret?
     /// Where the browser goes back to; nil: the app has not said.
     package var returnTo: String?
     /// Whether the user must authenticate again even if the provider has a session.
@@ -41,6 +44,7 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
     package init(
         kind: Kind,
         code: RecordKey,
+        appCode: Secret? = nil,
         returnTo: String?,
         isAgain: Bool,
         aal: AssuranceLevel?,
@@ -51,6 +55,7 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
     ) {
         self.kind = kind
         self.code = code
+        self.appCode = appCode
         self.returnTo = returnTo
         self.isAgain = isAgain
         self.aal = aal
@@ -74,7 +79,7 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
         writer.write(self.kind.rawValue)
         writer.write(self.code)
         writer.write(optional: self.returnTo) { $0.write($1) }
-        writer.write(byte: self.isAgain ? 1 : 0)
+        writer.write(byte: (self.isAgain ? 1 : 0) | (self.appCode == nil ? 0 : 2))
         writer.write(optional: self.aal) { $0.write($1.rawValue) }
         writer.write(optional: self.schema) { $0.write($1) }
         writer.write(optional: self.failure) { writer, failure in
@@ -83,16 +88,20 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
         }
         writer.write(self.issuedAt)
         writer.write(self.expiresAt)
+        if let appCode = self.appCode { writer.write(list: appCode.bytes) { $0.write(byte: $1) } }
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> KeptFlow {
         guard let kind = Kind(rawValue: try reader.text()) else { throw CompactFormatError() }
+        let code = try reader.key()
+        let returnTo = try reader.optionalText()
+        let flags = try reader.byte()
         // Arguments are evaluated in order, which is the order of the fields.
-        return KeptFlow(
+        var flow = KeptFlow(
             kind: kind,
-            code: try reader.key(),
-            returnTo: try reader.optionalText(),
-            isAgain: try reader.byte() != 0,
+            code: code,
+            returnTo: returnTo,
+            isAgain: flags & 1 != 0,
             aal: try reader.optionalText().map { AssuranceLevel(named: $0) },
             schema: try reader.optionalText(),
             failure: try reader.optional { (reader) throws(CompactFormatError) in
@@ -103,6 +112,10 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
             issuedAt: try reader.time(),
             expiresAt: try reader.time()
         )
+        if flags & 2 != 0 {
+            flow.appCode = Secret(try reader.list { (reader) throws(CompactFormatError) in try reader.byte() })
+        }
+        return flow
     }
 }
 

@@ -12,6 +12,8 @@ package enum ExchangeOutcome: Sendable {
     /// The codes are right, but the user has not signed in. The flow says why.
     case notSignedIn(id: String, KeptFlow)
     case refused(Reason)
+    /// The codes were right, and their session has ended.
+    case ended
     /// Too many; the next one is allowed after this time.
     case throttled(Duration)
     case unavailable(Reason)
@@ -35,7 +37,10 @@ extension NativeSignIns {
                 return .throttled(wait)
             }
             let outcome = try await self.outcome(code, returned, requester)
-            if case .refused = outcome { return outcome }
+            switch outcome {
+            case .refused, .ended: return outcome
+            case .exchanged, .notSignedIn, .throttled, .unavailable: break
+            }
             // If this fails, the exchange stays counted.
             _ = try? await self.ask { [limiter] _, loop in limiter.giveBack([bucket], cost: 1, on: loop) }
             return outcome
@@ -101,7 +106,7 @@ extension NativeSignIns {
         }
         let session = self.sessions.begun(draft, id: attempt.session.sessionID, for: requester)
         // Codes of another provider's host, or of a user who has gone: they are not used up here.
-        if self.sessions.users?.hasLostUser(of: session) == true { return self.refuse(.exchangeUnknown, requester) }
+        if self.sessions.users?.hasLostUser(of: session) == true { return self.refuseEnded(requester) }
         let new = NewSession(key: attempt.session.sessionKey, session: session)
         let consumption = try await self.ask { store, loop in
             store.consume(
@@ -140,7 +145,7 @@ extension NativeSignIns {
         let key = attempt.session.sessionKey
         let stored = try await self.ask { store, loop in store.session(key, on: loop) }
         guard let session = stored?.record, self.sessions.users?.hasLostUser(of: session) != true else {
-            return self.refuse(.exchangeUnknown, attempt.requester)
+            return self.refuseEnded(attempt.requester)
         }
         let limit = self.settings.dialect == .documented ? self.settings.lifetime : Self.repetition
         guard self.sessions.clock.now().since(session.issuedAt) < limit else {
@@ -148,6 +153,11 @@ extension NativeSignIns {
         }
         await self.sessions.list(session, key)
         return .exchanged(token: attempt.session.token, session: session)
+    }
+
+    private func refuseEnded(_ requester: Requester) -> ExchangeOutcome {
+        _ = self.refuse(.exchangeUnknown, requester)
+        return .ended
     }
 
     private func refuse(_ reason: Reason, _ requester: Requester, _ session: Session? = nil) -> ExchangeOutcome {

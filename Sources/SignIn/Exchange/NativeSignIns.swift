@@ -90,6 +90,7 @@ package struct NativeSignIns: Sendable {
         let flow = KeptFlow(
             kind: wish.kind,
             code: key,
+            appCode: code,
             returnTo: wish.returnTo,
             isAgain: wish.isAgain,
             aal: wish.aal,
@@ -145,14 +146,24 @@ package struct NativeSignIns: Sendable {
         guard answer == .done else { throw .unavailable }
     }
 
+    /// A browser is about to be sent on its way with the flow's id: no answer for the id alone shows the app's code any
+    /// more. The app has it.
+    package func leave(_ flow: KeptFlow, id: String) async throws(StoreError) {
+        if flow.appCode != nil { try await self.change(id) { $0.appCode = nil } }
+    }
+
     /// Notes in the flow why its sign-in failed, or that the last one did not.
     func note(_ failure: KeptFlow.Failure?, in id: String) async throws(StoreError) {
+        try await self.change(id) { $0.failure = failure }
+    }
+
+    private func change(_ id: String, _ edit: (inout KeptFlow) -> Void) async throws(StoreError) {
         let attempt = self.sessions.authority.newAttempt()
         for _ in 0..<Self.tries {
             guard let (key, stored) = try await self.found(id) else { return }
-            guard stored.record.failure != failure else { return }
             var flow = stored.record
-            flow.failure = failure
+            edit(&flow)
+            guard flow != stored.record else { return }
             let answer = try await self.ask { [flow] store, loop in
                 store.replace(key, judged: stored.version, with: flow, attempt: attempt, on: loop)
             }

@@ -94,11 +94,6 @@ package struct HostTickets: Sendable {
         self.seal.nonce(kept, id: id, on: host)
     }
 
-    /// The same; nil also for one that has expired.
-    package func currentNonce(_ kept: Secret, id: String, on host: String) -> TicketNonce? {
-        self.nonce(kept, id: id, on: host).flatMap { $0.isExpired(at: self.sessions.clock.now()) ? nil : $0 }
-    }
-
     // MARK: Steps
 
     /// Calls the store on one of its loops.

@@ -83,9 +83,11 @@ struct AdminServer: Sendable {
     /// The port, including one that the system chose.
     var port: Int { self.listener.port }
 
-    /// Serves these endpoints for operators from now on.
-    func adopt(operators: [Endpoint]) async throws {
-        let configuration = try self.configure(operators)
+    /// What it serves with these endpoints for operators.
+    func configuration(operators: [Endpoint]) throws -> PathConfiguration { try self.configure(operators) }
+
+    /// Serves this from now on.
+    func adopt(_ configuration: PathConfiguration) async {
         await self.loops.onEach { $0.adopt(configuration) }
     }
 

@@ -45,7 +45,8 @@ private struct OAuth2Desk {
     func signIn(_ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDDesk.callback)) async throws -> BrowserCompletion
     {
         let begun = try await self.begin(wish)
-        return await self.provider.complete(begun.callback(), state: begun.state)
+        let completion = await self.provider.complete(begun.callback(), state: begun.state)
+        return completion.judged(by: self.provider.demands(of: wish), at: self.clock.now)
     }
 }
 

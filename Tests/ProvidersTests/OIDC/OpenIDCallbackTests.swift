@@ -66,7 +66,7 @@ struct OpenIDCallbackTests {
         let desk = try OpenIDDesk()
         let (first, second) = (try await desk.begin(), try await desk.begin())
         #expect(await desk.provider.complete(first.callback(), state: second.state).cause == .mismatch)
-        let others: [[UInt8]] = [[], [1], [2] + first.state.bytes.dropFirst(), first.state.bytes + [0]]
+        let others: [[UInt8]] = [[], [1], [1] + first.state.bytes.dropFirst(), first.state.bytes + [0]]
         for bytes in others {
             #expect(await desk.provider.complete(first.callback(), state: Secret(bytes)).cause == .mismatch)
         }

@@ -52,15 +52,14 @@ struct OpenIDDemandsTests {
         #expect(try await desk.signIn(wish).user != nil)
     }
 
-    @Test("The demands are those of the beginning, not of the return")
-    func kept() async throws {
-        let desk = try OpenIDDesk()
-        let (strict, plain) = (try await desk.begin(self.wish { $0.aal = .aal2 }), try await desk.begin())
-        let token = desk.idToken(desk.claims(nonce: strict.parameters["nonce"]))
-        desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: token)))
-        let parameters = strict.callback()
-        #expect(await desk.provider.complete(parameters, state: strict.state).cause == .insufficient)
-        #expect(await desk.provider.complete(parameters, state: plain.state).cause == .mismatch)
+    @Test("The settings may demand a more recent sign-in than is wished for, and never an older one")
+    func configured() async throws {
+        let desk = try OpenIDDesk { $0.authorization.maxAge = .seconds(300) }
+        #expect(desk.provider.demands(of: self.wish { $0.maxAge = .seconds(60) }).maxAge == .seconds(60))
+        #expect(desk.provider.demands(of: self.wish { $0.maxAge = .seconds(600) }).maxAge == .seconds(300))
+        #expect(
+            desk.provider.demands(of: self.wish { $0.aal = .aal2 }) == SignInDemands(aal: .aal2, maxAge: .seconds(300))
+        )
     }
 
     @Test("Who may not sign in is told so, not that the sign-in does not suffice")

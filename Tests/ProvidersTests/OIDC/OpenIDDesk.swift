@@ -127,7 +127,8 @@ final class OpenIDDesk: Sendable {
         let begun = try await self.begin(wish)
         let token = self.idToken(self.claims(nonce: begun.parameters["nonce"], claims), by: key, type: type)
         self.transport.on(Self.tokenURL, .json(Self.tokens(idToken: token, tokens)))
-        return await self.provider.complete(begun.callback(), state: begun.state)
+        let completion = await self.provider.complete(begun.callback(), state: begun.state)
+        return completion.judged(by: self.provider.demands(of: wish), at: self.clock.now)
     }
 }
 
@@ -136,6 +137,18 @@ struct DeskFailure: Error, CustomStringConvertible {
 }
 
 extension BrowserCompletion {
+    /// What becomes of a sign-in that began now and had to reach this.
+    func judged(by demands: SignInDemands, at now: UnixTime) -> BrowserCompletion {
+        guard let user = self.user else { return self }
+        let unmet = demands.unmet(
+            level: user.aal,
+            authenticatedAt: user.authenticatedAt == Authentication.unknownTime ? nil : user.authenticatedAt,
+            begunAt: now,
+            now: now
+        )
+        return unmet.map { .refused(BrowserRefusal(.insufficient, detail: $0)) } ?? self
+    }
+
     /// The cause of a refusal; nil for anything else.
     var cause: BrowserRefusal.Cause? {
         guard case .refused(let refusal) = self else { return nil }

@@ -1,5 +1,6 @@
 import EndpointBench
 import Endpoints
+import Providers
 import SessionEndpoints
 import StoreBench
 import Testing
@@ -18,6 +19,74 @@ struct SignInCookieTests {
         }
         #expect(browser.kept == (5...9).map { "sign-in-\($0)" })
         #expect(try await browser.comeBack("sign-in-5").status == 303)
+    }
+
+    @Test("Of many tabs that come back, each leads to its page: those without room begin again by themselves, once")
+    func restoredTabs() async throws {
+        var browser = try SigningBrowser()
+        for index in 1...20 { try await browser.begin(("return_to", "/tab/\(index)"), ("aal", "aal1")) }
+        #expect(browser.kept.count == 5)
+        // The first tab has no room any more, and nobody is signed in: it goes to the provider again.
+        let first = try await browser.comeBack("sign-in-1")
+        #expect(first.status == 303 && first.value("location")?.hasSuffix("state=sign-in-21") == true)
+        #expect(browser.provider.completions.isEmpty && browser.reasons.isEmpty)
+        #expect(browser.provider.wishes.last?.aal == .aal1)
+        let back = try await browser.comeBack("sign-in-21")
+        #expect(back.value("location") == "/tab/1" && browser.session != nil)
+        // By now the user is signed in: every other tab goes to its page.
+        for index in 2...20 {
+            let answer = try await browser.comeBack("sign-in-\(index)")
+            #expect(answer.status == 303 && answer.value("location") == "/tab/\(index)")
+        }
+        #expect(browser.provider.completions.count == 1 && browser.reasons.isEmpty)
+        #expect(!browser.jar.cookies.keys.contains { $0.contains("signin-") }, "nothing is left")
+    }
+
+    @Test("A sign-in that begins again and finds no room again is a page, so that nothing goes in circles")
+    func pushedOutTwice() async throws {
+        var browser = try SigningBrowser()
+        func begin(_ page: String) async throws {
+            try await browser.begin(("return_to", page))
+            browser.gateway.time.advance(by: .seconds(1))
+        }
+        for _ in 1...6 { try await begin("/a") }
+        #expect(try await browser.comeBack("sign-in-1").value("location")?.hasSuffix("state=sign-in-7") == true)
+        browser.gateway.time.advance(by: .seconds(1))
+        for _ in 1...6 { try await begin("/b") }
+        let answer = try await browser.comeBack("sign-in-7")
+        #expect(answer.status == 400 && answer.reason == .signInStateMismatch && answer.value("location") == nil)
+        #expect(answer.signIn == "/.sallyport/login?return_to=/a" && browser.provider.completions.isEmpty)
+    }
+
+    @Test("Long requests of OAuth clients in many tabs find room, too")
+    func longTargets() async throws {
+        var browser = try SigningBrowser()
+        let query = "client_id=app&response_type=code&state=" + String(repeating: "s", count: 400)
+        for index in 1...8 { try await browser.begin(("return_to", "/authorize?tab=\(index)&\(query)")) }
+        let total = browser.jar.cookies.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+        #expect(total < 9500)
+        let begun = try #require(try await browser.comeBack("sign-in-8").value("location"))
+        #expect(begun == "/authorize?tab=8&\(query)")
+        for index in 1...7 {
+            let answer = try await browser.comeBack("sign-in-\(index)")
+            #expect(answer.value("location") == "/authorize?tab=\(index)&\(query)")
+        }
+    }
+
+    @Test("The shortened value of another sign-in, host or browser leads nowhere")
+    func shortenedElsewhere() async throws {
+        var browser = try SigningBrowser()
+        for _ in 1...6 { try await browser.begin(("return_to", "/a")) }
+        let value = try #require(browser.jar["__Host-sallyport-past-signin-sign-in-1"])
+        for (name, value) in [
+            ("sign-in-9", value), ("sign-in-1", String(value.dropLast(2)) + "AA"), ("sign-in-1", "x"),
+        ] {
+            var other = SigningBrowser(beside: browser)
+            other.jar["__Host-sallyport-past-signin-\(name)"] = value
+            let answer = try await other.comeBack(name)
+            #expect(answer.status == 400 && answer.reason == .signInStateMismatch)
+            #expect(!other.jar.cookies.keys.contains { $0.contains("signin-") }, "what cannot be opened is cleared")
+        }
     }
 
     @Test("Expired sign-ins, and what cannot be opened, are cleared with the next sign-in")

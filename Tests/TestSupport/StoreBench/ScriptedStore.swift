@@ -127,6 +127,19 @@ package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStor
         }
     }
 
+    package func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver) {
+        self.session(key, on: loop).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let stored?): receiver(.success(.live(stored)))
+            case .failure(let error): receiver(.failure(error as? StoreError ?? .unavailable))
+            case .success(nil):
+                self.base.session(key, on: loop) { finding in
+                    receiver(finding.map { $0.session == nil ? $0 : .absent(.sessionUnknown) })
+                }
+            }
+        }
+    }
+
     package func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
         self.guarded(on: loop) { self.base.create(session, on: loop) }
     }
