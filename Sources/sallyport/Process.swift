@@ -13,6 +13,13 @@ enum Process {
         signal(SIGPIPE, SIG_IGN)
     }
 
+    /// Has a fault write a last line that names its signal, in the form of the log. Core dump and exit status stay what they
+    /// are.
+    static func reportFatalSignals() {
+        sallyport_use_signal_stack()
+        sallyport_report_fatal_signals(self.standardOutput)
+    }
+
     static let standardOutput: Int32 = 1
 
     /// The environment. Of a name that occurs twice the first value counts, as for `getenv`.

@@ -59,6 +59,43 @@ import Glibc
         }
     }
 
+    /// The line that a process leaves which a signal ends.
+    private struct LastLine: Decodable {
+        struct Fields: Decodable { let signal: String }
+
+        let stream: String
+        let time: String
+        let level: String
+        let logger: String
+        let message: String
+        let fields: Fields
+    }
+
+    @Test(
+        "A fault leaves a last line in the log that names the signal, and the signal ends the process as it always does",
+        arguments: [
+            (SIGILL, "SIGILL"), (SIGTRAP, "SIGTRAP"), (SIGSEGV, "SIGSEGV"), (SIGBUS, "SIGBUS"), (SIGFPE, "SIGFPE"),
+            (SIGABRT, "SIGABRT"),
+        ]
+    )
+    func fault(signal: Int32, name: String) throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+            #expect(try gateway.get().status == 200)
+            let before = Date.now.addingTimeInterval(-1)
+            gateway.signal(signal)
+            #expect(gateway.fatalSignal() == signal)
+            let text = try #require(gateway.output.split(separator: "\n").last)
+            let line = try JSONDecoder().decode(LastLine.self, from: Data(text.utf8))
+            #expect(line.fields.signal == name && line.message == "a fatal signal ends the process")
+            #expect(line.stream == "log" && line.level == "critical" && line.logger == "sallyport")
+            let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+            let time = try Date(line.time, strategy: style)
+            #expect((before...Date.now).contains(time))
+        }
+    }
+
     @Test("F22: a request that does not end in time is cut off, and the exit code is still 0")
     func drainTimeout() throws {
         let app = try FakeUpstream { link in

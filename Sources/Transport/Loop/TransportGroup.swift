@@ -42,6 +42,7 @@ package final class TransportGroup: EventLoopGroup {
             guard let argument else { return nil }
             let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
             pthread_setname_np(pthread_self(), start.name)
+            sallyport_use_signal_stack()
             start.loop.run()
             return nil
         }

@@ -31,6 +31,7 @@ struct DemoCommand: Command {
 
     func run() async throws {
         if self.printSettings { return Console.say(DemoSettings(port: self.port, appPort: 3000, logs: self.logs).yaml) }
+        Process.reportFatalSignals()
         let port = try self.port == 0 ? Self.freePort() : self.port
         let origin = "http://127.0.0.1:\(port)"
         let app = try await DemoApp.start(gateway: origin, group: MultiThreadedEventLoopGroup.singleton)

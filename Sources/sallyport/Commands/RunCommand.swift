@@ -17,6 +17,7 @@ struct RunCommand: Command {
     }
 
     func run() async throws {
+        Process.reportFatalSignals()
         let options = self.options
         let flags = self.insecure
         let gateway: Gateway

@@ -168,6 +168,12 @@ package final class Gateway: Sendable {
         return self.process.withLock { $0.terminationStatus }
     }
 
+    /// Waits for a signal to end it and returns the signal; nil if it goes on or exits by itself.
+    package func fatalSignal() -> Int32? {
+        guard let status = self.exitStatus() else { return nil }
+        return self.process.withLock { $0.terminationReason } == .uncaughtSignal ? status : nil
+    }
+
     /// Ends the process and searches all of its output for secrets.
     package func stop(sourceLocation: SourceLocation = #_sourceLocation) {
         if !self.hasEnded.withLock({ $0 }), self.process.withLock({ $0.isRunning }) {
