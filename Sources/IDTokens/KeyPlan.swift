@@ -66,7 +66,7 @@ struct KeyPlan: Sendable {
     /// With a new key that signs after `settling`, and without keys that are not published any more.
     func rotated(to key: SigningKey, after settling: Duration, now: UnixTime) -> KeyPlan {
         let shown = self.published(now)
-        let kept = self.keys.filter { shown.key(named: $0.key.publicKey.thumbprint) != nil }
+        let kept = self.keys.filter { shown.holds($0.key.publicKey.thumbprint) }
         return KeyPlan(kept + [Planned(key: key, signsFrom: now.advanced(by: settling))]) ?? self
     }
 }

@@ -9,6 +9,6 @@ package enum JOSELimits {
     package static let keys = 100
     /// The levels of a JSON document.
     static let depth = 16
-    /// Without `kid` in a token, the keys that are tried.
-    static let attempts = 4
+    /// The keys that are tried for one token: those of its `kid`, or all without one, that fit its algorithm.
+    static let attempts = 16
 }

@@ -5,10 +5,13 @@ package struct JWKSet: Sendable {
     package let keys: [JWK]
     /// The keys that were left out, and why: `key 2 (kid "a"): use is not sig`. One bad key does not spoil a set.
     package let faults: [String]
-    private let places: [String: Int]
+    private let places: [String: [Int]]
 
     /// Reads a document of at most 256 KiB, 16 levels and 100 keys. Keys that are not public, or that cannot verify
-    /// signatures, are left out; so are all keys of a `kid` that different keys have.
+    /// signatures, are left out.
+    ///
+    /// Several keys may have one `kid`: of different kinds (RFC 7517 4.5), or for different algorithms, or of one kind
+    /// while an issuer goes over to a new key.
     package init(_ json: [UInt8]) throws(JOSEError) {
         guard json.count <= JOSELimits.keySet else { throw JOSEError("the key set is too large") }
         guard let document = JSONText.decode(json, maxDepth: JOSELimits.depth),
@@ -38,21 +41,14 @@ package struct JWKSet: Sendable {
     }
 
     private init(keys: [JWK], faults: [String]) {
-        var faults = faults
-        let named = Dictionary(grouping: keys.filter { $0.keyID != nil }, by: { $0.keyID ?? "" })
-        let ambiguous = named.filter { Set($0.value.map(\.thumbprint)).count > 1 }.keys
-        for keyID in ambiguous.sorted() { faults.append("\(Self.shown(keyID)): several keys have this kid") }
         // The same key twice counts once.
-        var seen: Set<String> = []
-        let kept = keys.filter { key in
-            guard let keyID = key.keyID else { return seen.insert("/" + key.thumbprint).inserted }
-            return !ambiguous.contains(keyID) && seen.insert(keyID + "/" + key.thumbprint).inserted
-        }
+        var seen: Set<JWK> = []
+        let kept = keys.filter { seen.insert($0).inserted }
         self.keys = kept
         self.faults = faults
-        var places: [String: Int] = [:]
+        var places: [String: [Int]] = [:]
         for (index, key) in kept.enumerated() {
-            if let keyID = key.keyID { places[keyID] = index }
+            if let keyID = key.keyID { places[keyID, default: []].append(index) }
         }
         self.places = places
     }
@@ -60,15 +56,19 @@ package struct JWKSet: Sendable {
     /// The document, without what was left out.
     package var value: JSONValue { ["keys": .array(self.keys.map(\.value))] }
 
-    /// The key of this `kid`.
-    package func key(named keyID: String) -> JWK? {
-        self.places[keyID].map { self.keys[$0] }
+    /// The keys of this `kid`.
+    package func keys(named keyID: String) -> [JWK] {
+        (self.places[keyID] ?? []).map { self.keys[$0] }
     }
 
     /// Whether a token with this `kid`, or with none, can be verified with a key of this set.
-    package func holds(_ keyID: String?) -> Bool {
+    ///
+    /// - Parameter algorithm: That of the token; nil: any.
+    package func holds(_ keyID: String?, for algorithm: JWSAlgorithm? = nil) -> Bool {
         guard let keyID else { return !self.keys.isEmpty }
-        return self.places[keyID] != nil
+        return (self.places[keyID] ?? []).contains { place in
+            algorithm.map { self.keys[place].algorithms.contains($0) } ?? true
+        }
     }
 
     /// `key 2 (kid "a")`

@@ -4,8 +4,9 @@ package import Vocabulary
 /// The key set of one issuer, read when it is needed and kept.
 ///
 /// - At most one fetch runs at a time.
-/// - A `kid` that is not in the set causes a fetch, because the issuer may have begun to use a new key. If the fetch does
-///   not find it, unknown `kid`s cause no other fetch until the cool-down has passed. They are not remembered.
+/// - A `kid` that is not in the set, or not for the token's algorithm, causes a fetch, because the issuer may have begun
+///   to use a new key. If the fetch does not find it, unknown `kid`s cause no other fetch until the cool-down has passed.
+///   They are not remembered.
 /// - Before the set is old it is read again in the background, so that no request waits.
 /// - While the issuer cannot be reached, the last good set is used until it is `maxStale` old.
 package final class JWKSetCache: Sendable {
@@ -37,15 +38,15 @@ package final class JWKSetCache: Sendable {
         self.fetch = fetch
     }
 
-    /// The set for a token with this `kid`, or with none; it may have to be read. nil: it never could be read, or is too
-    /// old. The set may still lack the key.
-    package func keys(for keyID: String?) async -> JWKSet? {
-        await self.keys(keyID.map(KeySetState.Need.key) ?? .any)
+    /// The set for a token with this `kid` and `alg`, or with no `kid`; it may have to be read. nil: it never could be
+    /// read, or is too old. The set may still lack the key.
+    package func keys(for keyID: String?, _ algorithm: JWSAlgorithm? = nil) async -> JWKSet? {
+        await self.keys(keyID.map { .key($0, algorithm) } ?? .any)
     }
 
-    /// The set for a token with this `kid`, or with none, if it is there and holds the key: at once, without waiting.
-    package func known(_ keyID: String?) -> JWKSet? {
-        let need = keyID.map(KeySetState.Need.key) ?? .any
+    /// The same if the set is there and holds the key: at once, without waiting.
+    package func known(_ keyID: String?, _ algorithm: JWSAlgorithm? = nil) -> JWKSet? {
+        let need = keyID.map { KeySetState.Need.key($0, algorithm) } ?? .any
         return self.state.withLock { state in
             let now = self.clock.now()
             guard state.keySet.ready(for: need, now: now) != nil else { return nil }
@@ -61,7 +62,7 @@ package final class JWKSetCache: Sendable {
     package func verify(_ token: [UInt8], allowing: Set<JWSAlgorithm>) async throws(JOSEError) -> JWS? {
         let token = try UnverifiedToken(token, allowing: allowing, headers: self.headers)
         let number = self.state.withLock { $0.keySet.number }
-        guard let keys = await self.keys(for: token.header.keyID) else { return nil }
+        guard let keys = await self.keys(for: token.header.keyID, token.header.algorithm) else { return nil }
         do throws(JOSEError) {
             return try token.verified(with: keys)
         } catch {
@@ -78,7 +79,7 @@ package final class JWKSetCache: Sendable {
     /// The same at once, without waiting; nil if it takes a fetch to know: then `verify` has the answer.
     package func verifyAtOnce(_ token: [UInt8], allowing: Set<JWSAlgorithm>) throws(JOSEError) -> JWS? {
         let token = try UnverifiedToken(token, allowing: allowing, headers: self.headers)
-        guard let keys = self.known(token.header.keyID) else { return nil }
+        guard let keys = self.known(token.header.keyID, token.header.algorithm) else { return nil }
         do throws(JOSEError) {
             return try token.verified(with: keys)
         } catch {

@@ -37,8 +37,8 @@ package struct JWS: Sendable {
 
     /// The token, once its signature is verified.
     ///
-    /// The algorithm is compared with `allowing` before anything else. With `kid` in the header only the key of that name
-    /// counts; without it, up to four keys that fit are tried.
+    /// The algorithm is compared with `allowing` before anything else. With `kid` in the header only the keys of that name
+    /// count. Of these, or of all without it, those that fit the algorithm are tried, at most 16.
     ///
     /// - Parameter sharedSecret: Verifies HS256, HS384 and HS512. It must be as long as the hash (RFC 7518 3.2).
     package static func verify(
@@ -135,20 +135,23 @@ struct UnverifiedToken {
 
     private func candidates(in keys: JWKSet) throws(JOSEError) -> [JWK] {
         let algorithm = self.header.algorithm
-        if let keyID = self.header.keyID {
-            guard let key = keys.key(named: keyID) else {
-                throw JOSEError("no key of the set has the token's kid", kind: .unknownKey)
-            }
-            guard key.algorithms.contains(algorithm) else {
-                throw JOSEError("\(algorithm.rawValue) does not fit the key")
-            }
-            return [key]
+        let named = self.header.keyID.map { keys.keys(named: $0) }
+        guard named?.isEmpty != true else {
+            throw JOSEError("no key of the set has the token's kid", kind: .unknownKey)
         }
-        let fitting = keys.keys.filter { $0.algorithms.contains(algorithm) }
-        guard !fitting.isEmpty else { throw JOSEError("no key of the set fits the token", kind: .unknownKey) }
-        guard fitting.count <= JOSELimits.attempts else {
-            throw JOSEError("the token has no kid, and too many keys of the set fit it")
+        // One key may be listed under several names.
+        var seen: Set<String> = []
+        let fitting = (named ?? keys.keys).filter {
+            $0.algorithms.contains(algorithm) && seen.insert($0.thumbprint).inserted
         }
+        guard !fitting.isEmpty else {
+            // The issuer may have added one of this kid since.
+            throw JOSEError(
+                named == nil ? "no key of the set fits the token" : "\(algorithm.rawValue) does not fit the key",
+                kind: .unknownKey
+            )
+        }
+        guard fitting.count <= JOSELimits.attempts else { throw JOSEError("too many keys of the set fit the token") }
         return fitting
     }
 }

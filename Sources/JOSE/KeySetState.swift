@@ -13,8 +13,10 @@ struct KeySetState {
     enum Need: Sendable, Equatable {
         /// Any set.
         case any
-        /// A set that holds this `kid`.
-        case key(String)
+        /// A set that holds a key of this `kid`, for this algorithm.
+        ///
+        /// - Parameter algorithm: nil: for any.
+        case key(String, JWSAlgorithm?)
         /// A set that was read after the one of this number.
         case newer(than: Int)
     }
@@ -116,7 +118,7 @@ struct KeySetState {
     private func meets(_ need: Need) -> Bool {
         switch need {
         case .any: self.set != nil
-        case .key(let keyID): self.set?.holds(keyID) ?? false
+        case .key(let keyID, let algorithm): self.set?.holds(keyID, for: algorithm) ?? false
         case .newer(let number): self.number > number
         }
     }

@@ -26,7 +26,7 @@ extension Advisory {
             about:
                 "mod_auth_openidc: a static key shadows a rotated one of the same kid; unknown kids fetch per request",
             tests: [
-                "P65: Different keys of one kid are all left out",
+                "P65: Of the keys of one kid none shadows another: each that fits the token's algorithm is tried",
                 "F16: Unknown kids cost one fetch per cool-down and leave nothing behind",
             ]
         ),

@@ -71,6 +71,33 @@ import Vocabulary
         #expect(self.knows(self.first), "known keys are not affected")
     }
 
+    @Test("A kid that is known for another algorithm only causes a fetch, within the same bounds")
+    func findsAKeyThatIsAddedUnderAKnownKeyID() async throws {
+        let kid = JSONValue.string("one")
+        func named(_ key: SigningKey) -> JSONValue {
+            key.publicKey.value.merged(with: ["kid": kid])
+        }
+        self.issuer.answer(with: JSONText.encode(["keys": [named(self.first)]]))
+        let rsa = Keys.rs256
+        let header = #"{"alg":"RS256","kid":"one"}"#
+        let allowed: Set<JWSAlgorithm> = [.es256, .rs256]
+        #expect(try await self.cache.verify(self.first.sign([], keyID: "one"), allowing: allowed) != nil)
+        self.issuer.answer(with: JSONText.encode(["keys": [named(self.first), named(rsa)]]))
+        #expect(try self.cache.verifyAtOnce(rsa.token(header: header), allowing: allowed) == nil)
+        #expect(try await self.cache.verify(rsa.token(header: header), allowing: allowed) != nil)
+        #expect(try await self.cache.verify(self.first.sign([], keyID: "one"), allowing: allowed) != nil)
+        #expect(self.issuer.fetches == 2)
+        for _ in 0..<20 {
+            await #expect(throws: JOSEError.self) {
+                try await self.cache.verify(
+                    SigningKey.generated(.edDSA).sign([], keyID: "one"),
+                    allowing: JWSAlgorithm.asymmetric
+                )
+            }
+        }
+        #expect(self.issuer.fetches == 3)
+    }
+
     @Test func aRotationDuringAFetchIsFoundByTheNext() async {
         #expect(await self.has(self.first))
         self.clock.advance(by: .seconds(500))

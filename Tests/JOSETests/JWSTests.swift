@@ -190,11 +190,16 @@ import Vocabulary
         #expect(Self.refusal(of: token)?.kind == .unknownKey)
     }
 
-    @Test func triesAFewKeysWithoutAKeyID() {
-        let keys = (0..<5).map { _ in SigningKey.generated(.es256) }
-        let token = keys[3].token(header: #"{"alg":"ES256"}"#)
-        #expect(Self.refusal(of: token, with: JWKSet(keys: keys.prefix(4).map(\.publicKey))) == nil)
-        #expect(Self.refusal(of: token, with: JWKSet(keys: keys.map(\.publicKey))) != nil)
+    @Test func triesSixteenKeysWithoutAKeyID() {
+        let keys = (0..<17).map { _ in SigningKey.generated(.es256) }
+        let token = keys[15].token(header: #"{"alg":"ES256"}"#)
+        let some = keys.prefix(16).map(\.publicKey)
+        // Keys of other kinds are not tried, and do not count.
+        #expect(Self.refusal(of: token, with: JWKSet(keys: some + [Keys.rs256.publicKey])) == nil)
+        #expect(
+            Self.refusal(of: token, with: JWKSet(keys: keys.map(\.publicKey)))?.detail
+                == "too many keys of the set fit the token"
+        )
         #expect(Self.refusal(of: token, with: JWKSet(keys: [Keys.rs256.publicKey]))?.kind == .unknownKey)
     }
 
@@ -203,6 +208,20 @@ import Vocabulary
         let tokens = [Keys.es256.token(header: header), Keys.es256.token(header: #"{"alg":"PLANTED"}"#)]
         for token in tokens {
             #expect(Self.refusal(of: token)?.detail.contains("PLANTED") == false)
+        }
+    }
+
+    @Test("A header's null members are absent ones, but for those that would change how the token is read")
+    func readsNullAsAbsentInHeaders() {
+        let header = #"{"alg":"ES256","kid":null,"typ":null,"cty":null,"jku":null,"x5u":null,"jwk":null,"x5c":null}"#
+        #expect(Self.refusal(of: Keys.es256.token(header: header)) == nil)
+        for (header, detail) in [
+            (#"{"alg":"ES256","crit":null}"#, "the header has crit"),
+            (#"{"alg":"ES256","b64":null}"#, "the header has b64"),
+            (#"{"alg":null}"#, "alg is missing in the header"),
+            (#"{"alg":"ES256","crit":"exp"}"#, "the header has crit"),
+        ] {
+            #expect(Self.refusal(of: Keys.es256.token(header: header))?.detail == detail)
         }
     }
 

@@ -81,7 +81,7 @@ extension OpenIDProvider: LogoutProvider {
                 now: self.clock.now()
             ).judge(token)
         case .invalid(let detail): .invalid(detail: detail)
-        case .unknownKey: .invalid(detail: "the issuer publishes no key with the kid of the token")
+        case .unknownKey: .invalid(detail: "the issuer publishes no key with the kid of the token that fits its alg")
         case .unavailable: .unavailable
         }
     }

@@ -111,7 +111,8 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
                 return .invalid(error)
             }
         case .invalid(let detail): return .unverified(detail: detail)
-        case .unknownKey: return .unverified(detail: "the issuer publishes no key with the kid of the token")
+        case .unknownKey:
+            return .unverified(detail: "the issuer publishes no key with the kid of the token that fits its alg")
         case .unavailable: return .unavailable(detail: self.issuer.outageOfKeys)
         }
     }
