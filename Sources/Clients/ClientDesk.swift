@@ -63,7 +63,7 @@ package struct ClientDesk: Sendable {
 
     /// Changes members of a client: a merge patch (RFC 7396).
     package func update(_ id: String, _ patch: JSONValue, by name: String) async throws(Refusal) -> Outcome {
-        if let other = patch["client_id"], other != .string(id) {
+        if patch.removes("client_id") || patch["client_id"].map({ $0 != .string(id) }) == true {
             throw .invalid(
                 ClientFault(
                     of: id,
@@ -75,7 +75,7 @@ package struct ClientDesk: Sendable {
             )
         }
         let given = try self.secret(in: patch, id: id)
-        let isReset = patch["client_secret"] == .null
+        let isReset = patch.removes("client_secret")
         return try await self.change(id, by: name, generated: nil) { (catalogue, present) throws(Refusal) in
             guard let present else { throw .unknown }
             if isReset, !catalogue.base.withSecretFile.contains(id) {
@@ -251,7 +251,7 @@ package struct ClientDesk: Sendable {
     /// The secret that the operator gives; nil if there is none, or it is to be that of the file.
     private func secret(in members: JSONValue, id: String) throws(Refusal) -> Secret? {
         switch members["client_secret"] {
-        case nil, .null?: return nil
+        case nil: return nil
         case .string(let text)? where !text.utf8.contains { $0 < 0x20 || $0 > 0x7E }: return Secret(Array(text.utf8))
         default:
             throw .invalid(

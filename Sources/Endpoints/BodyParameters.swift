@@ -35,7 +35,7 @@ package struct BodyParameters: Sendable {
         let isMislabelled = readsJSONAsForm && mediaType == form && request.body.first == UInt8(ascii: "{")
         switch isMislabelled ? "application/json" : mediaType {
         case "application/json" where accepting.contains(.json):
-            guard case .object(let members) = JSONText.decode(request.body) else { throw .malformed }
+            guard let members = JSONText.decode(request.body)?.members else { throw .malformed }
             self.encoding = .json
             self.members = Self.present(members)
         case form where accepting.contains(.form):
@@ -64,7 +64,7 @@ package struct BodyParameters: Sendable {
 
     /// The members that have a value.
     private static func present(_ members: [String: JSONValue]) -> [String: JSONValue] {
-        func isAbsent(_ value: JSONValue) -> Bool { value == .null || value.string?.isEmpty == true }
+        func isAbsent(_ value: JSONValue) -> Bool { value.string?.isEmpty == true }
         return members.values.contains(where: isAbsent) ? members.filter { !isAbsent($0.value) } : members
     }
 

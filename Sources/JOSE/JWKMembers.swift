@@ -6,7 +6,7 @@ struct JWKMembers {
     private let members: [String: JSONValue]
 
     init(_ value: JSONValue) throws(JOSEError) {
-        guard case .object(let members) = value else { throw JOSEError("the key is not an object") }
+        guard let members = value.members else { throw JOSEError("the key is not an object") }
         self.members = members
         for name in ["kty", "kid", "alg", "use", "crv"] {
             guard members[name].map({ $0.string != nil }) ?? true else { throw JOSEError("\(name) is not a string") }

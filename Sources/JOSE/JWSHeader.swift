@@ -19,11 +19,11 @@ package final class JWSHeader: Sendable {
     /// - Parameter allowingKey: Whether `jwk` may be there (RFC 9449 4.2).
     init(_ text: ArraySlice<UInt8>, allowingKey: Bool = false) throws(JOSEError) {
         guard let bytes = Base64URL.decoded(text), let value = JSONText.decode(bytes, maxDepth: JOSELimits.depth),
-            case .object(let members) = value
+            case .object(let written) = value, let members = value.members
         else { throw JOSEError("the header is not a JSON object in base64url") }
-        for name in ["crit", "b64", "jku", "x5u"] where members[name] != nil {
-            throw JOSEError("the header has \(name)")
-        }
+        // These change how the token is to be read, so that not even null, which means absent elsewhere, is accepted.
+        for name in ["crit", "b64"] where written[name] != nil { throw JOSEError("the header has \(name)") }
+        for name in ["jku", "x5u"] where members[name] != nil { throw JOSEError("the header has \(name)") }
         if !allowingKey, members["jwk"] != nil { throw JOSEError("the header has jwk") }
         for name in ["alg", "kid", "typ"] {
             guard members[name].map({ $0.string != nil }) ?? true else {

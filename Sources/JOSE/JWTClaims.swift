@@ -21,9 +21,10 @@ package final class JWTClaims: Sendable {
     /// `sid` (OpenID Connect Front-Channel Logout 1.0, section 3)
     package let sessionID: String?
 
-    /// Reads a JSON object. A claim of the wrong type is refused, also a time that is negative or after the year 9999.
+    /// Reads a JSON object. A claim of the wrong type is refused, also a time that is negative or after the year 9999. A
+    /// claim that is null is missing.
     package init(_ payload: [UInt8]) throws(JOSEError) {
-        guard let value = JSONText.decode(payload, maxDepth: JOSELimits.depth), case .object(let members) = value else {
+        guard let value = JSONText.decode(payload, maxDepth: JOSELimits.depth), let members = value.members else {
             throw JOSEError("the payload is not a JSON object")
         }
         self.value = value
@@ -38,6 +39,7 @@ package final class JWTClaims: Sendable {
         self.audience = try Self.audience(members)
     }
 
+    /// Any claim; nil if it is missing or null.
     package subscript(name: String) -> JSONValue? { self.value[name] }
 
     /// Refuses the token unless it is from `issuer`, for at least one of `audience`, and valid now. `iss`, `aud` and `exp`
@@ -93,8 +95,9 @@ package final class JWTClaims: Sendable {
         case nil: return []
         case .string(let name): return [name]
         case .array(let values):
-            let names = values.compactMap(\.string)
-            guard names.count == values.count else { throw JOSEError("aud holds another thing than strings") }
+            let present = values.filter { $0 != .null }
+            let names = present.compactMap(\.string)
+            guard names.count == present.count else { throw JOSEError("aud holds another thing than strings") }
             return names
         default: throw JOSEError("aud is neither a string nor an array")
         }

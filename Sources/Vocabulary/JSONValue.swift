@@ -8,10 +8,19 @@ package enum JSONValue: Sendable, Hashable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// The member `name` of an object; nil for anything else.
+    /// The member `name` of an object; nil if it is absent or null, and for anything else.
+    ///
+    /// Many servers write null for what they do not know, and no format that is read here gives null a meaning of its own,
+    /// but JSON Merge Patch: see `removes`.
     package subscript(name: String) -> JSONValue? {
+        guard case .object(let members) = self, let value = members[name], value != .null else { return nil }
+        return value
+    }
+
+    /// The members of an object, without those that are null; nil for anything else.
+    package var members: [String: JSONValue]? {
         guard case .object(let members) = self else { return nil }
-        return members[name]
+        return members.values.contains(.null) ? members.filter { $0.value != .null } : members
     }
 
     /// The text of a string; nil for anything else.

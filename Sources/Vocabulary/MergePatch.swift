@@ -11,6 +11,12 @@ extension JSONValue {
         return .object(members)
     }
 
+    /// Whether this patch removes the member.
+    package func removes(_ name: String) -> Bool {
+        guard case .object(let changes) = self else { return false }
+        return changes[name] == .null
+    }
+
     /// The smallest patch that makes `wanted` of this value; neither may have a `null` member.
     package func patch(to wanted: JSONValue) -> JSONValue {
         guard case .object(let present) = self, case .object(let members) = wanted else { return wanted }

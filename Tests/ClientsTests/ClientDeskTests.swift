@@ -158,6 +158,11 @@ struct DeskBench {
         )
         #expect(
             await self.refusal { () throws(ClientDesk.Refusal) in
+                try await bench.desk.update("web", ["client_id": .null], by: "ops")
+            } == "client_id"
+        )
+        #expect(
+            await self.refusal { () throws(ClientDesk.Refusal) in
                 try await bench.desk.update("web", ["app_type": "native"], by: "ops")
             } == "app_type"
         )

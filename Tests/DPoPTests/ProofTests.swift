@@ -63,6 +63,18 @@ import Vocabulary
         #expect(self.bench.judge(self.bench.proof(header: [("jwk", .object(members))])).accepted != nil)
     }
 
+    @Test("Null members of a proof are absent ones") func readsNullAsAbsent() {
+        guard case .object(var members) = self.bench.key.publicKey.required else { return }
+        for name in ["alg", "use", "key_ops", "kid", "d", "ext"] { members[name] = .null }
+        let claims: [String: JSONValue?] = ["nonce": .some(.null), "ath": .some(.null), "exp": .some(.null)]
+        let proof = self.bench.proof(claims, header: [("jwk", .object(members)), ("kid", .null), ("x5c", .null)])
+        #expect(self.bench.judge(proof).accepted != nil)
+        for name in ["jti", "htm", "htu", "iat"] {
+            #expect(self.bench.judge([name: .some(.null)]).fault == .claims, "\(name)")
+        }
+        #expect(self.bench.judge(self.bench.proof(header: [("jwk", .null)])).accepted == nil)
+    }
+
     @Test func acceptsSlashesAsSomeLibrariesEscapeThem() {
         let payload = String(decoding: JSONText.encode(.object(self.bench.claims())), as: UTF8.self)
         let header: [(String, JSONValue)] = [("typ", "dpop+jwt"), ("jwk", self.bench.key.publicKey.required)]

@@ -17,7 +17,8 @@ import Vocabulary
     }
 
     @Test(arguments: [
-        #""exp":1800000001"#, #""exp":1800000001.5"#, #""exp":1.800000001e9"#, #""exp":1799999941"#,
+        #""exp":1800000001,"nbf":null,"iat":null,"sub":null,"jti":null,"nonce":null,"sid":null"#, #""exp":1800000001"#,
+        #""exp":1800000001.5"#, #""exp":1.800000001e9"#, #""exp":1799999941"#,
         #""exp":253402300799"#, #""exp":4102444800,"iat":1800000060,"nbf":1800000060"#, #""exp":1800000001,"iat":0"#,
     ])
     func accepts(_ more: String) {
@@ -27,7 +28,7 @@ import Vocabulary
     @Test(
         "P63: A token without a usable exp is refused, and one from the future",
         arguments: [
-            (#""x":1"#, "exp is missing"), (#""exp":null"#, "exp is not a number"),
+            (#""x":1"#, "exp is missing"), (#""exp":null"#, "exp is missing"),
             (#""exp":"1900000000""#, "exp is not a number"), (#""exp":1e300"#, "exp is out of range"),
             (#""exp":-1"#, "exp is out of range"), (#""exp":253402300800"#, "exp is out of range"),
             (#""exp":9223372036854775807"#, "exp is out of range"),
@@ -39,7 +40,7 @@ import Vocabulary
             (#""exp":1900000000,"sub":1"#, "sub is not a string"),
             (#""exp":1900000000,"sid":[]"#, "sid is not a string"),
             (#""exp":1900000000,"jti":{}"#, "jti is not a string"),
-            (#""exp":1900000000,"nonce":null"#, "nonce is not a string"),
+            (#""exp":1900000000,"nonce":7"#, "nonce is not a string"),
         ]
     )
     func refuses(_ more: String, _ detail: String) {
@@ -51,6 +52,9 @@ import Vocabulary
         (#"{"iss":"https://a.example/","aud":"us","exp":1900000000}"#, .issuer),
         (#"{"iss":"https://b.example","aud":"us","exp":1900000000}"#, .issuer),
         (#"{"iss":"https://a.example","exp":1900000000}"#, .audience),
+        (#"{"iss":"https://a.example","aud":null,"exp":1900000000}"#, .audience),
+        (#"{"iss":"https://a.example","aud":[null],"exp":1900000000}"#, .audience),
+        (#"{"iss":null,"aud":"us","exp":1900000000}"#, .issuer),
         (#"{"iss":"https://a.example","aud":"them","exp":1900000000}"#, .audience),
         (#"{"iss":"https://a.example","aud":[],"exp":1900000000}"#, .audience),
         (#"{"iss":"https://a.example","aud":["US"],"exp":1900000000}"#, .audience),

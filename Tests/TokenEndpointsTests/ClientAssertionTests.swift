@@ -77,6 +77,19 @@ struct ClientAssertionTests {
         #expect(await world.form(Self.form(Self.assertion(here))).error == "invalid_client")
     }
 
+    @Test("null claims are absent ones")
+    func null() async {
+        let world = Self.world()
+        for name in ["nbf", "nonce", "sid", "azp", "cnf"] {
+            let answer = await world.form(Self.form(Self.assertion([name: .some(.null)], header: [("typ", .null)])))
+            #expect(answer.error == "unsupported_grant_type", "\(name)")
+        }
+        for name in ["iss", "sub", "aud", "exp", "iat", "jti"] {
+            let answer = await world.form(Self.form(Self.assertion([name: .some(.null)])))
+            #expect(answer.error == "invalid_client", "\(name)")
+        }
+    }
+
     @Test("client_id may be repeated in the body, but not be another one")
     func clientID() async {
         let world = Self.world()

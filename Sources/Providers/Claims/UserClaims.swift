@@ -16,7 +16,7 @@ package struct UserClaims: Sendable, Hashable {
     /// Adds the answer of the userinfo endpoint to an id_token's claims. It describes the user, not this sign-in: how and
     /// when the user authenticated stands in the id_token only (OpenID Connect Core 2, 5.1).
     package mutating func append(userInfo: JSONValue) {
-        guard case .object(let members) = userInfo else { return }
+        guard let members = userInfo.members else { return }
         self.append(.object(members.filter { !Self.ofSignIn.contains($0.key) }))
     }
 

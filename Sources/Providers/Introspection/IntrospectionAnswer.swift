@@ -19,13 +19,10 @@ struct IntrospectionAnswer: Sendable {
     /// unavailable.
     func verdict(_ answer: ProviderAnswer, now: UnixTime) -> TokenVerdict {
         // 401 and 403 say that the gateway's own credentials are not accepted (RFC 7662 2.3).
-        guard answer.status == 200, case .object(let members) = JSONText.decode(answer.body),
+        guard answer.status == 200, let members = JSONText.decode(answer.body)?.members,
             case .bool(let isActive) = members["active"]
         else { return .unavailable }
-        // Some providers write null for what they do not know.
-        let stated = members.filter { $0.value != .null }
-        guard isActive, self.use.isSaid(by: stated), stated["sub"] != nil,
-            let claims = try? JWTClaims(JSONText.encode(.object(stated)))
+        guard isActive, self.use.isSaid(by: members), members["sub"] != nil, let claims = try? JWTClaims(answer.body)
         else { return .unknown(.credentialInvalidToken) }
         let access = AccessTokenClaims(claims: claims, mapping: self.mapping)
         do throws(Reason) {

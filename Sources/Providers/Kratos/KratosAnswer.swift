@@ -16,9 +16,7 @@ struct KratosAnswer: Sendable {
         case 401:
             return Self.error(document) == nil ? .unavailable : .unknown(.credentialInvalidToken)
         case 403:
-            guard case .object(let error)? = Self.error(document), error["id"] == "session_aal2_required" else {
-                return .unavailable
-            }
+            guard Self.error(document)?["id"] == "session_aal2_required" else { return .unavailable }
             return .insufficient(ProviderDemand(page: Self.page(document), document: answer.body))
         default:
             return .unavailable
@@ -36,14 +34,13 @@ struct KratosAnswer: Sendable {
 
     /// The `error` of Kratos's envelope.
     private static func error(_ document: JSONValue) -> JSONValue? {
-        guard case .object(let members) = document, case .object(let error)? = members["error"], error["code"] != nil
-        else { return nil }
-        return members["error"]
+        guard let error = document["error"], error["code"] != nil else { return nil }
+        return error
     }
 
     /// `redirect_browser_to`: a URL for a browser, of which only an absolute one of the web is followed.
     private static func page(_ document: JSONValue) -> String? {
-        guard case .object(let members) = document, let text = members["redirect_browser_to"]?.string,
+        guard let text = document["redirect_browser_to"]?.string,
             text.hasPrefix("https://") || text.hasPrefix("http://"), text.utf8.count <= 2048,
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else { return nil }

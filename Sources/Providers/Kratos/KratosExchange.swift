@@ -17,9 +17,7 @@ extension KratosProvider {
     /// When the user of a session in an answer of `exchange` signed in, by Kratos's clock; nil if the answer has no
     /// session.
     package static func signedInAt(_ answer: ProviderAnswer) -> UnixTime? {
-        guard case .object(let members)? = JSONText.decode(answer.body), let document = members["session"],
-            let session = KratosSession(document)
-        else { return nil }
+        guard let session = JSONText.decode(answer.body)?["session"].flatMap(KratosSession.init) else { return nil }
         return [session.issuedAt, session.authenticatedAt].compactMap(\.self).max()
     }
 }

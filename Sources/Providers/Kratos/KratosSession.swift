@@ -21,14 +21,14 @@ struct KratosSession: Sendable {
 
     /// nil if the document is not a session.
     init?(_ document: JSONValue) {
-        guard case .object(let members) = document, let id = members["id"]?.string, Self.isID(id) else { return nil }
+        guard let members = document.members, let id = members["id"]?.string, Self.isID(id) else { return nil }
         self.id = id
         switch members["identity"] {
-        case nil, .null:
+        case nil:
             self.identity = nil
             self.isActive = members["active"] != .bool(false)
         case .some(let value):
-            guard case .object(let person) = value, let identity = Self.identity(person) else { return nil }
+            guard let person = value.members, let identity = Self.identity(person) else { return nil }
             self.identity = identity
             self.isActive = members["active"] != .bool(false) && person["state"] != .string("inactive")
         }
@@ -81,8 +81,8 @@ struct KratosSession: Sendable {
     private static func methods(_ value: JSONValue?) -> [String] {
         guard case .array(let elements)? = value else { return [] }
         var methods: [String] = []
-        for case .object(let members) in elements {
-            guard let method = members["method"]?.string, !methods.contains(method) else { continue }
+        for element in elements {
+            guard let method = element["method"]?.string, !methods.contains(method) else { continue }
             methods.append(method)
         }
         return methods

@@ -29,7 +29,7 @@ package struct ProviderMetadata: Sendable, Hashable {
         }
         try Self.checkIssuer(value["issuer"]?.string, issuer.text)
         func endpoint(_ name: String) throws(MetadataError) -> ProviderURL? {
-            guard let member = value[name], member != .null else { return nil }
+            guard let member = value[name] else { return nil }
             guard let text = member.string else { throw MetadataError("\(name) is not a text") }
             let url: ProviderURL
             do throws(ProviderURLError) {

@@ -64,7 +64,7 @@ struct SocialAccount: Sendable {
 
     /// Apple writes `email_verified` as a text or as a boolean. Whatever is not plainly true is false.
     private static func normalised(_ claims: JSONValue) -> JSONValue {
-        guard case .object(var members) = claims, let value = members["email_verified"], value != .null else {
+        guard case .object(var members) = claims, let value = claims["email_verified"] else {
             return claims
         }
         members["email_verified"] = .bool(value == .bool(true) || value == .string("true"))

@@ -21,15 +21,15 @@ package struct SocialProfile: Sendable, Hashable {
     /// kits write what Apple tells.
     package init(_ value: JSONValue) throws(SocialProfileError) {
         let members = try Self.members(of: value)
-        let parts = members["name"] ?? .null
+        let parts = members["name"]
         var name: String?
-        if case .object = parts {
+        if case .object? = parts {
             // The whole name is made of its parts.
         } else {
             name = try Self.text(parts, "name", upTo: 2 * Self.longestName)
         }
-        let first = try Self.text(parts["firstName"], "name.firstName", upTo: Self.longestName)
-        let last = try Self.text(parts["lastName"], "name.lastName", upTo: Self.longestName)
+        let first = try Self.text(parts?["firstName"], "name.firstName", upTo: Self.longestName)
+        let last = try Self.text(parts?["lastName"], "name.lastName", upTo: Self.longestName)
         if first != nil || last != nil { name = [first, last].compactMap { $0 }.joined(separator: " ") }
         self.name = name
         self.givenName = try Self.text(members["given_name"], "given_name", upTo: Self.longestName) ?? first
@@ -58,13 +58,10 @@ package struct SocialProfile: Sendable, Hashable {
             }
             value = document
         }
-        switch value {
-        case .null: return [:]
-        case .object(let members):
-            guard JSONText.encode(value).count <= Self.largest else { throw SocialProfileError("it is too large") }
-            return members
-        default: throw SocialProfileError("it is no object")
-        }
+        if value == .null { return [:] }
+        guard let members = value.members else { throw SocialProfileError("it is no object") }
+        guard JSONText.encode(value).count <= Self.largest else { throw SocialProfileError("it is too large") }
+        return members
     }
 
     private static func text(
@@ -72,7 +69,7 @@ package struct SocialProfile: Sendable, Hashable {
         _ name: String,
         upTo longest: Int
     ) throws(SocialProfileError) -> String? {
-        guard let value, value != .null, value != "" else { return nil }
+        guard let value, value != "" else { return nil }
         guard let text = value.string else { throw SocialProfileError("\(name) is not a text") }
         guard text.isPlain(upTo: longest) else {
             throw SocialProfileError("\(name) is too long, or has control characters")

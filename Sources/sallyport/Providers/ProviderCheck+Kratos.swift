@@ -50,8 +50,7 @@ extension ProviderCheck {
         case .failure(let unanswered): return unanswered.verdict
         case .success(let answer) where answer.status == 200: return .ok(subject, "it sends browsers back to \(origin)")
         case .success(let answer):
-            if case .object(let error)? = self.error(in: answer), error["id"] == "self_service_flow_return_to_forbidden"
-            {
+            if self.error(in: answer)?["id"] == "self_service_flow_return_to_forbidden" {
                 return .error(
                     subject,
                     "it does not send browsers back to \(origin): add \(origin)/ to selfservice.allowed_return_urls"
@@ -62,7 +61,6 @@ extension ProviderCheck {
     }
 
     private func error(in answer: ProviderAnswer) -> JSONValue? {
-        guard case .object(let members)? = JSONText.decode(answer.body) else { return nil }
-        return members["error"]
+        JSONText.decode(answer.body)?["error"]
     }
 }

@@ -6,7 +6,9 @@ extension SocialNetwork {
     package static let facebookUser = "10215241773831025"
 
     /// A session-info access token, with changes of what the debug endpoint says about it; `.null` removes a member.
-    package func facebookToken(_ changes: [String: JSONValue] = [:]) -> Secret {
+    ///
+    /// - Parameter nulls: The members that are written as null.
+    package func facebookToken(_ changes: [String: JSONValue] = [:], nulls: [String] = []) -> Secret {
         let now = self.clock.now().seconds
         var data: [String: JSONValue] = [
             "app_id": .string(self.registration.facebookAppID), "type": "USER", "application": "Example",
@@ -15,6 +17,7 @@ extension SocialNetwork {
             "user_id": .string(Self.facebookUser),
         ]
         for (name, value) in changes { data[name] = value == .null ? nil : value }
+        for name in nulls { data[name] = .null }
         return self.state.withLock { [data] state in
             let token = "XAAGsecretpart\(state.tokens.count)"
             state.tokens[token] = .object(data)

@@ -9,20 +9,23 @@ extension SocialNetwork {
     ///
     /// - Parameters:
     ///   - changes: Of claims; `.null` removes one.
+    ///   - nulls: The claims that are written as null.
     ///   - key: nil: Google's.
     package func googleToken(
         _ changes: [String: JSONValue] = [:],
+        nulls: [String] = [],
         by key: SigningKey? = nil,
         header: [(String, JSONValue)] = []
     ) -> Secret {
         let now = self.clock.now().seconds
-        let claims: [String: JSONValue] = [
+        var claims: [String: JSONValue] = [
             "iss": "https://accounts.google.com", "aud": .string(self.registration.googleAudience),
             "azp": .string(self.registration.googleAudience), "sub": .string(Self.googleSubject),
             "email": "ada@gmail.com", "email_verified": true, "name": "Ada Lovelace", "given_name": "Ada",
             "family_name": "Lovelace", "picture": "https://img.example.com/a", "iat": .integer(now),
             "exp": .integer(now + 3600),
         ]
+        for name in nulls { claims[name] = .null }
         let key = key ?? self.state.withLock { $0.google[0] }
         return Secret(Self.signed(claims, changes, by: key, header: header))
     }
