@@ -20,9 +20,12 @@ package struct ProviderMetadata: Sendable, Hashable {
     package let clientAuthentications: [String]
     /// The methods of PKCE; empty if the issuer does not say.
     package let challengeMethods: [String]
+    /// The optional endpoints that are named and cannot be used, and why: `end_session_endpoint is not a text`. They count
+    /// as not named, so that one of them does not keep users from signing in.
+    package let faults: [String]
 
-    /// Reads the document of `issuer`, and refuses it if it is of another one, or if an endpoint is not https. An issuer on
-    /// loopback, in http, may name others of its kind.
+    /// Reads the document of `issuer`, and refuses it if it is of another one, or if an endpoint that sign-in needs is
+    /// missing or not https. An issuer on loopback, in http, may name others of its kind.
     package init(_ body: [UInt8], of issuer: ProviderURL) throws(MetadataError) {
         guard let value = JSONText.decode(body), case .object = value else {
             throw MetadataError("it is not a JSON object, or repeats a member")
@@ -44,6 +47,15 @@ package struct ProviderMetadata: Sendable, Hashable {
             guard let url = try endpoint(name) else { throw MetadataError("\(name) is missing") }
             return url
         }
+        var faults: [String] = []
+        func optional(_ name: String) -> ProviderURL? {
+            do throws(MetadataError) {
+                return try endpoint(name)
+            } catch {
+                faults.append(error.description)
+                return nil
+            }
+        }
         func texts(_ name: String) -> [String] {
             guard case .array(let elements) = value[name] else { return [] }
             return elements.compactMap(\.string)
@@ -51,10 +63,11 @@ package struct ProviderMetadata: Sendable, Hashable {
         self.authorizationEndpoint = try required("authorization_endpoint")
         self.tokenEndpoint = try required("token_endpoint")
         self.keySetURL = try required("jwks_uri")
-        self.userinfoEndpoint = try endpoint("userinfo_endpoint")
-        self.endSessionEndpoint = try endpoint("end_session_endpoint")
-        self.revocationEndpoint = try endpoint("revocation_endpoint")
-        self.introspectionEndpoint = try endpoint("introspection_endpoint")
+        self.userinfoEndpoint = optional("userinfo_endpoint")
+        self.endSessionEndpoint = optional("end_session_endpoint")
+        self.revocationEndpoint = optional("revocation_endpoint")
+        self.introspectionEndpoint = optional("introspection_endpoint")
+        self.faults = faults
         self.announcesIssuer = value["authorization_response_iss_parameter_supported"] == .bool(true)
         self.namesSessions = value["backchannel_logout_session_supported"] == .bool(true)
         self.signingAlgorithms = texts("id_token_signing_alg_values_supported")

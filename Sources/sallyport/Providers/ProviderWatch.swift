@@ -10,7 +10,7 @@ import Vocabulary
 /// nothing.
 final class ProviderWatch: Sendable {
     private enum Subject: String, CaseIterable {
-        case metadata, keys, sessions
+        case metadata, endpoints, keys, sessions
     }
 
     /// A provider, and what is known of it.
@@ -110,6 +110,10 @@ final class ProviderWatch: Sendable {
                 ? "its metadata cannot be read again, those of the last time are used: \(reason)"
                 : "nobody can sign in until its metadata are read: \(reason)"
         }
+        let faults = issuer.metadata.known?.faults ?? []
+        self.settle(.endpoints, faults.isEmpty ? nil : faults.joined(separator: "; "), provider, realm) { reason in
+            "its metadata name endpoints that cannot be used and count as not named: \(reason)"
+        }
         self.settle(.keys, issuer.keys.failure, provider, realm) { reason in "its keys cannot be read: \(reason)" }
     }
 
@@ -129,7 +133,10 @@ final class ProviderWatch: Sendable {
         if let reason {
             self.logger.warning("\(provider.name): \(words(reason))")
         } else {
-            self.logger.info("\(provider.name): its \(subject.rawValue) can be read again")
+            let end =
+                subject == .endpoints
+                ? "all endpoints in its metadata can be used" : "its \(subject.rawValue) can be read again"
+            self.logger.info("\(provider.name): \(end)")
         }
     }
 }

@@ -57,6 +57,38 @@ import Vocabulary
         }
     }
 
+    @Test("Optional endpoints that cannot be used are named once, and users sign in and out without them")
+    func unusableEndpoints() throws {
+        var script = OpenIDScript()
+        script.alterMetadata = { metadata in
+            metadata["end_session_endpoint"] = ""
+            metadata["revocation_endpoint"] = "revoke"
+            metadata["userinfo_endpoint"] = ["https://id.example.com/userinfo"]
+            metadata["introspection_endpoint"] = .null
+        }
+        try OpenIDWorld.with(script) { (world) throws in
+            let line = "provider: its metadata name endpoints that cannot be used and count as not named"
+            #expect(eventually { self.count(line, in: world) == 1 })
+            for name in [
+                "userinfo_endpoint is not a text", "end_session_endpoint cannot", "revocation_endpoint cannot",
+            ] {
+                #expect(self.count(name, in: world) == 1, "\(name)")
+            }
+            #expect(self.count("introspection_endpoint", in: world) == 0)
+            #expect(self.readiness(world).status == 200)
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.open("/x").status == 200)
+            let fields = ["Origin: \(Request.origin)", "Content-Length: 0", "Accept: text/html"]
+            let out = try browser.load("/.sallyport/logout", fields, method: "POST")
+            #expect(
+                out.status == 303 && out.value("location")?.hasPrefix(world.provider.issuer) == false,
+                "\(out.lines)"
+            )
+            Thread.sleep(forTimeInterval: 2.5)
+            #expect(self.count(line, in: world) == 1)
+        }
+    }
+
     @Test("Each call is counted under its purpose and result")
     func metrics() throws {
         try OpenIDWorld.with { (world) throws in

@@ -52,7 +52,8 @@ struct ProviderMetadataTests {
         (["issuer": "a\nb"], "issuer"), (["token_endpoint": .null], "token_endpoint is missing"),
         (["authorization_endpoint": .null], "authorization_endpoint is missing"), (["jwks_uri": .null], "jwks_uri"),
         (["jwks_uri": "http://idp.example.com/keys"], "jwks_uri"), (["jwks_uri": "http://127.0.0.1/keys"], "jwks_uri"),
-        (["token_endpoint": 1], "token_endpoint"), (["userinfo_endpoint": "file:///etc/passwd"], "userinfo_endpoint"),
+        (["token_endpoint": 1], "token_endpoint"), (["jwks_uri": ""], "jwks_uri"),
+        (["authorization_endpoint": "/authorize"], "authorization_endpoint"),
         (["token_endpoint": "https://a@b/"], "token_endpoint"),
     ]
 
@@ -66,6 +67,43 @@ struct ProviderMetadataTests {
             return
         }
         #expect(error.description.contains(fault.words) && !error.description.contains("\n"), "\(error)")
+    }
+
+    private static let optional = [
+        "userinfo_endpoint", "end_session_endpoint", "revocation_endpoint", "introspection_endpoint",
+    ]
+    private static let unusable: [JSONValue] = [
+        "", " ", "/logout", "logout", "//idp.example.com/logout", "http://idp.example.com/logout",
+        "http://127.0.0.1/logout", "file:///etc/passwd", "javascript:alert(1)", "https://",
+        "https://a@idp.example.com/",
+        "https://idp.example.com/a b", "https://idp.example.com/\n", 1, true, [], ["https://idp.example.com/logout"],
+        ["url": "https://idp.example.com/logout"], "urn:x",
+    ]
+
+    @Test("An optional endpoint that cannot be used counts as not named, and is told by name", arguments: Self.optional)
+    func unusable(_ name: String) throws {
+        func endpoints(_ metadata: ProviderMetadata) -> [ProviderURL?] {
+            [
+                metadata.userinfoEndpoint, metadata.endSessionEndpoint, metadata.revocationEndpoint,
+                metadata.introspectionEndpoint,
+            ]
+        }
+        let good: [String: JSONValue] = ["introspection_endpoint": "https://idp.example.com/introspect"]
+        let all = endpoints(try self.metadata(OpenIDDesk.metadata(good)).get())
+        for value in Self.unusable {
+            let metadata = try self.metadata(OpenIDDesk.metadata(good.merging([name: value]) { $1 })).get()
+            #expect(
+                metadata.faults.count == 1 && metadata.faults[0].hasPrefix("\(name) "),
+                "\(value): \(metadata.faults)"
+            )
+            #expect(metadata.faults.allSatisfy { !$0.contains("\n") })
+            var expected = all
+            expected[try #require(Self.optional.firstIndex(of: name))] = nil
+            #expect(endpoints(metadata) == expected, "\(value)")
+        }
+        let faulty = Dictionary(uniqueKeysWithValues: Self.optional.map { ($0, JSONValue.string("")) })
+        let metadata = try self.metadata(OpenIDDesk.metadata(faulty)).get()
+        #expect(metadata.faults.count == 4 && endpoints(metadata).allSatisfy { $0 == nil })
     }
 
     @Test("An issuer on loopback may name endpoints in http there")
