@@ -452,6 +452,18 @@ struct ProviderTests {
         #expect(own?.client.id == "b" && own?.client.method == .privateKeyJWT && own?.client.secret == nil)
     }
 
+    @Test("userinfo and audience_claim are of few words, and introspection at the provider has the same audience_claim")
+    func userinfoAndAudienceClaim() throws {
+        let usual = try self.openID("audiences: [api], introspection: {}")
+        #expect(usual.userinfo == .auto && usual.audienceClaim == .audience)
+        #expect(usual.introspection?.audienceClaim == .audience)
+        for use in UserInfoUse.allCases { #expect(try self.openID("userinfo: \(use.rawValue)").userinfo == use) }
+        let told = try self.openID("audiences: [app], audience_claim: client_id, introspection: {}")
+        #expect(told.audienceClaim == .clientID && told.introspection?.audienceClaim == .clientID)
+        self.expect(Self.file(Self.oidc, "userinfo: never"), "provider.oidc.userinfo")
+        self.expect(Self.file(Self.oidc, "audience_claim: azp"), "provider.oidc.audience_claim")
+    }
+
     @Test("refresh tokens count for the clients that are listed, also where no access token does")
     func refreshTokenClients() throws {
         let key = "provider.oidc.introspection.refresh_token_clients"

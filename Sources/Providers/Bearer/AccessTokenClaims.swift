@@ -1,5 +1,6 @@
 import JOSE
 import Sessions
+import Settings
 import Vocabulary
 
 /// What the claims of an access token say, be it from the token itself (RFC 9068 2.2) or from an introspection endpoint
@@ -17,6 +18,9 @@ struct AccessTokenClaims: Sendable {
         enum Recipients: Sendable {
             /// `aud` must hold one of them.
             case audiences([String])
+            /// `client_id` must be one of them. A token with `aud` must name one of them there too: whoever is not named
+            /// must refuse it (RFC 7519 4.1.3).
+            case clientIDs([String])
             /// The client to which it was issued must be one of them: a refresh token is for nobody else.
             case clients([String])
         }
@@ -43,7 +47,10 @@ struct AccessTokenClaims: Sendable {
         }
         let isForOne =
             switch demands.recipients {
-            case .audiences(let names): self.claims.audience.contains { $0.isExactlyOne(of: names) }
+            case .audiences(let names): self.names(one: names)
+            case .clientIDs(let names):
+                self.claims["client_id"]?.string?.isExactlyOne(of: names) == true
+                    && (self.claims["aud"] == nil || self.names(one: names))
             case .clients(let names):
                 Self.client(UserClaims([self.claims.value])).map { $0.isExactlyOne(of: names) } ?? false
             }
@@ -59,6 +66,9 @@ struct AccessTokenClaims: Sendable {
         // Bound to a key (RFC 9449 6, RFC 8705 3), which a bearer does not prove to have.
         guard self.claims["cnf"] == nil else { throw .credentialInvalidToken }
     }
+
+    /// Whether `aud` has one of these names.
+    private func names(one names: [String]) -> Bool { self.claims.audience.contains { $0.isExactlyOne(of: names) } }
 
     /// The token that the claims describe.
     ///
@@ -115,6 +125,16 @@ struct AccessTokenClaims: Sendable {
     private static func client(_ claims: UserClaims) -> String? {
         let name = claims.text(at: "client_id") ?? claims.text(at: "azp") ?? claims.text(at: "cid")
         return name.flatMap { $0.isPlain(upTo: Self.longestName) ? $0 : nil }
+    }
+}
+
+extension AccessTokenClaims.Demands.Recipients {
+    /// - Parameter claim: Where the audiences stand.
+    init(_ audiences: [String], in claim: AudienceClaim) {
+        switch claim {
+        case .audience: self = .audiences(audiences)
+        case .clientID: self = .clientIDs(audiences)
+        }
     }
 }
 

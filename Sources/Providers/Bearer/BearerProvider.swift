@@ -24,7 +24,7 @@ package struct BearerProvider: TokenProvider {
         self.issuer = issuer
         self.demands = AccessTokenClaims.Demands(
             issuer: issuer.name,
-            recipients: .audiences(settings.audiences),
+            recipients: AccessTokenClaims.Demands.Recipients(settings.audiences, in: settings.audienceClaim),
             isComplete: true
         )
         self.algorithms = issuer.algorithms.intersection(JWSAlgorithm.asymmetric)
@@ -34,7 +34,7 @@ package struct BearerProvider: TokenProvider {
         self.clock = clock
         self.configuration = VerdictConfiguration.text([
             "jwt", issuer.name, settings.client.id, "\(settings.audiences)", "\(settings.algorithms)",
-            "\(settings.claims)", "\(settings.allow)",
+            "\(settings.claims)", "\(settings.allow)", settings.audienceClaim.rawValue,
         ])
     }
 

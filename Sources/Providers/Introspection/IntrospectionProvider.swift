@@ -111,7 +111,8 @@ package final class IntrospectionProvider: TokenProvider {
             use: use,
             demands: AccessTokenClaims.Demands(
                 issuer: settings.issuer,
-                recipients: use == .access ? .audiences(names) : .clients(names),
+                recipients: use == .access
+                    ? AccessTokenClaims.Demands.Recipients(names, in: settings.audienceClaim) : .clients(names),
                 isComplete: false
             ),
             mapping: ClaimsMapping(settings.claims),
@@ -121,7 +122,7 @@ package final class IntrospectionProvider: TokenProvider {
         self.clock = clock
         var configuration = [
             "introspection", name, settings.url ?? "", settings.issuer ?? "", settings.client.id,
-            "\(names)", "\(settings.claims)", "\(settings.allow)",
+            "\(names)", "\(settings.claims)", "\(settings.allow)", settings.audienceClaim.rawValue,
         ]
         // No verdict about one kind of token serves as one about the other.
         if use == .refresh { configuration.append(use.rawValue) }

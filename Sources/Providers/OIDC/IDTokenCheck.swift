@@ -35,6 +35,10 @@ struct IDTokenCheck: Sendable {
         guard claims.audience.contains(where: { $0.isExactly(self.clientID) }) else {
             throw IDTokenFault("aud is not the client", isForeign: true)
         }
+        // Amazon Cognito signs its access tokens with the same keys.
+        if let use = claims["token_use"], use != "id" {
+            throw IDTokenFault("token_use is that of another kind of token")
+        }
         try self.checkAuthorizedParty(claims)
         guard claims.issuedAt != nil else { throw IDTokenFault("iat is missing") }
         if let nonce {

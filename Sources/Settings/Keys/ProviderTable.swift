@@ -69,6 +69,12 @@ extension Section {
                 "Who may sign in, by default everybody whom the provider knows."
             ),
             SettingsKey(
+                "userinfo",
+                .choice(UserInfoUse.allCases.map(\.rawValue)),
+                default: UserInfoUse.auto.rawValue,
+                "auto: asked for traits that the id_token lacks, and done without if that suffices; required: each sign-in needs its answer; off: never asked."
+            ),
+            SettingsKey(
                 "algorithms",
                 .list(.text(.signatureAlgorithm)),
                 default: OpenIDSettings.algorithms.joined(separator: ", "),
@@ -79,6 +85,7 @@ extension Section {
                 .list(.text(.text)),
                 "Accept access tokens for one of these audiences as credentials (JWTs of RFC 9068); without it none is accepted."
             ),
+            Self.audienceClaim,
             SettingsKey(
                 "introspection",
                 .section(.openIDIntrospection),
@@ -173,6 +180,7 @@ extension Section {
                 required: true,
                 "A token for none of these is refused: it was not meant for these apps."
             ),
+            Self.audienceClaim,
             SettingsKey("issuer", .text(.text), "Demanded in answers that have iss."),
             SettingsKey("claims", .section(.introspectionClaims), "How an answer becomes an identity."),
         ],
@@ -228,6 +236,13 @@ extension Section {
         .path(isSecret: false),
         default: "the system's authorities",
         "PEM file of the authorities for the provider's certificate, which is always verified."
+    )
+
+    private static let audienceClaim = SettingsKey(
+        "audience_claim",
+        .choice(AudienceClaim.allCases.map(\.rawValue)),
+        default: AudienceClaim.audience.rawValue,
+        "What says whom an access token is for: client_id for a provider that writes no aud, such as Amazon Cognito; then audiences names client ids."
     )
 
     private static func scopes(default fallback: String) -> SettingsKey {

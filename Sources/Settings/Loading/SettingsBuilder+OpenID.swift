@@ -38,8 +38,10 @@ extension SettingsBuilder {
             )
         }
         settings.allow = self.admission(tree, key: key)
+        settings.userinfo = tree.text("userinfo").flatMap(UserInfoUse.init) ?? settings.userinfo
         settings.algorithms = self.someTexts("algorithms", of: tree, key: key) ?? settings.algorithms
         settings.audiences = self.someTexts("audiences", of: tree, key: key) ?? []
+        settings.audienceClaim = tree.text("audience_claim").flatMap(AudienceClaim.init) ?? settings.audienceClaim
         settings.usesDPoP = tree.boolean("dpop") ?? false
         if let introspection = tree.tree("introspection") {
             settings.introspection = self.introspection(
@@ -74,6 +76,7 @@ extension SettingsBuilder {
         }
         self.checkAuthenticates(client, tree, key: key)
         var settings = IntrospectionSettings(url: tree.text("url"), client: client, audiences: provider.audiences)
+        settings.audienceClaim = provider.audienceClaim
         settings.refreshTokenClients = refreshTokenClients
         settings.caFile = provider.caFile
         settings.issuer = provider.issuer
@@ -113,6 +116,7 @@ extension SettingsBuilder {
         guard let client, let url = tree.text("url"), let audiences else { return nil }
         self.checkAuthenticates(client, tree, key: key)
         var settings = IntrospectionSettings(url: url, client: client, audiences: audiences)
+        settings.audienceClaim = tree.text("audience_claim").flatMap(AudienceClaim.init) ?? settings.audienceClaim
         settings.caFile = caFile
         settings.issuer = tree.text("issuer")
         settings.claims = self.claims(tree.tree("claims"))

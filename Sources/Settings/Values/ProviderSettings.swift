@@ -287,9 +287,11 @@ package struct OpenIDSettings: Sendable, Equatable {
     package var authorization = AuthorizationSettings(scopes: ["openid", "profile", "email"])
     package var claims = ClaimSettings()
     package var allow = AdmissionSettings()
+    package var userinfo = UserInfoUse.auto
     package var algorithms = Self.algorithms
     /// The audiences of access tokens; empty: none is accepted as a credential.
     package var audiences: [String] = []
+    package var audienceClaim = AudienceClaim.audience
     /// How opaque access tokens are judged; nil: they are not accepted.
     package var introspection: IntrospectionSettings?
     package var usesDPoP = false
@@ -298,6 +300,24 @@ package struct OpenIDSettings: Sendable, Equatable {
         self.issuer = issuer
         self.client = client
     }
+}
+
+/// When a provider's userinfo endpoint is asked.
+package enum UserInfoUse: String, Sendable, CaseIterable {
+    /// For traits that the id_token lacks. A sign-in goes on without an answer if the id_token suffices.
+    case auto
+    /// At each sign-in, which fails without an answer.
+    case required
+    case off
+}
+
+/// The claim that says for whom an access token is.
+package enum AudienceClaim: String, Sendable, CaseIterable {
+    /// `aud` (RFC 9068 2.2)
+    case audience = "aud"
+    /// `client_id`, the client to which it was issued: for providers that write no `aud`, as Amazon Cognito. Where there
+    /// is one, it counts too.
+    case clientID = "client_id"
 }
 
 /// A provider of plain OAuth 2.0.
@@ -350,6 +370,7 @@ package struct IntrospectionSettings: Sendable, Equatable {
     package var issuer: String?
     package var client: ProviderClientSettings
     package var audiences: [String]
+    package var audienceClaim = AudienceClaim.audience
     /// The provider's ids of the clients whose refresh tokens count; empty: none does.
     package var refreshTokenClients: [String] = []
     /// Whose refresh tokens count: they make sessions of browsers.

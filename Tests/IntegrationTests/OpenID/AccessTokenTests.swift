@@ -80,6 +80,77 @@ import Vocabulary
         }
     }
 
+    @Test(
+        "Where client_id is the audience, a token without aud is accepted for the clients that are listed, and no id_token"
+    )
+    func clientIDAsAudience() throws {
+        let keys = "audiences: [native-app, gateway]\naudience_claim: client_id\nintrospection: {}"
+        try OpenIDWorld.with(OpenIDScript(), keys) { (world) throws in
+            func judge(_ type: String = "JWT", _ alter: @escaping (inout [String: JSONValue]) -> Void) throws -> Answer
+            {
+                let token = world.provider.accessToken(type: type) { claims in
+                    claims["aud"] = nil
+                    claims["token_use"] = "access"
+                    alter(&claims)
+                }
+                return try world.gateway.get("/", self.bearer(token))
+            }
+            #expect(try judge { _ in }.status == 200)
+            #expect(try judge("at+jwt") { $0["token_use"] = nil }.status == 200)
+            #expect(try judge { $0["client_id"] = "other" }.reason == "credential.other_audience")
+            #expect(try judge { $0["client_id"] = nil }.reason == "credential.other_audience")
+            #expect(try judge { $0["aud"] = "api" }.reason == "credential.other_audience")
+            #expect(try judge { ($0["token_use"], $0["aud"]) = ("id", "gateway") }.reason == "credential.invalid_token")
+            world.provider.change { $0.alterIntrospection = { $0["aud"] = nil } }
+            #expect(try world.gateway.get("/", self.bearer(world.provider.opaqueAccessToken())).status == 200)
+            // And no access token signs a user in.
+            world.provider.change { $0.alterIDToken = { $0["token_use"] = "access" } }
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.open("/x").status == 502 && browser.session == nil)
+            world.provider.change { $0.alterIDToken = { $0["token_use"] = "id" } }
+            #expect(try browser.open("/x").status == 200)
+        }
+    }
+
+    /// The public keys of RFC 7517, appendix A.1.
+    private static let strangers: [JSONValue] = [
+        [
+            "kty": "EC", "crv": "P-256", "x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
+            "y": "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM",
+        ],
+        [
+            "kty": "RSA", "e": "AQAB", "alg": "RS256",
+            "n": .string(
+                "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjB"
+                    + "ZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8"
+                    + "KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_"
+                    + "xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw"
+            ),
+        ],
+    ]
+
+    @Test("Where keys of several kinds and for several algorithms have one kid, each verifies what it signed")
+    func sharedKeyID() throws {
+        var script = OpenIDScript()
+        script.alterIDTokenHeader = { $0["kid"] = "one" }
+        script.alterKeySet = { document in
+            guard case .array(let own)? = document["keys"] else { return }
+            let keys = [Self.strangers[0]] + own + own.map { $0.merged(with: ["alg": .null]) } + Self.strangers
+            document["keys"] = .array(keys.map { $0.merged(with: ["kid": "one", "use": .null]) })
+        }
+        try OpenIDWorld.with(script, Self.audience) { (world) throws in
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.open("/x").status == 200)
+        }
+        // A token that names no key is tried against those that fit.
+        script.alterIDTokenHeader = { $0["kid"] = nil }
+        try OpenIDWorld.with(script, Self.audience) { (world) throws in
+            for _ in 0..<6 { world.provider.rotateKey() }
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.open("/x").status == 200)
+        }
+    }
+
     @Test("A token of nearly 8 KiB is accepted, a longer one is no token")
     func long() throws {
         try OpenIDWorld.with(OpenIDScript(), Self.audience) { (world) throws in

@@ -128,6 +128,52 @@ struct BearerTests {
         #expect(throws: DeskFailure.self) { try BearerDesk { $0.audiences = [] } }
     }
 
+    /// Amazon Cognito's access tokens have no `aud`, and its id_tokens no `client_id`.
+    @Test("Where client_id is the audience, a token of another client is refused, and so is one whose aud names others")
+    func clientIDAsAudience() async throws {
+        let change: (inout OpenIDSettings) -> Void = {
+            $0.audiences = ["app", "tablet"]
+            $0.audienceClaim = .clientID
+        }
+        let desk = try BearerDesk(change: change)
+        for (claims, reason) in [
+            (["aud": .null], nil), (["aud": .null, "client_id": "tablet"], nil),
+            (["aud": .null, "token_use": "access"], nil),
+            (["aud": ["x", "app"]], nil), (["aud": "app", "token_use": "access"], nil),
+            (["aud": "https://api.example.com"], .credentialOtherAudience), (["aud": []], .credentialOtherAudience),
+            (["aud": .null, "client_id": "other"], .credentialOtherAudience),
+            (["aud": .null, "client_id": "APP"], .credentialOtherAudience),
+            (["aud": .null, "client_id": ""], .credentialOtherAudience),
+            (["aud": .null, "client_id": .null], .credentialOtherAudience),
+            (["aud": .null, "client_id": .null, "azp": "app"], .credentialOtherAudience),
+            (["aud": .null, "client_id": .null, "cid": "app"], .credentialOtherAudience),
+            (["aud": .null, "client_id": ["app"]], .credentialOtherAudience),
+            (["aud": "app", "client_id": .null], .credentialOtherAudience),
+            (["aud": "app", "client_id": "other"], .credentialOtherAudience),
+            (["aud": "app", "client_id": .null, "token_use": "id"], .credentialInvalidToken),
+            (["aud": .null, "token_use": "id"], .credentialInvalidToken),
+            (["aud": .null, "token_use": "refresh"], .credentialInvalidToken),
+            (["aud": .null, "exp": .null], .credentialInvalidToken),
+        ] as [([String: JSONValue], Reason?)] {
+            let verdict = await desk.judge(desk.token(claims, type: "JWT"))
+            if let reason {
+                #expect(verdict == .unknown(reason), "\(claims)")
+            } else {
+                #expect(verdict.known != nil, "\(claims)")
+            }
+        }
+        // Where it is not told, such a token is for nobody.
+        let usual = try BearerDesk { $0.audiences = ["app"] }
+        #expect(await usual.judge(usual.token(["aud": .null])) == .unknown(.credentialOtherAudience))
+        #expect(
+            try usual.provider.configuration
+                != BearerDesk(change: {
+                    $0.audiences = ["app"]
+                    $0.audienceClaim = .clientID
+                }).provider.configuration
+        )
+    }
+
     @Test("Codes of a shared secret are never accepted, whatever the settings allow")
     func sharedSecret() async throws {
         let desk = try BearerDesk { $0.algorithms = ["ES256", "HS256"] }

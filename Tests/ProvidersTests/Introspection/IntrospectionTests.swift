@@ -113,6 +113,28 @@ struct IntrospectionTests {
         }
     }
 
+    @Test("Where client_id is the audience, an answer about another client's token is refused")
+    func clientIDAsAudience() async throws {
+        let provider = try self.provider {
+            $0.audiences = ["app"]
+            $0.audienceClaim = .clientID
+        }
+        for (members, reason) in [
+            (["aud": "absent"], nil), (["aud": .null], nil), (["aud": ["app", "x"]], nil),
+            (["aud": "api"], .credentialOtherAudience),
+            (["aud": "absent", "client_id": "other"], .credentialOtherAudience),
+            (["aud": "absent", "client_id": .null], .credentialOtherAudience),
+        ] as [([String: JSONValue], Reason?)] {
+            self.transport.on(Self.url, Self.answer(members))
+            let verdict = await provider.introspect(Secret("token-one"))
+            if let reason {
+                #expect(verdict == .unknown(reason), "\(members)")
+            } else {
+                #expect(verdict.known != nil, "\(members)")
+            }
+        }
+    }
+
     /// An answer about a refresh token of the client `app`, as Hydra gives it.
     private static func refreshAnswer(_ changes: [String: JSONValue] = [:]) -> ProviderAnswer {
         let usual: [String: JSONValue] = ["token_use": "refresh_token", "aud": "absent"]

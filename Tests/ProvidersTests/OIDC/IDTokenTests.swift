@@ -41,6 +41,7 @@ struct IDTokenTests {
         ("iat", 1_800_000_061, "iat"), ("iat", .number(1e300), "iat"), ("nbf", 1_800_000_061, "nbf"),
         ("nonce", .null, "nonce"), ("nonce", "other", "nonce"), ("nonce", "", "nonce"), ("nonce", 1, "nonce"),
         ("at_hash", "", "at_hash"), ("at_hash", "AAAAAAAAAAAAAAAAAAAAAA", "at_hash"), ("at_hash", 1, "at_hash"),
+        ("token_use", "access", "token_use"), ("token_use", ["id"], "token_use"),
     ]
 
     @Test("A token with a wrong claim is refused, and the detail names the claim", arguments: Self.faults)
@@ -66,7 +67,7 @@ struct IDTokenTests {
     private static let variants: [[String: JSONValue]] = [
         ["exp": 1_799_999_941], ["exp": .number(1_800_000_000.5)], ["iat": 1_800_000_060], ["iat": 1],
         ["exp": 4_102_444_800], ["aud": ["gateway"]], ["aud": ["gateway", "other"], "azp": "gateway"],
-        ["azp": "gateway"], ["sub": .string(String(repeating: "a", count: 255))],
+        ["azp": "gateway"], ["token_use": "id"], ["sub": .string(String(repeating: "a", count: 255))],
         ["at_hash": .string(Base64URL.encode(SHA2.sha256.digest(of: Array("access-1".utf8)).prefix(16)))],
     ]
 
@@ -133,6 +134,31 @@ struct IDTokenTests {
         #expect(fetches == 2)
         for _ in 0..<20 { _ = try await desk.signIn(by: SigningKey.generated(.es256)) }
         #expect(desk.transport.calls(of: OpenIDDesk.keysURL).count <= fetches + 1)
+    }
+
+    @Test("One kid for several keys: each signs users in by its own algorithm, and by no other")
+    func sharedKeyID() async throws {
+        let desk = try OpenIDDesk()
+        let keys = [JWSAlgorithm.es256, .rs256, .rs256, .es384].map { SigningKey.generated($0) }
+        let published = keys.map { $0.publicKey.value.merged(with: ["kid": "one", "alg": .null]) }
+        desk.transport.on(OpenIDDesk.keysURL, .json(["keys": .array(published)]))
+        func signIn(_ key: SigningKey, _ algorithm: JWSAlgorithm) async throws -> BrowserCompletion {
+            let begun = try await desk.begin()
+            let header = JSONText.encode(["alg": .string(algorithm.rawValue), "kid": "one"])
+            let claims = JSONText.encode(desk.claims(nonce: begun.parameters["nonce"]))
+            let text = Base64URL.encode(header) + "." + Base64URL.encode(claims)
+            let token = text + "." + Base64URL.encode(key.signature(of: Array(text.utf8)))
+            desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: token)))
+            return await desk.provider.complete(begun.callback(), state: begun.state)
+        }
+        for key in keys {
+            let completion = try await signIn(key, key.algorithm)
+            #expect(completion.user != nil, "\(key.algorithm): \(completion)")
+            for other in JWSAlgorithm.allCases where other != key.algorithm {
+                #expect(try await signIn(key, other).cause == .invalidToken, "\(key.algorithm) as \(other)")
+            }
+        }
+        #expect(try await signIn(.generated(.rs256), .rs256).cause == .invalidToken)
     }
 
     @Test("Without the issuer's keys nothing is decided")
