@@ -17,6 +17,8 @@ package protocol RefreshingProvider: Sendable {
 package enum ProviderRefresh: Sendable, Equatable {
     /// - Parameter authentication: The user's new claims; nil if the answer has none.
     case refreshed(ProviderTokenSet, authentication: Authentication?)
+    /// The user's new claims are known in part: those that are missing are as they were.
+    case refreshedInPart(ProviderTokenSet, authentication: Authentication)
     /// The provider has ended its grant (`invalid_grant`), or the answer is for another user: the lineage ends.
     case ended(detail: String)
     /// The provider refused or could not be reached, and has not used the refresh token. Try again after this time; nil:
@@ -24,4 +26,13 @@ package enum ProviderRefresh: Sendable, Equatable {
     case later(after: Duration?, detail: String)
     /// The request was sent and no answer arrived: the refresh token may have been used.
     case ambiguous(detail: String)
+
+    /// The user's claims as far as the answer has them; nil: it has none.
+    package var authentication: Authentication? {
+        switch self {
+        case .refreshed(_, let authentication): authentication
+        case .refreshedInPart(_, let authentication): authentication
+        case .ended, .later, .ambiguous: nil
+        }
+    }
 }

@@ -44,7 +44,7 @@ import Vocabulary
             #"{"alg":"ES256","crit":[]}"#,
             #"{"alg":"ES256","crit":["exp"]}"#, #"{"alg":"ES256","b64":false}"#, #"{"alg":"ES256","b64":true}"#,
             #"{"alg":"ES256","jku":"https://a.example"}"#, #"{"alg":"ES256","x5u":"https://a.example"}"#,
-            #"{"alg":"ES256","kid":1}"#, #"{"alg":"ES256","kid":null}"#, #"{"alg":"ES256","typ":{}}"#,
+            #"{"alg":"ES256","kid":1}"#, #"{"alg":"ES256","typ":{}}"#,
             #"{"alg":"ES256","a":[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]}"#,
         ]
     )

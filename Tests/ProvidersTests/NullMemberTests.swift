@@ -2,6 +2,7 @@ import JOSE
 import Providers
 import Sessions
 import Settings
+import SocialBench
 import StoreBench
 import Testing
 import Vocabulary
@@ -171,7 +172,9 @@ struct NullMemberTests {
             try await desk.verify(.google, desk.network.googleToken(nulls: ["aud"])).refusal?.contains("aud") == true
         )
         let info = desk.network.facebookToken(nulls: ["type", "profile_id", "issued_at", "expires_at", "error"])
-        #expect(try await desk.verify(.facebook, info, ["name": ["firstName": .null, "lastName": "L"]]).user != nil)
+        #expect(
+            try await desk.verify(.facebook, info, ["name": ["firstName": JSONValue.null, "lastName": "L"]]).user != nil
+        )
         #expect(try await desk.verify(.facebook, desk.network.facebookToken(nulls: ["is_valid"])).outage != nil)
         #expect(try await desk.verify(.facebook, desk.network.facebookToken(nulls: ["user_id"])).outage != nil)
     }
@@ -194,16 +197,18 @@ struct NullMemberTests {
             )
         )
         #expect(await desk.provider.introspect(token).known?.identity == Identity(id: "i-1", traits: [:]))
-        for (document, verdict) in [
-            (["error": ["code": 401, "id": .null, "reason": .null]], TokenVerdict.unknown(.credentialInvalidToken)),
-            (["error": ["code": .null]], .unavailable), (["error": .null], .unavailable), (.null, .unavailable),
-        ] as [(JSONValue, TokenVerdict)] {
+        let denied: JSONValue = ["error": ["code": 401, "id": .null, "reason": .null]]
+        let documents: [JSONValue] = [denied, ["error": ["code": .null]], ["error": .null], .null]
+        for document in documents {
+            let verdict = document == denied ? TokenVerdict.unknown(.credentialInvalidToken) : .unavailable
+            let desk = KratosDesk()
             desk.transport.on(KratosDesk.whoami, .json(document, status: 401))
             #expect(await desk.provider.introspect(token) == verdict, "\(document)")
         }
         let demand: JSONValue = ["error": ["code": 403, "id": "session_aal2_required"], "redirect_browser_to": .null]
-        desk.transport.on(KratosDesk.whoami, .json(demand, status: 403))
-        guard case .insufficient(let wanted) = await desk.provider.introspect(token) else {
+        let demanding = KratosDesk()
+        demanding.transport.on(KratosDesk.whoami, .json(demand, status: 403))
+        guard case .insufficient(let wanted) = await demanding.provider.introspect(token) else {
             Issue.record("no demand for another factor")
             return
         }

@@ -168,6 +168,11 @@ package enum MetricNames {
         help: "Time from a call to the provider to the end of its answer, by purpose.",
         labels: ["purpose"]
     )
+    package static let providerUserinfoMissed = MetricFamily(
+        .counter,
+        "sallyport_provider_userinfo_missed_total",
+        help: "Sign-ins and renewals that went on without a usable answer of the provider's userinfo endpoint."
+    )
     package static let providerRenewals = MetricFamily(
         .counter,
         "sallyport_provider_renewals_total",
@@ -429,7 +434,7 @@ package enum MetricNames {
         hostTickets, sessionResolve, bindingChecks, bindingWouldReject,
         clientChanges, clientsChanged, clientsWithheld, clientsUnreadable, ruleResults,
         providerCalls,
-        providerCallDuration, providerRenewals, upstreamRequests,
+        providerCallDuration, providerUserinfoMissed, providerRenewals, upstreamRequests,
         upstreamDuration,
         storeRecords, storeLimit,
         l1Entries, l1Lookups, l1Refreshes, l1Rereads, l1Evictions, l1Doubts, l1DoubtedUses, redisCommands,

@@ -23,6 +23,14 @@ package struct Admission: Sendable {
         self.refusalOfEmail(claims) ?? self.refusalOfGroups(claims)
     }
 
+    /// Why the user may not sign in, whatever the claims are that are missing here; nil: they may, or it cannot be told.
+    func certainRefusal(_ claims: UserClaims) -> String? {
+        let saysEmail =
+            claims.value(at: self.email) != nil && claims.value(at: self.emailVerified, beside: self.email) != nil
+        if saysEmail, let refusal = self.refusalOfEmail(claims) { return refusal }
+        return claims.value(at: self.groups) == nil ? nil : self.refusalOfGroups(claims)
+    }
+
     private func refusalOfEmail(_ claims: UserClaims) -> String? {
         guard !self.settings.emails.isEmpty || !self.settings.emailDomains.isEmpty else { return nil }
         guard let text = claims.value(at: self.email)?.string, let address = EmailAddress(text) else {

@@ -7,6 +7,8 @@ import Vocabulary
 struct TokenRefresh: Sendable {
     /// For what the new claims are read from; without an answer by then they are left as they are.
     static let timeForClaims: Duration = .seconds(4)
+    /// For the answer of userinfo: shorter, so that the id_token's claims count without it.
+    static let timeForUserInfo: Duration = .seconds(3)
     private static let timeForTokens: Duration = .seconds(4)
 
     private var endpoint: TokenEndpoint

@@ -5,41 +5,76 @@ import Vocabulary
 struct UserInfo: Sendable {
     let url: ProviderURL
     let proofs: PossessionProofs
+    /// The longest time for one request.
+    var timeLimit: Duration = .seconds(5)
 
-    enum Outcome: Sendable, Equatable {
+    /// A usable answer.
+    enum Answer: Sendable, Equatable {
         /// A JSON object.
         case claims(JSONValue)
-        case refused(detail: String)
-        case unavailable(detail: String)
+        /// A signed answer, which is not verified yet: clients register for it (`userinfo_signed_response_alg`).
+        case token([UInt8])
     }
 
-    func ask(_ accessToken: Secret, type: String, key: SigningKey?) async -> Outcome {
+    func ask(_ accessToken: Secret, type: String, key: SigningKey?) async throws(UserInfoFault) -> Answer {
         let token = String(decoding: accessToken.bytes, as: UTF8.self)
         let call = ProviderCall(
             "GET",
             self.url.text,
             for: .userinfo,
-            fields: [("accept", "application/json"), ("authorization", "\(type) \(token)")]
+            fields: [("accept", "application/json, application/jwt;q=0.9"), ("authorization", "\(type) \(token)")],
+            timeLimit: self.timeLimit
         )
         let key = type == "DPoP" ? key : nil
-        do {
-            return Self.outcome(try await self.proofs.send(call, to: self.url, key: key, accessToken: accessToken))
+        let answer: ProviderAnswer
+        do throws(ProviderCallError) {
+            answer = try await self.proofs.send(call, to: self.url, key: key, accessToken: accessToken)
         } catch {
-            return .unavailable(detail: error.detail)
+            throw UserInfoFault(error.detail, isOutage: true)
         }
+        return try Self.read(answer)
     }
 
-    private static func outcome(_ answer: ProviderAnswer) -> Outcome {
-        switch answer.status {
-        case 200:
-            // A signed answer (application/jwt) comes only to clients that registered for it.
-            guard !answer.isType("application/jwt"), let value = JSONText.decode(answer.body), case .object = value
-            else { return .refused(detail: "the userinfo endpoint's answer is not a JSON object") }
-            return .claims(value)
-        case 429, 500...599:
-            return .unavailable(detail: "the userinfo endpoint answered with status \(answer.status)")
-        default:
-            return .refused(detail: "the userinfo endpoint answered with status \(answer.status)")
+    private static func read(_ answer: ProviderAnswer) throws(UserInfoFault) -> Answer {
+        guard answer.status == 200 else {
+            throw UserInfoFault(
+                "the userinfo endpoint answered with status \(answer.status)",
+                isOutage: answer.status == 429 || (500...599).contains(answer.status)
+            )
         }
+        if answer.isType("application/jwt") {
+            let token = Array(answer.body.prefix { $0 > 0x20 })
+            // A JWE in compact form has five parts (RFC 7516 7.1).
+            guard token.count(where: { $0 == UInt8(ascii: ".") }) != 4 else {
+                throw UserInfoFault("the userinfo endpoint's answer is encrypted, for which there is no key")
+            }
+            return .token(token)
+        }
+        guard let value = JSONText.decode(answer.body), case .object = value else {
+            throw UserInfoFault("the userinfo endpoint's answer is not a JSON object")
+        }
+        return .claims(value)
+    }
+}
+
+/// Why there is no usable answer of a userinfo endpoint.
+struct UserInfoFault: Error, Sendable, Hashable {
+    /// For logs, never a token nor a claim's value.
+    let detail: String
+    /// Whether it may pass by itself; else the provider said no, or something that cannot be used.
+    let isOutage: Bool
+
+    init(_ detail: String, isOutage: Bool = false) {
+        self.detail = detail
+        self.isOutage = isOutage
+    }
+
+    /// The outcome of a sign-in that cannot do without the answer.
+    ///
+    /// - Parameter reason: Why it cannot; nil: it must have it in any case.
+    func completion(_ reason: String? = nil) -> BrowserCompletion {
+        let detail = reason.map { "\(self.detail), and without it \($0)" } ?? self.detail
+        return self.isOutage
+            ? .unavailable(detail: detail) : .refused(BrowserRefusal(.providerError, detail: detail))
     }
 }

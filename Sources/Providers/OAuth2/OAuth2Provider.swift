@@ -79,23 +79,31 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     }
 
     private func finish(_ tokens: ProviderTokenSet, _ key: SigningKey?) async -> BrowserCompletion {
-        switch await self.userinfo.ask(tokens.accessToken, type: tokens.tokenType, key: key) {
-        case .refused(let detail): return .refused(BrowserRefusal(.providerError, detail: detail))
-        case .unavailable(let detail): return .unavailable(detail: detail)
-        case .claims(let document):
-            let claims = UserClaims([document])
-            let subject: String
-            do throws(ClaimsError) {
-                subject = try self.mapping.subject(claims)
-            } catch {
-                return .refused(BrowserRefusal(.providerError, detail: error.detail))
-            }
-            return SignInJudge(mapping: self.mapping, admission: self.admission, method: "oauth2").judge(
-                subject,
-                claims,
-                evidence: ProviderEvidence(provider: self.name, tokens: tokens),
-                now: self.clock.now()
-            )
+        let claims: UserClaims
+        do throws(UserInfoFault) {
+            claims = try await self.claims(tokens, key)
+        } catch {
+            return error.completion()
+        }
+        let subject: String
+        do throws(ClaimsError) {
+            subject = try self.mapping.subject(claims)
+        } catch {
+            return .refused(BrowserRefusal(.providerError, detail: error.detail))
+        }
+        return SignInJudge(mapping: self.mapping, admission: self.admission, method: "oauth2").judge(
+            subject,
+            claims,
+            evidence: ProviderEvidence(provider: self.name, tokens: tokens),
+            now: self.clock.now()
+        )
+    }
+
+    private func claims(_ tokens: ProviderTokenSet, _ key: SigningKey?) async throws(UserInfoFault) -> UserClaims {
+        switch try await self.userinfo.ask(tokens.accessToken, type: tokens.tokenType, key: key) {
+        case .claims(let document): return UserClaims([document])
+        // Plain OAuth 2.0 publishes no keys.
+        case .token: throw UserInfoFault("the userinfo endpoint's answer is not a JSON object")
         }
     }
 
@@ -115,12 +123,8 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
             previous: tokens,
             now: self.clock.now()
         )
-        let userinfo = self.userinfo
-        let news = await within(TokenRefresh.timeForClaims) {
-            await userinfo.ask(kept.accessToken, type: kept.tokenType, key: key)
-        }
-        guard case .claims(let document)? = news else { return .refreshed(kept, authentication: nil) }
-        let claims = UserClaims([document])
+        let news = await within(TokenRefresh.timeForClaims) { try? await self.claims(kept, key) }
+        guard let claims = news ?? nil else { return .refreshed(kept, authentication: nil) }
         guard let same = try? self.mapping.subject(claims), same.isExactly(subject) else {
             return .ended(detail: "userinfo has another subject after the refresh")
         }

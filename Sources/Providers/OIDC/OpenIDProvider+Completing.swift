@@ -47,20 +47,28 @@ extension OpenIDProvider {
         case .unverified(let detail): return invalid(detail)
         case .unavailable(let detail): return .unavailable(detail: detail)
         }
-        var claims = UserClaims([idClaims.value])
-        if self.mapping.lacksTraits(claims), let endpoint = metadata.userinfoEndpoint {
-            let userInfo = UserInfo(url: endpoint, proofs: self.proofs)
-            switch await userInfo.ask(tokens.accessToken, type: tokens.tokenType, key: key) {
-            case .claims(let document):
-                guard document["sub"]?.string?.isExactly(subject) == true else {
-                    return .refused(
-                        BrowserRefusal(.invalidToken, detail: "userinfo: sub is missing or not that of the id_token")
-                    )
-                }
-                claims.append(userInfo: document)
-            case .refused(let detail): return .refused(BrowserRefusal(.providerError, detail: detail))
-            case .unavailable(let detail): return .unavailable(detail: detail)
+        let claims: UserClaims
+        let completed = await self.completed(
+            UserClaims([idClaims.value]),
+            of: subject,
+            tokens.accessToken,
+            type: tokens.tokenType,
+            key: key,
+            metadata
+        )
+        switch completed {
+        case .whole(let whole): claims = whole
+        case .part(let part, let fault):
+            guard self.settings.userinfo == .auto else { return fault.completion() }
+            // The provider, and not the user, is why a claim is missing.
+            if let refusal = self.admission.refusal(part) {
+                guard self.admission.certainRefusal(part) != nil else { return fault.completion(refusal) }
+            } else {
+                self.noteUserInfo(fault.detail)
             }
+            claims = part
+        case .foreign:
+            return .refused(BrowserRefusal(.invalidToken, detail: "userinfo: sub is not that of the id_token"))
         }
         return SignInJudge(mapping: self.mapping, admission: self.admission, method: "oidc").judge(
             subject,

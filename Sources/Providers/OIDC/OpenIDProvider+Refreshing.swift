@@ -1,5 +1,6 @@
 import Cryptography
 import JOSE
+import Sessions
 import Settings
 import Vocabulary
 
@@ -29,6 +30,8 @@ extension OpenIDProvider {
     private enum News: Sendable {
         /// - Parameter isSigned: Whether the id_token of the answer counts.
         case claims(UserClaims, isSigned: Bool)
+        /// The claims of the answer's id_token, to which userinfo would have added.
+        case part(UserClaims)
         /// Nothing that can be relied on.
         case nothing(isSigned: Bool)
         /// The answer is for another user or client.
@@ -49,6 +52,14 @@ extension OpenIDProvider {
                 return .ended(detail: "the user may not sign in any more: \(refusal)")
             }
             return .refreshed(kept, authentication: self.authentication(claims))
+        case .part(let claims):
+            if let refusal = self.admission.certainRefusal(claims) {
+                return .ended(detail: "the user may not sign in any more: \(refusal)")
+            }
+            guard let authentication = self.authentication(claims), authentication.identity.traits != [:] else {
+                return .refreshed(kept, authentication: nil)
+            }
+            return .refreshedInPart(kept, authentication: authentication)
         }
     }
 
@@ -73,19 +84,26 @@ extension OpenIDProvider {
             case .invalid, .unverified, .unavailable: break
             }
         }
-        if self.mapping.lacksTraits(claims), let endpoint = metadata.userinfoEndpoint {
-            let userInfo = UserInfo(url: endpoint, proofs: self.proofs)
-            guard case .claims(let document) = await userInfo.ask(kept.accessToken, type: kept.tokenType, key: key)
-            else { return .nothing(isSigned: isSigned) }
-            guard document["sub"]?.string?.isExactly(subject) == true else {
-                return .foreign(detail: "userinfo has another sub after the refresh")
-            }
-            claims.append(userInfo: document)
-        } else if !isSigned {
-            return .nothing(isSigned: false)
+        let completed = await self.completed(
+            claims,
+            of: subject,
+            kept.accessToken,
+            type: kept.tokenType,
+            key: key,
+            within: TokenRefresh.timeForUserInfo,
+            metadata
+        )
+        switch completed {
+        case .foreign: return .foreign(detail: "userinfo has another sub after the refresh")
+        case .part(let part, let fault):
+            guard self.settings.userinfo == .auto else { return .nothing(isSigned: isSigned) }
+            self.noteUserInfo(fault.detail)
+            return isSigned ? .part(part) : .nothing(isSigned: false)
+        case .whole(var whole):
+            guard isSigned || whole.text(at: "sub") != nil else { return .nothing(isSigned: false) }
+            whole.append(Self.howAuthenticated(previous))
+            return .claims(whole, isSigned: isSigned)
         }
-        claims.append(Self.howAuthenticated(previous))
-        return .claims(claims, isSigned: isSigned)
     }
 
     private func authentication(_ claims: UserClaims) -> Authentication? {

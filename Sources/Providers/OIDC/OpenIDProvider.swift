@@ -12,17 +12,22 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     let mapping: ClaimsMapping
     let admission: Admission
     let clock: Clock
+    /// Told when a sign-in or a renewal goes on without userinfo, and why, without a claim's value.
+    let noteUserInfo: @Sendable (String) -> Void
     private let request: AuthorizationRequest
 
     /// Asks nothing yet: `start` does.
     ///
-    /// - Parameter issuer: The issuer in `settings`, if something else uses it already; nil: a new one.
+    /// - Parameters:
+    ///   - issuer: The issuer in `settings`, if something else uses it already; nil: a new one.
+    ///   - noteUserInfo: Told when a sign-in or a renewal goes on without userinfo, and why, without a claim's value.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: OpenIDSettings,
         issuer: OpenIDIssuer? = nil,
         transport: any ProviderTransport,
-        clock: Clock
+        clock: Clock,
+        noteUserInfo: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(ProviderSetUpError) {
         if let issuer {
             self.issuer = issuer
@@ -35,6 +40,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
         self.mapping = ClaimsMapping(settings.claims)
         self.admission = Admission(settings.allow, settings.claims)
         self.clock = clock
+        self.noteUserInfo = noteUserInfo
         var authorization = settings.authorization
         if !authorization.scopes.contains("openid") { authorization.scopes.insert("openid", at: 0) }
         self.request = AuthorizationRequest(

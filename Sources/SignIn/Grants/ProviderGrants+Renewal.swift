@@ -149,30 +149,16 @@ extension ProviderGrants: SessionRenewer {
 
     /// Refreshes the tokens of a grant whose lease this process holds.
     private func refresh(_ leased: ProviderGrant, _ renewal: Renewal) async -> UnixTime? {
-        switch await self.answer(leased, renewal) {
-        case .refreshed(_, let authentication?)
-        where !authentication.identity.id.utf8.elementsEqual(renewal.session.identity.id.utf8):
+        let answer = await self.answer(leased, renewal)
+        if let user = answer.authentication?.identity.id, !user.utf8.elementsEqual(renewal.session.identity.id.utf8) {
             return await self.endLineage(renewal, detail: "the answer is for another user")
+        }
+        switch answer {
         case .refreshed(let tokens, let authentication):
-            let settlement = await self.settle(renewal.key) { current in
-                // Another gateway may have refreshed too, after the lease expired; then its tokens are the later ones.
-                guard current.generation == leased.generation else { return nil }
-                return current.renewed(tokens, identity: authentication?.identity, at: self.clock.now())
-            }
-            switch settlement {
-            case .stored(let grant):
-                self.journal.note(.renewed, renewal.session)
-                await self.update(renewal, grant)
-                return nil
-            case .absent:
-                // The user has signed out meanwhile.
-                await renewal.provider.revoke(tokens)
-                return self.later(Self.absence)
-            case .tooLarge:
-                self.journal.note(.tooLarge, renewal.session)
-                return await self.lose(leased, renewal, detail: "the new tokens are too large")
-            case .unavailable:
-                return self.later(Self.outage)
+            return await self.take(tokens, leased, renewal) { _ in authentication?.identity }
+        case .refreshedInPart(let tokens, let authentication):
+            return await self.take(tokens, leased, renewal) { current in
+                authentication.identity.completed(by: current.identity ?? renewal.session.identity)
             }
         case .ended(let detail):
             return await self.endLineage(renewal, detail: detail)
@@ -180,6 +166,37 @@ extension ProviderGrants: SessionRenewer {
             return await self.rest(leased, renewal, pause, detail: detail)
         case .ambiguous(let detail):
             return await self.lose(leased, renewal, detail: detail)
+        }
+    }
+
+    /// Keeps refreshed tokens.
+    ///
+    /// - Parameter identity: The user as of now, given the grant as it is stored; nil: as before.
+    private func take(
+        _ tokens: ProviderTokenSet,
+        _ leased: ProviderGrant,
+        _ renewal: Renewal,
+        _ identity: (ProviderGrant) -> Identity?
+    ) async -> UnixTime? {
+        let settlement = await self.settle(renewal.key) { current in
+            // Another gateway may have refreshed too, after the lease expired; then its tokens are the later ones.
+            guard current.generation == leased.generation else { return nil }
+            return current.renewed(tokens, identity: identity(current), at: self.clock.now())
+        }
+        switch settlement {
+        case .stored(let grant):
+            self.journal.note(.renewed, renewal.session)
+            await self.update(renewal, grant)
+            return nil
+        case .absent:
+            // The user has signed out meanwhile.
+            await renewal.provider.revoke(tokens)
+            return self.later(Self.absence)
+        case .tooLarge:
+            self.journal.note(.tooLarge, renewal.session)
+            return await self.lose(leased, renewal, detail: "the new tokens are too large")
+        case .unavailable:
+            return self.later(Self.outage)
         }
     }
 
@@ -200,7 +217,7 @@ extension ProviderGrants: SessionRenewer {
             answer = await refresh()
         }
         switch answer {
-        case .refreshed: return answer
+        case .refreshed, .refreshedInPart: return answer
         // Refresh tokens stay valid here, so nothing is lost.
         case .ambiguous(let detail) where leased.rotates == false: return .later(after: nil, detail: detail)
         case _ where leased.rotates == false: return answer

@@ -57,7 +57,14 @@ struct AssembledProvider: Sendable {
                 let kept = former?.origin == wanted ? former?.issuer : nil
                 let current = try kept ?? OpenIDIssuer(settings, transport: transport, clock: Self.clock)
                 (issuer, origin) = (current, wanted)
-                let provider = try OpenIDProvider(settings, issuer: current, transport: transport, clock: Self.clock)
+                let log = UserInfoLog(name: place, foundations.registry)
+                let provider = try OpenIDProvider(
+                    settings,
+                    issuer: current,
+                    transport: transport,
+                    clock: Self.clock,
+                    noteUserInfo: log.note
+                )
                 var tokens: [any TokenProvider] = []
                 if let bearer = BearerProvider(settings, issuer: current, clock: Self.clock) { tokens.append(bearer) }
                 var refreshTokens: IntrospectionProvider?

@@ -22,7 +22,8 @@ extension ProviderCheck {
         }
         do throws(MetadataError) {
             let metadata = try ProviderMetadata(answer.body, of: issuer)
-            return ([.ok(subject, "\(location) is the issuer's")] + time, metadata)
+            let faults = metadata.faults.map { Verdict.warning(subject, "\(location): \($0); it counts as not named") }
+            return ([.ok(subject, "\(location) is the issuer's")] + faults + time, metadata)
         } catch {
             let missing = Self.missing(in: answer.body)
             let finding = missing.count > 1 ? "\(missing.joined(separator: ", ")) are missing" : "\(error)"
@@ -137,11 +138,20 @@ extension ProviderCheck {
                 )
             )
         }
+        if settings.userinfo == .required, metadata.userinfoEndpoint == nil {
+            verdicts.append(
+                .error(
+                    "provider userinfo",
+                    "its metadata name no userinfo_endpoint that can be used, and provider.oidc.userinfo is required: nobody "
+                        + "can sign in; write auto or off"
+                )
+            )
+        }
         verdicts.append(
             .ok(
                 "provider sign-out",
                 metadata.endSessionEndpoint == nil
-                    ? "it names no end_session_endpoint: who signs out here stays signed in there"
+                    ? "it names no end_session_endpoint that can be used: who signs out here stays signed in there"
                     : "users who sign out here are sent there to sign out as well"
             )
         )

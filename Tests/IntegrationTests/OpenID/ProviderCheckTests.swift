@@ -106,7 +106,7 @@ import Vocabulary
         #expect(provider.grantCount == 0 && provider.sessionID == nil)
     }
 
-    @Test("each mistake of the issuer is named", arguments: 0..<12)
+    @Test("each mistake of the issuer is named", arguments: 0..<15)
     func issuer(number: Int) throws {
         let mistakes = [
             Mistake(
@@ -194,12 +194,43 @@ import Vocabulary
                 says: ["error provider keys: http://HOST/jwks.json has no key"]
             ),
             Mistake(
+                name: "endpoints that cannot be used",
+                script: Self.script { script in
+                    script.alterMetadata = { metadata in
+                        metadata["end_session_endpoint"] = ""
+                        metadata["userinfo_endpoint"] = ["https://id.example.com/userinfo"]
+                        metadata["revocation_endpoint"] = "/revoke"
+                    }
+                },
+                says: [
+                    "warning provider metadata: http://HOST/.well-known/openid-configuration: userinfo_endpoint is not a text; "
+                        + "it counts as not named",
+                    "warning provider metadata: http://HOST/.well-known/openid-configuration: end_session_endpoint cannot be used",
+                    "warning provider metadata: http://HOST/.well-known/openid-configuration: revocation_endpoint cannot be used",
+                ]
+            ),
+            Mistake(
+                name: "introspection cannot be used",
+                script: Self.script { $0.alterMetadata = { $0["introspection_endpoint"] = 1 } },
+                keys: Self.introspection,
+                says: [
+                    "warning provider metadata: http://HOST/.well-known/openid-configuration: introspection_endpoint is not a text",
+                    "error provider introspection: its metadata name no introspection_endpoint",
+                ]
+            ),
+            Mistake(
+                name: "no userinfo where it is required",
+                script: Self.script { $0.missing = [.userinfo] },
+                keys: "userinfo: required",
+                says: ["error provider userinfo: its metadata name no userinfo_endpoint that can be used"]
+            ),
+            Mistake(
                 name: "no PKCE",
                 script: Self.script { $0.alterMetadata = { $0["code_challenge_methods_supported"] = nil } },
                 says: ["warning provider PKCE: it does not announce S256"]
             ),
         ]
-        #expect(mistakes.count == 12)
+        #expect(mistakes.count == 15)
         try Self.expect(mistakes[number])
     }
 

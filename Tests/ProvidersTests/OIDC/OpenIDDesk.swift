@@ -3,6 +3,7 @@ import JOSE
 import Providers
 import Settings
 import StoreBench
+import Synchronization
 import Testing
 import Vocabulary
 
@@ -24,6 +25,10 @@ final class OpenIDDesk: Sendable {
     let transport = ScriptedTransport()
     let clock = MovableClock()
     let provider: OpenIDProvider
+    private let noted: NotedWords
+
+    /// Why sign-ins and renewals went on without userinfo, in order.
+    var notes: [String] { self.noted.all }
 
     init(
         _ algorithm: JWSAlgorithm = .es256,
@@ -37,7 +42,14 @@ final class OpenIDDesk: Sendable {
         )
         settings.claims.traits = [ClaimSettings.Trait(name: "email", path: ["email"])]
         change(&settings)
-        self.provider = try OpenIDProvider(settings, transport: self.transport, clock: self.clock.clock)
+        let noted = NotedWords()
+        self.noted = noted
+        self.provider = try OpenIDProvider(
+            settings,
+            transport: self.transport,
+            clock: self.clock.clock,
+            noteUserInfo: { noted.add($0) }
+        )
         self.transport.on(Self.metadataURL, .json(Self.metadata(metadata)))
         self.transport.on(Self.keysURL, .json(JWKSet(keys: [self.key.publicKey]).value))
         self.transport.on(Self.userinfoURL, ProviderAnswer(status: 500))
@@ -130,6 +142,15 @@ final class OpenIDDesk: Sendable {
         let completion = await self.provider.complete(begun.callback(), state: begun.state)
         return completion.judged(by: self.provider.demands(of: wish), at: self.clock.now)
     }
+}
+
+/// Words that were told, in order.
+final class NotedWords: Sendable {
+    private let words = Mutex<[String]>([])
+
+    var all: [String] { self.words.withLock { $0 } }
+
+    func add(_ text: String) { self.words.withLock { $0.append(text) } }
 }
 
 struct DeskFailure: Error, CustomStringConvertible {

@@ -65,7 +65,7 @@ struct OpenIDRefreshTests {
         enum Kind: Equatable { case ended, later(Duration?), ambiguous, refreshed }
         func kind(_ refresh: ProviderRefresh) -> Kind {
             switch refresh {
-            case .refreshed: .refreshed
+            case .refreshed, .refreshedInPart: .refreshed
             case .ended: .ended
             case .later(let pause, _): .later(pause)
             case .ambiguous: .ambiguous

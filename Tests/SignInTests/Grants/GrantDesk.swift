@@ -33,6 +33,7 @@ final class RotatingProvider: RefreshingProvider {
         var issued = 1
         var isPunished = false
         var claims: [String: String] = [:]
+        var isKnownInPart = false
         var isHeld = false
         var held: [CheckedContinuation<Void, Never>] = []
     }
@@ -55,7 +56,11 @@ final class RotatingProvider: RefreshingProvider {
     func script(_ fates: Fate...) { self.state.withLock { $0.fates += fates } }
 
     /// The user's claims from now on.
-    func set(_ claims: [String: String]) { self.state.withLock { $0.claims = claims } }
+    ///
+    /// - Parameter inPart: Whether others are not known.
+    func set(_ claims: [String: String], inPart: Bool = false) {
+        self.state.withLock { ($0.claims, $0.isKnownInPart) = (claims, inPart) }
+    }
 
     /// Holds each request that arrives until `release`.
     func hold() { self.state.withLock { $0.isHeld = true } }
@@ -120,15 +125,15 @@ final class RotatingProvider: RefreshingProvider {
             var subject = subject
             if case .otherUser = fate { subject = "mallory" }
             let traits = state.claims.mapValues { JSONValue.string($0) }
-            return .refreshed(
-                self.tokens(state.issued),
-                authentication: Authentication(
-                    identity: Identity(id: subject, traits: .object(traits)),
-                    aal: .aal3,
-                    methods: ["other"],
-                    authenticatedAt: self.clock.now
-                )
+            let user = Authentication(
+                identity: Identity(id: subject, traits: .object(traits)),
+                aal: .aal3,
+                methods: ["other"],
+                authenticatedAt: self.clock.now
             )
+            return state.isKnownInPart
+                ? .refreshedInPart(self.tokens(state.issued), authentication: user)
+                : .refreshed(self.tokens(state.issued), authentication: user)
         }
     }
 

@@ -39,6 +39,28 @@ struct GrantRenewalTests {
         #expect(desk.events == [.tooLarge])
     }
 
+    @Test("A user who is known in part keeps the traits that are not known, over several renewals")
+    func knownInPart() async throws {
+        let desk = GrantDesk()
+        let node = desk.node()
+        let holder = try await desk.signIn(node)
+        var expected = holder.session.identity.traits
+        for claims in [["name": "Alice Cooper"], ["team": "blue"], ["name": "A. C."]] {
+            desk.provider.set(claims, inPart: true)
+            desk.time.advance(by: .seconds(240))
+            node.grants.renew(try #require(try await desk.session(holder)), holder.key)
+            await desk.settled(node)
+            try await desk.use(holder, at: node)
+            expected = expected.merged(with: .object(claims.mapValues { .string($0) }))
+            #expect(try await desk.session(holder)?.identity.traits == expected)
+        }
+        desk.provider.script(.otherUser)
+        desk.time.advance(by: .seconds(240))
+        node.grants.renew(try #require(try await desk.session(holder)), holder.key)
+        await desk.settled(node)
+        #expect(try await desk.session(holder) == nil, "of another user")
+    }
+
     @Test("64 uses at the moment of renewal on two gateways cause one refresh, and all sessions show the new claims")
     func stampede() async throws {
         let desk = GrantDesk()

@@ -1,0 +1,19 @@
+package import Sessions
+import Vocabulary
+
+extension Identity {
+    /// The user with the traits that are missing here as they were in `former`.
+    ///
+    /// Whether an address is verified was said of the former address only.
+    package func completed(by former: Identity) -> Identity {
+        guard case .object(let now) = self.traits, case .object(var traits) = former.traits else { return self }
+        if let email = now["email"], email != traits["email"] { traits["email_verified"] = nil }
+        traits.merge(now) { $1 }
+        return Identity(
+            id: self.id,
+            schemaID: self.schemaID,
+            traits: .object(traits),
+            metadataPublic: self.metadataPublic
+        )
+    }
+}

@@ -1,0 +1,83 @@
+import JOSE
+import Settings
+import Vocabulary
+
+/// Claims that the id_token lacks come from the userinfo endpoint (OpenID Connect Core 5.3).
+extension OpenIDProvider {
+    /// What is known of a user once userinfo was asked, if that was necessary.
+    enum Completed: Sendable {
+        case whole(UserClaims)
+        /// Userinfo has no usable answer: these are the claims without it.
+        case part(UserClaims, UserInfoFault)
+        /// Userinfo is about another user (5.3.4).
+        case foreign
+    }
+
+    /// Adds the answer of userinfo to claims.
+    ///
+    /// - Parameters:
+    ///   - claims: Those of the verified id_token, if there is one.
+    ///   - subject: Whom the answer must be about.
+    ///   - key: That of the access token, if it is bound to one.
+    ///   - timeLimit: The longest time for the request.
+    func completed(
+        _ claims: UserClaims,
+        of subject: String,
+        _ accessToken: Secret,
+        type: String,
+        key: SigningKey?,
+        within timeLimit: Duration = .seconds(5),
+        _ metadata: ProviderMetadata
+    ) async -> Completed {
+        let isWanted =
+            switch self.settings.userinfo {
+            case .auto: metadata.userinfoEndpoint != nil && self.mapping.lacksTraits(claims)
+            case .required: true
+            case .off: false
+            }
+        guard isWanted else { return .whole(claims) }
+        do throws(UserInfoFault) {
+            guard let url = metadata.userinfoEndpoint else {
+                throw UserInfoFault("the issuer's metadata name no userinfo_endpoint that can be used")
+            }
+            let document: JSONValue
+            let userinfo = UserInfo(url: url, proofs: self.proofs, timeLimit: timeLimit)
+            switch try await userinfo.ask(accessToken, type: type, key: key) {
+            case .claims(let value): document = value
+            case .token(let token): document = try await self.claims(ofUserInfo: token)
+            }
+            guard let stated = document["sub"]?.string else { throw UserInfoFault("userinfo: sub is missing") }
+            guard stated.isExactly(subject) else { return .foreign }
+            var whole = claims
+            whole.append(userInfo: document)
+            return .whole(whole)
+        } catch {
+            return .part(claims, error)
+        }
+    }
+
+    /// The claims of a signed answer (5.3.2): it is the issuer's, and for this client.
+    private func claims(ofUserInfo token: [UInt8]) async throws(UserInfoFault) -> JSONValue {
+        switch await self.issuer.verify(token, sharedSecret: self.settings.client.secret) {
+        case .invalid(let detail): throw UserInfoFault("userinfo: \(detail)")
+        case .unknownKey: throw UserInfoFault("userinfo: the issuer publishes no key that fits the kid and alg")
+        case .unavailable: throw UserInfoFault(self.issuer.outageOfKeys, isOutage: true)
+        case .valid(let token):
+            if let type = token.type, IDTokenCheck.isOfAnotherKind(type) {
+                throw UserInfoFault("userinfo: typ is that of another kind of token")
+            }
+            do throws(JOSEError) {
+                let claims = try JWTClaims(token.payload)
+                guard claims.issuer?.isExactly(self.name) == true else { throw JOSEError("iss is not the issuer") }
+                guard claims.audience.contains(where: { $0.isExactly(self.client.clientID) }) else {
+                    throw JOSEError("aud is not the client")
+                }
+                // Not every issuer limits the time of an answer that is read at once.
+                if claims.expiresAt != nil { try claims.checkTimes(now: self.clock.now()) }
+                return claims.value
+            } catch {
+                throw UserInfoFault("userinfo: \(error.detail)")
+            }
+        }
+    }
+}

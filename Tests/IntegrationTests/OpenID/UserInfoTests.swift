@@ -1,0 +1,84 @@
+import GatewayBench
+import OpenIDBench
+import Testing
+import Vocabulary
+
+/// Sign-ins beside a userinfo endpoint that fails, through the built binary.
+@Suite("A userinfo endpoint that fails", .blocking) struct UserInfoTests {
+    private static let claims = "claims: {acr: {mfa: aal2}, traits: {team: team}}"
+    private static let routes = """
+        routes:
+          - path: /**
+        identity:
+          headers:
+            X-User: subject
+            X-Email: identity.traits.email
+            X-Team: identity.traits.team
+        """
+    private static let missed = "sallyport_provider_userinfo_missed_total"
+    private static let warning = "provider: users are known by their id_tokens alone"
+
+    private static let faults: [OpenIDFault] = [
+        .answer(status: 401), .answer(status: 403), .answer(status: 404), .answer(status: 204), .answer(status: 500),
+        .answer(status: 200, body: "<html>", fields: [(name: "Content-Type", value: "text/html")]),
+        .answer(status: 200, body: #"{"sub":"#, fields: [(name: "Content-Type", value: "application/json")]),
+        .answer(
+            status: 200,
+            body: "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ1c2VyLTEiLCJ0ZWFtIjoiYWRtaW4ifQ.",
+            fields: [(name: "Content-Type", value: "application/jwt")]
+        ),
+        .closes,
+    ]
+
+    @Test("A sign-in goes on with the id_token's claims, with one warning a minute and a count")
+    func auto() throws {
+        try OpenIDWorld.with(OpenIDScript(), Self.claims, routes: Self.routes) { (world) throws in
+            for (number, fault) in Self.faults.enumerated() {
+                world.provider.breakDown(.userinfo, with: fault)
+                var browser = OpenIDBrowser(world)
+                #expect(try browser.open("/x").status == 200, "\(fault)")
+                let lines = try #require(world.app.requests.last).lines
+                #expect(lines.contains("X-User: user-1") && lines.contains("X-Email: ada@example.com"), "\(lines)")
+                #expect(!lines.contains { $0.hasPrefix("X-Team") })
+                #expect(try world.gateway.metric(Self.missed) == Double(number + 1))
+            }
+            #expect(eventually { world.gateway.output.contains(Self.warning) })
+            #expect(world.gateway.output.split(separator: Self.warning).count == 2, "one line")
+            world.provider.heal(.userinfo)
+            world.provider.change { $0.user.userinfo["team"] = "blue" }
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.open("/x").status == 200)
+            #expect(world.app.requests.last?.lines.contains("X-Team: blue") == true)
+            #expect(try world.gateway.metric(Self.missed) == Double(Self.faults.count))
+        }
+    }
+
+    @Test("A sub that differs is refused; where userinfo is required, so is every failure")
+    func refused() throws {
+        for use in ["auto", "required"] {
+            try OpenIDWorld.with(OpenIDScript(), "\(Self.claims)\nuserinfo: \(use)", routes: Self.routes) {
+                (world) throws in
+                world.provider.change { $0.alterUserinfo = { $0["sub"] = "user-2" } }
+                var browser = OpenIDBrowser(world)
+                let page = try browser.open("/x")
+                #expect(page.status == 502 && browser.session == nil, "\(page.lines)")
+                guard use == "required" else { return }
+                for fault in Self.faults {
+                    world.provider.breakDown(.userinfo, with: fault)
+                    var browser = OpenIDBrowser(world)
+                    let page = try browser.open("/x")
+                    #expect([502, 503].contains(page.status) && browser.session == nil, "\(fault): \(page.lines)")
+                }
+            }
+        }
+    }
+
+    @Test("Where userinfo is off, it is not asked")
+    func off() throws {
+        try OpenIDWorld.with(OpenIDScript(), "\(Self.claims)\nuserinfo: off", routes: Self.routes) { (world) throws in
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.open("/x").status == 200)
+            #expect(world.provider.count(.userinfo) == 0)
+        }
+    }
+}
