@@ -343,7 +343,10 @@ let package = Package(
         // What the tests of endpoints and sign-in share: credentials as the request path reads them, and the audit records.
         .target(
             name: "EndpointBench",
-            dependencies: ["Endpoints", "Pages", "RequestPath", "SignIn", "Providers", "Sessions", "Vocabulary"],
+            dependencies: [
+                "Endpoints", "Pages", "RequestPath", "Settings", "SignIn", "Providers", "Sessions",
+                "AddressIntelligence", "Vocabulary",
+            ],
             path: "Tests/TestSupport/EndpointBench",
             swiftSettings: tested
         ),
@@ -462,7 +465,10 @@ let package = Package(
         ),
         .testTarget(
             name: "EndpointsTests",
-            dependencies: ["Endpoints", "Pages", "AddressIntelligence", "Cryptography", "TestSupport", "Vocabulary"],
+            dependencies: [
+                "Endpoints", "EndpointBench", "Pages", "AddressIntelligence", "Cryptography", "TestSupport",
+                "Vocabulary",
+            ],
             swiftSettings: tested
         ),
         .testTarget(name: "CommandParsingTests", dependencies: ["CommandParsing"], swiftSettings: tested),

@@ -15,9 +15,13 @@ package struct RuntimeClient: Sendable, Equatable {
         self.marks = marks
     }
 
-    /// The client that it makes of the one in the file; nil if it deletes it.
+    /// When the client was made, if it was made at run time: what another client with its id got before is not its own.
+    var beginning: UnixTime? { self.isDeleted ? nil : self.marks.first { $0.path == ClientChange.whole }?.at }
+
+    /// The client that it makes of the one in the file; nil if it deletes it, or changes one that the file does not have
+    /// any more: what is left of that is no client.
     func definition(of id: String, in base: ClientBase) -> ClientDefinition? {
-        guard !self.isDeleted else { return nil }
+        guard !self.isDeleted, base.definitions[id] != nil || self.patch["client_id"] != nil else { return nil }
         let written = base.definitions[id] ?? ["client_id": .string(id)]
         return ClientDefinition(members: written.merged(with: self.patch), secret: self.secret)
     }
@@ -70,9 +74,7 @@ package struct ClientCatalogue: Sendable {
     package func client(_ id: String) -> ListedClient? {
         let change = self.changes[id]
         let file = self.base.definitions[id]
-        guard change?.isDeleted != true, change != nil || file != nil else { return nil }
-        let written =
-            change?.definition(of: id, in: self.base)?.members ?? file ?? ["client_id": .string(id)]
+        guard let written = change.map({ $0.definition(of: id, in: self.base)?.members }) ?? file else { return nil }
         return ListedClient(
             id: id,
             members: self.complete(written, id: id, hasSecret: change?.secret != nil),

@@ -16,7 +16,7 @@ package struct ClientChange: Document {
         package var by: String
     }
 
-    /// The path of the mark of a client that was deleted, or created.
+    /// The path of the mark of a client that was deleted, or created: what a client with its id got before ended then.
     package static let whole = ""
     /// The path of the mark of the secret.
     package static let secretPath = "client_secret"

@@ -185,8 +185,10 @@ package struct ClientDesk: Sendable {
             next.marks = [mark]
             return isInFile ? next : nil
         }
-        if isInFile, next.patch == [:], next.secret == nil { return nil }
-        next.marks = Self.marks(of: next, standing, mark, isWhole: !isInFile)
+        // One of the file that was deleted begins anew, which is kept even if it is as the file has it.
+        let isMade = !isInFile || standing?.isDeleted == true || standing?.beginning != nil
+        if !isMade, next.patch == [:], next.secret == nil { return nil }
+        next.marks = Self.marks(of: next, standing, mark, isMade: isMade)
         return next
     }
 
@@ -197,11 +199,13 @@ package struct ClientDesk: Sendable {
     }
 
     /// A mark for each member that the change changes: the former one where its value is the same.
+    ///
+    /// - Parameter isMade: Whether the client was made at run time.
     private static func marks(
         of next: RuntimeClient,
         _ standing: RuntimeClient?,
         _ mark: ClientChange.Mark,
-        isWhole: Bool
+        isMade: Bool
     ) -> [ClientChange.Mark] {
         let former = standing?.patch.leaves() ?? []
         func kept(_ path: String) -> ClientChange.Mark {
@@ -218,7 +222,8 @@ package struct ClientDesk: Sendable {
                     ? kept(path) : ClientChange.Mark(path: path, at: mark.at, by: mark.by)
             )
         }
-        return (isWhole ? [standing?.isDeleted == false ? kept(ClientChange.whole) : mark] : []) + marks
+        let beginning = standing?.beginning == nil ? mark : kept(ClientChange.whole)
+        return (isMade ? [beginning] : []) + marks
     }
 
     private func outcome(

@@ -1,7 +1,7 @@
 package import Cryptography
 package import NIOCore
 package import Sessions
-internal import Settings
+package import Settings
 internal import Synchronization
 package import Vocabulary
 
@@ -22,10 +22,15 @@ package final class ClientOverlay: Sendable {
         weak var registry: ClientRegistry?
     }
 
-    private struct State {
+    /// Called with what ends because clients are gone.
+    package typealias Adopter = @Sendable (_ losses: [Invalidation]) async -> Void
+
+    private struct State: Sendable {
         var changes: [String: RuntimeClient] = [:]
         var members: [Member] = []
-        var adopters: [@Sendable () async -> Void] = []
+        var adopters: [Adopter] = []
+        /// When clients were last missing in the file that had been there before.
+        var departures: [String: UnixTime] = [:]
         var hasRead = false
         var isUnreadable = false
         var withheld: [String: String] = [:]
@@ -72,16 +77,27 @@ package final class ClientOverlay: Sendable {
 
     /// Gives the changes to the registry from now on, for as long as something else keeps it.
     package func attach(_ registry: ClientRegistry) {
-        let changes = self.state.withLock { state in
+        let state = self.state.withLock { state in
             state.members.removeAll { $0.registry == nil }
             state.members.append(Member(registry: registry))
-            return state.changes
+            return state
         }
-        registry.adopt(changes)
+        registry.adopt(state.changes, departures: state.departures, isComplete: state.hasRead)
     }
 
-    /// Calls `adopter` whenever the snapshots of the registries have changed; it returns when every event loop uses them.
-    package func tell(_ adopter: @escaping @Sendable () async -> Void) {
+    /// Notes that clients have left the file: if one comes back, what it got before has ended all the same.
+    ///
+    /// - Parameter former: The ids of the clients that the file had.
+    package func noteDepartures(of former: [String], from base: ClientBase) {
+        let now = self.clock.now()
+        self.state.withLock { state in
+            for id in former where base.definitions[id] == nil { state.departures[id] = now }
+        }
+    }
+
+    /// Calls `adopter` whenever the snapshots of the registries have changed; it returns when every event loop uses them
+    /// and knows what has ended with that.
+    package func tell(_ adopter: @escaping Adopter) {
         self.state.withLock { $0.adopters.append(adopter) }
     }
 
@@ -168,18 +184,23 @@ package final class ClientOverlay: Sendable {
     }
 
     private func adopt(_ changes: [String: RuntimeClient]) async {
-        let (isNews, members, adopters) = self.state.withLock { state in
+        let (isNews, state) = self.state.withLock { state in
             defer {
                 state.changes = changes
                 state.hasRead = true
             }
-            return (state.changes != changes, state.members, state.adopters)
+            return (state.changes != changes || !state.hasRead, state)
         }
         guard isNews else { return }
-        let registries = members.compactMap(\.registry)
-        for registry in registries { registry.adopt(changes) }
+        let registries = state.members.compactMap(\.registry)
+        var losses: [Invalidation] = []
+        for registry in registries {
+            let former = registry.snapshot
+            registry.adopt(changes, departures: state.departures)
+            losses += registry.snapshot.losses(since: former)
+        }
         self.tellFaults(of: registries.last)
-        for adopter in adopters { await adopter() }
+        for adopter in state.adopters { await adopter(losses) }
     }
 
     private func tellFaults(of registry: ClientRegistry?) {

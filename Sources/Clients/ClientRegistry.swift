@@ -1,6 +1,7 @@
+internal import Sessions
 package import Settings
 internal import Synchronization
-internal import Vocabulary
+package import Vocabulary
 
 /// The source of snapshots of the OAuth clients: one registry per configuration, shared by the request path, the token
 /// endpoint and all event loops.
@@ -63,21 +64,36 @@ package final class ClientRegistry: Sendable {
     /// The same registry as the hosts of one provider see it: its snapshots have that provider's clients only.
     package func clients(of provider: String) -> ClientRegistry { ClientRegistry(self, of: provider) }
 
-    private static func byProvider(_ clients: [ClientSettings]) -> [String: ClientSnapshot] {
-        Dictionary(grouping: clients, by: \.provider).mapValues(ClientSnapshot.init)
+    private static func byProvider(
+        _ clients: [ClientSettings],
+        _ beginnings: [String: UnixTime] = [:],
+        isComplete: Bool = true
+    ) -> [String: ClientSnapshot] {
+        Dictionary(grouping: clients, by: \.provider).mapValues {
+            ClientSnapshot($0, beginnings: beginnings, isComplete: isComplete)
+        }
     }
 
     /// Overlays the clients of the file with these changes, and no others. A change that does not fit the file withholds
     /// its client: whoever wanted it stricter must not get it as the file has it.
-    package func adopt(_ changes: [String: RuntimeClient]) {
+    ///
+    /// - Parameters:
+    ///   - departures: When clients of the file were last missing in it.
+    ///   - isComplete: Whether the changes were read; false: they are not known yet.
+    package func adopt(
+        _ changes: [String: RuntimeClient],
+        departures: [String: UnixTime] = [:],
+        isComplete: Bool = true
+    ) {
         var admitted: [String: ClientDefinition?] = [:]
         var withheld: [String: ClientFault] = [:]
         var clients = self.file
         self.admit(changes.sorted { $0.key < $1.key }[...], &admitted, &clients, &withheld)
         clients.removeAll { withheld[$0.clientID] != nil }
+        let beginnings = changes.compactMapValues(\.beginning).merging(departures) { max($0, $1) }
         let next = State(
-            snapshot: ClientSnapshot(clients),
-            byProvider: Self.byProvider(clients),
+            snapshot: ClientSnapshot(clients, beginnings: beginnings, isComplete: isComplete),
+            byProvider: Self.byProvider(clients, beginnings, isComplete: isComplete),
             catalogue: ClientCatalogue(base: self.base, changes: changes, withheld: withheld)
         )
         self.state.withLock { $0 = next }
@@ -105,5 +121,16 @@ package final class ClientRegistry: Sendable {
             self.admit(changes[..<middle], &admitted, &clients, &withheld)
             self.admit(changes[middle...], &admitted, &clients, &withheld)
         }
+    }
+}
+
+extension ClientRegistry: ClientDirectory {
+    package func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool {
+        self.snapshot.hasKept(clientID, of: realm, since: time)
+    }
+
+    package func createsTransferTokens(_ clientID: String, of realm: Realm) -> Bool {
+        let client = self.snapshot.client(clientID)
+        return client?.provider == realm.name && client?.canCreateTransferToken == true
     }
 }

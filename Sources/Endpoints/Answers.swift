@@ -55,11 +55,14 @@ extension EndpointResponse {
         let style = styleDigest.map { "; style-src 'sha256-\($0)'" } ?? ""
         let script = scriptDigest.map { "; script-src 'sha256-\($0)'" } ?? ""
         let images = hasImages ? "; img-src data:" : ""
-        let (ancestors, frameOptions) =
+        let (ancestors, frameOptions): (String, String?) =
             switch framing {
             case .nobody: ("'none'", "DENY")
             case .ownOrigin: ("'self'", "SAMEORIGIN")
+            // `X-Frame-Options` has no word for it, and browsers that read both would refuse the frame.
+            case .origin(let origin): (origin, nil)
             }
+        let frames: [(name: String, value: String)] = frameOptions.map { [("x-frame-options", $0)] } ?? []
         return EndpointResponse(
             status: status,
             fields: [
@@ -68,11 +71,10 @@ extension EndpointResponse {
                     "content-security-policy",
                     "default-src 'none'\(style)\(script)\(images); base-uri 'none'; frame-ancestors \(ancestors)"
                 ),
-                ("x-frame-options", frameOptions),
                 // Not `no-referrer`: with that, the page's own form is posted with `Origin: null` (Fetch, "append a
                 // request `Origin` header"), and the same-origin check could not tell it from another site's.
                 ("referrer-policy", "same-origin"),
-            ] + Self.always + fields,
+            ] + frames + Self.always + fields,
             body: Array(page.utf8),
             reason: reason
         )

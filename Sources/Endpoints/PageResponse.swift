@@ -6,6 +6,8 @@ package enum Framing: Sendable {
     case nobody
     /// Pages of the same origin: an app made of frames shows a refusal in the frame that was refused.
     case ownOrigin
+    /// Pages of this origin.
+    case origin(String)
 }
 
 extension EndpointResponse {

@@ -27,8 +27,10 @@ package struct HandoffConsumer: Sendable {
     let authority: TokenAuthority
     private let lifetimes: SessionSettings.Lifetimes
     let observer: DeviceObserver
-    /// Tells whose users are gone; nil if the provider cannot.
+    /// Tells whose users and clients are gone; nil: none is.
     let directory: (any UserDirectory)?
+    /// Knows the clients to which tokens were issued; nil: every client is there and may have them.
+    let clients: (any ClientDirectory)?
     private let rules: RuleBook
     let journal: HandoffJournal
     let clock: Clock
@@ -39,6 +41,7 @@ package struct HandoffConsumer: Sendable {
         sessions: SessionSettings,
         asn: ASNDirectory?,
         directory: (any UserDirectory)? = nil,
+        clients: (any ClientDirectory)? = nil,
         rules: RuleBook = RuleBook(),
         journal: HandoffJournal,
         clock: Clock
@@ -48,6 +51,7 @@ package struct HandoffConsumer: Sendable {
         self.lifetimes = sessions.transfer
         self.observer = DeviceObserver(directory: asn)
         self.directory = directory
+        self.clients = clients
         self.rules = rules
         self.journal = journal
         self.clock = clock
@@ -200,6 +204,7 @@ package struct HandoffConsumer: Sendable {
             realm: request.realm,
             existing: request.existing?.session,
             organization: request.organization,
+            clientLoss: made == nil ? self.loss(of: token) : nil,
             now: now,
             rules: made == nil ? self.rules : RuleBook()
         ).judged()
@@ -265,6 +270,14 @@ package struct HandoffConsumer: Sendable {
                 record: record
             )
         }
+    }
+
+    /// Why the client that got the token may not have it any more; nil: it may.
+    private func loss(of token: TransferToken) -> Reason? {
+        guard let clients = self.clients else { return nil }
+        let realm = token.parent.identity.realm
+        guard clients.hasKept(token.clientID, of: realm, since: token.issuedAt) else { return .sessionClientGone }
+        return clients.createsTransferTokens(token.clientID, of: realm) ? nil : .handoffNotPermitted
     }
 
     /// Whether the token is for another account than the one that this browser used last: somebody who can put a token into

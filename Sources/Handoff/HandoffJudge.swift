@@ -26,6 +26,8 @@ package struct HandoffCase: Sendable {
     package var existing: Session?
     /// The organization that the client asks for; nil: any user.
     package var organization: String?
+    /// Why the client that got the token may not have it any more; nil: it may.
+    package var clientLoss: Reason?
     package var now: UnixTime
     /// The operator's rules, which see only tokens that everything else lets pass.
     package var rules: RuleBook
@@ -39,6 +41,7 @@ package struct HandoffCase: Sendable {
         realm: Realm = .default,
         existing: Session?,
         organization: String? = nil,
+        clientLoss: Reason? = nil,
         now: UnixTime,
         rules: RuleBook = RuleBook()
     ) {
@@ -50,6 +53,7 @@ package struct HandoffCase: Sendable {
         self.realm = realm
         self.existing = existing
         self.organization = organization
+        self.clientLoss = clientLoss
         self.now = now
         self.rules = rules
     }
@@ -95,6 +99,9 @@ extension HandoffCase {
     package func judged() -> HandoffJudgement {
         guard self.now < self.token.expiresAt else {
             return HandoffJudgement(verdict: .refuse(.handoffExpired, burns: false, endsExisting: false))
+        }
+        if let loss = self.clientLoss {
+            return HandoffJudgement(verdict: .refuse(loss, burns: false, endsExisting: false))
         }
         guard let parent = self.parent, self.now < parent.expiresAt else {
             return HandoffJudgement(verdict: .refuse(.sessionRevoked, burns: false, endsExisting: false))

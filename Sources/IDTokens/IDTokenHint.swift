@@ -1,7 +1,7 @@
 package import JOSE
 
-/// An id_token that a client sends back to say which user and which client a request is about (OpenID Connect
-/// RP-Initiated Logout 1.0 2).
+/// An id_token that a client sends back to say which user and which client a request is about (OpenID Connect Core
+/// 3.1.2.1, RP-Initiated Logout 1.0 2).
 package struct IDTokenHint: Sendable, Equatable {
     package let clientID: String
     package let subject: String

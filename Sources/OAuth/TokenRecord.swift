@@ -24,7 +24,10 @@ package struct TokenRecord: Sendable {
     package var requestID: String
     /// Why nothing was done; nil if it was.
     package var reason: Reason?
+    /// The audience of what was issued, or of what the client presented.
     package var audience: String?
+    /// The one that the client asked for.
+    package var wantedAudience: String?
     package var subject: String?
     package var sessionID: String?
     /// The name of that session in the logs.
@@ -46,6 +49,7 @@ package struct TokenRecord: Sendable {
         self.clientID = requester.client.clientID
         self.device = devices.facts(address: requester.address, userAgent: requester.userAgent)
         self.requestID = requester.requestID
+        self.wantedAudience = requester.audience
     }
 
     /// Records whose session it is about.
@@ -96,7 +100,7 @@ package struct TokenRecord: Sendable {
             requestID: self.requestID,
             details: self.details
         )
-        event.audience = self.audience
+        event.audience = self.reason == nil ? self.audience : self.wantedAudience ?? self.audience
         event.tokenFingerprint = self.tokenFingerprint
         return event
     }
@@ -182,9 +186,10 @@ private struct TokenCounters: Sendable {
     private static let refusals = Reason.allCases.filter { reason in
         switch reason {
         case .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown, .refreshOtherClient, .refreshReplayed,
-            .refreshUnknown, .refreshUserGone, .sessionUnknown, .sessionOtherClient,
+            .refreshUnknown, .refreshUserGone, .sessionClientGone, .sessionUnknown, .sessionOtherClient,
             .credentialExpired, .credentialInvalidToken, .credentialMalformed, .credentialOtherAudience,
-            .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled, .socialRefused,
+            .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled, .oauthUnauthorizedClient, .handoffNotPermitted,
+            .socialRefused,
             .socialReplayed, .signInNotAllowed, .proofMissing, .proofOtherKey, .ruleDenied:
             true
         default: false

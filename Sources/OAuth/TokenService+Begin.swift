@@ -252,9 +252,16 @@ extension TokenService {
         return self.journal.take(outcome, record)
     }
 
-    /// Records that an artefact of a social provider was refused.
-    package func refuseSocial(_ reason: Reason, detail: String, by requester: TokenRequester) {
-        var record = TokenRecord(.socialExchanged, requester, self.devices)
+    /// Records that a request was refused before anything was looked up for it.
+    ///
+    /// - Parameter detail: The check that failed; nil: the reason says it.
+    package func refuse(
+        _ act: TokenRecord.Act,
+        _ reason: Reason,
+        detail: String? = nil,
+        by requester: TokenRequester
+    ) {
+        var record = TokenRecord(act, requester, self.devices)
         record.reason = reason
         record.detail = detail
         self.journal.record(record)

@@ -144,7 +144,7 @@ extension TokenService {
     /// Gives tokens for a code, once. A second use ends what the first one gave (RFC 6749 4.1.2).
     ///
     /// Refusals: `code.unknown` (forged, expired or ended), `code.other_client`, `code.mismatch` (`redirect_uri` or
-    /// `code_verifier`), `code.replayed`, `session.user_gone`, `proof.missing` and `proof.other_key` (`dpop_jkt`).
+    /// `code_verifier`), `code.replayed`, `session.user_gone`, `session.client_gone`, `proof.missing` and `proof.other_key` (`dpop_jkt`).
     package func redeem(_ redemption: CodeRedemption, for requester: TokenRequester) async -> TokenOutcome {
         var record = TokenRecord(.redeemed, requester, self.devices)
         let outcome: TokenOutcome
@@ -195,7 +195,7 @@ extension TokenService {
         record.note(code.session, audience: code.audience)
         guard code.session.clientID == requester.client.clientID else { return .refused(.codeOtherClient) }
         guard redemption.fits(code) else { return .refused(.codeMismatch) }
-        guard !self.hasLostUser(of: code.session) else { return .refused(.sessionUserGone) }
+        if let loss = self.loss(of: code.session) { return .refused(loss) }
         // RFC 9449 10
         if let reason = requester.objection(toKey: code.keyThumbprint) { return .refused(reason) }
         var session = code.session

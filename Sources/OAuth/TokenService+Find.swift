@@ -14,17 +14,17 @@ package enum FoundToken: Sendable {
 }
 
 extension TokenService {
-    /// Finds what a token stands for; `none` if its user has gone.
+    /// Finds what a token stands for; `none` if its user or its client has gone.
     package func find(_ token: Secret) async throws(StoreError) -> FoundToken {
         let found = try await self.findKept(token)
         switch found {
         case .session(let session), .refresh(_, let session):
-            return self.hasLostUser(of: session.session) ? .none : found
+            return self.loss(of: session.session) == nil ? found : .none
         case .none: return .none
         }
     }
 
-    /// The same whether or not the user has gone.
+    /// The same whether or not user and client have gone.
     private func findKept(_ token: Secret) async throws(StoreError) -> FoundToken {
         if TokenAuthority.isWellFormed(.refresh, token.bytes) {
             guard case .genuine(let refresh) = self.refreshTokens.read(token.bytes),

@@ -31,7 +31,7 @@ extension TokenService {
     ///
     /// Refusals: `refresh.unknown` (forged, expired or ended), `refresh.other_client`, `refresh.replayed` (the family has
     /// ended with everything that came of it), `proof.missing` and `proof.other_key` (the family is bound to a key, and
-    /// stays as it is), `refresh.user_gone`, `oauth.invalid_target`. A family that is bound to no key is bound by the
+    /// stays as it is), `refresh.user_gone`, `session.client_gone`, `oauth.invalid_target`. A family that is bound to no key is bound by the
     /// first rotation with a proof.
     package func refresh(
         _ presented: Secret,
@@ -96,7 +96,9 @@ extension TokenService {
                 return .refused(.refreshUnknown)
             }
             // Nothing ends: an operator may bring back a user who was removed by mistake.
-            guard !self.hasLostUser(of: session.session) else { return .refused(.refreshUserGone) }
+            if let loss = self.loss(of: session.session) {
+                return .refused(loss == .sessionUserGone ? .refreshUserGone : loss)
+            }
             if let reason = requester.objection(toKey: family.keyThumbprint) { return .refused(reason) }
             if case .access(let audience?, _) = wish, audience != family.audience {
                 return .refused(.oauthInvalidTarget)
@@ -161,15 +163,16 @@ extension TokenService {
         try await self.ask { store, loop in store.replaceable(key, as: RefreshFamily.self, on: loop) }
     }
 
-    func hasLostUser(of session: Session) -> Bool { self.users.hasLostUser(of: session) }
+    /// Why a session counts as ended; nil: it counts.
+    func loss(of session: Session) -> Reason? { self.users.loss(of: session) }
 
-    /// A live session whose user has not gone.
+    /// A live session whose user and client have not gone.
     func session(_ key: RecordKey) async throws(StoreError) -> NewSession? {
         let stored = try await self.ask { [users] store, loop in store.session(key, in: users, on: loop) }
         return stored.map { NewSession(key: key, session: $0.record) }
     }
 
-    /// A session that the store keeps, also if its user has gone.
+    /// A session that the store keeps, also if its user or its client has gone.
     func kept(_ key: RecordKey) async throws(StoreError) -> NewSession? {
         let stored = try await self.ask { store, loop in store.session(key, on: loop) }
         return stored.map { NewSession(key: key, session: $0.record) }

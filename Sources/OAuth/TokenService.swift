@@ -17,6 +17,8 @@ package struct TokenRequester: Sendable {
     package var authority: String
     /// The thumbprint of the key that the request proves; nil: none. What it gets is bound to that key (RFC 9449 5).
     package var keyThumbprint: String?
+    /// The audience that the request names, served or not: what it was refused for is recorded with it. nil: none.
+    package var audience: String?
 
     package init(
         client: ClientSettings,
@@ -24,7 +26,8 @@ package struct TokenRequester: Sendable {
         userAgent: String?,
         requestID: String,
         authority: String,
-        keyThumbprint: String? = nil
+        keyThumbprint: String? = nil,
+        audience: String? = nil
     ) {
         self.client = client
         self.address = address
@@ -32,6 +35,7 @@ package struct TokenRequester: Sendable {
         self.requestID = requestID
         self.authority = authority
         self.keyThumbprint = keyThumbprint
+        self.audience = audience
     }
 
     /// Why a token or code that is bound to this key is not accepted from the requester; nil if it is.

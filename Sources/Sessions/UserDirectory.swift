@@ -6,6 +6,26 @@ package import Vocabulary
 package protocol UserDirectory: Sendable {
     /// Whether the session began at this provider, and its user is not one of the users any more.
     func hasLostUser(of session: Session) -> Bool
+
+    /// Why the session counts as ended: its user is gone (`session.user_gone`), or the client that has its token
+    /// (`session.client_gone`); nil: it counts.
+    func loss(of session: Session) -> Reason?
+}
+
+extension UserDirectory {
+    package func loss(of session: Session) -> Reason? {
+        self.hasLostUser(of: session) ? .sessionUserGone : nil
+    }
+}
+
+/// Knows the OAuth clients. It is asked wherever something is read that was issued to one: what a client got before it was
+/// deleted counts as ended, also if a client is made again under its id.
+package protocol ClientDirectory: Sendable {
+    /// Whether the realm has the client, and has had it since then without a break.
+    func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool
+
+    /// Whether the realm's client may create session-transfer tokens.
+    func createsTransferTokens(_ clientID: String, of realm: Realm) -> Bool
 }
 
 /// The users of one realm: every session of another realm counts as one whose user is gone. So what serves the hosts of
@@ -14,14 +34,29 @@ package struct RealmUsers: UserDirectory {
     package let realm: Realm
     /// Knows the users of the realm; nil: its provider cannot tell.
     private let users: (any UserDirectory)?
+    /// Knows the clients that have tokens of them; nil: every client is there.
+    private let clients: (any ClientDirectory)?
 
-    package init(_ realm: Realm, _ users: (any UserDirectory)? = nil) {
+    package init(
+        _ realm: Realm,
+        _ users: (any UserDirectory)? = nil,
+        clients: (any ClientDirectory)? = nil
+    ) {
         self.realm = realm
         self.users = users
+        self.clients = clients
     }
 
     package func hasLostUser(of session: Session) -> Bool {
         session.identity.realm != self.realm || self.users?.hasLostUser(of: session) == true
+    }
+
+    package func loss(of session: Session) -> Reason? {
+        if self.hasLostUser(of: session) { return .sessionUserGone }
+        guard let clients = self.clients, let clientID = session.holder,
+            !clients.hasKept(clientID, of: self.realm, since: session.issuedAt)
+        else { return nil }
+        return .sessionClientGone
     }
 }
 
@@ -36,12 +71,25 @@ package struct AllRealms: UserDirectory {
     package func hasLostUser(of session: Session) -> Bool {
         self.realms.allSatisfy { $0.hasLostUser(of: session) }
     }
+
+    package func loss(of session: Session) -> Reason? {
+        guard let realm = self.realms.first(where: { $0.realm == session.identity.realm }) else {
+            return .sessionUserGone
+        }
+        return realm.loss(of: session)
+    }
+}
+
+extension Session {
+    /// The client that has the session's token, or its refresh tokens; nil: a browser, or an app that is no client. A web
+    /// session that a client's token made is the browser's.
+    package var holder: String? { self.kind == .native ? self.clientID : nil }
 }
 
 extension SessionStore {
-    /// The live session under `key` whose user has not gone; nil if there is none.
+    /// The live session under `key` whose user and client have not gone; nil if there is none.
     ///
-    /// - Parameter directory: Knows the users; nil: the provider cannot tell.
+    /// - Parameter directory: Knows users and clients; nil: none is ever gone.
     package func session(
         _ key: RecordKey,
         in directory: (any UserDirectory)?,
@@ -49,6 +97,6 @@ extension SessionStore {
     ) -> EventLoopFuture<Stored<Session>?> {
         let stored = self.session(key, on: loop)
         guard let directory else { return stored }
-        return stored.map { $0.flatMap { directory.hasLostUser(of: $0.record) ? nil : $0 } }
+        return stored.map { $0.flatMap { directory.loss(of: $0.record) == nil ? $0 : nil } }
     }
 }

@@ -105,7 +105,7 @@ extension SessionService {
     }
 
     private func presented(_ stored: Stored<Session>?, under key: RecordKey) -> PresentedSession {
-        guard let stored, self.users?.hasLostUser(of: stored.record) != true else { return .none(.sessionUnknown) }
+        guard let stored, self.users?.loss(of: stored.record) == nil else { return .none(.sessionUnknown) }
         return .session(FoundSession(key: key, session: stored.record, usedAt: stored.usedAt))
     }
 

@@ -4,8 +4,9 @@ package import Endpoints
 package import Settings
 internal import Vocabulary
 
-/// Determines which client sends a request (RFC 6749 2.3): a public client names itself in the body; a confidential one
-/// authenticates by `client_secret_post`, HTTP Basic or `private_key_jwt`, never by two methods at once.
+/// Determines which client sends a request (RFC 6749 2.3): a public client names itself in the body, or by HTTP Basic with
+/// an empty secret, as many libraries do; a confidential one authenticates by `client_secret_post`, HTTP Basic or
+/// `private_key_jwt`, never by two methods at once.
 package struct ClientAuthentication: Sendable {
     private let clients: ClientRegistry
     private let assertions: ClientAssertions
@@ -61,7 +62,8 @@ package struct ClientAuthentication: Sendable {
         let clients = self.clients.snapshot
         let claimed: (client: ClientSettings?, method: ClientAuthenticationMethod)
         if let authorization {
-            claimed = (Self.match(authorization, clients), .basic)
+            let presented = Self.public(authorization, clients)
+            claimed = presented.map { ($0, .none) } ?? (Self.match(authorization, clients), .basic)
         } else if let secret {
             claimed = (clientID.flatMap { Self.match([BasicCredentials($0, Array(secret.utf8))], clients) }, .post)
         } else if let assertion {
@@ -81,6 +83,17 @@ package struct ClientAuthentication: Sendable {
             try await self.assertions.accept(assertion, of: client.clientID, by: keys, at: url)
         }
         return client
+    }
+
+    /// The public client whose id is in `Authorization: Basic`, with an empty secret: it has none (RFC 6749 2.3.1: "The
+    /// client MAY omit the parameter if the client secret is an empty string").
+    private static func `public`(
+        _ authorization: PresentedCredentials.Authorization,
+        _ clients: ClientSnapshot
+    ) -> ClientSettings? {
+        guard case .basic(let pair) = authorization else { return nil }
+        return BasicCredentials.readings(of: pair)?.lazy.filter(\.secret.isEmpty)
+            .compactMap { clients.client($0.clientID) }.first(where: \.isPublic)
     }
 
     /// The client whose id and secret are in `Authorization: Basic`.

@@ -43,6 +43,18 @@ package struct IDTokenIssuer: Sendable {
         }
     }
 
+    /// The id of the user of an `id_token_hint`. Its age does not count, nor for which client it is, nor whether its key
+    /// still signs: it says whom the client means (OpenID Connect Core 3.1.2.1).
+    ///
+    /// - Throws: `invalid_request` if it is no id_token of this server; `temporarily_unavailable` while the keys are unknown.
+    func subject(of hint: String) async throws(AuthorizationError) -> String {
+        guard let keys = await self.keys.published() else { throw AuthorizationError(.temporarilyUnavailable) }
+        guard let token = IDTokenHint(hint, issuer: self.issuer, keys: keys) else {
+            throw .invalidRequest("The id_token_hint is not an id_token of this server.")
+        }
+        return token.subject
+    }
+
     /// nil while there is no key: 503.
     func signer() async -> Signer? {
         guard let key = try? await self.keys.signer() else { return nil }

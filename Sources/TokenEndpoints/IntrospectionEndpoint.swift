@@ -34,7 +34,7 @@ package struct IntrospectionEndpoint: Sendable {
             let client = try await self.authentication.authenticate(request, parameters)
             // Anyone can send a request as a public client.
             guard !client.isPublic else { throw .invalidClient(challenges: false) }
-            try await self.limits.check(try TokenRequester(client, request))
+            try await self.limits.check(try TokenRequester(client, request, parameters))
             let found: FoundToken
             do {
                 found = try await self.tokens.find(Secret(try parameters.required("token")))
@@ -51,7 +51,8 @@ package struct IntrospectionEndpoint: Sendable {
 
     private func members(_ found: FoundToken, for client: ClientSettings) -> [String: JSONValue] {
         switch found {
-        case .refresh(let family, let session) where family.clientID == client.clientID:
+        case .refresh(let family, let session)
+        where family.clientID == client.clientID && client.grantTypes.contains(.refreshToken):
             var members = self.members(session.session, scopes: family.scopes)
             members["cnf"] = Self.confirmation(family.keyThumbprint)
             return members

@@ -29,7 +29,7 @@ package struct RevocationEndpoint: Sendable {
         do throws(OAuthError) {
             let parameters = try TokenRequest(request)
             let client = try await self.authentication.authenticate(request, parameters)
-            let requester = try TokenRequester(client, request)
+            let requester = try TokenRequester(client, request, parameters)
             try await self.limits.check(requester)
             let token = Secret(try parameters.required("token"))
             if let reason = await self.tokens.revoke(token, for: requester) { throw OAuthError(reason) }

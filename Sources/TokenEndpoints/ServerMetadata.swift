@@ -80,7 +80,7 @@ package struct ServerMetadata: Sendable {
             document["pushed_authorization_request_endpoint"] = .string(self.issuer + "oauth/par")
             document["request_uri_parameter_supported"] = false
             document["end_session_endpoint"] = .string(self.issuer + "oidc/logout")
-            document["response_modes_supported"] = ["query", "form_post"]
+            document["response_modes_supported"] = .array(AuthorizationAnswer.Mode.names.map { .string($0) })
             document["code_challenge_methods_supported"] = ["S256"]
             document["authorization_response_iss_parameter_supported"] = true
         }

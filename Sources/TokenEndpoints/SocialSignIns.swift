@@ -24,13 +24,14 @@ package struct SocialSignIns: Sendable {
         _ requester: TokenRequester
     ) async throws(OAuthError) -> AuthenticatedUser {
         guard requester.client.socialLogins.contains(kind.login), let verifier = self.verifiers[kind] else {
+            self.tokens.refuse(.socialExchanged, .oauthUnauthorizedClient, by: requester)
             throw OAuthError(.oauthUnauthorizedClient)
         }
         let signIn = SocialSignIn(artefact: artefact, profile: profile, bundleID: requester.client.bundleID)
         switch await self.proofs.prove(signIn, by: verifier) {
         case .unavailable(let reason): throw OAuthError(reason)
         case .refused(let reason, let detail):
-            self.tokens.refuseSocial(reason, detail: detail, by: requester)
+            self.tokens.refuse(.socialExchanged, reason, detail: detail, by: requester)
             throw OAuthError(reason, of: .socialToken)
         case .proven(let user, _):
             return AuthenticatedUser(

@@ -17,7 +17,13 @@ extension TokenEndpoint {
         if let kind = SocialSubjectToken(rawValue: try parameters.required("subject_token_type")) {
             return try await self.exchange(kind, parameters, requester, signer)
         }
-        let exchange = try TokenExchange(parameters, targets: self.targets, apis: self.tokens.apis)
+        let exchange: TokenExchange
+        do {
+            exchange = try TokenExchange(parameters, targets: self.targets, apis: self.tokens.apis)
+        } catch {
+            if error.reason == .oauthInvalidTarget { self.tokens.refuse(.exchanged, error.reason, by: requester) }
+            throw error
+        }
         switch exchange.target {
         case .transfer(let audience, let target):
             let parent = try await self.parent(exchange.subjectToken, requester)
@@ -54,11 +60,14 @@ extension TokenEndpoint {
         try TokenExchange.refuseActor(in: parameters)
         let api: APISettings?
         switch self.tokens.apis.target(try parameters.audience()) {
-        case .unknown: throw OAuthError(.oauthInvalidTarget)
+        case .unknown:
+            self.tokens.refuse(.socialExchanged, .oauthInvalidTarget, by: requester)
+            throw OAuthError(.oauthInvalidTarget)
         case .none: api = nil
         case .api(let found): api = found
         }
-        let wanted = try parameters.scopes() ?? ["openid", "profile", "email"]
+        // "If you don't request specific scopes, all scopes defined for the audience will be returned."
+        let wanted = try parameters.scopes() ?? ["openid", "profile", "email"] + (api?.scopes ?? [])
         let scopes = APIDirectory.granted(wanted, of: api, hasRefresh: true)
         let profile: SocialProfile?
         do {

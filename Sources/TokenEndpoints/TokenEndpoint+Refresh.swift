@@ -32,7 +32,10 @@ extension TokenEndpoint {
         _ signer: IDTokenIssuer.Signer
     ) async throws(OAuthError) -> EndpointResponse {
         // Judged before the refresh token rotates, so that a client that is refused keeps its token.
-        guard requester.client.canCreateTransferToken else { throw OAuthError(.handoffNotPermitted) }
+        guard requester.client.canCreateTransferToken else {
+            self.tokens.refuse(.refreshed, .handoffNotPermitted, by: requester)
+            throw OAuthError(.handoffNotPermitted)
+        }
         if self.tokens.isForeign(refreshToken: token) {
             let outcome = await self.tokens.exchange(refreshToken: token, by: requester)
             var tokens = try Self.issued(outcome, for: .refreshToken)

@@ -61,7 +61,7 @@ package struct TokenEndpoint: Sendable {
         do throws(OAuthError) {
             let parameters = try TokenRequest(request)
             let client = try await self.authentication.authenticate(request, parameters)
-            var requester = try TokenRequester(client, request)
+            var requester = try TokenRequester(client, request, parameters)
             try await self.limits.check(requester)
             guard let grant = GrantType(rawValue: try parameters.required("grant_type")) else {
                 throw OAuthError(.oauthUnsupportedGrantType)
@@ -71,6 +71,7 @@ package struct TokenEndpoint: Sendable {
             let proof = try await self.proofs.proof(of: request)
             guard proof != nil || !client.requiresProof else { throw OAuthError(.proofMissing) }
             requester.keyThumbprint = proof?.thumbprint
+            requester.audience = (try? parameters.audience()) ?? nil
             var response = await self.answer(grant, parameters, requester)
             response.fields += proof?.answerFields ?? []
             return response
@@ -99,26 +100,40 @@ package struct TokenEndpoint: Sendable {
 }
 
 extension TokenRequester {
-    /// The field in which the server of a client names its user's address.
-    private static let addressField = "auth0-forwarded-for"
-
-    /// Who sends `request`.
-    init(_ client: ClientSettings, _ request: EndpointRequest) throws(OAuthError) {
-        var address = request.address
-        // Anyone can send a request as a public client, so from one the field counts for nothing.
-        if client.trustsAddressField, !client.isPublic, request.fields.contains(where: { $0.name == Self.addressField })
-        {
-            guard let stated = request.field(Self.addressField).flatMap({ IPAddress($0) }) else {
-                throw .invalidRequest("The field auth0-forwarded-for must hold one IP address.")
-            }
-            address = stated
-        }
+    /// Who sends `request`, with these parameters.
+    init(
+        _ client: ClientSettings,
+        _ request: EndpointRequest,
+        _ parameters: TokenRequest
+    ) throws(OAuthError) {
+        // Anyone can send a request as a public client, so from one nothing counts but the connection.
+        let stated = client.trustsAddressField && !client.isPublic ? try Self.address(in: request, parameters) : nil
         self.init(
             client: client,
-            address: address,
+            address: stated ?? request.address,
             userAgent: request.field("user-agent"),
             requestID: request.requestID,
             authority: request.authority
         )
+    }
+
+    /// The user's address, as the server of a client states it in the field, the body, or alike in both; nil if it does
+    /// not.
+    private static func address(
+        in request: EndpointRequest,
+        _ parameters: TokenRequest
+    ) throws(OAuthError) -> IPAddress? {
+        let name = UserAddressField.name
+        var texts = request.fields.filter { $0.name == name }.map(\.value)
+        guard texts.count <= 1 else { throw .invalidRequest("The field \(name) must not be repeated.") }
+        if let text = try parameters.text(name) { texts.append(text) }
+        var stated: IPAddress?
+        for text in texts {
+            guard let address = IPAddress(text), !address.isUnspecified, stated == nil || stated == address else {
+                throw .invalidRequest("The \(name) must be one IP address.")
+            }
+            stated = address
+        }
+        return stated
     }
 }

@@ -1,4 +1,5 @@
 package import OAuth
+internal import Sessions
 package import Settings
 package import Vocabulary
 
@@ -16,10 +17,10 @@ package struct TokenExchange: Sendable, Equatable {
     package static let transferTokenType = "urn:auth0:params:oauth:token-type:session_transfer_token"
     /// The same of an access token (RFC 8693 3).
     package static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
-    /// The accepted `subject_token_type` values.
-    package static let subjectTokenTypes = [
-        "urn:sallyport:params:oauth:token-type:session_token", Self.accessTokenType,
-    ]
+    /// A session token of this gateway, or of Kratos.
+    package static let sessionTokenType = "urn:sallyport:params:oauth:token-type:session_token"
+    /// The accepted `subject_token_type` and `actor_token_type` values.
+    package static let subjectTokenTypes = [Self.sessionTokenType, Self.accessTokenType]
 
     /// The session token, or an access token.
     package var subjectToken: Secret
@@ -30,15 +31,12 @@ package struct TokenExchange: Sendable, Equatable {
     /// Judges the parameters; `targets` and `apis` are the audiences that this gateway serves.
     package init(_ request: TokenRequest, targets: TransferTargets, apis: APIDirectory) throws(OAuthError) {
         self.subjectToken = Secret(try request.required("subject_token"))
-        guard Self.subjectTokenTypes.contains(try request.required("subject_token_type")) else {
-            throw .invalidRequest("The subject_token_type is not supported.")
-        }
+        try Self.check(try request.required("subject_token_type"), of: self.subjectToken, "subject_token_type")
         let actorType = try request.text("actor_token_type")
         if let actor = try request.text("actor_token") {
-            guard actorType.map(Self.subjectTokenTypes.contains) == true else {
-                throw .invalidRequest("The actor_token_type is not supported.")
-            }
-            self.actorToken = Secret(actor)
+            let token = Secret(actor)
+            try Self.check(actorType, of: token, "actor_token_type")
+            self.actorToken = token
         } else if actorType != nil {
             throw .invalidRequest("An actor_token_type needs an actor_token.")
         }
@@ -60,6 +58,30 @@ package struct TokenExchange: Sendable, Equatable {
         case .none: self.target = .access(nil, scopes: APIDirectory.granted(wanted, of: nil, hasRefresh: false))
         case .api(let api):
             self.target = .access(api, scopes: APIDirectory.granted(wanted, of: api, hasRefresh: false))
+        }
+    }
+
+    /// Refuses a type that is not supported, or is not what the token is (RFC 8693 2.1), as far as the token shows it: the
+    /// gateway's own by their prefixes, a provider's JSON Web Token by its syntax, which no session token has.
+    private static func check(_ type: String?, of token: Secret, _ name: String) throws(OAuthError) {
+        guard let type, Self.subjectTokenTypes.contains(type) else {
+            throw .invalidRequest("The \(name) is not supported.")
+        }
+        let fitting: [String] =
+            switch token.bytes {
+            case let bytes where bytes.starts(with: TokenKind.session.prefix.utf8): [Self.sessionTokenType]
+            case let bytes where bytes.starts(with: TokenKind.access.prefix.utf8): [Self.accessTokenType]
+            case let bytes where Self.isOtherOwn(bytes): []
+            case let bytes where bytes.count(where: { $0 == UInt8(ascii: ".") }) == 2: [Self.accessTokenType]
+            default: Self.subjectTokenTypes
+            }
+        guard fitting.contains(type) else { throw .invalidRequest("The \(name) is not that of the token.") }
+    }
+
+    /// Whether it is a token of this gateway of a kind that cannot be exchanged, such as a refresh token.
+    private static func isOtherOwn(_ token: [UInt8]) -> Bool {
+        [TokenKind.refresh, .code, .transfer, .hostTicket, .pushedRequest].contains {
+            TokenAuthority.isWellFormed($0, token)
         }
     }
 

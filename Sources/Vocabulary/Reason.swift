@@ -55,6 +55,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case sessionProviderEnded = "session.provider_ended"
     case sessionRenewalAmbiguous = "session.renewal_ambiguous"
     case sessionUserGone = "session.user_gone"
+    case sessionClientGone = "session.client_gone"
     case sessionPasswordChanged = "session.password_changed"
 
     // The proof that the sender has a token's key (RFC 9449).
@@ -165,6 +166,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case oauthInvalidRedirect = "oauth.invalid_redirect"
     case oauthInvalidRequest = "oauth.invalid_request"
     case oauthInvalidTarget = "oauth.invalid_target"
+    case oauthOtherUser = "oauth.other_user"
     case oauthRequestUnknown = "oauth.request_unknown"
     case oauthThrottled = "oauth.throttled"
     case oauthUnauthorizedClient = "oauth.unauthorized_client"

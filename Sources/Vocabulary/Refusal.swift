@@ -88,7 +88,8 @@ package struct Refusal: Equatable, Sendable {
         case .credentialBoundToKey, .credentialNotBound: Refusal(401)
         case .proofInvalid, .proofMissing, .proofNonceNeeded, .proofOtherKey, .proofReplayed: Refusal(401)
         case .credentialAmbiguousCookie: endOfSession
-        case .sessionUnknown, .sessionOtherHost, .sessionOtherProvider, .sessionRenewalAmbiguous, .sessionUserGone:
+        case .sessionUnknown, .sessionOtherHost, .sessionOtherProvider, .sessionRenewalAmbiguous, .sessionUserGone,
+            .sessionClientGone:
             Refusal(401)
         case .sessionOtherClient: Refusal(400)
         // Only logged: the answer is that of `Reason.told`, a stream under way is closed, a transfer token is removed, or a
@@ -133,8 +134,8 @@ package struct Refusal: Equatable, Sendable {
         case .ticketNoCookie, .ticketNotNavigation, .ticketOtherBrowser, .ticketOtherHost: Refusal(403)
         case .ticketExpired, .ticketQuarantined, .ticketReplayed, .ticketUnknown: Refusal(410)
         case .ticketThrottled: Refusal(429)
-        // The user is sent to the sign-in page.
-        case .ticketOtherUser: nil
+        // The user is sent to the sign-in page, or back to the client.
+        case .ticketOtherUser, .oauthOtherUser: nil
 
         case .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown: Refusal(400)
         case .refreshOtherClient, .refreshReplayed, .refreshUnknown: Refusal(400)

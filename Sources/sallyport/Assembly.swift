@@ -119,7 +119,7 @@ struct Assembly: Sendable {
             }
         }
         let realms = try settings.realms.map { realm, settings in
-            try AssembledRealm(realm, settings, foundations, former: former?.realms ?? [])
+            try AssembledRealm(realm, settings, foundations, clients: clients, former: former?.realms ?? [])
         }
         self.realms = realms
         self.users = AllRealms(realms.map(\.users))
@@ -136,6 +136,7 @@ struct Assembly: Sendable {
             sessions: settings.session,
             asn: asn,
             directory: self.users,
+            clients: clients,
             rules: rules,
             journal: journal,
             clock: foundations.clock

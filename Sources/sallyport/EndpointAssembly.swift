@@ -370,7 +370,7 @@ struct EndpointAssembly {
             proofs: self.proofCheck,
             clients: self.clients,
             tokens: tokens,
-            issuer: self.issuer
+            idTokens: self.idTokens
         )
         let ofScripts =
             [token.endpoint, revocation.endpoint, userInfo.endpoint] + (self.signsIn ? [pushed.endpoint] : [])

@@ -63,16 +63,19 @@ extension Gateway {
         self.foundations.grants.adopt(assembly.refreshing)
         self.startProviders(of: assembly)
         self.gate.adopt(settings.limits, trusted: settings.trustedProxies)
-        self.state.withLock {
-            $0.settings = settings
-            $0.assembly = assembly
-            $0.generation = successor.generation
-            $0.lastReloadSucceeded = true
-            $0.readAt = Clock.system.now()
+        let former = self.state.withLock { state in
+            let former = state.assembly
+            state.settings = settings
+            state.assembly = assembly
+            state.generation = successor.generation
+            state.lastReloadSucceeded = true
+            state.readAt = Clock.system.now()
+            return former
         }
         if let (server, configuration) = successor.admin { await server.adopt(configuration) }
         for target in assembly.configuration.targets { target.refresh() }
         await self.endSessions(ofUsersIn: settings.fixedUsers)
+        await self.endTokens(ofClientsOf: former.clients, missingIn: assembly.clients)
     }
 
     /// Warnings for settings in the file that a reload cannot change.

@@ -202,7 +202,10 @@ extension Gateway {
     /// file has it if an operator has changed it; a store that is away answers nothing else either.
     func startClients() async {
         let overlay = self.foundations.clientOverlay
-        overlay.tell { [loops = self.loops] in await loops.onEach { $0.adoptClients() } }
+        overlay.tell { [loops = self.loops, caches = self.foundations.caches, group = self.group] losses in
+            await loops.onEach { $0.adoptClients() }
+            await caches.end(losses, on: group.next())
+        }
         overlay.start(following: self.foundations.caches)
         let deadline = NIODeadline.now() + .seconds(2)
         while !overlay.hasRead, NIODeadline.now() < deadline {

@@ -1,3 +1,4 @@
+import Clients
 import Logging
 import NIOCore
 import Observability
@@ -7,7 +8,7 @@ import Synchronization
 import Transport
 import Vocabulary
 
-/// What a reload ends of users whom it removes or whose passwords it changes.
+/// What a reload ends of users whom it removes or whose passwords it changes, and of clients that it removes.
 extension Gateway {
     /// Called when every part of the gateway judges by the new settings: a session that began before is found, and none
     /// begins any more with what was removed.
@@ -36,6 +37,16 @@ extension Gateway {
                 )
             }
         }
+    }
+
+    /// What clients got that are not there any more counts as ended wherever it is read (`ClientDirectory`), also if one
+    /// comes back. What is known of it, and open streams, end here.
+    func endTokens(ofClientsOf former: ClientRegistry, missingIn present: ClientRegistry) async {
+        self.foundations.clientOverlay.noteDepartures(of: former.base.ids, from: present.base)
+        await self.foundations.caches.end(
+            present.snapshot.losses(since: former.snapshot),
+            on: self.group.next()
+        )
     }
 
     private func recordEnd(of subject: String, _ reason: Reason) {

@@ -246,12 +246,91 @@ struct DeskBench {
             "client_id": "native", "app_type": "native",
             "session_transfer": ["can_create_session_transfer_token": true],
         ]
-        _ = try await bench.desk.create(members, by: "ops")
+        bench.clock.advance(by: .seconds(1))
+        let again = try await bench.desk.create(members, by: "ops")
         #expect(bench.registry.snapshot.client("native")?.canCreateTransferToken == true)
-        #expect(try await bench.stored("native") == nil)
+        #expect(again.client.drift.isEmpty && bench.registry.catalogue.deleted.isEmpty)
+        // What is kept of it is when it began.
+        #expect(try await bench.stored("native")?.record.patch == [:])
         let made = try await bench.desk.create(["app_type": "spa"], by: "ops").client.id
         _ = try await bench.desk.delete(made, by: "ops")
         #expect(try await bench.stored(made) == nil && bench.registry.snapshot.client(made) == nil)
+    }
+
+    private func keeps(_ bench: DeskBench, _ id: String, _ seconds: Int64) -> Bool {
+        bench.registry.hasKept(id, of: .default, since: bench.clock.now.advanced(by: .seconds(seconds)))
+    }
+
+    @Test("A client that was never deleted keeps what it got at any time, whatever is changed of it")
+    func kept() async throws {
+        let bench = try DeskBench()
+        _ = try await bench.desk.update("native", ["name": "App"], by: "ops")
+        _ = try await bench.desk.update("web", ["client_secret": "another secret of the web client"], by: "ops")
+        for id in ["native", "web"] { #expect(self.keeps(bench, id, -100_000_000)) }
+        #expect(!bench.registry.hasKept("native", of: Realm("other"), since: bench.clock.now))
+        #expect(!self.keeps(bench, "nobody", 0))
+    }
+
+    @Test("A client that is made again has nothing of what another with its id had, of the file or made at run time")
+    func beginning() async throws {
+        let bench = try DeskBench()
+        _ = try await bench.desk.create(["client_id": "shop", "app_type": "spa"], by: "ops")
+        bench.clock.advance(by: .seconds(60))
+        #expect(self.keeps(bench, "shop", -60))
+        for id in ["native", "shop"] {
+            let former = bench.registry.snapshot
+            _ = try await bench.desk.delete(id, by: "ops")
+            #expect(!self.keeps(bench, id, 100))
+            #expect(bench.registry.snapshot.losses(since: former) == [.client(id, before: nil)])
+            bench.clock.advance(by: .seconds(60))
+            _ = try await bench.desk.create(["client_id": .string(id), "app_type": "native"], by: "ops")
+            bench.clock.advance(by: .seconds(60))
+            // A change, also one back to what the file says, and a secret move nothing.
+            _ = try await bench.desk.update(id, ["name": "Shop"], by: "ops")
+            _ = try await bench.desk.update(id, ["name": .null], by: "ops")
+            #expect(self.keeps(bench, id, -60) && !self.keeps(bench, id, -61))
+            // Another gateway of the store judges alike.
+            let other = try DeskBench(sharing: bench.store)
+            await other.overlay.refresh()
+            let time = bench.clock.now.advanced(by: .seconds(-61))
+            #expect(!other.registry.hasKept(id, of: .default, since: time))
+            #expect(other.registry.hasKept(id, of: .default, since: time.advanced(by: .seconds(1))))
+        }
+    }
+
+    @Test("What is left of a client that the file does not have any more is no client")
+    func orphan() async throws {
+        let bench = try DeskBench()
+        _ = try await bench.desk.update("native", ["name": "App"], by: "ops")
+        let file = DeskBench.file.replacing("client_id: native\n", with: "client_id: renamed\n")
+        let other = try DeskBench(file, sharing: bench.store)
+        await other.overlay.refresh()
+        #expect(other.registry.snapshot.client("native") == nil && other.registry.catalogue.client("native") == nil)
+        #expect(other.registry.catalogue.clients.map(\.id) == ["renamed", "web"])
+        _ = try await other.desk.create(["client_id": "native", "app_type": "spa"], by: "ops")
+        #expect(other.registry.catalogue.client("native")?.members["name"] == nil)
+    }
+
+    @Test("One that leaves the file and comes back has nothing of what it had")
+    func departure() async throws {
+        let bench = try DeskBench()
+        let without = try DeskBench.registry(DeskBench.file.replacing("client_id: native\n", with: "client_id: app\n"))
+        bench.overlay.attach(without)
+        bench.overlay.noteDepartures(of: bench.registry.base.ids, from: without.base)
+        let back = try DeskBench.registry(DeskBench.file)
+        bench.overlay.attach(back)
+        let now = bench.clock.now
+        #expect(!back.hasKept("native", of: .default, since: now.advanced(by: .seconds(-1))))
+        #expect(back.hasKept("native", of: .default, since: now.advanced(by: .seconds(1))))
+        #expect(back.hasKept("web", of: .default, since: now.advanced(by: .seconds(-100_000))))
+    }
+
+    @Test("Before the changes are read, nobody knows that a client is gone")
+    func unread() async throws {
+        let bench = try DeskBench()
+        #expect(self.keeps(bench, "nobody", -1))
+        await bench.overlay.refresh()
+        #expect(!self.keeps(bench, "nobody", -1))
     }
 
     @Test("Another gateway of the store follows, and a file that a change does not fit withholds that client alone")

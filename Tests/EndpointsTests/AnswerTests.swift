@@ -85,7 +85,8 @@ struct AnswerTests {
         ] as [([(String, String)], Bool)]
     )
     func sameOrigin(fields: [(String, String)], isProven: Bool) throws {
-        let request = try request(fields: fields.map { (name: $0.0, value: $0.1) })
-        #expect(SameOrigin.isProven(request) == isProven)
+        // A repeated field is refused before.
+        let request = try? request(fields: fields.map { (name: $0.0, value: $0.1) })
+        #expect((request.map(SameOrigin.isProven) ?? false) == isProven)
     }
 }

@@ -1,24 +1,12 @@
-import AddressIntelligence
+import EndpointBench
 import Endpoints
-import Testing
-import Vocabulary
 
-/// A request as the listener passes it on.
+/// A request as the listener passes it on; throws the reason for which it is refused before.
 func request(
     method: String = "POST",
     fields: [(name: String, value: String)] = [],
     body: String = ""
 ) throws -> EndpointRequest {
-    EndpointRequest(
-        method: method,
-        path: "/",
-        query: [],
-        fields: fields,
-        body: Array(body.utf8),
-        address: try #require(IPAddress("192.0.2.1")),
-        origin: "https://app.example.com",
-        authority: "app.example.com",
-        cookieReach: .site,
-        requestID: "r1"
-    )
+    let endpoint = Endpoint(path: "/", methods: [method]) { _ in EndpointResponse(status: 200) }
+    return try WireRequest(method, "/", fields: fields, body: Array(body.utf8)).received(by: endpoint)
 }

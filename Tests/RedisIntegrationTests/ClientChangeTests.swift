@@ -73,4 +73,41 @@ import Testing
             for gateway in [one, two, three] { #expect(!gateway.output.contains(secret)) }
         }
     }
+
+    @Test("The tokens of a client that is deleted end at the other gateway within a second, for good")
+    func deleted() async throws {
+        try await RedisServer.with { server in
+            let environment = ["SALLYPORT_REDIS_URL": RedisURLs.standalone(server.port)]
+            let gateways = try (0..<2).map { _ in
+                try Gateway(Self.settings, files: Self.files, environment: environment)
+            }
+            defer { for gateway in gateways { gateway.stop() } }
+            let (one, two) = (gateways[0], gateways[1])
+            for gateway in gateways { #expect(eventually { (try? gateway.admin("/readyz"))?.status == 200 }) }
+            func access() throws -> String {
+                let form = [
+                    "grant_type=urn:ietf:params:oauth:grant-type:token-exchange", "client_id=native", "scope=openid",
+                    "subject_token=\(try one.native())",
+                    "subject_token_type=urn:sallyport:params:oauth:token-type:session_token",
+                ]
+                let type = ["Content-Type: application/x-www-form-urlencoded"]
+                let answer = try one.request(Request.post("/oauth/token", type, body: form.joined(separator: "&")))
+                return String(try #require(answer.text.firstMatch(of: /spa_[A-Za-z0-9_-]+/), "\(answer.text)").0)
+            }
+            func status(_ token: String, at gateway: Gateway) -> Int? {
+                try? gateway.get("/userinfo", ["Authorization: Bearer \(token)"]).status
+            }
+            let token = try access()
+            #expect(status(token, at: one) == 200 && status(token, at: two) == 200)
+            #expect(try Self.operate(one, "DELETE", "/native").status == 204)
+            #expect(status(token, at: one) == 401)
+            #expect(eventually(within: 1) { status(token, at: two) == 401 })
+            let again = #"{"client_id": "native", "app_type": "native"}"#
+            #expect(try Self.operate(two, "POST", "", again).status == 201)
+            #expect(eventually { (try? Self.operate(one, "GET", "/native"))?.status == 200 })
+            for gateway in gateways { #expect(status(token, at: gateway) == 401) }
+            let fresh = try access()
+            for gateway in gateways { #expect(status(fresh, at: gateway) == 200) }
+        }
+    }
 }

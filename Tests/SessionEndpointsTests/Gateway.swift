@@ -182,11 +182,19 @@ struct Gateway {
         from address: String = "192.0.2.1"
     ) async throws -> EndpointResponse {
         let path = String(target.prefix { $0 != "?" })
-        let query = target.dropFirst(path.count + 1).split(separator: "&").map { pair in
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            return (name: String(parts[0]), value: parts.count == 2 ? String(parts[1]) : "")
-        }
-        return try await self.send(method, path, query: query, fields: fields, body: body, from: address)
+        let endpoint = try self.endpoint(path)
+        try #require(endpoint.methods.contains(method))
+        let request = WireRequest(
+            method,
+            path,
+            query: String(target.dropFirst(path.count + 1)),
+            fields: fields,
+            body: Array(body.utf8),
+            from: try #require(IPAddress(address)),
+            on: self.host,
+            cookieReach: self.cookieReach
+        )
+        return await request.answer(of: endpoint)
     }
 
     /// Sends a request with a decoded query.
@@ -198,30 +206,8 @@ struct Gateway {
         body: String = "",
         from address: String = "192.0.2.1"
     ) async throws -> EndpointResponse {
-        let endpoint = try self.endpoint(path)
-        let parameters = path.withCString { text in
-            UnsafeBufferPointer(start: text, count: path.utf8.count).withMemoryRebound(to: UInt8.self) {
-                endpoint.pattern.parameters(of: $0)
-            }
-        }
-        try #require(endpoint.methods.contains(method))
-        #expect(endpoint.bodyLimit >= body.utf8.count)
-        return await endpoint.answer(
-            EndpointRequest(
-                method: method,
-                path: path,
-                pathParameters: parameters,
-                query: query,
-                fields: fields,
-                credentials: presented(fields),
-                body: Array(body.utf8),
-                address: try #require(IPAddress(address)),
-                origin: "https://\(self.host)",
-                authority: self.host,
-                cookieReach: self.cookieReach,
-                requestID: "r1"
-            )
-        )
+        let target = query.isEmpty ? path : "\(path)?\(FormText.encoded(query))"
+        return try await self.send(method, target, fields: fields, body: body, from: address)
     }
 
     /// The endpoint with this path.

@@ -114,21 +114,14 @@ import Vocabulary
             body: String = ""
         ) async throws -> EndpointResponse {
             let fields = fields + self.jar.fields
-            let answer = await self.endpoint.answer(
-                EndpointRequest(
-                    method: method,
-                    path: Self.path,
-                    query: [],
-                    fields: [("content-type", "application/x-www-form-urlencoded")] + fields,
-                    credentials: presented(fields),
-                    body: Array(body.utf8),
-                    address: try #require(IPAddress("192.0.2.1")),
-                    origin: "https://\(self.gateway.host)",
-                    authority: self.gateway.host,
-                    cookieReach: .site,
-                    requestID: "r1"
-                )
+            let request = WireRequest(
+                method,
+                Self.path,
+                fields: [("content-type", "application/x-www-form-urlencoded")] + fields,
+                body: Array(body.utf8),
+                on: self.gateway.host
             )
+            let answer = await request.answer(of: self.endpoint)
             self.jar.take(answer)
             return answer
         }

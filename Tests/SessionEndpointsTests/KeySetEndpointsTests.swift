@@ -1,4 +1,4 @@
-import AddressIntelligence
+import EndpointBench
 import Endpoints
 import JOSE
 import SessionEndpoints
@@ -13,20 +13,7 @@ struct KeySetEndpointsTests {
     ])
 
     private func answer(_ method: String, _ endpoint: Endpoint) async -> EndpointResponse {
-        await endpoint.answer(
-            EndpointRequest(
-                method: method,
-                path: endpoint.path,
-                query: [],
-                fields: [],
-                body: [],
-                address: IPAddress(v4: 0xC000_0201),
-                origin: "https://app.example.com",
-                authority: "app.example.com",
-                cookieReach: .site,
-                requestID: "1"
-            )
-        )
+        await WireRequest(method, endpoint.path).answer(of: endpoint)
     }
 
     @Test("They are at one path of every host, and at the usual path of hosts with endpoints")

@@ -51,6 +51,37 @@ import Vocabulary
         #expect(streams.indices.filter { streams[$0].isUnreadable } == [19])
     }
 
+    @Test("The end of a client reaches the streams of what it got before, and no browser's", arguments: [false, true])
+    func client(isInGroup: Bool) throws {
+        let now = self.fixture.clock.now
+        func holder(_ client: String?, _ kind: Session.Kind, _ seconds: Int64) -> ResolverFixture.Holder {
+            let holder = self.fixture.holder(kind: kind)
+            var session = holder.session
+            session.clientID = client
+            session.issuedAt = now.advanced(by: .seconds(seconds))
+            return ResolverFixture.Holder(token: holder.token, key: holder.key, session: session)
+        }
+        let holders = [
+            holder("app", .native, -10), holder("app", .native, 0), holder("other", .native, -10),
+            holder("app", .web, -10), holder(nil, .native, -10),
+        ]
+        let streams = try holders.map { holder in
+            let stream = Stream()
+            self.fixture.warm(holder)
+            self.holders.add(
+                stream,
+                of: try #require(self.fixture.resolve(holder.token, as: holder.session.kind).entry)
+            )
+            return stream
+        }
+        let others: [Invalidation] = isInGroup ? [.subject("nobody")] : []
+        self.fixture.cache.invalidate(Endings(others + [.client("app", before: now)]))
+        #expect(streams.map(\.ends) == [1, 0, 0, 0, 0])
+        #expect(holders.map { self.fixture.serves($0) } == [false, true, true, true, true])
+        self.fixture.cache.invalidate(Endings(others + [.client("app", before: nil)]))
+        #expect(streams.map { $0.ends > 0 } == [true, true, false, false, false])
+    }
+
     @Test("Thousands of streams whose sessions end together are told within a second, a few at a time")
     func slices() throws {
         let user = self.fixture.holder(subject: "crowd")

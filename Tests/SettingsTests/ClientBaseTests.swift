@@ -39,6 +39,23 @@ import Vocabulary
         }
     }
 
+    @Test("The handoffs of a client that a route names can be stopped at run time; in the file that is a mistake")
+    func stopped() throws {
+        let methods = "{allowed_authentication_methods: [query], enforce_device_binding: none}"
+        let text = "clients: [{client_id: web, session_transfer: \(methods)}]\nroutes: [{path: /**, client: web}]\n"
+        let base = try self.base(text)
+        for json in [
+            #"{"session_transfer": {"allowed_authentication_methods": []}}"#, #"{"session_transfer": {}}"#, "{}",
+        ] {
+            let web = try base.clients(changed: ["web": self.definition("web", json)]).first
+            #expect(web?.clientID == "web" && web?.allowsQuery == false && web?.allowsCookie == false)
+        }
+        // A route needs its client all the same.
+        #expect(throws: ClientFault.self) { try base.clients(changed: ["web": nil]) }
+        let empty = text.replacing("[query]", with: "[]")
+        #expect(Fixture().problems(adding: empty).map(\.key) == ["routes[0].client"])
+    }
+
     @Test("What the file says of a client is an object in Auth0's form, without the names of files")
     func objects() throws {
         let base = try self.base()

@@ -1,5 +1,6 @@
 import Endpoints
 import Foundation
+import Settings
 import Testing
 import TokenEndpoints
 import Vocabulary
@@ -87,7 +88,8 @@ struct ClientAuthenticationTests {
     @Test(
         "with Authorization invalid_client is 401 with a challenge for Basic",
         arguments: [
-            basic("server app:wrong"), basic("nobody:any"), basic("native-app:"), basic("server app"), basic(""),
+            basic("server app:wrong"), basic("nobody:any"), basic("native-app:any"), basic("server app"), basic(""),
+            basic("server app:"), basic("nobody:"), basic(":"),
             "Basic", "Basic !!!!", "Basic c2VydmVy", "Basic c2VydmVyOg=", "Basic c2VydmVy-_==", "Bearer abc", "",
         ]
     )
@@ -98,12 +100,32 @@ struct ClientAuthenticationTests {
         #expect(answer.field("www-authenticate")?.hasPrefix("Basic ") == true)
     }
 
-    @Test("a public client cannot use Basic in place of client_id in the body")
+    @Test("Basic with an empty secret, or an empty one in the body, names a public client; no client that has a secret")
     func publicClientByBasic() async {
-        let answer = await TokenWorld().post(
-            form: Self.parameters("native-app"),
+        let world = TokenWorld()
+        let bare = await world.post(form: Self.parameters("native-app"))
+        for id in ["native-app", nil] {
+            let answer = await world.post(form: Self.parameters(id), authorization: Self.basic("native-app:"))
+            #expect(answer.error == bare.error && answer.error != "invalid_client")
+        }
+        let posted = await world.post(form: Self.parameters("native-app", secret: ""))
+        #expect(posted.error == bare.error)
+        let other = await world.post(form: Self.parameters("plain"), authorization: Self.basic("native-app:"))
+        #expect(other.error == "invalid_client")
+        for secret in ["", nil] {
+            #expect(await world.post(form: Self.parameters("server app", secret: secret)).error == "invalid_client")
+        }
+        let both = await world.post(
+            form: Self.parameters("native-app", secret: "any"),
             authorization: Self.basic("native-app:")
         )
+        #expect(both.error == "invalid_request")
+    }
+
+    @Test("a client that proves itself by keys alone is not public")
+    func keysAlone() async {
+        let world = TokenWorld { if $0.clientID == "native-app" { $0.keySet = Array(#"{"keys":[]}"#.utf8) } }
+        let answer = await world.post(form: Self.parameters(nil), authorization: Self.basic("native-app:"))
         #expect(answer.error == "invalid_client")
     }
 
@@ -120,7 +142,7 @@ struct ClientAuthenticationTests {
         }
     }
 
-    @Test("two Authorization fields are invalid_request")
+    @Test("two Authorization fields are refused before")
     func twoFields() async {
         let authorization = Self.basic("server app:s3cr%t+:ü")
         let answer = await TokenWorld().post(
@@ -130,7 +152,7 @@ struct ClientAuthenticationTests {
                 ("authorization", authorization),
             ]
         )
-        #expect(answer.error == "invalid_request")
+        #expect(answer.status == 400 && answer.reason == .credentialRepeated)
     }
 
     private static func bodies(of requests: [[String: String]], in world: TokenWorld) async -> Set<[UInt8]> {

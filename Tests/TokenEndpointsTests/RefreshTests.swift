@@ -185,6 +185,40 @@ struct RefreshTests {
         #expect(await world.refresh(first.text("refresh_token"), ["audience": TokenWorld.api]).status == 200)
     }
 
+    @Test("a failed use is recorded with the audience that the request names, whatever failed")
+    func audienceOfFailures() async throws {
+        let world = TokenWorld()
+        let transfer = "urn:auth.example.com:session_transfer"
+        let token = try await world.tokens().text("refresh_token")
+        let unknown = String(token.dropLast()) + (token.hasSuffix("A") ? "B" : "A")
+        let session = try await world.signIn()
+        func event() -> [String?] {
+            let event = world.records.all.last?.auditEvent
+            return [event?.code?.rawValue, event?.reason?.rawValue, event?.audience]
+        }
+        _ = await world.refresh(unknown, ["audience": transfer])
+        #expect(event() == ["fertft", "refresh.unknown", transfer])
+        _ = await world.refresh("x", ["resource": "https://x"])
+        #expect(event() == ["fertft", "refresh.unknown", "https://x"])
+        _ = await world.refresh(token, ["audience": "https://x"])
+        #expect(event() == ["fertft", "oauth.invalid_target", "https://x"])
+        _ = await world.refresh(token, ["audience": transfer, "client_id": "plain"])
+        #expect(event() == ["fertft", "handoff.not_permitted", transfer])
+        _ = await world.refresh(unknown)
+        #expect(event() == ["fertft", "refresh.unknown", nil])
+        var exchange = world.parameters(session)
+        exchange["audience"] = "https://x"
+        _ = await world.form(exchange)
+        #expect(event().dropFirst() == ["oauth.invalid_target", "https://x"])
+        exchange["audience"] = TokenWorld.api
+        exchange["subject_token"] = "sps_short"
+        _ = await world.form(exchange)
+        #expect(event().dropFirst() == ["credential.malformed", TokenWorld.api])
+        // What was done has the audience of what was issued.
+        _ = await world.refresh(token, ["audience": transfer])
+        #expect(event() == ["sertft", nil, TokenWorld.api])
+    }
+
     @Test("a forged or foreign token never reaches the store")
     func forged() async throws {
         let world = TokenWorld()

@@ -1,5 +1,5 @@
-import AddressIntelligence
 import Clients
+import EndpointBench
 import Endpoints
 import Settings
 import Testing
@@ -15,19 +15,7 @@ struct ServerMetadataTests {
             clients: ClientRegistry(clients)
         )
         let endpoint = try #require(metadata.endpoints.first)
-        let request = EndpointRequest(
-            method: "GET",
-            path: endpoint.path,
-            query: [],
-            fields: [],
-            body: [],
-            address: IPAddress(v4: 0x0180_0001),
-            origin: "https://auth.example.com",
-            authority: "auth.example.com",
-            cookieReach: .site,
-            requestID: "req"
-        )
-        return JSONText.decode(await endpoint.answer(request).body) ?? .null
+        return JSONText.decode(await TokenWorld.request("GET", endpoint.path).answer(of: endpoint).body) ?? .null
     }
 
     private static func texts(_ value: JSONValue?) -> Set<String> {

@@ -1,4 +1,5 @@
 import OAuth
+import Observability
 import Providers
 import Sessions
 import Settings
@@ -32,15 +33,55 @@ import Vocabulary
         }
     }
 
-    private static func world(issuedAt: UnixTime?) -> TokenWorld {
-        TokenWorld(social: SocialVerifiers([.google: Verifier(issuedAt: issuedAt)])) { $0.socialLogins = [.google] }
+    private static func world(issuedAt: UnixTime?, apis: [APISettings] = []) -> TokenWorld {
+        TokenWorld(apis: apis, social: SocialVerifiers([.google: Verifier(issuedAt: issuedAt)])) {
+            $0.socialLogins = $0.clientID == "native-app" ? [.google] : []
+        }
     }
 
-    private static func exchange(_ world: TokenWorld) async -> Answer {
-        await world.post(json: [
+    private static func exchange(_ world: TokenWorld, _ change: [String: String?] = [:]) async -> Answer {
+        var parameters = [
             "grant_type": TokenWorld.exchange, "client_id": "native-app", "subject_token": "artefact",
             "subject_token_type": "http://auth0.com/oauth/token-type/google-id-token", "scope": "openid",
-        ])
+        ]
+        for (name, value) in change { parameters[name] = value }
+        return await world.post(json: parameters)
+    }
+
+    private static let apis = [
+        APISettings(audience: TokenWorld.api, scopes: ["orders:read", "orders:write"]),
+        APISettings(audience: "https://other.example.com", scopes: ["other"]),
+    ]
+
+    @Test("without scope, all scopes of the API that the request names are granted; with it, those of them")
+    func scopes() async {
+        let own = "openid profile email"
+        for (change, expected) in [
+            (["scope": nil, "audience": TokenWorld.api], "\(own) orders:read orders:write"),
+            (["scope": "", "resource": "https://other.example.com"], "\(own) other"),
+            (["scope": nil], own),
+            (["scope": "orders:read other", "audience": TokenWorld.api], "orders:read"),
+        ] as [([String: String?], String)] {
+            let answer = await Self.exchange(Self.world(issuedAt: nil, apis: Self.apis), change)
+            #expect(answer.status == 200 && answer.text("scope") == expected && answer.body["refresh_token"] == nil)
+        }
+        let only = await Self.exchange(Self.world(issuedAt: nil, apis: [Self.apis[0]]), ["scope": nil])
+        #expect(only.text("scope") == "\(own) orders:read orders:write")
+    }
+
+    @Test("an exchange that fails is recorded with the audience that it names")
+    func failures() async {
+        let world = Self.world(issuedAt: nil, apis: Self.apis)
+        let audience = ["audience": TokenWorld.api]
+        #expect(await Self.exchange(world, audience).status == 200)
+        #expect(await Self.exchange(world, audience).reason == .socialReplayed)
+        #expect(world.records.all.last?.auditEvent.audience == TokenWorld.api)
+        #expect(await Self.exchange(world, ["audience": "https://x"]).error == "invalid_target")
+        #expect(world.records.all.last?.auditEvent.audience == "https://x")
+        let other = await Self.exchange(world, ["audience": TokenWorld.api, "client_id": "plain"])
+        #expect(other.error == "unauthorized_client")
+        #expect(world.records.all.last?.auditEvent.audience == TokenWorld.api)
+        #expect(world.records.all.last?.auditEvent.reason == .oauthUnauthorizedClient)
     }
 
     @Test("one that was made before the store began to remember is refused, and the user signs in again")

@@ -46,6 +46,7 @@ final class TokenWorld: Sendable {
     let pushed: PushedRequestEndpoint
     let userInfo: UserInfoEndpoint
     let records = Records()
+    let registry: ClientRegistry
     /// Made once: a key takes a tenth of a second.
     static let idTokenKeys: SigningKeyRing = {
         guard let ring = SigningKeyRing([SigningKey.generated(.rs256)]) else { preconditionFailure("a ring has a key") }
@@ -96,6 +97,7 @@ final class TokenWorld: Sendable {
         var clients = [native, server, ClientSettings(clientID: "plain"), web]
         for index in clients.indices { change(&clients[index]) }
         let registry = ClientRegistry(clients)
+        self.registry = registry
         let group = MultiThreadedEventLoopGroup.singleton
         let devices = DeviceObserver(directory: nil)
         let records = self.records
@@ -113,7 +115,7 @@ final class TokenWorld: Sendable {
             lifetimes: SessionSettings().native,
             devices: devices,
             limiter: limiter,
-            users: RealmUsers(.default, records),
+            users: RealmUsers(.default, records, clients: registry),
             journal: TokenJournal { records.keep($0) },
             foreign: foreign,
             loops: group,
@@ -156,7 +158,7 @@ final class TokenWorld: Sendable {
                 limiter: limiter,
                 settings: HandoffSettings(),
                 asn: nil,
-                users: RealmUsers(.default, records),
+                users: RealmUsers(.default, records, clients: registry),
                 journal: journal,
                 clock: clock
             ),
@@ -175,7 +177,7 @@ final class TokenWorld: Sendable {
             proofs: proofs,
             clients: registry,
             tokens: tokens,
-            issuer: "https://auth.example.com/"
+            idTokens: idTokens
         )
         self.userInfo = UserInfoEndpoint(limits: limits, tokens: tokens, proofs: proofs)
         self.revocation = RevocationEndpoint(authentication: authentication, limits: limits, tokens: tokens)
@@ -193,7 +195,7 @@ final class TokenWorld: Sendable {
                 authority: self.authority,
                 settings: SessionSettings(),
                 devices: devices,
-                users: RealmUsers(.default, records),
+                users: RealmUsers(.default, records, clients: registry),
                 loops: group,
                 audit: { _ in true },
                 clock: clock
@@ -203,7 +205,8 @@ final class TokenWorld: Sendable {
                 authority: self.authority,
                 sessions: SessionSettings(),
                 asn: nil,
-                directory: records,
+                directory: RealmUsers(.default, records, clients: registry),
+                clients: registry,
                 journal: journal,
                 clock: clock
             ),
@@ -292,21 +295,27 @@ final class TokenWorld: Sendable {
 
     func post(_ body: [UInt8], fields: [(name: String, value: String)], to endpoint: Endpoint) async -> Answer {
         Answer(
-            response: await endpoint.answer(
-                EndpointRequest(
-                    method: "POST",
-                    path: endpoint.path,
-                    query: [],
-                    fields: fields,
-                    credentials: presented(fields),
-                    body: body,
-                    address: IPAddress(v4: 0x0180_0001),
-                    origin: "https://auth.example.com",
-                    authority: "auth.example.com",
-                    cookieReach: .site,
-                    requestID: "req"
-                )
-            )
+            response: await Self.request("POST", endpoint.path, fields: fields, body: body).answer(of: endpoint)
+        )
+    }
+
+    /// A request to the host with the endpoints.
+    static func request(
+        _ method: String,
+        _ path: String,
+        query: String = "",
+        fields: [(name: String, value: String)] = [],
+        body: [UInt8] = []
+    ) -> WireRequest {
+        WireRequest(
+            method,
+            path,
+            query: query,
+            fields: fields,
+            body: body,
+            from: IPAddress(v4: 0x0180_0001),
+            on: "auth.example.com",
+            requestID: "req"
         )
     }
 
@@ -352,21 +361,12 @@ final class TokenWorld: Sendable {
     ) async -> Answer {
         let session = cookie.map { [(name: "cookie", value: "__Host-sallyport=\($0)")] } ?? []
         return Answer(
-            response: await self.authorization.endpoint.answer(
-                EndpointRequest(
-                    method: "GET",
-                    path: "/authorize",
-                    query: query,
-                    fields: fields,
-                    credentials: presented(session + fields),
-                    body: [],
-                    address: IPAddress(v4: 0x0180_0001),
-                    origin: "https://auth.example.com",
-                    authority: "auth.example.com",
-                    cookieReach: .site,
-                    requestID: "req"
-                )
-            )
+            response: await Self.request(
+                "GET",
+                AuthorizationEndpoint.path,
+                query: FormText.encoded(query),
+                fields: session + fields
+            ).answer(of: self.authorization.endpoint)
         )
     }
 

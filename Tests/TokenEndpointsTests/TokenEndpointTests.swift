@@ -1,4 +1,5 @@
 import Endpoints
+import OAuth
 import Sessions
 import Settings
 import StoreBench
@@ -58,13 +59,13 @@ struct TokenEndpointTests {
         #expect(answer.reason == .oauthInvalidRequest)
     }
 
-    @Test("two media types count as none")
+    @Test("two media types are refused before")
     func twoMediaTypes() async {
         let answer = await TokenWorld().post(
             Array("grant_type=x".utf8),
             fields: [("content-type", "application/x-www-form-urlencoded"), ("content-type", "application/json")]
         )
-        #expect(answer.error == "invalid_request")
+        #expect(answer.status == 400 && answer.reason == .requestMalformed)
     }
 
     @Test(
@@ -229,7 +230,9 @@ struct TokenEndpointTests {
         "only session tokens and access tokens are exchanged, and without an actor",
         arguments: [
             ("subject_token_type", "urn:ietf:params:oauth:token-type:id_token", false),
-            ("subject_token_type", "urn:ietf:params:oauth:token-type:access_token", true),
+            ("subject_token_type", "urn:ietf:params:oauth:token-type:jwt", false),
+            ("subject_token_type", "urn:ietf:params:oauth:token-type:refresh_token", false),
+            ("subject_token_type", "urn:ietf:params:oauth:token-type:access_token", false),
             ("requested_token_type", "urn:auth0:params:oauth:token-type:session_transfer_token", true),
             ("requested_token_type", "urn:ietf:params:oauth:token-type:refresh_token", false),
             ("actor_token", "x", false),
@@ -242,6 +245,42 @@ struct TokenEndpointTests {
         parameters[name] = value
         let answer = await world.post(json: parameters)
         #expect(answer.error == (isAccepted ? nil : "invalid_request"))
+    }
+
+    @Test("A token of another type than the request says is invalid_request, whichever it is (RFC 8693 2.1)")
+    func otherType() async throws {
+        let world = TokenWorld { if $0.clientID == "native-app" { $0.clientSecrets = [Secret("a secret of the app")] } }
+        let session = try await world.signIn()
+        func send(_ token: String, _ type: String, actor: (String, String)? = nil) async -> Answer {
+            var parameters = world.parameters(token)
+            parameters["client_secret"] = "a secret of the app"
+            parameters["subject_token_type"] = type
+            if let actor { (parameters["actor_token"], parameters["actor_token_type"]) = actor }
+            return await world.post(json: parameters)
+        }
+        let access = TokenExchange.accessTokenType
+        let own = TokenExchange.sessionTokenType
+        var api = world.parameters(session)
+        api["client_secret"] = "a secret of the app"
+        api["audience"] = TokenWorld.api
+        let issued = await world.post(json: api).text("access_token")
+        #expect(issued.hasPrefix("spa_"))
+        #expect(await send(session, own).status == 200)
+        #expect(await send(issued, access).status == 200)
+        let lineage = world.authority.newLineage()
+        let others = [TokenKind.transfer, .refresh, .code, .hostTicket, .pushedRequest].map {
+            String(decoding: world.authority.make($0, in: lineage).token.bytes, as: UTF8.self)
+        }
+        let wrong =
+            [(session, access), (issued, own), ("e30.e30.c2ln", own)]
+            + others.flatMap { [($0, own), ($0, access)] }
+        for (token, type) in wrong {
+            let answer = await send(token, type)
+            #expect(answer.status == 400 && answer.error == "invalid_request", "\(token.prefix(4)) as \(type)")
+            let actor = await send(session, own, actor: (token, type))
+            #expect(actor.error == "invalid_request", "\(token.prefix(4)) of an actor as \(type)")
+        }
+        #expect(await send(session, own, actor: (session, own)).status == 200)
     }
 
     @Test("Unknown, foreign, odd and browser session tokens are refused with the same bytes")

@@ -292,6 +292,63 @@ struct TokenStateTests {
         _ = await plain.form(["grant_type": "refresh_token", "refresh_token": "x"], fields: [Self.server, field])
         #expect(plain.records.all.last?.device.address.description == "1.128.0.1")
     }
+
+    @Test(
+        "it is a field or a parameter of the body; both must say the same address, of either spelling",
+        arguments: [
+            ("192.0.2.7", nil, "192.0.2.7"), (nil, "192.0.2.7", "192.0.2.7"), ("192.0.2.7", "192.0.2.7", "192.0.2.7"),
+            ("::ffff:192.0.2.7", "192.0.2.7", "192.0.2.7"), ("2001:DB8::0:1", nil, "2001:db8::1"),
+            (nil, "2001:db8:0:0:0:0:0:1", "2001:db8::1"), ("192.0.2.7", "192.0.2.8", nil), ("", nil, nil),
+            ("192.0.2.7:443", nil, nil), (nil, "[2001:db8::1]", nil), ("[2001:db8::1]:443", nil, nil),
+            (nil, "192.0.2.7, 10.0.0.1", nil), ("192.0.2.007", nil, nil), (nil, "192.0.2", nil), ("unknown", nil, nil),
+            (nil, "0.0.0.0", nil), ("::", nil, nil), (nil, "3232235777", nil), ("192.0.2.0/24", nil, nil),
+            (nil, " 192.0.2.7", nil), ("for=192.0.2.7", nil, nil),
+        ] as [(String?, String?, String?)]
+    )
+    func statedAddress(field: String?, parameter: String?, expected: String?) async {
+        let world = TokenWorld { $0.trustsAddressField = true }
+        var parameters = ["grant_type": "refresh_token", "refresh_token": "x"]
+        parameters["auth0-forwarded-for"] = parameter
+        let fields = field.map { [(name: "Auth0-Forwarded-For", value: $0)] } ?? []
+        let answer = await world.form(parameters, fields: [Self.server] + fields)
+        #expect(answer.error == (expected == nil ? "invalid_request" : "invalid_grant"))
+        #expect(world.records.all.last?.device.address.description == expected)
+        // From others it is not even looked at.
+        let other = TokenWorld()
+        #expect(await other.form(parameters, fields: [Self.server] + fields).error == "invalid_grant")
+        #expect(other.records.all.last?.device.address.description == "1.128.0.1")
+    }
+
+    @Test("a repeated field, or one that is no text, is no address")
+    func noStatedAddress() async {
+        let world = TokenWorld { $0.trustsAddressField = true }
+        let field = (name: "auth0-forwarded-for", value: "192.0.2.7")
+        let grant = ["grant_type": "refresh_token", "refresh_token": "x"]
+        #expect(await world.form(grant, fields: [Self.server, field, field]).error == "invalid_request")
+        let json = #"{"grant_type":"refresh_token","refresh_token":"x","auth0-forwarded-for":["192.0.2.7"]}"#
+        let answer = await world.post(
+            Array(json.utf8),
+            fields: [Self.server, ("content-type", "application/json")]
+        )
+        #expect(answer.error == "invalid_request")
+        // An underscore makes another name of it, which counts for nothing.
+        _ = await world.form(grant, fields: [Self.server, ("auth0_forwarded_for", "192.0.2.7")])
+        #expect(world.records.all.last?.device.address.description == "1.128.0.1")
+    }
+
+    @Test("the address that the server states is that of the minted token, and is counted")
+    func mintedAddress() async throws {
+        let world = TokenWorld { $0.trustsAddressField = true }
+        var parameters = world.parameters(try await world.signIn())
+        parameters["client_id"] = nil
+        let answer = await world.form(parameters, fields: [Self.server, ("auth0-forwarded-for", "192.0.2.7")])
+        let token = answer.text("access_token")
+        let key = try #require(world.authority.key(.transfer, of: Array(token.utf8)))
+        let stored = try await world.store.singleUse(key, as: TransferToken.self, on: world.loop).get()
+        var device: DeviceFacts?
+        if case .live(let live) = stored { device = live.record.device }
+        #expect(device?.address.description == "192.0.2.7", "\(answer.body)")
+    }
 }
 
 extension String {

@@ -125,7 +125,7 @@ package final class RedisStore: RecordStore {
                 guard endings.epoch(of: name) < now - min(now, Self.echo) else { return }
                 endings.note(.subject(name, epoch: now))
             }
-        case .sessionRecord, .document, .all: break
+        case .client, .sessionRecord, .document, .all: break
         }
     }
 

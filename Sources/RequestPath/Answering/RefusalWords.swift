@@ -79,7 +79,7 @@ package struct RefusalWords: Sendable {
             return RefusalWords(.crossSite, .start)
         case .pathAmbiguous, .pathBackslash, .pathBadEscape, .pathDotSegment, .pathDoubleEncoding, .pathEncodedSlash:
             return RefusalWords(.ambiguousAddress, .start)
-        case .sessionUnknown, .credentialOtherKey, .sessionRenewalAmbiguous, .sessionUserGone:
+        case .sessionUnknown, .credentialOtherKey, .sessionRenewalAmbiguous, .sessionUserGone, .sessionClientGone:
             return RefusalWords(.sessionEnded, .signIn)
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown:
             return RefusalWords(.networkChanged, .signIn)

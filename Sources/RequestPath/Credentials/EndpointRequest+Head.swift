@@ -28,9 +28,7 @@ extension EndpointRequest {
         for index in 0..<head.fields.count {
             let line = head.fields[index]
             // A field that only the gateway may set is not passed to its endpoints either.
-            guard !line.isDropped || line.role == .upgrade || line.role == .native, !line.role.presentsCredential else {
-                continue
-            }
+            guard !line.isDropped || line.role.isForEndpoints, !line.role.presentsCredential else { continue }
             let name = String(decoding: line.name.bytes(in: base), as: UTF8.self).lowercased()
             fields.append((name, String(decoding: line.value.bytes(in: base), as: UTF8.self)))
         }
@@ -53,6 +51,14 @@ extension EndpointRequest {
 }
 
 extension FieldRole {
+    /// Whether the field, which no app gets, speaks to the gateway's endpoints.
+    fileprivate var isForEndpoints: Bool {
+        switch self {
+        case .upgrade, .native, .userAddress: true
+        default: false
+        }
+    }
+
     /// Whether the field's content is in `PresentedCredentials`.
     fileprivate var presentsCredential: Bool {
         switch self {

@@ -1,3 +1,5 @@
+import Endpoints
+
 /// Fields that only the gateway may set: identity, and what proxies say to each other about a request.
 ///
 /// A name includes every spelling that some app could map to it: upper and lower case, and any byte that is not a
@@ -40,7 +42,7 @@ package struct ManagedNames: Sendable {
     /// Names that some framework or proxy believes about the client, the host, the path or the method; and `Proxy`,
     /// which a CGI turns into `HTTP_PROXY` (CVE-2016-5385).
     private static let always = [
-        "auth0-forwarded-for", "cf-connecting-ip", "cf-connecting-ipv6", "client-ip", "fastly-client-ip", "forwarded",
+        UserAddressField.name, "cf-connecting-ip", "cf-connecting-ipv6", "client-ip", "fastly-client-ip", "forwarded",
         "proxy", "proxy-client-ip", "true-client-ip", "wl-proxy-client-ip", "x-client-ip", "x-cluster-client-ip",
         "x-envoy-external-address", "x-envoy-original-path", "x-forwarded", "x-host", "x-http-host-override",
         "x-proxyuser-ip", "x-real-ip", "x-remote-addr", "x-remote-ip", "x-remote-user",

@@ -23,6 +23,8 @@ package enum FieldRole: UInt8, Sendable {
     case userAgent, referer
     // A native app's WebView announces itself to the gateway (`NativeChallenge`); never forwarded.
     case native
+    // A client's server names the address of its user to the token endpoint; never forwarded.
+    case userAddress
     // An identity or forwarding field in any spelling: the client's is always removed.
     case managed
     // Of a response only.
@@ -244,7 +246,7 @@ package final class FieldNames: @unchecked Sendable {
         ("forwarded", .forwarded), ("x-request-id", .requestID), ("user-agent", .userAgent), ("referer", .referer),
         ("content-type", .contentType), ("x-http-method-override", .methodOverride),
         ("x-http-method", .methodOverride), ("x-method-override", .methodOverride),
-        (NativeChallenge.field, .native),
+        (NativeChallenge.field, .native), (UserAddressField.name, .userAddress),
     ]
 
     /// The names in a response that the gateway interprets.

@@ -125,6 +125,9 @@ package final class CachedSession {
         if let otherNames = self.otherNames { otherNames.contains(name) } else { self.session.subject == name }
     }
 
+    /// Whether it ends with a client. A provider's token is of a client of the provider.
+    func isEnded(withClient end: Invalidation) -> Bool { self.verdict == nil && end.endsClient(of: self.session) }
+
     var touchInterval: Duration { .milliseconds(Int64(self.touchMilliseconds)) }
     package var version: RecordVersion { self.stored.version }
     /// The name of the token in logs.

@@ -1,8 +1,10 @@
 /// The hashes by which tables of sessions find what an end concerns.
 extension CachedSession {
-    /// Of everything that may end the session: its key, its lineage and its subject's names.
+    /// Of everything that may end the session: its key, its lineage, its subject's names and its client.
     var endingHashes: [Int] {
-        [self.key.hashValue, self.key.lineage.hashValue] + self.subjectNames.map(\.hashValue)
+        var hashes = [self.key.hashValue, self.key.lineage.hashValue] + self.subjectNames.map(\.hashValue)
+        if let holder = self.session.holder { hashes.append(holder.hashValue) }
+        return hashes
     }
 }
 
@@ -13,6 +15,7 @@ extension Invalidation {
         case .session(let key), .sessionRecord(let key): key.hashValue
         case .lineage(let lineage): lineage.hashValue
         case .subject(let name): name.hashValue
+        case .client(let id, _): id.hashValue
         case .record, .document, .all: nil
         }
     }

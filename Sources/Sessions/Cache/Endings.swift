@@ -8,6 +8,8 @@ package struct Endings: Sendable {
     /// The subjects in the group, by the store's names.
     let subjects: Set<String>
     private let sessions: Set<RecordKey>
+    /// The ends of clients in the group.
+    let clients: [Invalidation]
     /// Sessions whose records changed.
     private let changed: Set<RecordKey>
     private let lineages: Set<Lineage>
@@ -18,12 +20,14 @@ package struct Endings: Sendable {
         var sessions: Set<RecordKey> = []
         var changed: Set<RecordKey> = []
         var lineages: Set<Lineage> = []
+        var clients: [Invalidation] = []
         for invalidation in invalidations {
             switch invalidation {
             case .session(let key): sessions.insert(key)
             case .sessionRecord(let key): changed.insert(key)
             case .lineage(let lineage): lineages.insert(lineage)
             case .subject(let name): subjects.insert(name)
+            case .client: clients.append(invalidation)
             case .record, .document: break
             case .all: includesAll = true
             }
@@ -34,13 +38,14 @@ package struct Endings: Sendable {
         self.sessions = sessions
         self.changed = changed
         self.lineages = lineages
+        self.clients = clients
     }
 
     /// True when one of the ends concerns the session of `entry`; `.all` and changes end none.
     package func ends(_ entry: CachedSession) -> Bool {
         // The usual case needs no hash.
         if self.invalidations.count == 1 { return self.invalidations[0].ends(entry) }
-        return self.end(entry.key) || entry.isNamed(oneOf: self.subjects)
+        return self.end(entry.key) || entry.isNamed(oneOf: self.subjects) || self.clients.contains { $0.ends(entry) }
     }
 
     /// What an entry becomes that the group concerns; nil: it does not.

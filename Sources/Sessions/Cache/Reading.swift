@@ -42,7 +42,9 @@ struct ReadingLog {
     func confirms(_ reading: Reading, of session: Session, names: (String) -> [String]) -> Bool {
         guard reading.begin >= self.first else { return false }
         return self.endings[(reading.begin - self.first)...].allSatisfy { ended in
-            guard !ended.includesAll, !ended.overtake(reading.key) else { return false }
+            guard !ended.includesAll, !ended.overtake(reading.key),
+                !ended.clients.contains(where: { $0.endsClient(of: session) })
+            else { return false }
             return ended.subjects.isEmpty || !names(session.subject).contains(where: ended.subjects.contains)
         }
     }

@@ -224,8 +224,15 @@ extension Invalidation {
         case .session(let ended): ended == entry.key
         case .lineage(let ended): ended == entry.key.lineage
         case .subject(let name): entry.isNamed(name)
+        case .client: entry.isEnded(withClient: self)
         case .sessionRecord, .record, .document, .all: false
         }
+    }
+
+    /// True when the session's token is of a client that this ends.
+    func endsClient(of session: Session) -> Bool {
+        guard case .client(let id, let time) = self, session.holder == id else { return false }
+        return time.map { session.issuedAt < $0 } ?? true
     }
 
     /// True when this ends the session of `entry` or changed its record.

@@ -96,6 +96,11 @@ package final class SessionCaches: Sendable {
         return self.forEach(on: loop) { $0.invalidate(ended) }.map { _ in }
     }
 
+    /// The same for several ends. A loop that cannot confirm is ending.
+    package func end(_ ended: [Invalidation], on loop: any EventLoop) async {
+        for end in ended { try? await self.invalidate(end, on: loop).get() }
+    }
+
     /// Reports several ends to every cache, in one hop for each loop, and returns at once. May be called from any
     /// thread.
     package func invalidate(_ ended: [Invalidation]) {

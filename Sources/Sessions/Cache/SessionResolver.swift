@@ -59,8 +59,8 @@ package final class SessionResolver {
             if (oldValue == nil) != (self.tokenReader == nil) { self.cache.invalidate(.all) }
         }
     }
-    /// Tells whose users are gone; nil if the configured provider cannot. A reload replaces it, and then has every known
-    /// session read again.
+    /// Tells whose users and clients are gone; nil: none is. A reload replaces it, and then has every known session read
+    /// again whose user is gone; those of clients end by `Invalidation.client`.
     package var directory: (any UserDirectory)?
     /// The last version given to a foreign session; providers do not number theirs.
     var foreignVersion: UInt64 = 0
@@ -167,7 +167,7 @@ package final class SessionResolver {
             guard let known = flight.token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }),
                 known.mayServe(at: self.clock.now())
             else { return outcome }
-            guard kind == nil || known.session.kind == kind, !self.hasLostUser(of: known.session) else {
+            guard kind == nil || known.session.kind == kind, self.directory?.loss(of: known.session) == nil else {
                 return .success(nil)
             }
             known.isReferenced = true
@@ -223,10 +223,11 @@ package final class SessionResolver {
 
     private func arrived(_ result: Result<SessionFinding, StoreError>, for flight: SessionFlight) {
         switch result {
-        case .success(.live(let stored)) where self.hasLostUser(of: stored.record):
-            flight.refusal = .sessionUserGone
-            self.forget(flight)
         case .success(.live(let stored)):
+            if let loss = self.directory?.loss(of: stored.record) {
+                flight.refusal = loss
+                return self.forget(flight)
+            }
             guard let reader = self.tokenReader else { return self.keep(stored, .notNeeded, for: flight) }
             guard let grant = stored.record.provider?.grant else {
                 return self.keep(stored, .needed(nil), for: flight)
@@ -249,8 +250,6 @@ package final class SessionResolver {
             self.finish(flight, .failure(error))
         }
     }
-
-    private func hasLostUser(of session: Session) -> Bool { self.directory?.hasLostUser(of: session) ?? false }
 
     /// Ends a read that found no session.
     private func forget(_ flight: SessionFlight) {

@@ -100,6 +100,8 @@ package enum Invalidation: Sendable, Hashable {
     case lineage(Lineage)
     /// Every session of the subject with this name in the store (`SessionStore.names`).
     case subject(String)
+    /// Everything that the client with this id got before then; nil: and all that it ever gets.
+    case client(String, before: UnixTime?)
     /// A replaceable record.
     case record(RecordKey)
     /// A document was written or deleted.

@@ -116,7 +116,8 @@ package struct ClientBase: Sendable, CustomReflectable {
             files: files,
             flags: self.flags,
             judges: self.judges,
-            isPartial: false
+            isPartial: false,
+            isAtRunTime: true
         )
         let settings = builder.build()
         if let problem = builder.problems.first { throw ClientFault(problem, ids: ids) }

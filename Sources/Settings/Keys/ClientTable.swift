@@ -42,7 +42,7 @@ extension Section {
             "allowed_origins",
             .list(.text(.webOrigin)),
             default: "none",
-            "Origins whose scripts may use the token, revocation and userinfo endpoints."
+            "Origins whose scripts may use the token, revocation and userinfo endpoints, and whose pages may get answers of /authorize by response_mode=web_message."
         ),
         SettingsKey(
             "allowed_logout_urls",

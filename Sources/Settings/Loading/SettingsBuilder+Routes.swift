@@ -309,7 +309,11 @@ extension SettingsBuilder {
             )
             return
         }
-        guard route.handoff, !client.allowsCookie, !client.allowsQuery, !self.isPartial else { return }
+        // An operator may stop the handoffs of a client at run time: its tokens are refused then
+        // (`handoff.method_not_allowed`). In the file, it is a mistake.
+        guard route.handoff, !client.allowsCookie, !client.allowsQuery, !self.isPartial, !self.isAtRunTime else {
+            return
+        }
         self.report(
             setting.origin,
             "\(prefix)client",

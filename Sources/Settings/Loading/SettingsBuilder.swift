@@ -9,6 +9,8 @@ struct SettingsBuilder {
     let judges: SettingsJudges
     /// Some value was refused already. A value that seems to be missing may be that one, so it is not reported again.
     let isPartial: Bool
+    /// Whether clients are judged that an operator changes while the gateway runs.
+    let isAtRunTime: Bool
     var problems: [SettingsProblem] = []
     var warnings: [String] = []
     /// Named apps, and those that routes name by a URL.
@@ -21,13 +23,15 @@ struct SettingsBuilder {
         files: SettingsFiles,
         flags: InsecureFlags,
         judges: SettingsJudges,
-        isPartial: Bool
+        isPartial: Bool,
+        isAtRunTime: Bool = false
     ) {
         self.tree = tree
         self.files = files
         self.flags = flags
         self.judges = judges
         self.isPartial = isPartial
+        self.isAtRunTime = isAtRunTime
     }
 
     /// The settings; meaningless when there are problems.

@@ -12,7 +12,7 @@ package import Vocabulary
 /// - `app_type` (`native` | `spa` | `regular_web` | `non_interactive`): only compared with the above.
 /// - `callbacks` (list of URIs, default: none): where users may be sent with a code.
 /// - `allowed_origins` (list of origins, default: none): whose scripts may use the token, revocation and userinfo
-///   endpoints.
+///   endpoints, and whose pages may get answers of `/authorize` by message.
 /// - `allowed_logout_urls` (list of URIs, default: none): where users may be sent after a sign-out.
 /// - `initiate_login_uri` (URL, default: none): the client's page that begins a sign-in.
 /// - `grant_types` (list, default: all but `implicit`): what the client may present at the token endpoint.
@@ -48,7 +48,7 @@ package struct ClientSettings: Sendable, Equatable {
     package var grantTypes: Set<GrantType>
     /// Where users may be sent with a code.
     package var callbacks: [RedirectURI]
-    /// The origins whose scripts may read what the endpoints answer.
+    /// The origins whose scripts may read what the endpoints answer, and whose pages may get answers by message.
     package var allowedOrigins: [String]
     /// Where users may be sent after a sign-out that the client asked for.
     package var logoutURLs: Set<String>

@@ -9,6 +9,8 @@ package struct RedirectURI: Sendable, Hashable {
     /// The same without its port if it is http on loopback, where an app listens on any port (RFC 8252 7.3); nil for any
     /// other.
     private let portless: String?
+    /// The origin of the page that it leads to, as browsers write it (RFC 6454 6.1); nil for an app's own scheme.
+    package let origin: String?
 
     /// nil if it cannot be one: it must be absolute and without fragment (RFC 6749 3.1.2), https, http on loopback, or of
     /// an app's own scheme.
@@ -26,11 +28,15 @@ package struct RedirectURI: Sendable, Hashable {
         self.scheme = scheme
         guard scheme == "http" || scheme == "https" else {
             self.portless = nil
+            self.origin = nil
             return
         }
         guard rest.hasPrefix("//") else { return nil }
         let authority = rest.dropFirst(2).prefix { !"/?".contains($0) }
         guard !authority.isEmpty, !authority.contains("@"), let host = Self.host(authority) else { return nil }
+        let port = authority[host.endIndex...]
+        let hasUsualPort = port.isEmpty || port == (scheme == "https" ? ":443" : ":80")
+        self.origin = "\(scheme)://\(host.lowercased())\(hasUsualPort ? "" : port)"
         guard scheme == "http" else {
             self.portless = nil
             return

@@ -106,7 +106,7 @@ extension NativeSignIns {
         }
         let session = self.sessions.begun(draft, id: attempt.session.sessionID, for: requester)
         // Codes of another provider's host, or of a user who has gone: they are not used up here.
-        if self.sessions.users?.hasLostUser(of: session) == true { return self.refuseEnded(requester) }
+        if self.sessions.users?.loss(of: session) != nil { return self.refuseEnded(requester) }
         let new = NewSession(key: attempt.session.sessionKey, session: session)
         let consumption = try await self.ask { store, loop in
             store.consume(
@@ -144,7 +144,7 @@ extension NativeSignIns {
         try await self.ask { store, loop in store.confirm(marker, of: attempt.key, on: loop) }
         let key = attempt.session.sessionKey
         let stored = try await self.ask { store, loop in store.session(key, on: loop) }
-        guard let session = stored?.record, self.sessions.users?.hasLostUser(of: session) != true else {
+        guard let session = stored?.record, self.sessions.users?.loss(of: session) == nil else {
             return self.refuseEnded(attempt.requester)
         }
         let limit = self.settings.dialect == .documented ? self.settings.lifetime : Self.repetition

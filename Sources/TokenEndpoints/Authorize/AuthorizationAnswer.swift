@@ -20,6 +20,8 @@ struct AuthorizationError: Error, Sendable, Equatable {
     }
 
     var code: Code
+    /// Whether somebody else is signed in than the user whom the client wants.
+    var isOtherUser = false
     /// A fixed sentence without quotes or backslashes, or the text of a rule as the operator wrote it.
     var description: String
 
@@ -46,6 +48,14 @@ struct AuthorizationError: Error, Sendable, Equatable {
         return error
     }
 
+    /// Somebody else is signed in than the user of the `id_token_hint` (OpenID Connect Core 3.1.2.1).
+    static var otherUser: AuthorizationError {
+        var error = AuthorizationError(.loginRequired)
+        error.description = "Another user is signed in than the one of the id_token_hint."
+        error.isOtherUser = true
+        return error
+    }
+
     /// A rule denied it, with what the user reads.
     static func denied(_ text: String?) -> AuthorizationError {
         var error = AuthorizationError(.accessDenied)
@@ -59,7 +69,7 @@ struct AuthorizationError: Error, Sendable, Equatable {
         case .accessDenied: .ruleDenied
         case .interactionRequired: .handoffDelegationNotPermitted
         case .invalidTarget: .oauthInvalidTarget
-        case .loginRequired: .credentialMissing
+        case .loginRequired: self.isOtherUser ? .oauthOtherUser : .credentialMissing
         case .serverError, .temporarilyUnavailable: .storeUnavailable
         case .unauthorizedClient: .oauthUnauthorizedClient
         default: .oauthInvalidRequest
@@ -74,6 +84,11 @@ struct AuthorizationAnswer: Sendable {
         case query
         /// A page whose form posts the answer (OAuth 2.0 Form Post Response Mode).
         case formPost
+        /// A page that gives the answer to a page of this origin (`WebMessagePage`).
+        case webMessage(origin: String)
+
+        /// The names of all, in the order of the metadata.
+        static let names = ["query", "form_post", "web_message"]
     }
 
     /// A registered URI.
@@ -102,6 +117,8 @@ struct AuthorizationAnswer: Sendable {
         case .query:
             let separator = self.redirectURI.contains("?") ? "&" : "?"
             return .seeOther(self.redirectURI + separator + FormText.encoded(parameters), reason: reason)
+        case .webMessage(let origin):
+            return WebMessagePage.response(to: origin, parameters, by: self.pages, reason: reason)
         case .formPost:
             return FormPostPage.response(to: self.redirectURI, parameters, by: self.pages, reason: reason)
         }

@@ -101,6 +101,12 @@ package struct AuthorizationEndpoint: Sendable {
             providerCookies: request.credentials.providerCookies
         )
         var transfer = TransferSignIn.Outcome()
+        let wanted: String?
+        do throws(AuthorizationError) {
+            wanted = try await self.wantedUser(wish)
+        } catch {
+            return wish.answer.error(error)
+        }
         do throws(StoreError) {
             var existing: FoundSession?
             var demand = SignInDemand(
@@ -120,19 +126,23 @@ package struct AuthorizationEndpoint: Sendable {
                 transfer = await self.transfers.outcome(of: wish, request, requester, existing: existing)
             }
             if let failure = transfer.failure { throw failure }
-            demand.isAgain = demand.isAgain || transfer.demandsSignIn
+            // Whoever is signed in here is not the user whom the client wants, and has to make way.
+            let isOther = wanted != nil && transfer.isOther(than: wanted)
+            demand.isAgain = demand.isAgain || transfer.demandsSignIn || isOther
             var response: EndpointResponse
             var isAnswer = true
             if let denial = transfer.denial {
                 response = wish.answer.error(denial)
-            } else if let user = self.user(wish, transfer, begun: arrival.begun) {
+            } else if isOther, wish.prompt == .none || arrival.begun != nil {
+                response = self.refuse(.otherUser, transfer.existing, wish, requester)
+            } else if !isOther, let user = self.user(wish, transfer, begun: arrival.begun) {
                 let isSilent = transfer.user == nil && arrival.begun == nil
                 if isSilent, !self.record(user, nil, wish, requester) { throw .full }
                 response = try await self.answer(wish, to: user, isOfBrowser: transfer.user == nil)
             } else if let existing = transfer.existing, existing.session.actor != nil {
-                response = self.refuse(.interactionRequired, existing, wish, requester)
+                response = self.refuse(AuthorizationError(.interactionRequired), existing, wish, requester)
             } else if wish.prompt == .none {
-                response = self.refuse(.loginRequired, transfer.existing, wish, requester)
+                response = self.refuse(AuthorizationError(.loginRequired), transfer.existing, wish, requester)
             } else {
                 response =
                     Self.asksApp(wish, transfer, request)
@@ -156,12 +166,11 @@ package struct AuthorizationEndpoint: Sendable {
 
     /// The answer to a client whose user would have to be asked, and must not be.
     private func refuse(
-        _ code: AuthorizationError.Code,
+        _ error: AuthorizationError,
         _ existing: FoundSession?,
         _ wish: AuthorizationRequest,
         _ requester: Requester
     ) -> EndpointResponse {
-        let error = AuthorizationError(code)
         let session = existing.map { NewSession(key: $0.key, session: $0.session) }
         _ = self.record(session, error.reason, wish, requester)
         return wish.answer.error(error)
@@ -245,6 +254,12 @@ package struct AuthorizationEndpoint: Sendable {
     }
 
     // MARK: The user
+
+    /// The id of the user whom the client wants; nil: any.
+    private func wantedUser(_ wish: AuthorizationRequest) async throws(AuthorizationError) -> String? {
+        guard let hint = wish.idTokenHint else { return nil }
+        return try await self.idTokens.subject(of: hint)
+    }
 
     /// The session of the user who is to be sent back; nil: the user has to sign in.
     private func user(

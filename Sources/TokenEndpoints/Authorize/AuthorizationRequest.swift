@@ -32,6 +32,8 @@ struct AuthorizationRequest: Sendable {
     let maxAge: Int64?
     /// What the user types at the provider, as far as the client knows it; nil: unknown.
     let loginHint: String?
+    /// `id_token_hint` as it came: an id_token of the user whom the client wants; nil: any user.
+    let idTokenHint: String?
     /// The organization (`org_id` or `org_name`) whose users the client wants by a session-transfer token; nil: any user.
     let organization: String?
     /// A session-transfer token in the query.
@@ -60,7 +62,7 @@ struct AuthorizationRequest: Sendable {
         let answer = AuthorizationAnswer(
             redirectURI: target,
             state: values["state"],
-            mode: values["response_mode"] == "form_post" ? .formPost : .query,
+            mode: Self.mode(values["response_mode"], target, client),
             issuer: issuer,
             pages: pages
         )
@@ -75,8 +77,15 @@ struct AuthorizationRequest: Sendable {
                 throw .invalidRequest("The parameter response_type is missing.")
             }
             guard let response else { throw AuthorizationError(.unsupportedResponseType) }
-            guard ["query", "form_post", nil].contains(values["response_mode"]) else {
+            guard values["response_mode"].map(AuthorizationAnswer.Mode.names.contains) ?? true else {
                 throw .invalidRequest("The response_mode is not supported.")
+            }
+            if values["response_mode"] == "web_message" {
+                guard case .webMessage = answer.mode else {
+                    throw .invalidRequest(
+                        "The response_mode web_message needs the origin of the redirect_uri in allowed_origins."
+                    )
+                }
             }
             try response.check(values["response_mode"], nonce: values["nonce"], client)
             self.response = response
@@ -101,6 +110,7 @@ struct AuthorizationRequest: Sendable {
             self.prompt = try Self.prompt(values["prompt"])
             self.maxAge = try Self.maxAge(values["max_age"])
             self.loginHint = values["login_hint"]
+            self.idTokenHint = values["id_token_hint"]
             self.organization = values["organization"]
         } catch {
             throw .redirect(answer, error)
@@ -134,6 +144,19 @@ struct AuthorizationRequest: Sendable {
         }
         guard client.callbacks.count == 1 else { throw .page(.oauthInvalidRedirect) }
         return (client, client.callbacks[0].text)
+    }
+
+    /// How the answer gets to the client. An error of the mode itself goes the usual way.
+    private static func mode(_ name: String?, _ target: String, _ client: ClientSettings) -> AuthorizationAnswer.Mode {
+        switch name {
+        case "form_post": return .formPost
+        case "web_message":
+            guard let origin = RedirectURI(target)?.origin,
+                client.allowedOrigins.contains(where: { $0.utf8.elementsEqual(origin.utf8) })
+            else { return .query }
+            return .webMessage(origin: origin)
+        default: return .query
+        }
     }
 
     /// The challenge of S256: 43 characters of base64url. A public client must send one (RFC 9700 2.1.1).
@@ -208,7 +231,7 @@ extension AuthorizationRequest.Response {
         }
     }
 
-    /// Refuses what does not belong to the response. An id_token is posted, so that it is in no URL, and has the nonce of
+    /// Refuses what does not belong to the response. An id_token is posted or given to the page, so that it is in no URL, and has the nonce of
     /// its request (OpenID Connect Core 3.2.2.1).
     fileprivate func check(
         _ mode: String?,
@@ -220,8 +243,8 @@ extension AuthorizationRequest.Response {
             guard client.grantTypes.contains(.authorizationCode) else { throw AuthorizationError(.unauthorizedClient) }
         case .idToken:
             guard client.grantTypes.contains(.implicit) else { throw AuthorizationError(.unauthorizedClient) }
-            guard mode == "form_post" else {
-                throw .invalidRequest("The response_type id_token needs the response_mode form_post.")
+            guard mode == "form_post" || mode == "web_message" else {
+                throw .invalidRequest("The response_type id_token needs the response_mode form_post or web_message.")
             }
             guard nonce != nil else { throw .invalidRequest("The parameter nonce is missing.") }
         }

@@ -16,23 +16,22 @@ package struct PushedRequestEndpoint: Sendable {
     private let proofs: ProofCheck
     private let clients: ClientRegistry
     private let tokens: TokenService
-    private let issuer: String
+    private let idTokens: IDTokenIssuer
 
-    /// - Parameter issuer: As in the metadata.
     package init(
         authentication: ClientAuthentication,
         limits: TokenLimits,
         proofs: ProofCheck,
         clients: ClientRegistry,
         tokens: TokenService,
-        issuer: String
+        idTokens: IDTokenIssuer
     ) {
         self.authentication = authentication
         self.limits = limits
         self.proofs = proofs
         self.clients = clients
         self.tokens = tokens
-        self.issuer = issuer
+        self.idTokens = idTokens
     }
 
     package var endpoint: Endpoint {
@@ -47,7 +46,7 @@ package struct PushedRequestEndpoint: Sendable {
         do throws(OAuthError) {
             let parameters = try TokenRequest(request, readsJSONAsForm: true)
             let client = try await self.authentication.authenticate(request, parameters)
-            let requester = try TokenRequester(client, request)
+            let requester = try TokenRequester(client, request, parameters)
             try await self.limits.check(requester)
             try await self.limits.checkPush(requester)
             guard try parameters.text("request_uri") == nil else {
@@ -64,19 +63,26 @@ package struct PushedRequestEndpoint: Sendable {
                 }
                 if stated == nil { pushed.append(("dpop_jkt", proof.thumbprint)) }
             }
+            let hint: String?
             do throws(AuthorizationRequest.Failure) {
-                _ = try AuthorizationRequest(
+                let wish = try AuthorizationRequest(
                     pushed,
                     clients: self.clients.snapshot,
                     apis: self.tokens.apis,
-                    issuer: self.issuer,
+                    issuer: self.idTokens.issuer,
                     pages: request.pages
                 )
+                hint = wish.idTokenHint
             } catch {
                 switch error {
                 case .page: throw .invalidRequest("The redirect_uri is not registered.")
                 case .redirect(_, let error): return Self.refusal(error)
                 }
+            }
+            do throws(AuthorizationError) {
+                if let hint { _ = try await self.idTokens.subject(of: hint) }
+            } catch {
+                return Self.refusal(error)
             }
             var response = try await self.keep(FormText.encoded(pushed), client.clientID)
             response.fields += proof?.answerFields ?? []
@@ -105,12 +111,13 @@ package struct PushedRequestEndpoint: Sendable {
 
     /// Parameters of the request to this endpoint, not of the one that is pushed.
     private static let ofAuthentication: Set<String> = [
-        "client_id", "client_secret", "client_assertion", "client_assertion_type",
+        "client_id", "client_secret", "client_assertion", "client_assertion_type", UserAddressField.name,
     ]
 
     /// An error of the pushed request, as at the token endpoint (RFC 9126 2.3).
     private static func refusal(_ error: AuthorizationError) -> EndpointResponse {
-        .json(
+        if error.code == .temporarilyUnavailable { return OAuthError(.storeUnavailable).response }
+        return .json(
             400,
             ["error": .string(error.code.rawValue), "error_description": .string(error.description)],
             fields: TokenAnswer.fields,

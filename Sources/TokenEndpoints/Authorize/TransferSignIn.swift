@@ -36,6 +36,12 @@ struct TransferSignIn: Sendable {
         var denial: AuthorizationError?
         /// Why a token could not be judged.
         var failure: StoreError?
+
+        /// Whether the user whom it signs in, else the one who is signed in, is another than the one with this id.
+        func isOther(than userID: String?) -> Bool {
+            let session = self.user?.session ?? self.existing?.session
+            return session.map { $0.identity.id != userID } ?? false
+        }
     }
 
     /// Tries the tokens of a request.

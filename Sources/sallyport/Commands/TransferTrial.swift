@@ -1,4 +1,6 @@
 import AddressIntelligence
+import Clients
+import Cryptography
 import Handoff
 import Logging
 import NIOCore
@@ -49,12 +51,22 @@ struct TransferTrial {
             logger: Logger(label: "sallyport", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         try await backing.start()
+        let clients = self.draft.assembly.clients
+        let overlay = ClientOverlay(
+            store: backing.store,
+            ring: SealingKeyRing(current: foundations.secrets.current, accepted: foundations.secrets.accepted),
+            loops: group,
+            clock: backing.clock
+        )
+        overlay.attach(clients)
+        await overlay.refresh()
         let consumer = HandoffConsumer(
             store: backing.store,
             authority: foundations.authority,
             sessions: self.settings.session,
             asn: self.draft.assembly.asn,
             directory: self.draft.assembly.users,
+            clients: clients,
             rules: RuleBook(self.settings.rules, places: self.draft.assembly.geo),
             journal: HandoffJournal { _ in true },
             clock: backing.clock

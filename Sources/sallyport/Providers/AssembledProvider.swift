@@ -1,3 +1,4 @@
+import Clients
 import Endpoints
 import Providers
 import Sessions
@@ -172,12 +173,18 @@ struct AssembledRealm: Sendable {
 
     /// - Parameter former: The realms of the configuration that this one replaces.
     /// - Throws: `StartRefusal` that names the setting.
-    init(_ realm: Realm, _ settings: Settings, _ foundations: Foundations, former: [AssembledRealm]) throws {
+    init(
+        _ realm: Realm,
+        _ settings: Settings,
+        _ foundations: Foundations,
+        clients: ClientRegistry,
+        former: [AssembledRealm]
+    ) throws {
         let former = former.first { $0.realm == realm }
         let provider = try AssembledProvider(settings.providers.first, foundations, former: former?.provider)
         self.settings = settings
         self.provider = provider
-        self.users = RealmUsers(realm, provider.roles.directory)
+        self.users = RealmUsers(realm, provider.roles.directory, clients: clients)
         func known(to providers: [any TokenProvider]) -> (any ForeignTokens)? {
             providers.isEmpty
                 ? nil

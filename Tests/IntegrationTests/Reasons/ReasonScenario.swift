@@ -120,6 +120,8 @@ extension Reason {
         case .sessionRenewalAmbiguous:
             .inProcess("A session whose tokens are lost asks for sign-in where the app needs them")
         case .sessionUserGone: .alone { try $0.user(replacing: "id: user-1815", with: "id: user-1816") }
+        case .sessionClientGone:
+            .inProcess("none of the tokens and codes of the former one count, wherever they are presented")
         case .sessionPasswordChanged:
             .alone { try $0.user(replacing: "JK3x34E88OjnlWzoh", with: "KK3x34E88OjnlWzoh") }
         case .sessionRevoked:
@@ -337,6 +339,8 @@ extension Reason {
             .request { try $0.gateway.exchange(try $0.gateway.native(), audience: "nowhere.example.com") }
         case .oauthInvalidRedirect:
             .request { try $0.gateway.get("/authorize?client_id=app&redirect_uri=https://evil.example.com") }
+        case .oauthOtherUser:
+            .inProcess("of another user: nobody else gets an answer, with prompt=none or after a sign-in")
         case .oauthRequestUnknown:
             .request {
                 try $0.gateway.get("/authorize?client_id=app&request_uri=urn:ietf:params:oauth:request_uri:spq_x")

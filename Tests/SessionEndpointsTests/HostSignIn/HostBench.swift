@@ -216,21 +216,16 @@ struct HostBrowser {
         // A browser sends one field (RFC 6265 5.4).
         let cookies = all.filter { $0.name == "cookie" }.map(\.value).joined(separator: "; ")
         let fields = all.filter { $0.name != "cookie" } + (cookies.isEmpty ? [] : [("cookie", cookies)])
-        let response = await endpoint.answer(
-            EndpointRequest(
-                method: method,
-                path: path,
-                query: FormText.pairs(Array(target.utf8.dropFirst(path.utf8.count + 1))),
-                fields: fields.filter { $0.name != "cookie" },
-                credentials: presented(fields),
-                body: Array(body.utf8),
-                address: try #require(IPAddress(self.addresses[host] ?? "192.0.2.1")),
-                origin: "https://\(host)",
-                authority: host,
-                cookieReach: .site,
-                requestID: "r1"
-            )
+        let request = WireRequest(
+            method,
+            path,
+            query: String(target.dropFirst(path.count + 1)),
+            fields: fields,
+            body: Array(body.utf8),
+            from: try #require(IPAddress(self.addresses[host] ?? "192.0.2.1")),
+            on: host
         )
+        let response = await request.answer(of: endpoint)
         if self.keepsCookies { self.jars[host, default: BrowserJar()].take(response) }
         return response
     }
