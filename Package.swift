@@ -508,7 +508,9 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "RedisStore", "RequestPath", "Settings", "DPoP", "JOSE", "Cryptography", "Vocabulary", nioCore,
+                "RedisStore", "RequestPath", "OAuth", "Handoff", "SignIn", "Providers", "Clients", "IDTokens", "Rules",
+                "Sessions", "Settings", "DPoP", "JOSE", "AddressIntelligence", "Cryptography", "TestSupport",
+                "Vocabulary", nioCore,
             ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: tested
@@ -559,7 +561,10 @@ if Context.environment["FUZZ"] == "1" {
     for target in package.targets where target.type == .regular {
         target.swiftSettings?.append(.unsafeFlags(["-sanitize=fuzzer"]))
     }
-    for name in ["RequestHead", "ResponseHead", "ChunkedBody", "Cookie", "YAML", "RedisReply", "JOSE"] {
+    for name in [
+        "RequestHead", "ResponseHead", "ChunkedBody", "Cookie", "YAML", "RedisReply", "JOSE", "Claims",
+        "ProviderDocuments", "Kratos", "ClientMetadata", "RuleEvents", "Records",
+    ] {
         package.targets.append(
             .executableTarget(
                 name: "Fuzz\(name)",

@@ -11,15 +11,15 @@ import Testing
             .map { ($0.lastPathComponent, Array(try Data(contentsOf: $0))) }
     }
 
-    @Test(arguments: FuzzTarget.allCases) func keepsItsPromises(_ target: FuzzTarget) throws {
+    @Test(arguments: FuzzTarget.allCases) func keepsItsPromises(_ target: FuzzTarget) async throws {
         let inputs = try Self.inputs(target)
         #expect(inputs.count >= 5)
         for input in inputs {
-            #expect(target.violation(input.bytes) == nil, "\(target.rawValue)/corpus/\(input.name)")
+            #expect(await target.violation(input.bytes) == nil, "\(target.rawValue)/corpus/\(input.name)")
         }
     }
 
-    @Test(arguments: FuzzTarget.allCases) func keepsThemForSmallChangesToo(_ target: FuzzTarget) throws {
+    @Test(arguments: FuzzTarget.allCases) func keepsThemForSmallChangesToo(_ target: FuzzTarget) async throws {
         var generator = SeededNumbers(seed: 5)
         for input in try Self.inputs(target).sorted(by: { $0.name < $1.name }) {
             for _ in 0..<200 {
@@ -32,7 +32,7 @@ import Testing
                     default: bytes.insert(bytes[Int.random(in: 0..<bytes.count, using: &generator)], at: position)
                     }
                 }
-                if let violation = target.violation(bytes) {
+                if let violation = await target.violation(bytes) {
                     Issue.record("\(violation): \(String(decoding: bytes, as: UTF8.self).debugDescription)")
                 }
             }
