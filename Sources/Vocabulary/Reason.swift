@@ -189,6 +189,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case providerUnavailable = "provider.unavailable"
     case upstreamUnreachable = "upstream.unreachable"
     case upstreamTimeout = "upstream.timeout"
+    case upstreamTLS = "upstream.tls"
     case upstreamReset = "upstream.reset"
     case upstreamMalformed = "upstream.malformed"
     case upstreamTruncated = "upstream.truncated"

@@ -152,7 +152,7 @@ package struct Refusal: Equatable, Sendable {
         case .operatorScope: Refusal(403)
         case .identityUnsafeValue, .identityTooLarge: Refusal(403)
 
-        case .upstreamUnreachable, .upstreamReset, .upstreamMalformed: Refusal(502)
+        case .upstreamUnreachable, .upstreamTLS, .upstreamReset, .upstreamMalformed: Refusal(502)
         case .storeUnavailable, .storeFull, .providerUnavailable, .gatewayOverloaded: Refusal(503)
         case .upstreamTimeout: Refusal(504)
         // The answer had begun and is cut off, or the client is gone.

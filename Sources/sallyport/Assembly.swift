@@ -111,9 +111,10 @@ struct Assembly: Sendable {
         guard errors.isEmpty else {
             throw StartRefusal(description: errors.map(\.description).joined(separator: "\n"))
         }
+        let formerTargets = former?.configuration.targets ?? []
         let targets = try settings.upstreams.map { upstream in
             do {
-                return try UpstreamTarget(upstream)
+                return try UpstreamTarget.make(upstream, keeping: formerTargets)
             } catch {
                 throw StartRefusal(description: "\(error)")
             }

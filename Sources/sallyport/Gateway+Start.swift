@@ -133,6 +133,7 @@ extension Gateway {
                     sessionClock: clock
                 )
                 loop.onStrayForwarding = { strayForwarding.tell(of: $0, from: $1) }
+                loop.onUpstreamNotice = { $0.log(to: logger) }
                 loop.start()
                 return PathLoops.Place(loop, on: eventLoop)
             }.get()

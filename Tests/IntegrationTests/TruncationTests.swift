@@ -92,8 +92,6 @@ import Testing
         "HTTP/1.2 200 OK\r\nContent-Length: 0\r\n\r\n", "http/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1  200 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 O\0K\r\nContent-Length: 0\r\n\r\n",
         "\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "<html>hello</html>",
-        "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello",
-        "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
         "HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nX: \(String(repeating: "a", count: 1 << 20))\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 200 OK\r\n" + String(repeating: "X: a\r\n", count: 5000) + "Content-Length: 0\r\n\r\n",
@@ -171,11 +169,17 @@ import Testing
         }
     }
 
-    @Test("Interim answers of the app are not passed on")
+    @Test(
+        "Interim answers of the app, but 100, are passed on to clients of HTTP/1.1, without the gateway's and the hop's fields"
+    )
     func interim() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, _ in
-                link.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
+                link.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n")
+                link.send(
+                    "Connection: x-hop\r\nX-Hop: 1\r\nX-Sallyport-A: b\r\nSet-Cookie: sallyport=x\r\nX-Request-Id: y\r\n"
+                )
+                link.send("Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n")
                 usleep(20_000)
                 link.send("HTTP/1.1 102 Processing\r\n\r")
                 usleep(20_000)
@@ -183,13 +187,74 @@ import Testing
             }
         )
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+        let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
+        let routes = "  - path: /**\n    auth: public\n  - path: /off/**\n    auth: public\n    early_hints: false\n"
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway throws in
             let wire = try gateway.connect()
             for _ in 0..<3 {
-                let answer = try wire.request(Request.get())
-                #expect(answer.status == 200 && answer.text == "ok" && answer.interim.isEmpty)
+                wire.send(Request.get())
+                #expect(wire.receive(count: hints.utf8.count).map { String(latin1: $0) } == hints)
+                let answer = try wire.answer()
+                #expect(answer.status == 200 && answer.text == "ok")
+                let none = try wire.request(Request.get("/off/x"))
+                #expect(none.status == 200 && none.text == "ok" && none.interim.isEmpty)
             }
-            #expect(app.connectionCount == 1)
+            let old = try gateway.request("GET / HTTP/1.0\r\nHost: \(Request.host)\r\n\r\n")
+            #expect(old.status == 200 && old.text == "ok" && old.interim.isEmpty)
+            #expect(
+                try gateway.request(Request.get("/", ["Expect: 100-continue"], method: "POST", body: "a")).interim
+                    .suffix(2) == [103, 102]
+            )
+        }
+    }
+
+    @Test("An answer without content has no framing, whatever the app says, and what follows it reaches no client")
+    func framingWithoutContent() throws {
+        let poison = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nPOISON"
+        let heads = [
+            "204 No Content\r\nTransfer-Encoding: chunked", "204 No Content\r\nContent-Length: \(poison.utf8.count)",
+            "204 No Content\r\nContent-Length: 0", "204 No Content\r\nContent-Length: 5, 5\r\nTransfer-Encoding: gzip",
+            "304 Not Modified\r\nTransfer-Encoding: chunked\r\nContent-Length: 5",
+            "304 Not Modified\r\nTransfer-Encoding: gzip",
+        ]
+        for rest in ["", "0\r\n\r\n", poison] {
+            let app = try FakeUpstream(
+                serve: FakeUpstream.answering { link, request in
+                    guard let index = Int(request.target.dropFirst()) else { return link.answer(body: request.target) }
+                    link.send("HTTP/1.1 \(heads[index])\r\n\r\n\(rest)")
+                }
+            )
+            defer { app.stop() }
+            try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+                let wire = try gateway.connect()
+                for index in heads.indices {
+                    let answer = try wire.request(Request.get("/\(index)"))
+                    #expect(answer.status == (index < 4 ? 204 : 304), "\(heads[index]): \(answer.lines)")
+                    #expect(answer.values("content-length").isEmpty && answer.values("transfer-encoding").isEmpty)
+                    #expect(try wire.request(Request.get("/next")).text == "/next", "\(heads[index])")
+                    #expect(try gateway.get("/other").text == "/other")
+                }
+            }
+        }
+    }
+
+    @Test(
+        "The log names the field of an answer that is refused and the rule that it breaks, once a minute, and no value"
+    )
+    func toldFault() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, _ in
+                link.send("HTTP/1.1 200 OK\r\nX-Secret: s3cr3t\r\nContent-Length: s3cr3t\r\n\r\n")
+            }
+        )
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+            for _ in 0..<3 { #expect(try gateway.get().reason == "upstream.malformed") }
+            #expect(eventually { gateway.output.contains("Content-Length: the length is no decimal number") })
+            let lines = gateway.output.split(separator: "\n").filter { $0.contains("is refused: ") }
+            #expect(lines.count == 1, "\(lines)")
+            #expect(lines.first?.contains(#""field":"Content-Length""#) == true && !gateway.output.contains("s3cr3t"))
+            #expect(lines.first?.contains("http://127.0.0.1:\(app.port)") == true)
         }
     }
 }

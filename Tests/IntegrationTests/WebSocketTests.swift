@@ -54,6 +54,28 @@ import Testing
         }
     }
 
+    @Test(
+        "An upgrade that says how long its content is goes on without these fields",
+        arguments: ["Content-Length: 0", "Transfer-Encoding: chunked", "Content-Length: 5\r\nTransfer-Encoding: gzip"]
+    )
+    func framedUpgrade(fields: String) throws {
+        let app = try FakeUpstream { link in
+            guard link.next() != nil else { return }
+            link.send(Self.accepted.dropLast(2) + fields + "\r\n\r\nhello")
+            while case .bytes(let bytes) = link.wire.receive(seconds: 20) { link.wire.send(bytes) }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+            let wire = try gateway.connect()
+            let answer = try wire.request(Self.upgrade())
+            #expect(answer.status == 101 && answer.values("content-length").isEmpty, "\(answer.lines)")
+            #expect(answer.values("transfer-encoding").isEmpty)
+            #expect(wire.receive(count: 5) == Array("hello".utf8))
+            wire.send("back")
+            #expect(wire.receive(count: 4) == Array("back".utf8))
+        }
+    }
+
     @Test("T11: without a session there is no upgrade, and the app gets no request", arguments: [false, true])
     func refused(withText: Bool) throws {
         let app = try FakeUpstream(serve: Self.mirror)

@@ -141,7 +141,7 @@ package struct RefusalWords: Sendable {
             return RefusalWords(.unchecked, .again)
         case .gatewayOverloaded:
             return RefusalWords(.overloaded, .again)
-        case .upstreamUnreachable:
+        case .upstreamUnreachable, .upstreamTLS:
             return RefusalWords(.appUnreachable, .again)
         case .upstreamTimeout:
             return RefusalWords(.appSlow, .again)

@@ -158,6 +158,29 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
 
     // MARK: The answer
 
+    /// Passes an interim answer on, such as 103 (RFC 8297), to a client that can read it ahead of the final one. Many
+    /// clients of WebSockets cannot. A hint for which there is no room now is of no use later.
+    package func answerIsAnnounced(_ head: ResponseHead, _ buffer: ByteBuffer) {
+        guard self.facts.minorVersion == 1, !self.facts.isWebSocket, let stream = self.stream, stream.isWritable,
+            let route = self.facts.route, route.settings.earlyHints, let host = self.facts.host
+        else { return }
+        self.stage.begin()
+        self.stage.append { out in
+            buffer.withUnsafeReadableBytes { bytes in
+                guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+                self.configuration.responseWriter.writeInterim(
+                    head,
+                    base,
+                    keepsIdentityNames: route.leavesSessionToken,
+                    origin: self.configuration.targets[route.upstreamIndex].origin,
+                    publicOrigin: host.origin,
+                    into: &out
+                )
+            }
+        }
+        self.stage.flush(to: stream, exactly: true)
+    }
+
     package func answerBegins(_ head: ResponseHead, _ buffer: inout ByteBuffer) -> AnswerProgress {
         guard self.writeAnswerHead(head, buffer) else { return .over }
         buffer.moveReaderIndex(forwardBy: head.byteCount)
@@ -233,7 +256,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         // they may be of the other protocol.
         if !self.body.isDone || self.facts.isWebSocket || self.loop.isDraining { self.facts.keepsAlive = false }
         switch head.framing {
-        case _ where head.status == 101, .none, .length:
+        case .none, .length:
             changes.framing = .asIs
         case .chunked, .untilClose:
             if self.facts.minorVersion == 1 {
@@ -243,7 +266,6 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
                 self.facts.keepsAlive = false
             }
         }
-        changes.dropsContentLength = head.status == 204
         changes.keepsIdentityNames = route.leavesSessionToken
         changes.closes = !self.facts.keepsAlive
         changes.saysKeepAlive = self.facts.keepsAlive && self.facts.minorVersion == 0

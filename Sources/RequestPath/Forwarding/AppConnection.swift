@@ -64,6 +64,8 @@ package protocol AnswerReceiver: AnyObject {
     /// Called when the app takes bytes again.
     func upstreamTakesBytes()
 
+    /// Called with an interim answer other than 100 and 101; its head is at the front of `buffer`.
+    func answerIsAnnounced(_ head: ResponseHead, _ buffer: ByteBuffer)
     /// Called with the final answer's head, which is at the front of `buffer`, and the received part of its body. Both
     /// are taken from the buffer.
     func answerBegins(_ head: ResponseHead, _ buffer: inout ByteBuffer) -> AnswerProgress
@@ -129,6 +131,8 @@ package protocol AppPool: AnyObject {
     func sweep()
     /// Called at the end of the loop's turn, once after each call of `PathLoop.tellTurnEnd`.
     func turnEnded()
+    /// Called when a reload keeps this pool, whose app has this index now.
+    func moved(to index: Int)
     /// Called when a reload has replaced this pool. It keeps no connection any more.
     func retire()
 }

@@ -19,6 +19,10 @@ package final class ResponseHead {
     package var isEventStream = false
     package var hasCacheControl = false
     package var hasLocation = false
+    /// Why the head is refused, or why the length of its content is unknown, which does not matter where there is none.
+    package var fault: ResponseFault?
+    /// Whether the fields announce content that such an answer never has, so that it may follow all the same.
+    package var announcesContent = false
     /// Whether `Connection` names a field of this hop.
     var nominates = false
 
@@ -38,6 +42,8 @@ package final class ResponseHead {
         self.isEventStream = false
         self.hasCacheControl = false
         self.hasLocation = false
+        self.fault = nil
+        self.announcesContent = false
         self.nominates = false
     }
 }
@@ -46,7 +52,8 @@ package final class ResponseHead {
 package enum ResponseParseResult: Equatable {
     case incomplete
     case complete
-    /// Readers could read the bytes differently, so the client gets 502 and the connection is closed.
+    /// Readers could read the bytes differently, so the client gets 502 and the connection is closed. `ResponseHead.fault`
+    /// says why.
     case malformed
 }
 
@@ -62,29 +69,42 @@ package struct ResponseParser: Sendable {
         self.limit = limit
     }
 
-    /// Parses the `count` bytes at `base` into `head`. The framing follows RFC 9112 6.3 without the rules that depend
-    /// on the request.
-    package func parse(_ base: Bytes, _ count: Int, into head: ResponseHead) -> ResponseParseResult {
+    /// Parses the `count` bytes at `base` into `head`. The framing follows RFC 9112 6.3.
+    ///
+    /// - Parameter answersHead: Whether the request was a HEAD.
+    package func parse(
+        _ base: Bytes,
+        _ count: Int,
+        into head: ResponseHead,
+        answersHead: Bool = false
+    ) -> ResponseParseResult {
         head.reset()
         guard let lineFeed = memchr(base, 0x0A, count) else {
-            return self.startsLikeAnswer(base, count) && count <= self.limit ? .incomplete : .malformed
+            guard self.startsLikeAnswer(base, count) else { return Self.refused(head, .startLine) }
+            return count <= self.limit ? .incomplete : Self.refused(head, .size)
         }
         let lineEnd = UnsafeRawPointer(lineFeed) - UnsafeRawPointer(base)
-        guard self.statusLine(base, lineEnd, head) else { return .malformed }
+        guard self.statusLine(base, lineEnd, head) else { return Self.refused(head, .startLine) }
         var position = lineEnd + 1
         while true {
             guard let lineFeed = memchr(base + position, 0x0A, count &- position) else {
-                return count <= self.limit ? .incomplete : .malformed
+                return count <= self.limit ? .incomplete : Self.refused(head, .size)
             }
             let end = UnsafeRawPointer(lineFeed) - UnsafeRawPointer(base)
             if end == position &+ 1, base[position] == 0x0D {
                 head.byteCount = end &+ 1
                 break
             }
-            guard end < self.limit, self.field(base, position, end, head) else { return .malformed }
+            guard end < self.limit else { return Self.refused(head, .size) }
+            guard self.field(base, position, end, head) else { return .malformed }
             position = end &+ 1
         }
-        return self.conclude(base, head) ? .complete : .malformed
+        return self.conclude(base, head, answersHead) ? .complete : .malformed
+    }
+
+    private static func refused(_ head: ResponseHead, _ rule: ResponseFault.Rule) -> ResponseParseResult {
+        head.fault = ResponseFault(rule)
+        return .malformed
     }
 
     private func startsLikeAnswer(_ base: Bytes, _ count: Int) -> Bool {
@@ -113,18 +133,28 @@ package struct ResponseParser: Sendable {
         return true
     }
 
+    /// Reads a field line; false: the head is refused.
     @inline(__always)
     private func field(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: ResponseHead) -> Bool {
         let end = lineFeed &- 1
-        guard end > start, base[end] == 0x0D, let name = self.names.name(of: base + start, lineFeed &+ 1 &- start)
-        else { return false }
+        guard let name = self.names.name(of: base + start, lineFeed &+ 1 &- start) else {
+            head.fault = ResponseFault(.noField)
+            return false
+        }
+        guard base[end] == 0x0D else {
+            head.fault = ResponseFault(.lineEnd, Slice(start, name.count))
+            return false
+        }
         // A client does not read `Content_Length` as the length, so the gateway must not either.
         let role = name.isAlias && name.role != .managed ? .other : name.role
         var valueStart = start &+ name.count &+ 1
         var valueEnd = end
         while valueStart < valueEnd, base[valueStart] == 0x20 || base[valueStart] == 0x09 { valueStart &+= 1 }
         while valueEnd > valueStart, base[valueEnd &- 1] == 0x20 || base[valueEnd &- 1] == 0x09 { valueEnd &-= 1 }
-        if ByteClass.hasControl(base + valueStart, valueEnd &- valueStart) { return false }
+        if ByteClass.hasControl(base + valueStart, valueEnd &- valueStart) {
+            head.fault = ResponseFault(.control, Slice(start, name.count))
+            return false
+        }
         let line = head.fields.count
         guard
             head.fields.append(
@@ -137,7 +167,10 @@ package struct ResponseParser: Sendable {
                     isDropped: role.isHopByHop || role == .managed
                 )
             )
-        else { return false }
+        else {
+            head.fault = ResponseFault(.fieldCount, Slice(start, name.count))
+            return false
+        }
         return role == .other || self.note(role, line, base, head)
     }
 
@@ -145,10 +178,21 @@ package struct ResponseParser: Sendable {
         let value = head.fields[line].value.bytes(in: base)
         switch role {
         case .contentLength:
-            guard let length = ByteClass.decimal(value), head.contentLength == nil else { return false }
-            head.contentLength = length
+            if head.contentLength != nil {
+                self.doubtLength(.repeated, line, head)
+            } else if let length = ByteClass.decimal(value) {
+                head.contentLength = length
+            } else {
+                self.doubtLength(.length, line, head)
+            }
         case .transferEncoding:
-            guard ByteClass.equal(value, "chunked"), !head.isChunked, head.minorVersion == 1 else { return false }
+            if head.minorVersion == 0 {
+                self.doubtLength(.encodingVersion, line, head)
+            } else if head.isChunked {
+                self.doubtLength(.repeated, line, head)
+            } else if !ByteClass.equal(value, "chunked") {
+                self.doubtLength(.encoding, line, head)
+            }
             head.isChunked = true
             head.fields[line].isDropped = true
         case .connection:
@@ -177,7 +221,10 @@ package struct ResponseParser: Sendable {
             head.hasCacheControl = true
         case .location:
             // Clients could follow different ones of two locations, and the writer reserves memory for one.
-            guard !head.hasLocation else { return false }
+            guard !head.hasLocation else {
+                head.fault = ResponseFault(.repeated, head.fields[line].name)
+                return false
+            }
             head.hasLocation = true
         default:
             break
@@ -185,11 +232,25 @@ package struct ResponseParser: Sendable {
         return true
     }
 
-    private func conclude(_ base: Bytes, _ head: ResponseHead) -> Bool {
+    private func doubtLength(_ rule: ResponseFault.Rule, _ line: Int, _ head: ResponseHead) {
+        if head.fault == nil { head.fault = ResponseFault(rule, head.fields[line].name) }
+    }
+
+    private func conclude(_ base: Bytes, _ head: ResponseHead, _ answersHead: Bool) -> Bool {
         if head.nominates { self.dropNominated(base, head) }
-        // Both at once "ought to be handled as an error" (RFC 9112 6.3).
+        if answersHead || head.status < 200 || head.status == 204 || head.status == 304 {
+            self.concludeWithoutContent(head)
+            return true
+        }
+        if head.fault != nil { return false }
         if head.isChunked {
-            guard head.contentLength == nil else { return false }
+            // Both at once "ought to be handled as an error" (RFC 9112 6.3).
+            guard head.contentLength == nil else {
+                for index in 0..<head.fields.count where head.fields[index].role == .contentLength {
+                    head.fault = ResponseFault(.lengthAndEncoding, head.fields[index].name)
+                }
+                return false
+            }
             head.framing = .chunked
         } else if let length = head.contentLength {
             head.framing = length == 0 ? .none : .length(length)
@@ -197,6 +258,21 @@ package struct ResponseParser: Sendable {
             head.framing = .untilClose
         }
         return true
+    }
+
+    /// Such an answer ends with its head "regardless of the header fields present in the message" (RFC 9112 6.3). The
+    /// length in an answer to HEAD, or in 304, is that of the content which is not sent; elsewhere it must not be
+    /// (RFC 9110 8.6).
+    private func concludeWithoutContent(_ head: ResponseHead) {
+        head.framing = .none
+        let mustNotFrame = head.status < 200 || head.status == 204
+        head.announcesContent = mustNotFrame && (head.isChunked || head.fault != nil || (head.contentLength ?? 0) > 0)
+        if mustNotFrame || head.isChunked || head.fault != nil {
+            for index in 0..<head.fields.count where head.fields[index].role == .contentLength {
+                head.fields[index].isDropped = true
+            }
+        }
+        head.fault = nil
     }
 
     /// Drops the fields that `Connection` names (RFC 9110 7.6.1), except `Content-Length`.

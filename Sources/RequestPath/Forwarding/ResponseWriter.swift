@@ -21,8 +21,6 @@ package struct AnswerChanges {
     /// The gateway's own `Set-Cookie` lines, each with its CRLF.
     package var extraLines: [UInt8] = []
     package var requestID: RequestID
-    /// Whether to drop `Content-Length`, because no such body is sent (204).
-    package var dropsContentLength = false
     /// Whether the upstream is the identity provider, whose own fields may have the names of identity fields.
     package var keepsIdentityNames = false
 
@@ -64,11 +62,7 @@ package struct ResponseWriter: Sendable {
         // Twice the head, because a rewritten `Cache-Control` may take one more byte for each of its directives.
         let room = head.byteCount * 2 + publicOrigin.count + changes.extraLines.count + 256
         buffer.append(atMost: room) { writer in
-            writer.write("HTTP/1.1 ")
-            writer.write(base + 9, 3)
-            writer.write(0x20)
-            writer.write(base + head.reasonPhrase.start, head.reasonPhrase.length)
-            writer.write("\r\n")
+            Self.writeStatusLine(head, base, &writer)
             self.writeFields(head, base, changes, origin, publicOrigin, &writer)
             if changes.framing == .chunked { writer.write("Transfer-Encoding: chunked\r\n") }
             if changes.marksPrivate, !head.hasCacheControl { writer.write("Cache-Control: private\r\n") }
@@ -85,6 +79,35 @@ package struct ResponseWriter: Sendable {
             }
             writer.write("\r\n")
         }
+    }
+
+    /// Appends an interim answer, such as 103, without the fields that the gateway adds to the final one.
+    ///
+    /// - Parameter keepsIdentityNames: As in `AnswerChanges`.
+    package func writeInterim(
+        _ head: ResponseHead,
+        _ base: Bytes,
+        keepsIdentityNames: Bool,
+        origin: [UInt8],
+        publicOrigin: [UInt8],
+        into buffer: inout ByteBuffer
+    ) {
+        var changes = AnswerChanges(requestID: RequestID(seed: 0, sequence: 0))
+        changes.keepsIdentityNames = keepsIdentityNames
+        buffer.append(atMost: head.byteCount + publicOrigin.count + 64) { writer in
+            Self.writeStatusLine(head, base, &writer)
+            self.writeFields(head, base, changes, origin, publicOrigin, &writer)
+            writer.write("\r\n")
+        }
+    }
+
+    @inline(__always)
+    private static func writeStatusLine(_ head: ResponseHead, _ base: Bytes, _ writer: inout ByteWriter) {
+        writer.write("HTTP/1.1 ")
+        writer.write(base + 9, 3)
+        writer.write(0x20)
+        writer.write(base + head.reasonPhrase.start, head.reasonPhrase.length)
+        writer.write("\r\n")
     }
 
     @inline(__always)
@@ -107,7 +130,6 @@ package struct ResponseWriter: Sendable {
             switch line.role {
             case .other: drops = drops || (changes.marksPrivate && Self.isTargeted(line.name.bytes(in: base)))
             case .sharedCacheControl: drops = drops || changes.marksPrivate
-            case .contentLength: drops = drops || changes.dropsContentLength
             case .requestID: drops = true
             case .managed: drops = drops && !changes.keepsIdentityNames
             case .setCookie: drops = drops || self.setsOwnCookie(line.value.bytes(in: base))

@@ -45,6 +45,9 @@ package final class PathLoop: TurnEndTask {
     /// Called once at most, with the field's name and the peer.
     package var onStrayForwarding: ((_ field: String, _ peer: IPAddress) -> Void)?
 
+    /// Called with what is wrong with an app, once a minute at most for each reason.
+    package var onUpstreamNotice: ((UpstreamNotice) -> Void)?
+
     /// Makes the pool of an app, which has this index in the configuration.
     package typealias MakePool = (_ target: UpstreamTarget, _ index: Int, _ loop: PathLoop) -> any AppPool
 
@@ -239,12 +242,22 @@ package final class PathLoop: TurnEndTask {
 
     // MARK: Reload
 
-    /// Uses a new configuration. Exchanges that have begun keep theirs.
+    /// Uses a new configuration. Exchanges that have begun keep theirs. An app that is the same keeps its connections.
     package func adopt(_ configuration: PathConfiguration) {
+        let former = self.configuration.targets
         self.configuration = configuration
         self.adoptClients()
-        for pool in self.pools { pool.retire() }
-        self.pools = self.makePools(configuration)
+        var replaced = self.pools
+        self.pools = configuration.targets.enumerated().map { index, target in
+            guard let place = former.firstIndex(where: { $0 === target }) else {
+                return self.makePool(target, index, self)
+            }
+            let pool = self.pools[place]
+            pool.moved(to: index)
+            replaced.removeAll { $0 === pool }
+            return pool
+        }
+        for pool in replaced { pool.retire() }
         self.metrics.adopt(configuration.metrics)
         if self.requestHead.fields.capacity != configuration.limits.fieldCount {
             self.requestHead = RequestHead(fieldCount: configuration.limits.fieldCount)

@@ -203,7 +203,7 @@ extension Reason {
     var isFailure: Bool {
         switch self {
         case .storeUnavailable, .storeFull, .providerUnavailable, .signInProviderError, .signInInvalidToken,
-            .upstreamUnreachable, .upstreamTimeout, .upstreamReset, .upstreamMalformed,
+            .upstreamUnreachable, .upstreamTLS, .upstreamTimeout, .upstreamReset, .upstreamMalformed,
             .upstreamTruncated, .gatewayOverloaded, .gatewayDraining, .clientGone:
             true
         default: false

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOSSL
 import Transport
 
 /// A connection to an app over TLS: the last handler of the pipeline in which NIOSSL encrypts.
@@ -12,6 +13,14 @@ final class TLSStream: ChannelDuplexHandler, ByteStream {
     private var gate = ReadGate()
     /// False after a reset, and if the app closed without close_notify: bytes may be missing.
     private var isClean = true
+    /// Reads the errors of NIOSSL, with the certificate that the app has shown.
+    private let judge: (any Error, NIOSSLCertificate?) -> TLSFault?
+    /// Why there is no TLS with the app; nil: there is, or the connection itself has failed.
+    private(set) var fault: TLSFault?
+
+    init(_ judge: @escaping (any Error, NIOSSLCertificate?) -> TLSFault?) {
+        self.judge = judge
+    }
 
     /// Hands everything that happens to `handler` from now on. Called when the channel has connected.
     ///
@@ -80,6 +89,10 @@ final class TLSStream: ChannelDuplexHandler, ByteStream {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         self.isClean = false
+        if self.fault == nil {
+            let tls = try? context.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
+            self.fault = self.judge(error, tls?.peerCertificate)
+        }
         context.close(promise: nil)
     }
 }

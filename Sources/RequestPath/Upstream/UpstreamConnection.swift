@@ -17,6 +17,8 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
 
     let pool: UpstreamPool
     private let stream: any ByteStream
+    /// The same stream if it is encrypted.
+    private let tls: TLSStream?
     /// The pool's: read through the pool, each use would be counted.
     private let loop: PathLoop
     /// Gets the answer of the current exchange.
@@ -39,11 +41,14 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     var idleSince = NIODeadline.uptimeNanoseconds(0)
     /// The number of interim answers in this exchange.
     private var interimCount = 0
+    /// Whether one of them announced content, which may follow although it must not.
+    private var mayGoOn = false
     private static let mostInterimAnswers = 16
 
     /// - Parameter stream: Connected to the app. It is started with the connection as its handler.
     package init(_ stream: any ByteStream, pool: UpstreamPool) {
         self.stream = stream
+        self.tls = stream as? TLSStream
         self.pool = pool
         self.loop = pool.loop
     }
@@ -57,6 +62,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.hasAnswered = false
         self.keepsAlive = true
         self.interimCount = 0
+        self.mayGoOn = false
         if self.pool.isStrict { self.owner = UpstreamPool.Owner(head.session) }
         self.write(head.bytes)
         self.head = consume head
@@ -163,6 +169,8 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         let receiver = self.receiver
         self.receiver = nil
         self.close()
+        let isNew = self.idleSince == NIODeadline.uptimeNanoseconds(0)
+        if receiver != nil, isNew { self.pool.tell(.upstreamMalformed, ResponseFault.Rule.unasked.rawValue) }
         receiver?.upstreamSpokeFirst()
     }
 
@@ -179,7 +187,8 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
                 return self.loop.configuration.responseParser.parse(
                     base.assumingMemoryBound(to: UInt8.self),
                     bytes.count,
-                    into: head
+                    into: head,
+                    answersHead: receiver.method == .head
                 )
             }
             switch result {
@@ -187,21 +196,26 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
                 if buffer.readableBytes > 0 { self.partial = ByteBuffer(bytes: buffer.readableBytesView) }
                 return
             case .malformed:
-                return self.fail(.upstreamMalformed)
+                return self.refuse(head.fault ?? ResponseFault(.startLine), buffer)
             case .complete:
                 break
             }
+            if head.announcesContent { self.mayGoOn = true }
             if head.status == 101 {
-                guard receiver.awaitsUpgrade, head.upgradesToWebSocket, head.framing == .untilClose else {
-                    return self.fail(.upstreamMalformed)
+                guard receiver.awaitsUpgrade, head.upgradesToWebSocket else {
+                    return self.refuse(ResponseFault(.upgrade), buffer)
                 }
                 return self.beginTunnel(head, &buffer, receiver)
             }
             if head.status < 200 {
-                // Interim answers are not passed on: the gateway itself has already decided whether to send 100.
                 self.interimCount += 1
-                guard !head.isChunked, head.contentLength == nil, self.interimCount <= Self.mostInterimAnswers else {
-                    return self.fail(.upstreamMalformed)
+                guard self.interimCount <= Self.mostInterimAnswers else {
+                    return self.refuse(ResponseFault(.interimCount), buffer)
+                }
+                // The gateway itself has already decided whether to send 100.
+                if head.status != 100 {
+                    receiver.answerIsAnnounced(head, buffer)
+                    guard self.receiver === receiver, self.phase == .head else { return }
                 }
                 buffer.moveReaderIndex(forwardBy: head.byteCount)
                 buffer.discardReadBytes()
@@ -213,14 +227,8 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     }
 
     private func beginAnswer(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
-        if receiver.method == .head || head.status == 304 { head.framing = .none }
-        if head.status == 204 {
-            // "MUST NOT send Transfer-Encoding or Content-Length" (RFC 9110 8.6): a body would be read as the next
-            // answer.
-            guard !head.isChunked, (head.contentLength ?? 0) == 0 else { return self.fail(.upstreamMalformed) }
-            head.framing = .none
-        }
-        self.keepsAlive = head.keepsAlive && head.framing != .untilClose && !head.bindsConnection
+        self.keepsAlive =
+            head.keepsAlive && head.framing != .untilClose && !head.bindsConnection && !self.mayGoOn
         self.isDoubtful = head.framing == .none || !receiver.isRequestWhole
         self.phase = .body
         self.releaseHead()
@@ -265,6 +273,17 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
 
     // MARK: The end
 
+    /// Refuses an answer whose head is at the front of `buffer`.
+    private func refuse(_ fault: ResponseFault, _ buffer: ByteBuffer) {
+        self.pool.tell(.upstreamMalformed, fault.rule.rawValue) {
+            guard !fault.field.isEmpty else { return nil }
+            return buffer.withUnsafeReadableBytes { bytes in
+                String(decoding: bytes[fault.field.start..<fault.field.end].prefix(64), as: UTF8.self)
+            }
+        }
+        self.fail(.upstreamMalformed)
+    }
+
     private func fail(_ reason: Reason) {
         let receiver = self.receiver
         self.receiver = nil
@@ -283,7 +302,16 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         switch phase {
         case .body: receiver.answerCut(isClean: isClean)
         case .tunnel: receiver.tunnelEnded()
-        case .head where self.partial != nil: receiver.upstreamFailed(.upstreamMalformed)
+        case .head where self.partial != nil:
+            self.pool.tell(.upstreamMalformed, ResponseFault.Rule.cutOff.rawValue)
+            receiver.upstreamFailed(.upstreamMalformed)
+        case .head where !self.hasAnswered:
+            if let fault = self.tls?.fault {
+                self.pool.tell(.upstreamTLS, fault.description)
+                receiver.upstreamFailed(.upstreamTLS)
+            } else {
+                receiver.upstreamFailed(.upstreamReset)
+            }
         default: receiver.upstreamFailed(.upstreamReset)
         }
     }

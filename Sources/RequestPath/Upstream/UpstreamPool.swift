@@ -38,7 +38,8 @@ package final class UpstreamPool: AppPool {
     /// and counted, at each use.
     let loop: PathLoop
     private let transport: TransportLoop
-    private let index: Int
+    /// The app's index in the configuration.
+    private var index: Int
     /// Whether each connection serves one session only.
     let isStrict: Bool
     private(set) var open = 0
@@ -121,6 +122,16 @@ package final class UpstreamPool: AppPool {
         self.loop.metrics.upstreamUnasked(self.index)
     }
 
+    /// Tells the operator what is wrong with the app, if nothing was told for this reason during the last minute.
+    ///
+    /// - Parameter field: The name of the field concerned.
+    func tell(_ reason: Reason, _ sentence: String, field: () -> String? = { nil }) {
+        guard let tell = self.loop.onUpstreamNotice, self.target.mayTell(reason, now: self.loop.now) else { return }
+        tell(
+            UpstreamNotice(upstream: self.target.settings.name, reason: reason, sentence: sentence, field: field())
+        )
+    }
+
     /// Closes connections that have been idle too long.
     package func sweep() {
         let limit = self.loop.configuration.timeouts.upstreamKeepAlive
@@ -173,6 +184,10 @@ package final class UpstreamPool: AppPool {
         self.loop.metrics.upstreamQueue(self.queueGauge, -1)
     }
 
+    package func moved(to index: Int) {
+        self.index = index
+    }
+
     /// Called when a reload has replaced this pool. Exchanges that have begun end here, and no connection is kept.
     package func retire() {
         self.isRetired = true
@@ -186,8 +201,8 @@ package final class UpstreamPool: AppPool {
         self.makeConnection(for: client)
     }
 
-    /// Connects for `client`, trying every address of the app in turn. If no more connections may be made, an idle one
-    /// is closed, which is kept for another session.
+    /// Connects for `client` to the first of the app's addresses that answers. If no more connections may be made, an idle
+    /// one is closed, which is kept for another session.
     private func makeConnection(for client: any ConnectionWaiter) {
         if self.open >= self.target.settings.maxConnections, !self.idle.isEmpty { self.closeIdle(at: 0) }
         self.open += 1
@@ -200,7 +215,7 @@ package final class UpstreamPool: AppPool {
             self.target.refresh {
                 eventLoop.execute {
                     let (pool, client) = bound.value
-                    pool.attempt(pool.target.currentAddresses, 0, client, exchange)
+                    pool.race(pool.target.currentAddresses, client, exchange)
                 }
             }
             return
@@ -208,7 +223,7 @@ package final class UpstreamPool: AppPool {
         self.nextAddress = (self.nextAddress + 1) % addresses.count
         let rotated =
             addresses.count == 1 ? addresses : Array(addresses[self.nextAddress...] + addresses[..<self.nextAddress])
-        self.attempt(rotated, 0, client, client.exchangeNumber)
+        self.race(rotated, client, client.exchangeNumber)
     }
 
     private func connected(_ connection: UpstreamConnection, _ client: any ConnectionWaiter, _ exchange: UInt64) {
@@ -219,38 +234,47 @@ package final class UpstreamPool: AppPool {
         client.upstreamConnected(connection, isReused: false)
     }
 
-    private func attempt(
-        _ addresses: [SocketAddress],
-        _ index: Int,
-        _ client: any ConnectionWaiter,
-        _ exchange: UInt64
-    ) {
+    private func race(_ addresses: [SocketAddress], _ client: any ConnectionWaiter, _ exchange: UInt64) {
         guard client.exchangeNumber == exchange, client.isConnecting else { return self.release() }
-        guard index < addresses.count else {
-            self.release()
-            self.target.refresh()
-            return client.upstreamFailed(.upstreamUnreachable)
-        }
-        self.open(addresses[index]) { connection in
-            guard let connection else { return self.attempt(addresses, index + 1, client, exchange) }
+        guard !addresses.isEmpty else { return self.unreachable(for: client, exchange) }
+        self.open(addresses) { connection in
+            guard let connection else { return self.unreachable(for: client, exchange) }
             self.loop.metrics.upstreamConnections(active: 1, idle: 0)
             self.connected(connection, client, exchange)
         }
     }
 
+    private func unreachable(for client: any ConnectionWaiter, _ exchange: UInt64) {
+        self.release()
+        self.target.refresh()
+        guard client.exchangeNumber == exchange, client.isConnecting else { return }
+        client.upstreamFailed(.upstreamUnreachable)
+    }
+
     // MARK: Opening
 
-    /// Connects to an address. Calls `then` with the connection, or with nil if the app cannot be reached there.
-    private func open(_ address: SocketAddress, _ then: @escaping (UpstreamConnection?) -> Void) {
-        let timeout = TimeAmount.nanoseconds(self.loop.configuration.connectTimeout.nanoseconds)
+    /// Connects to the first address that answers. Calls `then` with the connection, or with nil if none does.
+    private func open(_ addresses: [SocketAddress], _ then: @escaping (UpstreamConnection?) -> Void) {
+        let timeout = self.loop.configuration.connectTimeout
+        let memory = self.target.memory
         guard let tls = self.target.tls else {
-            return ConnectingSocket.connect(to: address, on: self.transport, timeout: timeout) { result in
-                then((try? result.get()).flatMap { self.start($0) })
-            }
+            return ConnectionRace(addresses, on: self.transport, timeout: timeout, memory: memory) { result in
+                then((try? result.get()).flatMap { self.start($0.0) })
+            }.start()
         }
         let name = self.target.serverName
-        let stream = NIOLoopBound(TLSStream(), eventLoop: self.transport)
-        PipelineChannel.connect(to: address, on: self.transport, timeout: timeout) { channel in
+        let settings = self.target.settings
+        let judge = { (error: any Error, certificate: NIOSSLCertificate?) in
+            TLSFault(
+                error,
+                name: name ?? settings.host,
+                hasCertificate: settings.certificateFile != nil,
+                certificate: certificate,
+                now: Clock.system.now()
+            )
+        }
+        let stream = NIOLoopBound(TLSStream(judge), eventLoop: self.transport)
+        PipelineChannel.connect(toFirstOf: addresses, on: self.transport, timeout: timeout, memory: memory) { channel in
             let handler = try NIOSSLClientHandler(context: tls, serverHostname: name)
             try channel.pipeline.syncOperations.addHandlers(handler, stream.value)
         }.assumeIsolated().whenComplete { result in

@@ -128,6 +128,12 @@ extension Section {
             "Mark responses to signed-in users as private for caches, or keep the app's Cache-Control."
         ),
         SettingsKey(
+            "early_hints",
+            .boolean,
+            default: "true",
+            "Pass interim responses of the app (103 Early Hints, 102) on to clients of HTTP/1.1."
+        ),
+        SettingsKey(
             "cors",
             .section(.cors),
             "Other origins whose scripts may read responses; the app's own CORS fields take precedence."

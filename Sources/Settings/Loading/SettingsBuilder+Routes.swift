@@ -265,6 +265,7 @@ extension SettingsBuilder {
         route.bearer = tree.text("bearer").flatMap(BearerOwner.init(rawValue:)) ?? .gateway
         route.allowEncodedSlashes = tree.boolean("allow_encoded_slashes") ?? false
         route.cachePrivate = tree.text("cache") != "app"
+        route.earlyHints = tree.boolean("early_hints") ?? true
         route.trustedOrigins = tree.texts("trusted_origins") ?? []
         route.responseTimeout = tree.tree("timeouts")?.duration("response")
         if let require = tree.tree("require") { route.require = Self.requirement(require) }

@@ -71,6 +71,7 @@ package struct HostSettings: Sendable, Equatable {
 /// - `bearer` (`gateway` | `app`, default: gateway): who reads `Authorization: Bearer`.
 /// - `allow_encoded_slashes` (boolean, default: false): forward paths with `%2F`.
 /// - `cache` (`private` | `app`, default: private): mark responses to signed-in users as private.
+/// - `early_hints` (boolean, default: true): pass interim responses of the app on.
 /// - `cors` (map): `origins`, `methods`, `headers`, `credentials`, `max_age`.
 /// - `trusted_origins` (list of origins, default: none): may send unsafe requests with the session cookie.
 /// - `max_body` (size, default: limits.body): the largest request body.
@@ -99,6 +100,7 @@ package struct RouteSettings: Sendable, Equatable {
     package var bearer: BearerOwner
     package var allowEncodedSlashes: Bool
     package var cachePrivate: Bool
+    package var earlyHints: Bool
     package var cors: CORSSettings?
     package var trustedOrigins: [String]
     /// Bytes; nil: no limit.
@@ -125,6 +127,7 @@ package struct RouteSettings: Sendable, Equatable {
         self.bearer = .gateway
         self.allowEncodedSlashes = false
         self.cachePrivate = true
+        self.earlyHints = true
         self.cors = nil
         self.trustedOrigins = []
         self.maxBody = nil

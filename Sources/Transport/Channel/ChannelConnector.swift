@@ -19,7 +19,29 @@ extension PipelineChannel {
         timeout: TimeAmount,
         _ prepare: @escaping @Sendable (any Channel) throws -> Void
     ) -> EventLoopFuture<PipelineChannel> {
-        self.onOwn(loop) { self.connect(to: [address], on: $0, timeout: timeout, prepare) }
+        self.onOwn(loop) {
+            self.connect(by: { ConnectionRace([address], on: $0, timeout: timeout, $1) }, on: $0, prepare)
+        }
+    }
+
+    /// Connects a channel to the first of several addresses that answers.
+    ///
+    /// - Parameters:
+    ///   - timeout: How long one address may take.
+    ///   - memory: The addresses that have lost, which are tried last.
+    ///   - prepare: Adds the handlers of the pipeline, before the channel becomes active.
+    package static func connect(
+        toFirstOf addresses: [SocketAddress],
+        on loop: TransportLoop,
+        timeout: TimeAmount,
+        memory: AddressMemory,
+        _ prepare: @escaping @Sendable (any Channel) throws -> Void
+    ) -> EventLoopFuture<PipelineChannel> {
+        self.connect(
+            by: { ConnectionRace(addresses, on: $0, timeout: timeout, memory: memory, $1) },
+            on: loop,
+            prepare
+        )
     }
 
     /// Connects a channel to a host, whose name is resolved on another thread. Its addresses are tried in turn, each
@@ -50,7 +72,11 @@ extension PipelineChannel {
             }
             return resolved.futureResult.flatMap { addresses in
                 patience.cancel()
-                return self.connect(to: addresses, on: loop, timeout: deadline - .now(), prepare)
+                return self.connect(
+                    by: { ConnectionRace(addresses, on: $0, timeout: timeout, deadline: deadline, $1) },
+                    on: loop,
+                    prepare
+                )
             }
         }
     }
@@ -67,13 +93,12 @@ extension PipelineChannel {
     }
 
     private static func connect(
-        to addresses: [SocketAddress],
+        by makeRace: (TransportLoop, @escaping ConnectionRace.Then) -> ConnectionRace,
         on loop: TransportLoop,
-        timeout: TimeAmount,
         _ prepare: @escaping @Sendable (any Channel) throws -> Void
     ) -> EventLoopFuture<PipelineChannel> {
         let promise = loop.makePromise(of: PipelineChannel.self)
-        ConnectionRace(addresses, on: loop, timeout: timeout) { result in
+        let race = makeRace(loop) { result in
             do {
                 let (socket, address) = try result.get()
                 let channel = PipelineChannel(socket, to: address)
@@ -82,7 +107,8 @@ extension PipelineChannel {
             } catch {
                 promise.fail(error)
             }
-        }.start()
+        }
+        race.start()
         return promise.futureResult
     }
 }

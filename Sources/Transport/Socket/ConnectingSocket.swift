@@ -25,11 +25,31 @@ package final class ConnectingSocket: EventSource {
         timeout: TimeAmount,
         _ then: @escaping Then
     ) {
+        _ = self.begin(address, on: loop, timeout, then)
+    }
+
+    /// The same with the socket, which can be given up; nil: it has failed.
+    static func begin(
+        _ address: SocketAddress,
+        on loop: TransportLoop,
+        _ timeout: TimeAmount,
+        _ then: @escaping Then
+    ) -> ConnectingSocket? {
         do {
             let socket = ConnectingSocket(try Self.open(address), on: loop, then)
             try socket.begin(address, timeout)
+            return socket
         } catch {
             loop.assumeIsolated().execute { then(.failure(error)) }
+            return nil
+        }
+    }
+
+    /// Gives up. Nobody is told.
+    func cancel() {
+        if self.then != nil {
+            self.then = { _ in }
+            self.end(.failure(ChannelError.alreadyClosed))
         }
     }
 

@@ -1,56 +1,91 @@
-import NIOCore
+package import NIOCore
 
-/// Connects to the first of several addresses that answers (RFC 8305 without its sorting). Used on its loop.
-final class ConnectionRace {
+/// Connects to the first of several addresses that answers (`AddressRace`). Used on its loop.
+package final class ConnectionRace {
     /// Called once with the connected socket, which has to be started, or with the first error.
-    typealias Then = (Result<(StreamSocket, SocketAddress), any Error>) -> Void
-
-    /// How long one address is waited for before the next is tried as well.
-    private static let headStart = TimeAmount.milliseconds(250)
+    package typealias Then = (Result<(StreamSocket, SocketAddress), any Error>) -> Void
 
     private let addresses: [SocketAddress]
     private let loop: TransportLoop
+    /// How long one address may take.
+    private let timeout: TimeAmount
+    /// When all of it ends.
     private let deadline: NIODeadline
+    private let memory: AddressMemory?
     private var then: Then?
-    private var next = 0
-    private var runningCount = 0
+    private var race: AddressRace
+    private var sockets: [Int: ConnectingSocket] = [:]
+    private var timer: Scheduled<Void>?
     private var firstError: (any Error)?
 
-    init(_ addresses: [SocketAddress], on loop: TransportLoop, timeout: TimeAmount, _ then: @escaping Then) {
-        self.addresses = addresses
+    /// - Parameters:
+    ///   - timeout: How long one address may take.
+    ///   - deadline: When all of it ends.
+    ///   - memory: Of the addresses that have lost, which are tried last; nil: none is remembered.
+    package init(
+        _ addresses: [SocketAddress],
+        on loop: TransportLoop,
+        timeout: TimeAmount,
+        deadline: NIODeadline = .distantFuture,
+        memory: AddressMemory? = nil,
+        _ then: @escaping Then
+    ) {
+        self.addresses = (memory ?? AddressMemory()).order(addresses, now: .now())
         self.loop = loop
-        self.deadline = .now() + timeout
+        self.timeout = timeout
+        self.deadline = deadline
+        self.memory = memory
         self.then = then
+        self.race = AddressRace(count: addresses.count)
     }
 
     /// Begins with the first address.
-    func start() {
-        self.tryNext()
+    package func start() {
+        self.follow(self.race.start(now: .now()))
     }
 
-    private func tryNext() {
-        guard self.then != nil, self.next < self.addresses.count else { return }
-        let address = self.addresses[self.next]
-        self.next += 1
-        self.runningCount += 1
-        ConnectingSocket.connect(to: address, on: self.loop, timeout: max(self.deadline - .now(), .nanoseconds(0))) {
-            self.ended($0, address)
+    private func follow(_ step: AddressRace.Step) {
+        switch step {
+        case .connect(let index): self.connect(index)
+        case .wait: break
+        case .won(let others, let losers):
+            for index in losers { self.memory?.lost(self.addresses[index], now: .now()) }
+            for index in others { self.sockets.removeValue(forKey: index)?.cancel() }
+        case .lost: self.end(.failure(self.firstError ?? ChannelError.connectTimeout(self.timeout)))
         }
-        if self.next < self.addresses.count {
-            self.loop.assumeIsolated().scheduleTask(in: Self.headStart) { self.tryNext() }
+        self.awaitNextStart()
+    }
+
+    private func connect(_ index: Int) {
+        let limit = min(self.timeout, max(self.deadline - .now(), .nanoseconds(0)))
+        self.sockets[index] = ConnectingSocket.begin(self.addresses[index], on: self.loop, limit) {
+            self.ended(index, $0)
         }
     }
 
-    private func ended(_ result: Result<StreamSocket, any Error>, _ address: SocketAddress) {
-        self.runningCount -= 1
+    private func awaitNextStart() {
+        self.timer?.cancel()
+        self.timer = self.race.nextStart.map { start in
+            self.loop.assumeIsolated().scheduleTask(deadline: start) { self.follow(self.race.start(now: .now())) }
+        }
+    }
+
+    private func ended(_ index: Int, _ result: Result<StreamSocket, any Error>) {
+        self.sockets[index] = nil
         switch result {
         case .success(let socket):
-            // A socket that comes too late is closed, because nobody keeps it.
-            self.then.take()?(.success((socket, address)))
+            let step = self.race.connected(index)
+            self.memory?.answered(self.addresses[index])
+            self.follow(step)
+            self.end(.success((socket, self.addresses[index])))
         case .failure(let error):
             if self.firstError == nil { self.firstError = error }
-            self.tryNext()
-            if self.runningCount == 0 { self.then.take()?(.failure(self.firstError ?? error)) }
+            self.memory?.lost(self.addresses[index], now: .now())
+            self.follow(self.race.failed(index, now: .now()))
         }
+    }
+
+    private func end(_ result: Result<(StreamSocket, SocketAddress), any Error>) {
+        self.then.take()?(result)
     }
 }

@@ -367,6 +367,7 @@ extension Reason {
                 "If there is no place for a password check, the limiter is not asked, so that a flood does not load it"
             )
         case .upstreamUnreachable: .request { try $0.gateway.get("/gone/") }
+        case .upstreamTLS: .request { try $0.gateway.get("/plain/") }
         case .upstreamTimeout: .request { try $0.gateway.get("/public/silent") }
         case .upstreamReset: .request { try $0.gateway.get("/public/reset") }
         case .upstreamMalformed: .request { try $0.gateway.get("/public/garbage") }

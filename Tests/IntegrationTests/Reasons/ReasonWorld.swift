@@ -8,6 +8,8 @@ import Testing
 final class ReasonWorld {
     let gateway: Gateway
     let app: FakeUpstream
+    /// An app that speaks no TLS where the settings say https.
+    let plain: FakeUpstream
     let social: SocialServer
     /// The settings with which the gateway was started.
     let settings: String
@@ -29,6 +31,7 @@ final class ReasonWorld {
           - {path: /origin/**, require: {origin: [transfer]}}
           - {path: /age/**, require: {max_age: 1s}}
           - {path: /gone/**, auth: public, upstream: gone}
+          - {path: /plain/**, auth: public, upstream: plain}
           - {path: /one/**, auth: public, upstream: one}
         """
     /// Users with traits that no field can carry. They have Ada's password.
@@ -45,6 +48,11 @@ final class ReasonWorld {
 
     init() throws {
         self.app = try FakeUpstream(serve: Self.serve)
+        self.plain = try FakeUpstream { link in
+            _ = link.wire.receive()
+            link.send("HTTP/1.1 400 Bad Request\r\n\r\n")
+            _ = link.wire.receive()
+        }
         self.social = try SocialServer()
         self.settings = """
             listen: 127.0.0.1:0
@@ -54,6 +62,7 @@ final class ReasonWorld {
             upstream: http://127.0.0.1:\(self.app.port)
             upstreams:
               gone: {url: "http://127.0.0.1:\(try ServerPorts.take())"}
+              plain: {url: "https://127.0.0.1:\(self.plain.port)"}
               one: {url: "http://127.0.0.1:\(self.app.port)", max_connections: 1, max_queue: 0}
             session: {cookie: sallyport}
             hosts:
@@ -109,6 +118,7 @@ final class ReasonWorld {
             )
         } catch {
             self.app.stop()
+        self.plain.stop()
             throw error
         }
     }

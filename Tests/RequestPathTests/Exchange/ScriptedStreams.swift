@@ -108,7 +108,9 @@ final class ScriptedApp: AppConnection, AppStream {
             limit: 65_536
         )
         let result = buffer.withUnsafeReadableBytes { bytes in
-            bytes.bindMemory(to: UInt8.self).baseAddress.map { parser.parse($0, bytes.count, into: head) }
+            bytes.bindMemory(to: UInt8.self).baseAddress.map {
+                parser.parse($0, bytes.count, into: head, answersHead: receiver.method == .head)
+            }
         }
         guard result == .complete else { return .malformed }
         self.hasAnswered = true
@@ -191,5 +193,6 @@ final class ScriptedPool: AppPool {
 
     func sweep() {}
     func turnEnded() {}
+    func moved(to index: Int) {}
     func retire() {}
 }

@@ -51,7 +51,7 @@ import Testing
         Shape("no reason and no space", "HTTP/1.1 200\r\n\r\n", answer(200, "")),
         Shape("reason of several words", "HTTP/1.1 404 Not  Found\tat all\r\n\r\n", answer(404, "Not  Found\tat all")),
         Shape("reason beyond ASCII", "HTTP/1.1 500 Oxyg\u{E8}ne\r\n\r\n", answer(500, "Oxyg\u{E8}ne")),
-        Shape("lowest status", "HTTP/1.1 100 Continue\r\n\r\n", answer(100, "Continue")),
+        Shape("lowest status", "HTTP/1.1 100 Continue\r\n\r\n", answer(100, "Continue", .none)),
         Shape("highest status", "HTTP/1.1 599 x\r\n\r\n", answer(599, "x")),
         Shape("status 099", "HTTP/1.1 099 x\r\n\r\n", nil),
         Shape("status 600", "HTTP/1.1 600 x\r\n\r\n", nil),
@@ -140,6 +140,58 @@ import Testing
         Shape("an alias of the encoding", ok("Transfer_Encoding: chunked"), answer(.untilClose)),
         Shape("an alias beside the length", ok("Content-Length: 5", "Content_Length: 6"), answer(.length(5))),
     ]
+
+    /// RFC 9112 6.3: such a response ends with its head, whatever its fields say.
+    @Test(
+        arguments: [100, 101, 103, 199, 204, 304],
+        [
+            [], ["Content-Length: 0"], ["Content-Length: 5"], ["Transfer-Encoding: chunked"],
+            ["Transfer-Encoding: gzip"],
+            ["Content-Length: 5", "Content-Length: 6"], ["Content-Length: -1"],
+            ["Content-Length: 5", "Transfer-Encoding: chunked"],
+            ["Transfer-Encoding: chunked", "Transfer-Encoding: identity"],
+        ]
+    ) func endsWithItsHead(_ status: Int, _ fields: [String]) {
+        let text = "HTTP/1.1 \(status) x\r\n" + (fields + ["A: b"]).map { $0 + "\r\n" }.joined() + "\r\n"
+        Heads.parseResponse(Array(text.utf8)) { result, head, bytes in
+            #expect(result == .complete && head.framing == .none && head.fault == nil)
+            let kept = head.fields(in: bytes) { !$0.isDropped }
+            // The length of what 304 stands for is no framing (RFC 9110 8.6).
+            let stays = status == 304 && ["Content-Length: 0", "Content-Length: 5"].contains(fields.joined())
+            #expect(kept.count == (stays ? 2 : 1), "\(kept)")
+            #expect(head.announcesContent == (status != 304 && !["", "Content-Length: 0"].contains(fields.joined())))
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("Content-Length : 1", ResponseFault.Rule.noField, ""), (" X: 1", .noField, ""), ("X", .noField, ""),
+            ("", .noField, ""),
+            ("X-Y: a\rb", .control, "X-Y"), ("Content-Length: 1\r\ncontent-length: 1", .repeated, "content-length"),
+            ("Content-Length: 1,1", .length, "Content-Length"),
+            ("Transfer-Encoding: gzip, chunked", .encoding, "Transfer-Encoding"),
+            ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", .repeated, "Transfer-Encoding"),
+            ("Content-Length: 1\r\nTransfer-Encoding: chunked", .lengthAndEncoding, "Content-Length"),
+            ("Location: /a\r\nLocation: /b", .repeated, "Location"), ("X: a\nY: b", .lineEnd, "X"),
+        ] as [(String, ResponseFault.Rule, String)]
+    ) func saysWhyItIsRefused(_ line: String, _ rule: ResponseFault.Rule, _ field: String) {
+        let text = line.isEmpty ? "HTTP/1.1 200 OK\r\n: x\r\n\r\n" : Self.ok(line)
+        Heads.parseResponse(Array(text.utf8)) { result, head, bytes in
+            #expect(result == .malformed && head.fault?.rule == rule)
+            #expect(head.fault.map { bytes.text($0.field) } == field)
+        }
+    }
+
+    @Test(arguments: [
+        ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", ResponseFault.Rule.encodingVersion),
+        ("HTTP/2 200\r\n", .startLine),
+        ("garbage", .startLine), ("HTTP/1.1 200 OK\r\nX: " + String(repeating: "x", count: 70_000), .size),
+        ("HTTP/1.1 200 OK\r\n" + String(repeating: "X: 1\r\n", count: 129) + "\r\n", .fieldCount),
+    ]) func saysWhyTheWholeIsRefused(_ text: String, _ rule: ResponseFault.Rule) {
+        Heads.parseResponse(Array(text.utf8)) { result, head, _ in
+            #expect(result == .malformed && head.fault?.rule == rule)
+        }
+    }
 
     private static func check(_ shape: Shape) {
         Heads.parseResponse(Array(shape.text.utf8)) { result, head, bytes in

@@ -71,11 +71,36 @@ import Testing
 
     @Test func endsTheHeadAsTheExchangeNeeds() {
         #expect(Self.lines(["Transfer-Encoding: chunked"]) { $0.framing = .chunked } == ["Transfer-Encoding: chunked"])
-        #expect(Self.lines(["Content-Length: 0"]) { $0.dropsContentLength = true } == [])
         #expect(Self.lines([]) { $0.extraLines = Array("Set-Cookie: x=y\r\n".utf8) } == ["Set-Cookie: x=y"])
         #expect(Self.written([]) { $0.closes = true }.hasSuffix("X-Request-Id: id\r\nConnection: close\r\n\r\n"))
         #expect(
             Self.written([]) { $0.saysKeepAlive = true }.hasSuffix("X-Request-Id: id\r\nConnection: keep-alive\r\n\r\n")
+        )
+    }
+
+    @Test func anInterimAnswerHasTheAppsFieldsOnly() {
+        let lines = [
+            "HTTP/1.1 103 Early Hints", "Link: </a>; rel=preload", "Connection: X-Hop", "X-Hop: 1",
+            "X-Auth-Email: evil",
+            "X-Request-Id: theirs", "Set-Cookie: __Host-sallyport=x", "Location: http://a/b", "Content-Length: 5",
+        ]
+        let text = lines.map { $0 + "\r\n" }.joined() + "\r\n"
+        let written = Heads.parseResponse(Array(text.utf8)) { result, head, bytes in
+            #expect(result == .complete)
+            var buffer = ByteBuffer()
+            Self.writer.writeInterim(
+                head,
+                bytes.base,
+                keepsIdentityNames: false,
+                origin: Array("http://a".utf8),
+                publicOrigin: Array("https://app.example.com".utf8),
+                into: &buffer
+            )
+            return String(buffer: buffer)
+        }
+        #expect(
+            written
+                == "HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nLocation: https://app.example.com/b\r\n\r\n"
         )
     }
 

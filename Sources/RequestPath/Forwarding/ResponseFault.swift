@@ -1,0 +1,44 @@
+package import Vocabulary
+
+/// Why the head of an app's answer cannot be passed on, for the operator.
+package struct ResponseFault: Equatable, Sendable {
+    package let rule: Rule
+    /// The name of the field that breaks it, by offsets into the head; empty: it is not about a field with a name.
+    package let field: Slice
+
+    package init(_ rule: Rule, _ field: Slice = .empty) {
+        self.rule = rule
+        self.field = field
+    }
+
+    /// A rule for answers that apps break. The raw value is a sentence of the log.
+    package enum Rule: String, Sendable {
+        case startLine = "it does not begin with HTTP/1.1 or HTTP/1.0 and a status from 100 to 599"
+        case noField = "a line is no field: it has no name and colon, or continues the line before it"
+        case lineEnd = "the line does not end with CR and LF"
+        case control = "the value has a control character"
+        case repeated = "the field is there twice"
+        case length = "the length is no decimal number"
+        case encoding = "the transfer encoding is another one than chunked alone"
+        case encodingVersion = "HTTP/1.0 has no transfer encoding"
+        case lengthAndEncoding = "the length is stated beside a transfer encoding"
+        case fieldCount = "it has too many fields"
+        case size = "its head is too large"
+        case cutOff = "the connection ended within its head"
+        case upgrade = "it agrees to a change of the protocol that was not asked for"
+        case interimCount = "there are too many interim answers before it"
+        case unasked = "it came before the request"
+    }
+}
+
+/// What is wrong with an app, for the operator's log.
+package struct UpstreamNotice: Sendable, Equatable {
+    /// The app's name in the settings.
+    package let upstream: String
+    /// What clients are told.
+    package let reason: Reason
+    /// One sentence. It holds no value of a field.
+    package let sentence: String
+    /// The name of the field concerned, cut to 64 characters; nil: none.
+    package let field: String?
+}

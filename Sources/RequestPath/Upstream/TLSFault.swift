@@ -1,0 +1,108 @@
+package import NIOSSL
+package import Vocabulary
+
+/// Why TLS with an app does not come about, for the operator.
+package struct TLSFault: Error, Equatable, CustomStringConvertible {
+    /// What is wrong and where it is mended, in one sentence.
+    package let description: String
+
+    private init(_ description: String) {
+        self.description = description
+    }
+
+    /// Reads an error of NIOSSL; nil: it is no fault of TLS, but the connection failed or ended.
+    ///
+    /// - Parameters:
+    ///   - name: The name that the certificate must have, or the address.
+    ///   - hasCertificate: Whether the gateway has a certificate for the app.
+    ///   - certificate: The app's; nil: it has shown none.
+    package init?(
+        _ error: any Error,
+        name: String,
+        hasCertificate: Bool,
+        certificate: NIOSSLCertificate?,
+        now: UnixTime
+    ) {
+        switch error {
+        case is NIOSSLExtraError:
+            self.init("the app's certificate is not for \(name): see url and server_name")
+        case let error as NIOSSLError:
+            switch error {
+            case .handshakeFailed(let cause): self.init(cause, hasCertificate, certificate, now)
+            case .noCertificateToValidate, .unableToValidateCertificate, .cannotFindPeerIP:
+                self.init("the app's certificate is not for \(name): see url and server_name")
+            default: return nil
+            }
+        // An alert that came later: with TLS 1.3 the app judges the gateway's certificate after the handshake.
+        case let error as BoringSSLError:
+            guard case .sslError = error else { return nil }
+            self.init(error, hasCertificate, certificate, now)
+        default: return nil
+        }
+    }
+
+    private init(
+        _ error: BoringSSLError,
+        _ hasCertificate: Bool,
+        _ certificate: NIOSSLCertificate?,
+        _ now: UnixTime
+    ) {
+        // BoringSSL's text: `Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at ...`
+        let text = "\(error)"
+        func says(_ words: String...) -> Bool { words.contains { text.contains($0) } }
+        if says("CERTIFICATE_VERIFY_FAILED") {
+            self.init(Self.distrust(certificate, now))
+        } else if says("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "INVALID_OUTER_RECORD_TYPE") {
+            self.init("the app answers without TLS: does it speak https on this port?")
+        } else if says("EOF during") {
+            self.init("the app closes the connection during the handshake: does it speak TLS on this port?")
+        } else if says("ALERT_CERTIFICATE_REQUIRED") {
+            self.init("the app requires a client certificate: see certificate_file and key_file")
+        } else if says("ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL") {
+            self.init("the app speaks neither TLS 1.2 nor TLS 1.3")
+        } else if says(
+            "ALERT_HANDSHAKE_FAILURE",
+            "ALERT_INSUFFICIENT_SECURITY",
+            "NO_SHARED_CIPHER",
+            "UNKNOWN_CIPHER_RETURNED"
+        ) {
+            self.init(
+                hasCertificate
+                    ? "the app and the gateway have no cipher in common"
+                    : "the app and the gateway have no cipher in common, or it requires a client certificate (certificate_file)"
+            )
+        } else if says("ALERT_UNRECOGNIZED_NAME") {
+            self.init("the app does not know the name that it is asked for: see server_name")
+        } else if hasCertificate, says("ALERT_CERTIFICATE_EXPIRED") {
+            self.init("the gateway's certificate (certificate_file) has expired")
+        } else if says(
+            "ALERT_BAD_CERTIFICATE",
+            "ALERT_CERTIFICATE",
+            "ALERT_UNSUPPORTED_CERTIFICATE",
+            "ALERT_UNKNOWN_CA"
+        )
+            || says("ALERT_ACCESS_DENIED", "ALERT_DECRYPT_ERROR")
+        {
+            self.init(
+                hasCertificate
+                    ? "the app does not accept the gateway's certificate (certificate_file)"
+                    : "the app requires a client certificate: see certificate_file and key_file"
+            )
+        } else {
+            let reason = text.firstRange(of: "OPENSSL_internal:").map { text[$0.upperBound...].prefix { $0 != " " } }
+            self.init("the handshake with the app fails\(reason.map { ": \($0)" } ?? "")")
+        }
+    }
+
+    /// Why the app's certificate is not trusted.
+    private static func distrust(_ certificate: NIOSSLCertificate?, _ now: UnixTime) -> String {
+        if let certificate {
+            let until = UnixTime(seconds: Int64(certificate.notValidAfter))
+            let from = UnixTime(seconds: Int64(certificate.notValidBefore))
+            if until < now { return "the app's certificate has expired" }
+            if now < from { return "the app's certificate is not valid yet, or this machine's clock is wrong" }
+        }
+        return
+            "the app's certificate is not signed by an authority that is trusted here (ca_file), or that one has expired"
+    }
+}

@@ -1,0 +1,47 @@
+package import NIOCore
+import Synchronization
+
+/// Remembers for ten seconds which addresses have lost a race or failed, so that one that swallows what it is sent does not
+/// delay each new connection. Used by all loops.
+package final class AddressMemory: Sendable {
+    package static let lifetime = TimeAmount.seconds(10)
+
+    /// Until when each is tried last.
+    private let losers = Mutex<[SocketAddress: NIODeadline]>([:])
+
+    /// Nothing is remembered.
+    package init() {}
+
+    package func lost(_ address: SocketAddress, now: NIODeadline) {
+        self.losers.withLock { losers in
+            losers = losers.filter { now < $0.value }
+            losers[address] = now + Self.lifetime
+        }
+    }
+
+    package func answered(_ address: SocketAddress) {
+        self.losers.withLock { _ = $0.removeValue(forKey: address) }
+    }
+
+    /// The addresses in the order in which they are tried: both families in turn, beginning with that of the first, and
+    /// those last that have lost.
+    package func order(_ addresses: [SocketAddress], now: NIODeadline) -> [SocketAddress] {
+        guard addresses.count > 1 else { return addresses }
+        let losers = self.losers.withLock { losers in losers.filter { now < $0.value } }
+        return Self.alternating(addresses.filter { losers[$0] == nil })
+            + Self.alternating(addresses.filter { losers[$0] != nil })
+    }
+
+    private static func alternating(_ addresses: [SocketAddress]) -> [SocketAddress] {
+        let family = addresses.first?.protocol
+        var (same, other) = (
+            addresses.filter { $0.protocol == family }[...], addresses.filter { $0.protocol != family }[...]
+        )
+        var order: [SocketAddress] = []
+        while order.count < addresses.count {
+            if let address = same.popFirst() { order.append(address) }
+            if let address = other.popFirst() { order.append(address) }
+        }
+        return order
+    }
+}
