@@ -130,7 +130,7 @@ import Testing
                 )
                 #expect(eventually { app.connectionCount == index + 1 })
                 usleep(100_000)
-                wire.close()
+                wire.reset()
                 #expect(eventually { cancelled.count == index + 1 }, "\(target)")
             }
             // The gateway has closed the connections of the clients that left.

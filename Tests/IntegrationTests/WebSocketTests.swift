@@ -2,6 +2,10 @@ import Foundation
 import GatewayBench
 import Testing
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// WebSockets pass after the decision, and end with the session.
 @Suite("WebSocket", .blocking) struct WebSocketTests {
     private static func upgrade(_ target: String = "/socket", _ fields: [String] = []) -> String {
@@ -194,6 +198,88 @@ import Testing
             #expect(try second.request(Self.upgrade()).status == 101)
             second.close()
             #expect(left.isRaised())
+        }
+    }
+
+    @Test("What a client sends before it leaves arrives, however slowly the app reads")
+    func lastBytes() throws {
+        let total = 4 << 20
+        let arrived = Flag()
+        let app = try FakeUpstream { link in
+            guard link.next() != nil else { return }
+            link.send(Self.accepted)
+            usleep(1_500_000)
+            var (received, event) = (0, Wire.Event.silence)
+            repeat {
+                event = link.wire.receive(seconds: 10)
+                if case .bytes(let bytes) = event { received += bytes.count }
+                usleep(20_000)
+            } while event != .end && event != .reset && event != .silence
+            if received == total, event == .end { arrived.raise() }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port, more: "timeouts: {write: 2s}\n")) { gateway throws in
+            let wire = try gateway.connect()
+            #expect(try wire.request(Self.upgrade()).status == 101)
+            var frames: [UInt8] = []
+            for _ in 0..<(total >> 12) {
+                frames += [0x82, 0xFE, 0x0F, 0xF8, 0, 0, 0, 0] + [UInt8](repeating: 0x61, count: 4088)
+            }
+            wire.send(frames)
+            wire.close()
+            #expect(arrived.isRaised(within: 30))
+        }
+    }
+
+    @Test("A client that only ends its output still gets what the app sends")
+    func halfClosed() throws {
+        let app = try FakeUpstream { link in
+            guard link.next() != nil else { return }
+            link.send(Self.accepted)
+            let all = link.wire.receiveAll(seconds: 10)
+            guard all.last == .end else { return }
+            usleep(200_000)
+            link.wire.send([0x81, 0x02, 0x68, 0x69])
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+            let wire = try gateway.connect()
+            #expect(try wire.request(Self.upgrade()).status == 101)
+            wire.send([0x88, 0x80, 1, 2, 3, 4])
+            wire.finish()
+            let all = wire.receiveAll(seconds: 10)
+            #expect(all.bytes == [0x81, 0x02, 0x68, 0x69] && all.last == .end)
+        }
+    }
+
+    @Test("A gateway that stops tells client and app that it goes away, before the connections end")
+    func draining() throws {
+        let told = Flag()
+        let app = try FakeUpstream { link in
+            guard link.next() != nil else { return }
+            link.send(Self.accepted)
+            link.wire.send([0x81, 0x02, 0x68, 0x69])
+            let all = link.wire.receiveAll(seconds: 20)
+            guard all.last == .end, all.bytes.count == 8, all.bytes.starts(with: [0x88, 0x82]) else { return }
+            if all.bytes[6] ^ all.bytes[2] == 0x03, all.bytes[7] ^ all.bytes[3] == 0xE9 { told.raise() }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port, drainTimeout: "20s")) { gateway throws in
+            let wires = try (0..<3).map { _ in
+                let wire = try gateway.connect()
+                #expect(try wire.request(Self.upgrade()).status == 101)
+                #expect(wire.receive(count: 4) != nil)
+                return wire
+            }
+            gateway.signal(SIGTERM)
+            for wire in wires {
+                let all = wire.receiveAll(seconds: 10)
+                #expect(all.bytes == [0x88, 0x02, 0x03, 0xE9] && all.last == .end)
+                wire.close()
+            }
+            #expect(eventually { told.count == 3 })
+            #expect(gateway.exitStatus() == 0)
+            #expect(gateway.output.contains(#""reason":"gateway.draining""#))
         }
     }
 

@@ -77,6 +77,9 @@ final class Watcher: StreamHandler, @unchecked Sendable {
     private(set) var isClean = false
     private(set) var hasOutputEnded = false
     private(set) var becameWritableCount = 0
+    private(set) var hasInputEnded = false
+    /// Whether the stream stays open when the peer sends nothing more.
+    var staysOpen = false
     /// Called at each arrival of bytes.
     var onReceived: (Watcher) -> Void = { _ in }
     private var waiting: [(condition: (Watcher) -> Bool, promise: EventLoopPromise<Void>)] = []
@@ -100,6 +103,12 @@ final class Watcher: StreamHandler, @unchecked Sendable {
     func outputEnded() {
         self.hasOutputEnded = true
         self.look()
+    }
+
+    func inputEnded() -> Bool {
+        self.hasInputEnded = true
+        self.look()
+        return self.staysOpen
     }
 
     func closed(isClean: Bool) {

@@ -99,16 +99,132 @@ import Transport
         }
     }
 
-    @Test(arguments: [false, true]) func readsEverythingBeforeTheEnd(_ isPaused: Bool) async throws {
+    @Test func readsEverythingBeforeTheEnd() async throws {
         try await SocketBench.with { bench in
             let (watcher, peer) = try await bench.connection()
-            if isPaused { try await bench.onLoop { watcher.stream?.pause() } }
-            // While it is paused, the end arrives only behind bytes for which the system has room.
-            let all = someBytes(isPaused ? 20_000 : 200_000)
+            let all = someBytes(200_000)
             try peer.send(all)
             peer.endOutput()
             #expect(try await watcher.end(bench))
             #expect(try await bench.onLoop { watcher.received == all })
+        }
+    }
+
+    /// Else a slow reader would have this process keep everything that a fast writer has sent before its end.
+    @Test(arguments: [20_000, 200_000, 2_000_000])
+    func theEndWaitsBehindBytesThatAreNotRead(_ count: Int) async throws {
+        try await SocketBench.with { bench in
+            let watcher = Watcher()
+            watcher.onReceived = { $0.stream?.pause() }
+            let (_, peer) = try await bench.connection(watcher)
+            let all = someBytes(count)
+            let sending = Task.detached {
+                try peer.send(all)
+                peer.endOutput()
+            }
+            try await watcher.until(bench) { !$0.received.isEmpty }
+            var taken = 0
+            while taken < count {
+                let step = try await bench.onLoop { (watcher.received.count, watcher.isClosed) }
+                #expect(!step.1 || step.0 == count)
+                taken = step.0
+                try await bench.onLoop { watcher.stream?.resume() }
+                let known = taken
+                try await watcher.until(bench) { $0.received.count > known || $0.isClosed }
+            }
+            try await bench.onLoop { watcher.stream?.resume() }
+            try await sending.value
+            #expect(try await watcher.end(bench))
+            #expect(try await bench.onLoop { watcher.received == all })
+        }
+    }
+
+    @Test func aPeerThatHasEndedItsOutputStillReads() async throws {
+        try await SocketBench.with { bench in
+            let watcher = Watcher()
+            watcher.staysOpen = true
+            let (_, peer) = try await bench.connection(watcher)
+            try peer.send([1, 2, 3])
+            peer.endOutput()
+            try await watcher.until(bench) { $0.hasInputEnded }
+            let all = someBytes(8_000_000)
+            try await bench.onLoop {
+                #expect(watcher.received == [1, 2, 3] && watcher.stream?.isOpen == true)
+                watcher.stream?.writeAndFlush(ByteBuffer(bytes: all))
+                watcher.stream?.endOutput()
+            }
+            #expect(peer.read(all.count + 1) == all)
+            #expect(try await watcher.end(bench))
+        }
+    }
+
+    @Test(arguments: [false, true]) func aPeerThatIsGoneIsNoticed(isPaused: Bool) async throws {
+        try await SocketBench.with { bench in
+            let watcher = Watcher()
+            watcher.staysOpen = true
+            try await {
+                let (_, peer) = try await bench.connection(watcher)
+                if isPaused { try await bench.onLoop { watcher.stream?.pause() } }
+                peer.endOutput()
+                peer.resetsWhenClosed()
+            }()
+            try await watcher.until(bench) { $0.isClosed }
+        }
+    }
+
+    /// By its first answer to what is sent: it has closed both sides.
+    @Test func aPeerThatHasClosedIsNoticedWhenItIsWrittenTo() async throws {
+        try await SocketBench.with { bench in
+            let watcher = Watcher()
+            watcher.staysOpen = true
+            try await {
+                _ = try await bench.connection(watcher)
+            }()
+            try await watcher.until(bench) { $0.hasInputEnded }
+            try await bench.onLoop {
+                #expect(!watcher.isClosed)
+                watcher.stream?.writeAndFlush(ByteBuffer(string: "are you there?"))
+            }
+            try await watcher.until(bench) { $0.isClosed }
+        }
+    }
+
+    @Test func countsWhatThePeerHasNotAcknowledged() async throws {
+        try await SocketBench.with { bench in
+            let (watcher, peer) = try await bench.connection()
+            let all = someBytes(16_000_000)
+            try await bench.onLoop {
+                watcher.stream?.writeAndFlush(ByteBuffer(bytes: all))
+                let (unsent, waiting) = (watcher.stream?.unsentBytes ?? 0, watcher.stream?.unacknowledgedBytes ?? 0)
+                #expect(unsent > 0 && waiting > unsent && waiting <= all.count)
+                watcher.stream?.endOutput()
+            }
+            #expect(peer.read(all.count + 1) == all)
+            // The peer's system may acknowledge the last of it a moment later.
+            var waiting: Int? = nil
+            for _ in 0..<1000 where waiting != 0 {
+                waiting = try await bench.onLoop { watcher.stream?.unacknowledgedBytes }
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            #expect(waiting == 0)
+            #expect(try await bench.onLoop { watcher.hasOutputEnded && watcher.stream?.unsentBytes == 0 })
+        }
+    }
+
+    @Test func countsWhatWasLostWithAConnection() async throws {
+        try await SocketBench.with { bench in
+            let watcher = Watcher()
+            try await {
+                let (_, peer) = try await bench.connection(watcher)
+                try await bench.onLoop { watcher.stream?.writeAndFlush(ByteBuffer(bytes: someBytes(16_000_000))) }
+                _ = peer.read(1000)
+                peer.resetsWhenClosed()
+            }()
+            try await watcher.until(bench) { $0.isClosed }
+            try await bench.onLoop {
+                let lost = watcher.stream?.unacknowledgedBytes ?? 0
+                #expect(lost > 0 && lost < 16_000_000)
+            }
         }
     }
 

@@ -31,6 +31,10 @@ package final class HTTP1Connection {
     private var state: HTTP1State
     /// Bytes that were read and not yet used, except while they are being used.
     private var input: ByteBuffer?
+    /// Whether input is being used, so that the rest of it is in nobody's hands.
+    private var isUsing = false
+    /// Whether the client sends nothing more, except what was read before.
+    private var inputHasEnded = false
     private var nextNote = NIODeadline.uptimeNanoseconds(0)
     package var listIndex = -1
 
@@ -74,8 +78,31 @@ package final class HTTP1Connection {
     /// Uses the input that was kept.
     private func useInput() {
         guard var buffer = self.input.take() else { return }
+        self.useAndKeep(&buffer)
+    }
+
+    /// Uses input and keeps the rest.
+    @inline(__always)
+    private func useAndKeep(_ buffer: inout ByteBuffer) {
+        self.isUsing = true
         self.use(&buffer)
+        self.isUsing = false
         self.keep(buffer)
+        if self.inputHasEnded { self.endIfOver() }
+    }
+
+    /// Ends the connection if nothing can come of it any more, because the client sends no more.
+    private func endIfOver() {
+        switch self.state.state {
+        case .idle where self.input == nil, .head:
+            self.linger()
+        case .exchange where self.input == nil && !self.exchange.clientEnded():
+            self.stream.close()
+        case .draining where self.input == nil:
+            self.stream.close()
+        case .idle, .exchange, .tunnel, .draining, .lingering, .closed:
+            break
+        }
     }
 
     /// Keeps the unused bytes, unless nothing more is read from this client. They are copied if they are few: the buffer
@@ -110,6 +137,8 @@ package final class HTTP1Connection {
                     return
                 case .wait:
                     return self.stream.pause()
+                case .discard:
+                    return buffer.clear()
                 }
             case .draining:
                 let step = self.state.drain(
@@ -180,11 +209,27 @@ extension HTTP1Connection: StreamHandler {
             // Used bytes would otherwise stay in front of the appended ones for as long as the client pipelines.
             if input.readerIndex > 4096, input.readerIndex >= input.readableBytes { input.discardReadBytes() }
             input.writeBuffer(&buffer)
-            self.use(&input)
-            self.keep(input)
+            self.useAndKeep(&input)
         } else {
-            self.use(&buffer)
-            self.keep(buffer)
+            self.useAndKeep(&buffer)
+        }
+    }
+
+    package func inputEnded() -> Bool {
+        self.inputHasEnded = true
+        switch self.state.state {
+        case .exchange:
+            // What was read before may still complete the request, or be the next one.
+            return self.input != nil || self.exchange.clientEnded()
+        case .tunnel:
+            return self.exchange.clientEnded()
+        case .idle, .head, .draining:
+            return false
+        case .lingering:
+            // It has all that it will get, or gets it from the system.
+            return false
+        case .closed:
+            return false
         }
     }
 
@@ -195,8 +240,8 @@ extension HTTP1Connection: StreamHandler {
         self.useInput()
     }
 
-    package func outputEnded() {
-        self.state.outputEnded(self.loop.now + .seconds(2))
+    package func allSent() {
+        self.exchange.outputSent()
     }
 
     package func closed(isClean: Bool) {
@@ -230,6 +275,8 @@ extension HTTP1Connection: ClientStream {
 
     package var unsentBytes: Int { self.stream.unsentBytes }
 
+    package var unacknowledgedBytes: Int { self.stream.unacknowledgedBytes }
+
     package func pauseReading() {
         self.stream.pause()
     }
@@ -256,6 +303,7 @@ extension HTTP1Connection: ClientStream {
             self.input = nil
             self.exchange.tunnelToUpstream(input)
         }
+        if self.inputHasEnded { _ = self.exchange.clientEnded() }
     }
 
     package func answerEnded(_ end: AnswerEnd) {
@@ -263,8 +311,10 @@ extension HTTP1Connection: ClientStream {
         switch self.state.answerEnded(end, now: self.loop.now, idle: timeouts.idle, drain: timeouts.bodyGrace) {
         case .readOn:
             self.resumeReading()
-            // Waiting bytes are a pipelined request. If `useInput` is running already, its loop continues.
+            // Waiting bytes are a pipelined request. If input is being used already, that continues.
+            if self.isUsing { return }
             self.useInput()
+            if self.inputHasEnded { self.endIfOver() }
         case .linger:
             self.linger()
         case .none:
@@ -283,8 +333,7 @@ extension HTTP1Connection: ClientStream {
     /// Sends the end of the stream and reads on for a moment: closing at once would destroy an answer that the client has
     /// not read yet (RFC 9112 9.6).
     private func linger() {
-        // First the client has the write timeout to read what is queued, then two seconds to finish sending.
-        guard self.state.linger(until: self.loop.now + self.configuration.timeouts.write) else { return }
+        guard self.state.linger() else { return }
         self.input = nil
         self.resumeReading()
         self.stream.endOutput()
@@ -298,7 +347,15 @@ extension HTTP1Connection: LoopConnection {
     package var isBusy: Bool { !self.state.isIdle || self.state.awaitsFirstRequest(self.loop.now) }
 
     package func sweep(_ now: NIODeadline) {
-        switch self.state.sweep(now, closesIdle: self.loop.closesIdle) {
+        let timeouts = self.configuration.timeouts
+        let action = self.state.sweep(
+            now,
+            closesIdle: self.loop.closesIdle,
+            idle: timeouts.idle,
+            write: timeouts.write,
+            unacknowledged: { self.stream.unacknowledgedBytes }
+        )
+        switch action {
         case .none:
             break
         case .linger:
@@ -308,6 +365,8 @@ extension HTTP1Connection: LoopConnection {
             self.exchange.refuse(.requestTimeout, self.input ?? ByteBuffer(), by: self.configuration)
         case .close:
             self.closeNow()
+        case .reset:
+            self.abort()
         case .sweepExchange:
             self.exchange.sweep(now)
         }
@@ -315,7 +374,7 @@ extension HTTP1Connection: LoopConnection {
 
     package func closeNow() {
         guard !self.state.isClosed else { return }
-        if self.state.isInExchange, self.exchange.breakOff(.gatewayDraining) { return }
+        if self.state.isInExchange || self.state.isTunnel, self.exchange.breakOff() { return }
         self.stream.close()
     }
 }

@@ -1,4 +1,5 @@
 package import NIOCore
+import Transport
 
 #if canImport(Glibc)
 import Glibc
@@ -26,15 +27,34 @@ package struct HTTP1State {
         package var deadline: NIODeadline
     }
 
+    /// A connection without a request.
+    package struct Idle {
+        package let since: NIODeadline
+        /// When it closes, or begins to ask whether the client has the last answer.
+        var deadline: NIODeadline
+        /// Set from then on, as long as the client takes the last answer.
+        var output: OutputWatch?
+    }
+
+    /// A connection whose output has ended.
+    package struct Lingering {
+        var output = OutputWatch()
+        /// When it closes. nil: the client has not got everything yet.
+        var deadline: NIODeadline?
+    }
+
+    /// How long a client that has got everything may take to close the connection.
+    static let lingerTime = TimeAmount.seconds(2)
+
     /// What the connection carries, with the data that exist only in that state.
     package enum State {
-        case idle(since: NIODeadline, deadline: NIODeadline)
+        case idle(Idle)
         case head(UnfinishedHead)
         case exchange
         case tunnel
         /// `body`: the rest of the request's body.
         case draining(body: BodyRelay, deadline: NIODeadline)
-        case lingering(deadline: NIODeadline)
+        case lingering(Lingering)
         case closed
     }
 
@@ -44,7 +64,7 @@ package struct HTTP1State {
 
     /// A connection that has just opened. Its first head must arrive before `deadline`.
     package init(now: NIODeadline, deadline: NIODeadline) {
-        self.state = .idle(since: now, deadline: deadline)
+        self.state = .idle(Idle(since: now, deadline: deadline))
     }
 
     /// Whether received bytes are ignored, because no further request is read from this client.
@@ -67,7 +87,7 @@ package struct HTTP1State {
     /// The time since which the connection has carried nothing or only an unfinished head; nil: it is in use.
     package var quietSince: NIODeadline? {
         switch self.state {
-        case .idle(let since, _): since
+        case .idle(let idle): idle.since
         case .head(let head): head.since
         case .exchange, .tunnel, .draining, .lingering, .closed: nil
         }
@@ -79,8 +99,8 @@ package struct HTTP1State {
 
     /// Whether the connection has just opened, so that its first request may still arrive.
     package func awaitsFirstRequest(_ now: NIODeadline) -> Bool {
-        guard self.requestCount == 0, case .idle(let since, _) = self.state else { return false }
-        return now - since < Self.firstRequestGrace
+        guard self.requestCount == 0, case .idle(let idle) = self.state else { return false }
+        return now - idle.since < Self.firstRequestGrace
     }
 
     // MARK: The head
@@ -98,9 +118,9 @@ package struct HTTP1State {
         limit: TimeAmount
     ) -> Bool {
         guard case .head(var head) = self.state, head.seenCount > 0, head.seenCount < bytes.readableBytes else {
-            if case .idle(let since, _) = self.state {
+            if case .idle(let idle) = self.state {
                 // The loop's time may be older than the connection, and the newest connections are kept.
-                let since = max(since, now)
+                let since = max(idle.since, now)
                 self.state = .head(UnfinishedHead(parsedFrom: longestLine, since: since, deadline: now + limit))
             }
             return true
@@ -149,7 +169,7 @@ package struct HTTP1State {
         case none
     }
 
-    /// Records that an answer has been written.
+    /// Records that an answer has been sent.
     ///
     /// - Parameters:
     ///   - idle: How long the connection is kept for the next request.
@@ -166,7 +186,7 @@ package struct HTTP1State {
         case .idle, .head, .draining, .lingering, .closed: return .none
         }
         switch end {
-        case .next: self.state = .idle(since: now, deadline: now + idle)
+        case .next: self.state = .idle(Idle(since: now, deadline: now + idle))
         case .body(let body): self.state = .draining(body: body, deadline: now + drain)
         case .close: return .linger
         }
@@ -188,7 +208,8 @@ package struct HTTP1State {
         let outcome = body.discard(&bytes)
         if outcome == .malformed || body.byteCount > limit { return .linger }
         self.state =
-            outcome == .end ? .idle(since: now, deadline: now + idle) : .draining(body: body, deadline: deadline)
+            outcome == .end
+            ? .idle(Idle(since: now, deadline: now + idle)) : .draining(body: body, deadline: deadline)
         return .readOn
     }
 
@@ -199,16 +220,11 @@ package struct HTTP1State {
 
     // MARK: The end of the connection
 
-    /// Sends nothing more; the client has until `deadline` to read what was sent. False: this has been done already.
-    package mutating func linger(until deadline: NIODeadline) -> Bool {
+    /// Sends nothing more. False: this has been done already.
+    package mutating func linger() -> Bool {
         if self.ignoresInput { return false }
-        self.state = .lingering(deadline: deadline)
+        self.state = .lingering(Lingering())
         return true
-    }
-
-    /// Records that all bytes were sent. The client has until `deadline` to close the connection.
-    package mutating func outputEnded(_ deadline: NIODeadline) {
-        if case .lingering = self.state { self.state = .lingering(deadline: deadline) }
     }
 
     /// Records that the connection closes or has closed. False: this was known already.
@@ -227,21 +243,80 @@ package struct HTTP1State {
         /// The head was not complete in time, and has to be answered.
         case refuseHead
         case close
+        /// The client has not got everything and takes nothing more: it must not see a clean end.
+        case reset
         /// The exchange has deadlines of its own.
         case sweepExchange
     }
 
     /// Checks the deadlines.
     ///
-    /// - Parameter closesIdle: Whether idle connections close, except those whose first request may still arrive.
-    package func sweep(_ now: NIODeadline, closesIdle: Bool) -> SweepAction {
+    /// - Parameters:
+    ///   - closesIdle: Whether idle connections close, except those whose first request may still arrive.
+    ///   - idle: How long the connection is kept for the next request.
+    ///   - write: How long a client may take no byte.
+    ///   - unacknowledged: The number of bytes that the client has not acknowledged. Asked where it decides.
+    package mutating func sweep(
+        _ now: NIODeadline,
+        closesIdle: Bool,
+        idle: TimeAmount,
+        write: TimeAmount,
+        unacknowledged: () -> Int
+    ) -> SweepAction {
         switch self.state {
-        case .idle(_, let deadline):
-            now >= deadline || (closesIdle && !self.awaitsFirstRequest(now)) ? .linger : .none
-        case .head(let head): now >= head.deadline ? .refuseHead : .none
-        case .exchange, .tunnel: .sweepExchange
-        case .draining(_, let deadline), .lingering(let deadline): now >= deadline ? .close : .none
-        case .closed: .none
+        case .idle(var quiet):
+            if closesIdle, !self.awaitsFirstRequest(now) { return .linger }
+            guard now >= quiet.deadline else { return .none }
+            let action = quiet.expired(now, idle: idle, write: write, waiting: unacknowledged())
+            self.state = .idle(quiet)
+            return action
+        case .head(let head):
+            return now >= head.deadline ? .refuseHead : .none
+        case .exchange, .tunnel:
+            return .sweepExchange
+        case .draining(_, let deadline):
+            return now >= deadline ? .close : .none
+        case .lingering(var end):
+            let action = end.sweep(now, write: write, unacknowledged)
+            self.state = .lingering(end)
+            return action
+        case .closed:
+            return .none
         }
+    }
+}
+
+extension HTTP1State.Idle {
+    /// Its time is over, unless the client was still reading the last answer: then it begins when the client has it.
+    mutating func expired(
+        _ now: NIODeadline,
+        idle: TimeAmount,
+        write: TimeAmount,
+        waiting: Int
+    ) -> HTTP1State.SweepAction {
+        guard waiting == 0 else {
+            var output = self.output ?? OutputWatch()
+            let isStuck = output.isStuck(waiting, now: now, limit: write)
+            self.output = output
+            return isStuck ? .reset : .none
+        }
+        guard self.output != nil else { return .linger }
+        self.output = nil
+        self.deadline = now + idle
+        return .none
+    }
+}
+
+extension HTTP1State.Lingering {
+    /// The client has the write timeout for each part of what it has not got, and a moment to close when it has all of it
+    /// (RFC 9112 9.6).
+    mutating func sweep(_ now: NIODeadline, write: TimeAmount, _ unacknowledged: () -> Int) -> HTTP1State.SweepAction {
+        if let deadline = self.deadline { return now >= deadline ? .close : .none }
+        let waiting = unacknowledged()
+        if waiting == 0 {
+            self.deadline = now + HTTP1State.lingerTime
+            return .none
+        }
+        return self.output.isStuck(waiting, now: now, limit: write) ? .reset : .none
     }
 }

@@ -28,19 +28,18 @@ extension Exchange {
             keepsAlive: self.facts.keepsAlive,
             saysKeepAlive: self.facts.keepsAlive && self.facts.minorVersion == 0
         )
-        self.facts.bytesOut += answer.body.count
+        if self.facts.method != .head { self.facts.bytesOut += answer.body.count }
         // Bytes that arrive during the write do not belong to this exchange, and the write itself may end it.
         self.phase = .ending
         self.exchangeNumber &+= 1
         stream.writeAndFlush(ByteBuffer(bytes: bytes))
         guard self.phase == .ending else { return }
-        self.conclude(answer.reason)
         if !self.facts.keepsAlive {
-            self.end(.close)
+            self.finish(.close, answer.reason)
         } else if self.body.isDone {
-            self.end(.next)
+            self.finish(.next, answer.reason)
         } else {
-            self.end(.body(self.body))
+            self.finish(.body(self.body), answer.reason)
         }
     }
 
@@ -110,6 +109,40 @@ extension Exchange {
 
     // MARK: The end of an exchange
 
+    /// Ends the exchange, whose last bytes have been written, when the system has taken them: until then the client may
+    /// be slow, and what it does not take is no part of the answer.
+    ///
+    /// - Parameter reason: nil: the answer is complete.
+    @inline(__always)
+    func finish(_ end: AnswerEnd, _ reason: Reason? = nil) {
+        if let stream = self.stream, stream.unsentBytes > 0 { return self.wait(for: stream, PendingEnd(end, reason)) }
+        self.conclude(reason)
+        self.end(end)
+    }
+
+    private func wait(for stream: any ClientStream, _ pending: PendingEnd) {
+        self.phase = .ending
+        self.pendingEnd = pending
+        self.facts.clientOutput = OutputWatch()
+        guard pending.discardsInput else { return }
+        // A client that sends everything before it reads would wait for us, and we for it.
+        stream.resumeReading()
+        self.process()
+    }
+
+    /// Called when the system has taken everything that was written for the client.
+    package func outputSent() {
+        guard self.phase == .ending, let pending = self.pendingEnd.take() else { return }
+        self.conclude(pending.reason)
+        self.end(pending.end)
+    }
+
+    /// The stream handles the rest of the request.
+    private func end(_ end: AnswerEnd) {
+        self.phase = .idle
+        self.stream?.answerEnded(end)
+    }
+
     /// Records the end of the exchange in the metrics and the access log.
     func conclude(_ reason: Reason?) {
         guard self.facts.isOpen else { return }
@@ -121,14 +154,35 @@ extension Exchange {
             endpoint: self.facts.endpointPath,
             status: self.facts.status,
             reason: self.facts.reason,
+            decision: self.facts.decision,
             nanoseconds: duration
         )
         if self.facts.logBytes != nil { self.log(nanoseconds: duration) }
         if let bytes = self.facts.logBytes.take() { self.loop.giveBack(bytes) }
-        if self.holderPlace >= 0 { self.loop.holders.remove(self) }
+        if self.holderPlace >= 0 {
+            // It has lasted, so its last bytes may be a use of their own.
+            self.noteUse()
+            self.loop.holders.remove(self)
+        }
+        self.tunnel = nil
         self.facts.session = nil
         if !self.facts.extraLines.isEmpty { self.facts.extraLines = [] }
     }
+}
+
+/// How an exchange ends whose answer the client has not taken yet.
+struct PendingEnd {
+    let end: AnswerEnd
+    /// Why the answer is not what the client asked for; nil: it is complete.
+    let reason: Reason?
+
+    init(_ end: AnswerEnd, _ reason: Reason?) {
+        self.end = end
+        self.reason = reason
+    }
+
+    /// Whether nothing more is read of what the client sends.
+    var discardsInput: Bool { if case .close = self.end { true } else { false } }
 }
 
 /// A request to one of the gateway's endpoints. Its body is collected on the loop, and a task answers it, on the same loop

@@ -1,6 +1,7 @@
 package import NIOCore
 import Sessions
 import Settings
+import Transport
 import Vocabulary
 
 /// The deadlines of an exchange. Each loop checks all its exchanges four times a second. This is cheaper than a timer
@@ -9,6 +10,7 @@ extension Exchange {
     /// Ends the exchange if it has taken too long.
     package func sweep(_ now: NIODeadline) {
         self.holdSession()
+        defer { self.noteUse() }
         switch self.phase {
         case .collecting:
             if self.isBodyTooSlow(now) {
@@ -18,50 +20,66 @@ extension Exchange {
         case .exchange:
             self.sweepExchange(now)
         case .tunnel:
-            if now - self.facts.lastProgress > self.configuration.timeouts.streamIdle {
-                self.abort(.upstreamTimeout)
-            } else {
-                self.checkSession()
-            }
+            self.sweepTunnel(now)
         case .connecting:
             // Each address has its own limit; a name that is being resolved has none.
             if now >= self.facts.responseDeadline { self.upstreamFailed(.upstreamTimeout) }
         case .queued:
             if now >= self.facts.queueDeadline { self.refuseQueued() }
-        case .idle, .judging, .waiting, .ending:
+        case .ending:
+            if self.pendingEnd != nil { self.sweepClient(now) }
+        case .idle, .judging, .waiting:
             break
         }
     }
 
+    /// A client may be slow, but it must take some bytes within the write timeout. The app is not read meanwhile, so its
+    /// deadlines do not count.
+    private func sweepClient(_ now: NIODeadline) {
+        let waiting = self.stream?.unacknowledgedBytes ?? 0
+        if self.facts.clientOutput.isStuck(waiting, now: now, limit: self.configuration.timeouts.write) {
+            return self.abort(self.pendingEnd?.reason ?? .requestTimeout)
+        }
+        guard self.facts.isAppsAnswer else { return }
+        // Whatever it takes of an event stream was looked at when it came.
+        if self.facts.clientOutput.hasTaken, !self.facts.isEventStream { self.facts.hasPayload = true }
+        // A client that reads slowly must not keep a stream beyond the end of its session.
+        if self.pendingEnd?.reason == nil { self.checkSession() }
+    }
+
     private func sweepExchange(_ now: NIODeadline) {
+        if self.stream?.isWritable == false { return self.sweepClient(now) }
         let timeouts = self.configuration.timeouts
-        if let stream = self.stream, !stream.isWritable {
-            // A client may be slow, but it must take some bytes within the write timeout. The app is not read
-            // meanwhile, so its deadlines do not count.
-            let waiting = stream.unsentBytes
-            if waiting < self.facts.waitingBytes { self.facts.lastProgress = now }
-            self.facts.waitingBytes = waiting
-            if now - self.facts.lastProgress > timeouts.write { return self.abort(.requestTimeout) }
-            // A client that reads slowly must not keep a stream beyond the end of its session.
+        if !self.body.isDone, let upstream = self.upstream, !upstream.isWritable {
+            // An app may be slow as well.
+            if self.facts.appOutput.isStuck(upstream.unacknowledgedBytes, now: now, limit: timeouts.write) {
+                return self.upstreamTimedOut()
+            }
+            if self.facts.appOutput.hasTaken { self.facts.hasPayload = true }
             if self.facts.hasBegunAnswer { self.checkSession() }
             return
         }
-        if !self.body.isDone, !self.facts.hasBegunAnswer {
-            if let upstream = self.upstream, !upstream.isWritable {
-                if now - self.facts.lastProgress > timeouts.upstreamIdle { self.upstreamTimedOut() }
-            } else if self.isBodyTooSlow(now) {
-                self.dropUpstream()
-                self.answer(.problem(.requestTimeout, requestID: self.facts.requestID, closes: true))
-            }
-            return
-        }
-        if !self.facts.hasBegunAnswer {
-            if now >= self.facts.responseDeadline { self.upstreamTimedOut() }
-            return
-        }
+        if !self.facts.hasBegunAnswer { return self.sweepRequest(now) }
         let limit = self.facts.isEventStream ? timeouts.streamIdle : timeouts.upstreamIdle
         if now - self.facts.lastProgress > limit { return self.abort(.upstreamTimeout) }
         self.checkSession()
+    }
+
+    /// Checks a request whose answer has not begun.
+    private func sweepRequest(_ now: NIODeadline) {
+        if !self.body.isDone {
+            guard self.isBodyTooSlow(now) else { return }
+            self.dropUpstream()
+            return self.answer(.problem(.requestTimeout, requestID: self.facts.requestID, closes: true))
+        }
+        // The app's time begins when it has the request, of which megabytes may be on their way.
+        if self.body.byteCount > 0, !self.facts.isRequestTaken, let upstream = self.upstream, upstream.hasSent {
+            let waiting = upstream.unacknowledgedBytes
+            self.facts.isRequestTaken = waiting == 0
+            if self.facts.appOutput.moves(waiting, now: now) { self.awaitResponse(from: now) }
+            if self.facts.appOutput.hasTaken { self.facts.hasPayload = true }
+        }
+        if now >= self.facts.responseDeadline { self.upstreamTimedOut() }
     }
 
     private func upstreamTimedOut() {
@@ -82,13 +100,23 @@ extension Exchange {
     func holdSession() {
         guard self.holderPlace < 0, let session = self.facts.session else { return }
         switch self.phase {
-        case .connecting, .queued, .exchange, .tunnel: self.loop.holders.add(self, of: session)
-        case .idle, .judging, .waiting, .collecting, .ending: break
+        case .connecting, .queued, .exchange, .tunnel, .ending: self.loop.holders.add(self, of: session)
+        case .idle, .judging, .waiting, .collecting: break
         }
     }
 
+    /// Notes that content which was passed on is a use of the session, as requests are.
+    func noteUse() {
+        guard let session = self.facts.session else { return }
+        // Content of which no use is due now does not count later.
+        let hasPayload = self.tunnel?.takeData() ?? self.facts.hasPayload
+        self.facts.hasPayload = false
+        guard hasPayload, self.configuration.settings.session.idleCounts == .traffic else { return }
+        self.sessions.noteUse(of: session, now: self.loop.sessionNow)
+    }
+
     /// Ends a stream whose session has ended since the request was judged.
-    private func checkSession() {
+    func checkSession() {
         guard let session = self.facts.session else { return }
         if self.facts.hasSessionEnded || self.loop.sessionNow >= session.session.expiresAt {
             self.sessionEnded()

@@ -1,6 +1,7 @@
 package import NIOCore
 package import Sessions
 import Settings
+import Transport
 package import Vocabulary
 
 /// The exchange with the app: sends the request, passes the answer on, and handles failures.
@@ -10,7 +11,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         guard let pool = self.facts.pool else {
             return self.answer(.problem(.routeNotFound, requestID: self.facts.requestID))
         }
-        self.awaitResponse()
+        self.awaitResponse(from: self.loop.now)
         self.facts.isForwarded = true
         if self.facts.session != nil { self.stream?.signedIn() }
         if let connection = pool.takeIdle(for: self) {
@@ -30,9 +31,9 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
 
     /// Gives the app its time for the head of the answer.
     @inline(__always)
-    private func awaitResponse() {
+    func awaitResponse(from now: NIODeadline) {
         let timeout = self.facts.pinnedRoute.flatMap { route in route.use { $0.responseTimeout } }
-        self.facts.responseDeadline = self.loop.now + (timeout ?? self.configuration.timeouts.response)
+        self.facts.responseDeadline = now + (timeout ?? self.configuration.timeouts.response)
     }
 
     package var session: CachedSession? { self.facts.session }
@@ -97,6 +98,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         }
         self.facts.expectsContinue = false
         self.facts.lastProgress = self.loop.now
+        self.facts.hasPayload = true
         let framing: OutgoingFraming = self.facts.requestFraming == .chunked ? .chunked : .asIs
         self.stage.begin()
         let outcome = self.body.relay(&buffer, as: framing, through: self.stage, to: upstream)
@@ -109,7 +111,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         case .more:
             if !upstream.isWritable { self.stream?.pauseReading() }
         case .end:
-            self.awaitResponse()
+            self.awaitResponse(from: self.loop.now)
         case .malformed:
             self.refuseBody(.requestFraming)
         }
@@ -124,6 +126,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     }
 
     package func upstreamTakesBytes() {
+        self.facts.appOutput = OutputWatch()
         if self.phase == .tunnel || !self.body.isDone {
             self.facts.lastProgress = self.loop.now
             self.stream?.resumeReading()
@@ -140,7 +143,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
 
     package func upstreamFree() {
         self.phase = .connecting
-        self.awaitResponse()
+        self.awaitResponse(from: self.loop.now)
     }
 
     /// Leaves the queue if the request is in it.
@@ -196,6 +199,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     @inline(__always)
     private func passAnswer(_ buffer: inout ByteBuffer, exactly: Bool) -> AnswerProgress {
         guard let stream = self.stream else { return .over }
+        if self.facts.isEventStream { self.lookForEvents(in: buffer) }
         let before = self.answerBody.byteCount
         let outcome = self.answerBody.relay(
             &buffer,
@@ -241,6 +245,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     ) {
         self.answerBody = BodyRelay(head.framing)
         self.facts.hasBegunAnswer = true
+        self.facts.isAppsAnswer = true
         self.facts.status = head.status
         self.facts.isEventStream = head.isEventStream
         self.facts.lastProgress = self.loop.now
@@ -297,16 +302,23 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     }
 
     @inline(__always)
-    func answerPassed(_ count: Int) {
+    private func answerPassed(_ count: Int) {
         self.facts.bytesOut &+= count
         self.facts.lastProgress = self.loop.now
+        if count > 0, !self.facts.isEventStream { self.facts.hasPayload = true }
+    }
+
+    /// Comments keep an event stream's connection open, and are no events (HTML 9.2.6).
+    private func lookForEvents(in buffer: ByteBuffer) {
+        self.answerBody.look(into: buffer) { bytes in
+            if self.facts.eventLines.pass(bytes) { self.facts.hasPayload = true }
+        }
     }
 
     package func answerEnded() {
         guard self.phase == .exchange else { return }
         self.upstream = nil
-        self.conclude(nil)
-        self.end(self.facts.keepsAlive && self.body.isDone ? .next : .close)
+        self.finish(self.facts.keepsAlive && self.body.isDone ? .next : .close)
     }
 
     // MARK: Failures

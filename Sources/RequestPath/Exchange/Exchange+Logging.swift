@@ -53,7 +53,11 @@ extension Exchange {
     @inline(__always)
     private func describeAnswer(_ entry: inout AccessEntry) {
         entry.status = self.facts.status
-        entry.decision = self.facts.reason == nil ? "allowed" : "denied"
+        switch self.facts.decision {
+        case .allowed: entry.decision = "allowed"
+        case .denied: entry.decision = "denied"
+        case nil: break
+        }
         entry.fingerprint = self.facts.fingerprint
         entry.tokenFingerprint = self.facts.tokenFingerprint
         if self.facts.isForwarded {

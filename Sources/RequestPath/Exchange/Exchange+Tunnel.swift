@@ -1,5 +1,6 @@
 package import NIOCore
 import Sessions
+import Transport
 import Vocabulary
 
 /// A WebSocket after the app has agreed to it: passes bytes in both directions and closes the tunnel when the session
@@ -8,6 +9,7 @@ extension Exchange: SessionHolder {
     package func tunnelBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool {
         guard let stream = self.stream, self.writeAnswerHead(head, buffer) else { return false }
         self.phase = .tunnel
+        self.tunnel = Tunnel()
         self.facts.keepsAlive = false
         self.stage.flush(to: stream, exactly: true)
         guard self.phase == .tunnel else { return false }
@@ -16,24 +18,71 @@ extension Exchange: SessionHolder {
     }
 
     package func tunnelled(_ bytes: ByteBuffer) {
-        guard let stream = self.stream else { return }
-        self.answerPassed(bytes.readableBytes)
+        guard let stream = self.stream, let tunnel = self.tunnel else { return }
+        var bytes = bytes
+        if tunnel.isLeaving {
+            let count = bytes.withUnsafeReadableBytes { tunnel.fromApp.passFrame($0.bindMemory(to: UInt8.self)) }
+            bytes.moveWriterIndex(to: bytes.readerIndex + count)
+        } else {
+            bytes.withUnsafeReadableBytes { tunnel.fromApp.pass($0.bindMemory(to: UInt8.self)) }
+        }
+        self.facts.bytesOut &+= bytes.readableBytes
+        self.facts.lastProgress = self.loop.now
         stream.writeAndFlush(bytes)
+        guard self.phase == .tunnel else { return }
+        if tunnel.isLeaving, tunnel.fromApp.isBetweenFrames { return self.leaveTunnel() }
         if !stream.isWritable { self.upstream?.pause() }
     }
 
     /// Passes bytes of the client to the app.
     package func tunnelToUpstream(_ bytes: ByteBuffer) {
-        guard let upstream = self.upstream else { return }
+        guard let upstream = self.upstream, let tunnel = self.tunnel else { return }
+        bytes.withUnsafeReadableBytes { tunnel.fromClient.pass($0.bindMemory(to: UInt8.self)) }
         self.facts.lastProgress = self.loop.now
         upstream.writeAndFlush(bytes)
         if self.upstream === upstream, !upstream.isWritable { self.stream?.pauseReading() }
     }
 
+    /// Called when the client sends nothing more: neither does the app get more, behind what was written for it.
+    func tunnelInputEnded() {
+        self.tunnel?.clientHasEnded = true
+        self.facts.lastProgress = self.loop.now
+        self.upstream?.endOutput()
+    }
+
     package func tunnelEnded() {
         self.upstream = nil
-        self.conclude(nil)
-        self.end(.close)
+        self.finish(.close)
+    }
+
+    // MARK: The end from this side
+
+    /// Checks the deadlines of a tunnel.
+    func sweepTunnel(_ now: NIODeadline) {
+        guard let tunnel = self.tunnel else { return }
+        if self.loop.closesIdle, !tunnel.isLeaving {
+            // Its peers would not end it by themselves in the time that is left.
+            tunnel.isLeaving = true
+            if !tunnel.fromApp.isWithinFrame { return self.leaveTunnel() }
+        }
+        if tunnel.clientHasEnded, let upstream = self.upstream {
+            // The app has the time of a write for each part of what is left, and then to end.
+            let waiting = upstream.unacknowledgedBytes
+            if waiting > 0, self.facts.appOutput.moves(waiting, now: now) { self.facts.lastProgress = now }
+            if now - self.facts.lastProgress > self.configuration.timeouts.write {
+                if waiting > 0 { return self.abort(.upstreamTimeout) }
+                self.dropUpstream()
+                return self.finish(.close)
+            }
+        } else if now - self.facts.lastProgress > self.configuration.timeouts.streamIdle {
+            return self.abort(.upstreamTimeout)
+        }
+        self.checkSession()
+    }
+
+    /// Ends a WebSocket because the gateway stops: both peers are told that it goes away.
+    func leaveTunnel() {
+        self.closeTunnel(.gatewayDraining, .goingAway)
     }
 
     /// Ends the stream of a session that has ended. A WebSocket gets a close frame between two frames; any other stream
@@ -42,22 +91,55 @@ extension Exchange: SessionHolder {
         self.facts.hasSessionEnded = true
         // It was judged with the session, so it must not reach the app any more. If it comes again, it is judged anew.
         if self.phase == .queued { return self.refuseQueued() }
-        self.endStream(.sessionRevoked, WebSocketFrames.sessionEnded)
+        self.endStream(.sessionRevoked, .policyViolation)
     }
 
     /// Ends the stream of a session that could not be read for too long, so that it is unknown whether it has ended.
     package func sessionUnreadable() {
-        self.endStream(.storeUnavailable, WebSocketFrames.tryAgainLater)
+        self.endStream(.storeUnavailable, .tryAgainLater)
     }
 
-    private func endStream(_ reason: Reason, _ close: [UInt8]) {
-        guard self.phase == .tunnel else {
-            if self.phase == .exchange, self.facts.hasBegunAnswer { self.abort(reason) }
-            return
+    private func endStream(_ reason: Reason, _ status: WebSocketStatus) {
+        switch self.phase {
+        case .tunnel:
+            self.closeTunnel(reason, status)
+        case .exchange where self.facts.hasBegunAnswer,
+            .ending where self.facts.isAppsAnswer && self.pendingEnd?.reason == nil:
+            self.abort(reason)
+        case .idle, .judging, .waiting, .collecting, .connecting, .queued, .exchange, .ending:
+            break
         }
-        if self.upstream?.isBetweenFrames ?? true { self.stream?.writeAndFlush(ByteBuffer(bytes: close)) }
-        self.dropUpstream()
-        self.conclude(reason)
-        self.end(.close)
+    }
+
+    /// Ends a WebSocket. Each peer gets a close frame, unless that would be within another frame or behind one that closes.
+    private func closeTunnel(_ reason: Reason, _ status: WebSocketStatus) {
+        guard let tunnel = self.tunnel else { return }
+        if tunnel.fromApp.mayClose { self.stream?.writeAndFlush(ByteBuffer(bytes: status.closeFrame)) }
+        // The client may turn out to be gone.
+        guard self.phase == .tunnel else { return }
+        if tunnel.fromClient.mayClose, !tunnel.clientHasEnded {
+            self.upstream?.writeAndFlush(ByteBuffer(bytes: status.maskedCloseFrame))
+        }
+        // What a user sent before the session ended does not count any more.
+        if status == .goingAway { self.finishUpstream() } else { self.dropUpstream() }
+        self.finish(.close, reason)
+    }
+}
+
+/// Both directions of a WebSocket.
+final class Tunnel {
+    var fromApp = WebSocketFrames()
+    var fromClient = WebSocketFrames()
+    /// Whether the client sends nothing more.
+    var clientHasEnded = false
+    /// Whether it ends when the app's current frame does.
+    var isLeaving = false
+
+    /// Whether data were passed on since the last call. Control frames are none: they keep connections open, without a
+    /// user.
+    func takeData() -> Bool {
+        // Each is asked.
+        let (down, up) = (self.fromApp.takeData(), self.fromClient.takeData())
+        return down || up
     }
 }

@@ -3,6 +3,7 @@ package import NIOCore
 import Pages
 import Sessions
 import Settings
+import Transport
 package import Vocabulary
 
 /// One request and its answer: judged once, then passed on to an app or answered by the gateway. It knows its client as a
@@ -17,7 +18,7 @@ package import Vocabulary
 ///     │        │             queued         │
 ///     │        └─▶ collecting ─▶ waiting    │         collecting: the body of an endpoint's request
 ///     │                           │         │
-///     └────────── ending ◀────────┴─────────┘         ending: the last bytes of the answer are being written
+///     └────────── ending ◀────────┴─────────┘         ending: until the system has taken the answer's last bytes
 /// ```
 ///
 /// Everything here runs on the loop of its connection; nothing is shared.
@@ -55,6 +56,10 @@ package final class Exchange {
     var answerBody = BodyRelay(.none)
     var collected: [UInt8] = []
     var endpoint: PendingEndpoint?
+    /// Set while the exchange is a tunnel.
+    var tunnel: Tunnel?
+    /// How the exchange ends when the system has taken the answer's last bytes.
+    var pendingEnd: PendingEnd?
 
     /// - Parameter peer: The address of the client, or of the proxy in front.
     package init(loop: PathLoop, peer: IPAddress) {
@@ -178,7 +183,9 @@ package final class Exchange {
             return self.upstream?.hasSent == true ? .now : .soon
         case .collecting:
             return .now
-        case .idle, .judging, .waiting, .connecting, .queued, .tunnel, .ending:
+        case .ending:
+            return self.pendingEnd?.discardsInput == true ? .discard : .wait
+        case .idle, .judging, .waiting, .connecting, .queued, .tunnel:
             return .wait
         }
     }
@@ -196,30 +203,49 @@ package final class Exchange {
     /// Called when the client takes bytes again.
     package func clientTakesBytes() {
         self.facts.lastProgress = self.loop.now
+        self.facts.clientOutput = OutputWatch()
         self.upstream?.resume()
     }
 
     // MARK: The end
 
-    /// Ends the exchange. The stream handles the rest of the request.
-    func end(_ end: AnswerEnd) {
-        self.phase = .idle
-        self.stream?.answerEnded(end)
+    /// Called when the client sends nothing more. It may still read: it has gone only when its connection fails, which it
+    /// does when bytes are sent to it. So a request that is whole gets its answer, within the deadlines of any other. An
+    /// event stream that has begun ends instead: it may be silent for long, and its readers end their output with the
+    /// connection (HTML 9.2.3).
+    ///
+    /// - Returns: False if nothing can come of the request any more.
+    package func clientEnded() -> Bool {
+        switch self.phase {
+        case .judging, .waiting, .collecting, .connecting, .queued:
+            return self.body.isDone
+        case .exchange:
+            return self.body.isDone && !(self.facts.hasBegunAnswer && self.facts.isEventStream)
+        case .tunnel:
+            self.tunnelInputEnded()
+            return true
+        case .ending:
+            return true
+        case .idle:
+            return false
+        }
     }
 
     /// Called when the client has disconnected, or its connection cannot be used any more.
     package func clientLeft() {
+        let pending = self.pendingEnd.take()
         self.leaveQueue()
         self.phase = .idle
         self.exchangeNumber &+= 1
         self.endpoint?.clientLeft()
-        self.dropUpstream()
+        if self.tunnel == nil { self.dropUpstream() } else { self.finishUpstream() }
         self.releaseUpstreamHead()
         self.releaseWaiting()
         if self.facts.isOpen {
             // The status that nginx logs for a client that closed before it was answered.
             if !self.facts.hasBegunAnswer { self.facts.status = 499 }
-            self.conclude(.clientGone)
+            self.countLostBytes()
+            self.conclude(pending?.reason ?? .clientGone)
         }
     }
 
@@ -229,21 +255,48 @@ package final class Exchange {
         self.upstream = nil
     }
 
+    /// Ends the exchange with the app, which still gets what was written for it.
+    func finishUpstream() {
+        self.upstream?.finish()
+        self.upstream = nil
+    }
+
     /// Ends the exchange within its answer, so that the client can see that the answer is incomplete.
     func abort(_ reason: Reason) {
         self.facts.keepsAlive = false
+        self.pendingEnd = nil
         self.dropUpstream()
         self.releaseUpstreamHead()
+        self.countLostBytes()
         self.conclude(reason)
         self.phase = .idle
         self.exchangeNumber &+= 1
         self.stream?.abort()
     }
 
-    /// Aborts an answer that has begun. False: none has begun.
-    package func breakOff(_ reason: Reason) -> Bool {
-        guard self.phase == .exchange, self.facts.hasBegunAnswer else { return false }
-        self.abort(reason)
+    /// Subtracts the bytes of the answer that the client did not get.
+    private func countLostBytes() {
+        guard self.facts.bytesOut > 0, let stream = self.stream else { return }
+        self.facts.bytesOut = max(0, self.facts.bytesOut - stream.unacknowledgedBytes)
+    }
+
+    /// Ends the request at once, because the gateway stops.
+    ///
+    /// - Returns: False if its connection is still to be closed, because no answer has begun.
+    package func breakOff() -> Bool {
+        let reason = self.pendingEnd?.reason ?? .gatewayDraining
+        switch self.phase {
+        case .exchange where self.facts.hasBegunAnswer, .ending:
+            self.abort(reason)
+        case .tunnel:
+            self.leaveTunnel()
+            if self.phase == .ending { self.abort(reason) }
+        case .idle, .judging, .waiting, .collecting, .connecting, .queued, .exchange:
+            // It gets none: the connection closes.
+            self.facts.status = 503
+            self.conclude(reason)
+            return false
+        }
         return true
     }
 

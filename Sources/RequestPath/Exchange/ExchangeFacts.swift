@@ -4,6 +4,7 @@ import NIOCore
 import Observability
 import Sessions
 import Settings
+import Transport
 import Vocabulary
 
 /// The facts of the current exchange, for its end, its log line and its deadlines.
@@ -35,10 +36,19 @@ struct ExchangeFacts {
     var tokenFingerprint: Fingerprint?
     var status = 0
     var reason: Reason?
-    /// The number of unsent bytes when the deadlines were last checked.
-    var waitingBytes = 0
+    /// Whether the client takes the answer, and the app the request.
+    var clientOutput = OutputWatch()
+    var appOutput = OutputWatch()
+    /// Whether the app has the whole request.
+    var isRequestTaken = false
+    /// Whether content was passed on, in either direction, since a use of the session was last looked for.
+    var hasPayload = false
+    /// The lines of an event stream.
+    var eventLines = EventStreamLines()
     var answerFraming = OutgoingFraming.asIs
     var hasBegunAnswer = false
+    /// Whether the answer is the app's.
+    var isAppsAnswer = false
     /// Whether the request was forwarded, or would have been if the app could be reached.
     var isForwarded = false
     var isEventStream = false
@@ -61,6 +71,19 @@ struct ExchangeFacts {
     var logAuthority = Slice.empty
     var logUserAgent: Slice?
     var logReferer: Slice?
+
+    /// Whether the request was permitted. What happens to it then is no decision of the gateway's, unless it refuses the
+    /// body.
+    private var isPermitted: Bool {
+        self.isForwarded && (self.isAppsAnswer || self.reason.map(\.isFailure) ?? true)
+    }
+
+    /// What was decided; nil: the connection ended before.
+    var decision: RequestDecision? {
+        guard let reason = self.reason, !self.isPermitted else { return .allowed }
+        guard reason == .clientGone || reason == .gatewayDraining else { return .denied(reason) }
+        return self.endpointPath == nil ? nil : .allowed
+    }
 
     mutating func keep(_ head: RequestHead, _ buffer: ByteBuffer) {
         self.logBytes = buffer

@@ -23,8 +23,8 @@ package protocol AppStream: ByteSink {
     var hasSent: Bool { get }
     /// Whether a byte of the answer has arrived.
     var hasAnswered: Bool { get }
-    /// In a WebSocket: whether the app's last frame is complete, so that a frame of the gateway may follow it.
-    var isBetweenFrames: Bool { get }
+    /// The number of written bytes that the app has not acknowledged. It costs a system call.
+    var unacknowledgedBytes: Int { get }
 
     /// Returns the head if the app has not begun its answer. It can be sent on another connection.
     func takeBack() -> PermittedHead?
@@ -34,6 +34,11 @@ package protocol AppStream: ByteSink {
     /// Continues reading.
     func resume()
 
+    /// In a tunnel: sends the end of the stream after everything that was written. Reading continues.
+    func endOutput()
+    /// Ends a tunnel from the client's side: the app gets everything that was written, and then the connection closes. Its
+    /// receiver is not called again.
+    func finish()
     /// Ends the exchange from the client's side: the connection closes, and its receiver is not called again.
     func abandon()
 }

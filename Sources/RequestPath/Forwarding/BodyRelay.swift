@@ -75,6 +75,17 @@ package struct BodyRelay {
         return outcome
     }
 
+    /// Calls `see` with each run of content at the front of `buffer`, and takes nothing.
+    package func look(into buffer: ByteBuffer, _ see: (UnsafeBufferPointer<UInt8>) -> Void) {
+        var (relay, buffer) = (self, buffer)
+        _ = relay.advance(&buffer) { count, buffer in
+            buffer.withUnsafeReadableBytes { bytes in
+                see(UnsafeBufferPointer(rebasing: bytes.bindMemory(to: UInt8.self)[..<count]))
+            }
+            buffer.moveReaderIndex(forwardBy: count)
+        }
+    }
+
     /// Discards bytes of the body.
     package mutating func discard(_ buffer: inout ByteBuffer) -> Outcome {
         self.advance(&buffer) { count, buffer in buffer.moveReaderIndex(forwardBy: count) }

@@ -9,6 +9,10 @@ package struct WebSocketFrames: Sendable, Equatable {
     private var maskRemaining = 0
     /// False after bytes that are not valid frames. Then no frame may be inserted.
     package private(set) var isFollowing = true
+    /// Whether a close frame has passed. Behind it there are no others (RFC 6455 5.5.1).
+    package private(set) var hasClosed = false
+    /// Whether data have passed since they were last asked for.
+    private var hasData = false
 
     package init() {}
 
@@ -21,20 +25,47 @@ package struct WebSocketFrames: Sendable, Equatable {
         self.isFollowing && self.headerCount == 0 && self.payloadRemaining == 0
     }
 
+    /// True when a frame has begun and the next byte continues it.
+    package var isWithinFrame: Bool { self.isFollowing && !self.isBetweenFrames }
+
+    /// True when a close frame may follow.
+    package var mayClose: Bool { self.isBetweenFrames && !self.hasClosed }
+
+    /// Whether a part of a data frame has passed since the last call. Control frames (ping, pong, close) are none.
+    package mutating func takeData() -> Bool {
+        defer { self.hasData = false }
+        return self.hasData
+    }
+
     /// Records bytes that are passed on.
     package mutating func pass(_ bytes: UnsafeBufferPointer<UInt8>) {
         var index = 0
-        while index < bytes.count, self.isFollowing {
-            if self.headerCount == 0, self.payloadRemaining > 0 {
-                let count = min(UInt64(bytes.count - index), self.payloadRemaining)
-                self.payloadRemaining -= count
-                index += Int(count)
-                continue
-            }
-            self.headerByte(bytes[index])
-            index += 1
-        }
+        while index < bytes.count, self.isFollowing { index += self.step(bytes, index) }
     }
+
+    /// Records the bytes up to the end of the current frame.
+    ///
+    /// - Returns: Their number; all of them, if the frame does not end in them.
+    package mutating func passFrame(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
+        var index = 0
+        while index < bytes.count, self.isWithinFrame { index += self.step(bytes, index) }
+        return self.isFollowing ? index : bytes.count
+    }
+
+    /// Records a byte of a header, or what there is of the payload, and returns the number of bytes.
+    private mutating func step(_ bytes: UnsafeBufferPointer<UInt8>, _ index: Int) -> Int {
+        guard self.headerCount == 0, self.payloadRemaining > 0 else {
+            self.headerByte(bytes[index])
+            return 1
+        }
+        let count = min(UInt64(bytes.count - index), self.payloadRemaining)
+        self.payloadRemaining -= count
+        if self.isDataFrame { self.hasData = true }
+        return Int(count)
+    }
+
+    /// Whether the current frame has data: the opcodes of control frames have their highest bit set (RFC 6455 5.2).
+    private var isDataFrame: Bool { self.header.0 & 0x08 == 0 }
 
     private mutating func headerByte(_ byte: UInt8) {
         if self.headerCount == 0 {
@@ -71,10 +102,29 @@ package struct WebSocketFrames: Sendable, Equatable {
         }
         self.payloadRemaining = self.extendedLength
         self.headerCount = 0
+        if self.isDataFrame { self.hasData = true }
+        if self.header.0 & 0x0F == 0x08 { self.hasClosed = true }
+    }
+}
+
+/// Why the gateway closes a WebSocket (RFC 6455 7.4.1 and IANA, WebSocket Close Code Number Registry).
+package enum WebSocketStatus: UInt16 {
+    /// The gateway stops. Nobody tells it whether it is to start again.
+    case goingAway = 1001
+    /// The session has ended.
+    case policyViolation = 1008
+    case tryAgainLater = 1013
+
+    private var payload: [UInt8] {
+        [UInt8(truncatingIfNeeded: self.rawValue >> 8), UInt8(truncatingIfNeeded: self.rawValue)]
     }
 
-    /// A close frame from the server with status 1008, "policy violation" (RFC 6455 7.4.1): the session has ended.
-    package static let sessionEnded: [UInt8] = [0x88, 0x02, 0x03, 0xF0]
-    /// The same with status 1013, "try again later" (IANA, WebSocket Close Code Number Registry).
-    package static let tryAgainLater: [UInt8] = [0x88, 0x02, 0x03, 0xF5]
+    /// The frame of a server.
+    package var closeFrame: [UInt8] { [0x88, 0x02] + self.payload }
+
+    /// The frame of a client, which masks what it sends (RFC 6455 5.3).
+    package var maskedCloseFrame: [UInt8] {
+        let mask = (0..<4).map { _ in UInt8.random(in: .min ... .max) }
+        return [0x88, 0x82] + mask + zip(self.payload, mask).map { $0 ^ $1 }
+    }
 }

@@ -53,6 +53,7 @@ package final class PathLoop: TurnEndTask {
 
     private let sessionClock: Clock
     private var connections: [any LoopConnection] = []
+    private var parting: [any PartingConnection] = []
     private let makePool: MakePool
     private var pools: [any AppPool] = []
     private var spareHeads: [RequestHead] = []
@@ -127,6 +128,7 @@ package final class PathLoop: TurnEndTask {
             index -= 1
         }
         for pool in self.pools { pool.sweep() }
+        self.parting.removeAll { $0.hasParted(self.now) }
         self.flushAccessLog()
     }
 
@@ -212,9 +214,14 @@ package final class PathLoop: TurnEndTask {
         return closed
     }
 
-    /// The number of busy connections (`LoopConnection.isBusy`).
+    /// The number of busy connections (`LoopConnection.isBusy`), and of those that still send to an app.
     package var busyCount: Int {
-        self.connections.reduce(0) { $0 + ($1.isBusy ? 1 : 0) }
+        self.connections.reduce(self.parting.count) { $0 + ($1.isBusy ? 1 : 0) }
+    }
+
+    /// Keeps a connection until it has sent everything.
+    func part(from connection: any PartingConnection) {
+        self.parting.append(connection)
     }
 
     /// Closes each connection after its answer from now on.

@@ -127,6 +127,7 @@ final class PathMetrics {
         endpoint: @autoclosure () -> String?,
         status: Int,
         reason: Reason?,
+        decision: RequestDecision?,
         nanoseconds: Int64
     ) {
         // A request may have begun under a configuration with other routes.
@@ -137,14 +138,19 @@ final class PathMetrics {
             case .some(let reason) where reason.isFailure: .failed
             case .some: .refused
             }
-        let column = reason.map { Self.reasonIndex[$0, default: self.ids.allowed] } ?? self.ids.allowed
+        let column: Int? =
+            switch decision {
+            case .allowed: self.ids.allowed
+            case .denied(let reason): Self.reasonIndex[reason, default: self.ids.allowed]
+            case nil: nil
+            }
         // All ids are read first, because counting may be a call, and then the object that has them would be retained.
         let (inFlight, request) = (self.ids.inFlight, self.ids.request(index, status, outcome))
-        let (duration, decision) = (self.ids.durations[index], self.ids.decision(index, column))
+        let (duration, decided) = (self.ids.durations[index], column.map { self.ids.decision(index, $0) })
         self.shard.add(inFlight, -1)
         self.shard.increment(request)
         self.shard.observe(duration, nanoseconds: nanoseconds)
-        self.shard.increment(decision)
+        if let decided { self.shard.increment(decided) }
     }
 
     func connectionOpened() { self.shard.add(self.ids.connections, 1) }
@@ -209,6 +215,13 @@ extension Reason {
         default: false
         }
     }
+}
+
+/// What the gateway decided about a request.
+enum RequestDecision: Equatable {
+    /// It was forwarded, also if it failed later, or answered by an endpoint.
+    case allowed
+    case denied(Reason)
 }
 
 /// The place where a session was found.

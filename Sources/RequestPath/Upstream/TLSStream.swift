@@ -36,6 +36,9 @@ final class TLSStream: ChannelDuplexHandler, ByteStream {
 
     var hasUnreadBytes: Bool { (self.context?.channel as? PipelineChannel)?.hasUnreadBytes ?? false }
 
+    /// Of the encrypted stream, which is a little longer.
+    var unacknowledgedBytes: Int { (self.context?.channel as? PipelineChannel)?.unacknowledgedBytes ?? 0 }
+
     func write(_ bytes: ByteBuffer) {
         self.context?.write(NIOAny(bytes), promise: nil)
     }
@@ -54,6 +57,10 @@ final class TLSStream: ChannelDuplexHandler, ByteStream {
 
     func resume() {
         if self.gate.resume() { self.context?.read() }
+    }
+
+    func endOutput() {
+        self.context?.close(mode: .output, promise: nil)
     }
 
     func close() {

@@ -10,10 +10,10 @@ import Vocabulary
 ///            send           head parsed            body ended
 ///   idle ──────────▶ head ──────────────▶ body ──────────────▶ idle, or closed
 ///                      │ 101 to a WebSocket request
-///                      └──────────────────▶ tunnel ──▶ closed
+///                      └──────────────────▶ tunnel ──▶ parting ──▶ closed    parting: until the app has everything
 /// ```
 package final class UpstreamConnection: StreamHandler, AppConnection, AppStream, TurnEndSender {
-    private enum Phase { case idle, head, body, tunnel, closed }
+    private enum Phase { case idle, head, body, tunnel, parting, closed }
 
     let pool: UpstreamPool
     private let stream: any ByteStream
@@ -28,7 +28,8 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     private var phase = Phase.idle
     private var partial: ByteBuffer?
     private var keepsAlive = true
-    private var frames = WebSocketFrames()
+    /// Whether the app takes what was written before it was left.
+    private var lastOutput = OutputWatch()
     /// Whether the request's head was sent. Nothing is sent before it.
     package private(set) var hasSent = false
     /// Whether a byte of the answer has arrived. Then the request is not sent again.
@@ -93,6 +94,16 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.close()
     }
 
+    package func finish() {
+        guard self.phase == .tunnel else { return self.abandon() }
+        self.receiver = nil
+        self.phase = .parting
+        self.stream.endOutput()
+        // What the app sends is discarded: bytes that are unread when the connection closes would reset it.
+        self.stream.resume()
+        self.loop.part(from: self)
+    }
+
     package func close() {
         guard self.phase != .closed else { return }
         self.phase = .closed
@@ -114,8 +125,12 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.stream.flush()
     }
 
+    package func endOutput() {
+        self.stream.endOutput()
+    }
+
     package var isWritable: Bool { self.stream.isWritable }
-    package var isBetweenFrames: Bool { self.frames.isBetweenFrames }
+    package var unacknowledgedBytes: Int { self.stream.unacknowledgedBytes }
 
     // MARK: Back-pressure
 
@@ -153,11 +168,10 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
             guard let receiver = self.receiver else { return self.close() }
             self.goOn(receiver.answerContinues(&buffer), leftOver: buffer.readableBytes, receiver)
         case .tunnel:
-            buffer.withUnsafeReadableBytes { self.frames.pass($0.assumingMemoryBound(to: UInt8.self)) }
             self.receiver?.tunnelled(buffer)
         case .idle:
             self.refuseUnasked()
-        case .closed:
+        case .parting, .closed:
             break
         }
     }
@@ -267,7 +281,6 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.releaseHead()
         guard receiver.tunnelBegins(head, buffer) else { return self.close() }
         buffer.moveReaderIndex(forwardBy: head.byteCount)
-        buffer.withUnsafeReadableBytes { self.frames.pass($0.assumingMemoryBound(to: UInt8.self)) }
         if buffer.readableBytes > 0 { receiver.tunnelled(buffer) }
     }
 
@@ -314,5 +327,16 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
             }
         default: receiver.upstreamFailed(.upstreamReset)
         }
+    }
+}
+
+extension UpstreamConnection: PartingConnection {
+    package func hasParted(_ now: NIODeadline) -> Bool {
+        guard self.phase == .parting else { return true }
+        let waiting = self.stream.unacknowledgedBytes
+        let limit = self.loop.configuration.timeouts.write
+        guard waiting == 0 || self.lastOutput.isStuck(waiting, now: now, limit: limit) else { return false }
+        self.close()
+        return true
     }
 }

@@ -173,6 +173,9 @@ package final class CachedSession {
         return max(earliest, min(refresh, verdict.askAgainAt))
     }
 
+    /// Whether a use is noted in the store now.
+    func isUseDue(at now: UnixTime) -> Bool { now >= self.touchAt }
+
     /// Notes that this use is noted in the store.
     func noteUse(now: UnixTime) {
         self.touchAt = now.advanced(byMilliseconds: self.touchMilliseconds)

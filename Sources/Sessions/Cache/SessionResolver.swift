@@ -143,7 +143,7 @@ package final class SessionResolver {
         // Not if the store could not answer: it cannot note this use either; the next one is noted.
         if case .success = outcome, case .success(.some(let found)) = answer {
             // It has just been read.
-            if read.now >= found.touchAt { self.touch(found, now: read.now) }
+            if found.isUseDue(at: read.now) { self.touch(found, now: read.now) }
             if read.now >= found.renewAt { self.renew(found, now: read.now) }
         }
         return answer
@@ -367,12 +367,24 @@ package final class SessionResolver {
         return promise.futureResult
     }
 
+    /// Notes that the session behind an entry is used, which was handed out for a request that lasts, unless a use was
+    /// noted a moment ago. The store extends no session that has ended.
+    package func noteUse(of entry: CachedSession, now: UnixTime) {
+        guard entry.isUseDue(at: now), !self.cache.hasEnded(entry) else { return }
+        // Requests may have noted uses at a newer entry.
+        guard let known = entry.token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }), known !== entry else {
+            return self.touch(entry, now: now)
+        }
+        if known.isUseDue(at: now) { self.touch(known, now: now) }
+        entry.touchAt = known.touchAt
+    }
+
     // MARK: In the background
 
     /// Does what is due when the entry is used.
     func maintain(_ entry: CachedSession, now: UnixTime) {
         if now >= entry.refreshAt { self.refresh(entry, now: now) }
-        if now >= entry.touchAt { self.touch(entry, now: now) }
+        if entry.isUseDue(at: now) { self.touch(entry, now: now) }
         if now >= entry.renewAt { self.renew(entry, now: now) }
     }
 

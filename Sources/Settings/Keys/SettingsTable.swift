@@ -135,6 +135,12 @@ extension Section {
             "A session ends after this long, even if it is used."
         ),
         SettingsKey(
+            "idle_counts",
+            .choice(SessionSettings.IdleCounts.allCases.map(\.rawValue)),
+            default: "traffic",
+            "What is a use: requests and the content of running ones, up, down and in WebSockets and event streams; or requests only."
+        ),
+        SettingsKey(
             "persistent",
             .choice(SessionSettings.Persistence.allCases.map(\.rawValue)),
             default: "never",
@@ -385,7 +391,7 @@ extension Section {
             "write",
             .duration(second...hour),
             default: "60s",
-            "How long a client may take no byte of a response."
+            "How long a client may take no byte of a response, or an app none of a request's body. A slow one takes some."
         ),
         SettingsKey(
             "connect",

@@ -266,6 +266,7 @@ struct SettingsBuilder {
         if let transfer = tree.tree("transfer") {
             self.setLifetimes(&session.transfer, transfer, key: "session.transfer")
         }
+        session.idleCounts = tree.text("idle_counts").flatMap(SessionSettings.IdleCounts.init) ?? session.idleCounts
         session.browser.persistence = self.persistence(tree)
         session.transfer.persistence = tree.tree("transfer").map(self.persistence) ?? .never
         self.checkPersistence(session, tree)

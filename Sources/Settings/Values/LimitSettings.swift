@@ -31,7 +31,7 @@ package struct LimitSettings: Sendable, Equatable {
 /// - `idle` (duration, default: 75s): a connection without a request.
 /// - `body_rate` (size per second, default: 240): the lowest average rate of a request body, after `body_grace`.
 /// - `body_grace` (duration, default: 10s).
-/// - `write` (duration, default: 60s): a client that takes no byte of a response.
+/// - `write` (duration, default: 60s): a client that takes no byte of a response, or an app that takes none of a body.
 /// - `connect` (duration, default: 1s), `response` (duration, default: 15s): the connect to an app, and the head of its
 ///   response.
 /// - `queue` (duration, default: 5s): a request while all connections to its app are in use.

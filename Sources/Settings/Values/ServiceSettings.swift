@@ -8,6 +8,7 @@ package import Vocabulary
 /// - `transfer.idle` (default: 15m), `transfer.absolute` (default: 30m): web sessions made by a handoff.
 /// - `persistent` (`never` | `always` | `ask`, default: never), `transfer.persistent` (`never` | `always`, default: never):
 ///   whether browsers keep the cookie when they close.
+/// - `idle_counts` (`traffic` | `requests`, default: traffic): what is a use of a session.
 /// - `cookie` (token, default: __Host-sallyport).
 package struct SessionSettings: Sendable, Equatable {
     package struct Lifetimes: Sendable, Equatable {
@@ -32,9 +33,18 @@ package struct SessionSettings: Sendable, Equatable {
         package func applies(wished: Bool) -> Bool { self == .always || self == .ask && wished }
     }
 
+    /// What is a use of a session, which begins its idle time anew.
+    package enum IdleCounts: String, Sendable, CaseIterable {
+        /// Requests, and content in either direction while they last.
+        case traffic
+        /// Requests only.
+        case requests
+    }
+
     package var browser = Lifetimes(idle: .seconds(1800), absolute: .seconds(12 * 3600))
     package var native = Lifetimes(idle: .seconds(30 * 86400), absolute: .seconds(90 * 86400))
     package var transfer = Lifetimes(idle: .seconds(900), absolute: .seconds(1800))
+    package var idleCounts = IdleCounts.traffic
     package var cookieName = "__Host-sallyport"
     /// The cookie by which a browser can repeat a handoff whose answer was lost.
     package var attemptCookieName: String { "\(self.cookieName)-attempt" }

@@ -53,6 +53,9 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
     /// Whether bytes have arrived at the socket that were not read. It costs a system call.
     package var hasUnreadBytes: Bool { self.socket.hasUnreadBytes }
 
+    /// The number of written bytes that the peer's system has not acknowledged. It costs a system call.
+    package var unacknowledgedBytes: Int { self.socket.unacknowledgedBytes }
+
     /// Whether nothing has arrived at the socket that was not read, not even the end. It costs a system call.
     package var isQuiet: Bool { self.socket.isQuiet }
 

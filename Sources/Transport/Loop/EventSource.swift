@@ -25,9 +25,12 @@ package class EventSource {
 enum Events {
     static let input = EPOLLIN.rawValue
     static let output = EPOLLOUT.rawValue
-    /// The peer has closed its side or the whole connection, or the connection has failed.
-    static let end = EPOLLRDHUP.rawValue | EPOLLHUP.rawValue | EPOLLERR.rawValue
+    /// The peer sends nothing more; it may still read.
     static let peerClosed = EPOLLRDHUP.rawValue
+    /// Both sides have closed, or the connection has failed.
+    static let end = EPOLLHUP.rawValue | EPOLLERR.rawValue
+    /// The connection has failed.
+    static let failure = EPOLLERR.rawValue
     /// Reports each event once, so that no system call is needed to ignore it.
     static let once = EPOLLET.rawValue
 }

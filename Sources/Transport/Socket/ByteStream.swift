@@ -6,6 +6,9 @@ package protocol ByteStream: AnyObject {
     var isWritable: Bool { get }
     /// Whether bytes have arrived at the socket that were not read. It costs a system call.
     var hasUnreadBytes: Bool { get }
+    /// The number of written bytes, and of an ended stream the end, that the peer's system has not acknowledged; when
+    /// the stream has failed, of those that were lost. It costs a system call.
+    var unacknowledgedBytes: Int { get }
 
     /// Begins to read. From now on the handler is told everything that happens.
     ///
@@ -24,6 +27,8 @@ package protocol ByteStream: AnyObject {
     /// Continues reading.
     func resume()
 
+    /// Sends the end of the stream after everything that is queued. Reading continues.
+    func endOutput()
     /// Closes at once; bytes that the system has not taken are lost.
     func close()
 }
@@ -35,8 +40,6 @@ package protocol ClientByteStream: ByteStream {
     /// The number of queued bytes that the system has not taken.
     var unsentBytes: Int { get }
 
-    /// Sends the end of the stream after everything that is queued. Reading continues.
-    func endOutput()
     /// Closes with RST, so that the peer cannot take what it got for everything.
     func reset()
 }

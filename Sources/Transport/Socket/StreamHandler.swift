@@ -9,8 +9,14 @@ package protocol StreamHandler: AnyObject {
     func becameWritable()
     /// Called when everything was sent that the system did not take at once.
     func allSent()
-    /// Called when everything was sent and then the end of the stream, as `ClientByteStream.endOutput` asked.
+    /// Called when everything was sent and then the end of the stream, as `ByteStream.endOutput` asked.
     func outputEnded()
+    /// Called once, when everything was read that the peer has sent and it sends nothing more. It may still read, or be
+    /// gone: the first bytes that arrive at a peer that has closed both sides are answered with RST, and then the stream
+    /// fails (RFC 9293 3.10.7.1).
+    ///
+    /// - Returns: Whether the stream stays open, so that bytes can still be sent.
+    func inputEnded() -> Bool
     /// Called once, when the stream has closed; it is the last call.
     ///
     /// - Parameter isClean: Whether the peer or this side closed it. False: it has failed, for example because the peer
@@ -21,4 +27,5 @@ package protocol StreamHandler: AnyObject {
 extension StreamHandler {
     package func allSent() {}
     package func outputEnded() {}
+    package func inputEnded() -> Bool { false }
 }

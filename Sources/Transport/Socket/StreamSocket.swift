@@ -5,8 +5,9 @@ package import NIOCore
 /// A connected stream socket: it hands received bytes to its handler, and sends bytes in order without waiting. Used on
 /// its loop.
 ///
-/// When the peer has closed its side, what it sent before is read to the end, also while reading is paused, and the
-/// socket closes.
+/// When the peer has ended its output, what it sent before is read as fast as its handler allows, and the handler decides
+/// whether the socket closes then (`StreamHandler.inputEnded`). A connection that fails is read to its end at once, also
+/// while reading is paused, and closes.
 package final class StreamSocket: EventSource, ClientByteStream {
     /// From so many queued bytes on the socket takes no more, until there are fewer than the low mark.
     static let highMark = 65_536
@@ -30,11 +31,17 @@ package final class StreamSocket: EventSource, ClientByteStream {
     /// Whether the socket may have input that was not read.
     private var hasInput = false
     private var isReadDue = false
+    private var inputEnd = InputEnd.open
     /// Whether the last bytes were not taken: an event follows when there is room.
     private var isFull = false
     private var outputEnd = OutputEnd.open
 
+    /// What was written and never reached the peer, counted when the connection failed.
+    private var lostBytes = 0
+
     private enum OutputEnd { case open, due, ended }
+    /// `due`: the peer has sent its end, behind bytes that may be unread.
+    private enum InputEnd { case open, due, ended }
 
     /// - Parameter descriptor: A socket that does not block. It belongs to this object from now on.
     package init(_ descriptor: Int32, on loop: TransportLoop) {
@@ -73,13 +80,17 @@ package final class StreamSocket: EventSource, ClientByteStream {
     // MARK: Events
 
     override func ready(_ events: UInt32, on loop: TransportLoop) {
-        if events & Events.end != 0 { return self.readToEnd(loop) }
+        if events & Events.end != 0 {
+            if events & Events.failure != 0 { self.lostBytes = self.unacknowledgedBytes }
+            return self.readToEnd(loop)
+        }
         if events & Events.output != 0, self.isFull {
             self.isFull = false
             self.sendQueued()
             if self.output.isEmpty { self.handler?.allSent() }
         }
-        if events & Events.input != 0 {
+        if events & Events.peerClosed != 0, self.inputEnd == .open { self.inputEnd = .due }
+        if events & (Events.input | Events.peerClosed) != 0 {
             if self.isPaused { self.hasInput = true } else { self.read(loop) }
         }
     }
@@ -94,14 +105,15 @@ package final class StreamSocket: EventSource, ClientByteStream {
     ///
     /// - Parameter loop: `self.loop`, which would be counted at each use.
     private func read(_ loop: TransportLoop) {
-        guard self.isOpen else { return }
+        guard self.isOpen, self.inputEnd != .ended else { return }
         self.hasInput = false
         var buffer = loop.lendReadBuffer()
         var count = 0
         reading: while true {
             switch self.receive(&buffer) {
             case .bytes(let isAll):
-                if isAll || !self.isOpen { break reading }
+                // No other event follows for an end that was reported before.
+                if isAll && self.inputEnd == .open || !self.isOpen { break reading }
                 count += 1
                 if self.isPaused || count == Self.readLimit {
                     self.hasInput = true
@@ -111,7 +123,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
             case .nothing:
                 break reading
             case .end:
-                self.close(isClean: true)
+                self.endInput()
                 break reading
             case .failed:
                 self.close(isClean: false)
@@ -121,7 +133,12 @@ package final class StreamSocket: EventSource, ClientByteStream {
         loop.giveBack(buffer)
     }
 
-    /// Reads everything that the peer sent before it closed, and closes.
+    private func endInput() {
+        self.inputEnd = .ended
+        if self.handler?.inputEnded() != true { self.close(isClean: true) }
+    }
+
+    /// Reads everything that the peer sent before the connection ended, and closes.
     private func readToEnd(_ loop: TransportLoop) {
         var buffer = loop.lendReadBuffer()
         while self.isOpen {
@@ -202,6 +219,14 @@ package final class StreamSocket: EventSource, ClientByteStream {
     /// The number of bytes that the system has not taken.
     package var unsentBytes: Int { self.output.byteCount }
 
+    package var unacknowledgedBytes: Int {
+        guard self.isOpen else { return self.lostBytes }
+        // `SIOCOUTQ` of tcp(7).
+        var count: Int32 = 0
+        let isKnown = ioctl(self.descriptor, UInt(TIOCOUTQ), &count) == 0
+        return self.output.byteCount + (isKnown ? Int(count) : 0)
+    }
+
     /// Queues bytes until `flush`.
     @inline(__always)
     package func write(_ bytes: ByteBuffer) {
@@ -258,6 +283,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
 
     /// Reads what the peer sent before it stopped taking bytes, and closes.
     private func sendingFailed() {
+        self.lostBytes = self.unacknowledgedBytes
         if !self.isPaused { self.readToEnd(self.loop) }
         self.close(isClean: false)
     }

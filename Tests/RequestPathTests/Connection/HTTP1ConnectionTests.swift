@@ -140,12 +140,230 @@ import Testing
         #expect(app.isAbandoned && self.bench.loop.busyCount == 0)
     }
 
+    // MARK: Slow clients
+
+    private static let whole = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+    /// The app's answer to a request, of which the system takes none.
+    private func answerSlowly(_ fields: [String] = [], with answer: String = HTTP1ConnectionTests.whole) {
+        let app = ScriptedApp()
+        self.bench.pool.kept = [app]
+        self.come(ExchangeBench.request(fields))
+        app.send()
+        self.stream.heldBytes = 100_000
+        _ = app.answer(answer)
+        self.stream.travellingBytes = 1_000_000
+    }
+
+    /// Sweeps each second until the stream closes; returns how long that took.
+    private func sweep(seconds: Int, _ body: (Int) -> Void = { _ in }) -> Int? {
+        let start = NIODeadline.now()
+        for second in 0..<seconds {
+            self.connection.sweep(start + .seconds(Int64(second)))
+            if !self.stream.isOpen { return second }
+            body(second)
+        }
+        return nil
+    }
+
+    @Test func theNextRequestWaitsUntilTheAnswerIsSent() {
+        self.answerSlowly()
+        self.come(Self.unknown)
+        #expect(self.statuses(self.sent()) == ["200"] && self.bench.loop.busyCount == 1)
+        self.stream.takesAll()
+        #expect(self.statuses(self.sent()) == ["404"] && self.bench.loop.busyCount == 0)
+    }
+
+    @Test(arguments: [[], ["Connection: close"]])
+    func aSlowClientHasTheWriteTimeoutForEachByte(_ fields: [String]) {
+        self.answerSlowly(fields)
+        #expect(self.sweep(seconds: 600) { if $0 % 50 == 0 { self.stream.travellingBytes -= 1 } } == nil)
+        #expect(!self.stream.hasOutputEnded && self.bench.loop.busyCount == 1)
+        self.stream.takesAll()
+        #expect(self.stream.hasOutputEnded == !fields.isEmpty)
+    }
+
+    @Test(arguments: [[], ["Connection: close"]])
+    func aClientThatTakesNothingIsResetAlsoWhenTheAppHasEnded(_ fields: [String]) {
+        self.answerSlowly(fields)
+        #expect(self.sweep(seconds: 600) == 61)
+        #expect(self.stream.isReset && !self.stream.hasOutputEnded && self.bench.loop.busyCount == 0)
+    }
+
+    @Test(arguments: [[], ["Connection: close"]])
+    func theEndOfAnAnswerIsSeenWhenTheClientHasIt(_ fields: [String]) {
+        self.answerSlowly(fields)
+        self.stream.takesAll()
+        // The system has it all, and the client takes it.
+        let rest = self.sweep(seconds: 600) { _ in
+            self.stream.travellingBytes -= min(5000, self.stream.travellingBytes)
+        }
+        // A kept connection has its idle time first.
+        let closing = fields.isEmpty ? 75 : 0
+        #expect(rest.map { (202 + closing...204 + closing).contains($0) } == true, "\(String(describing: rest))")
+        #expect(!self.stream.isReset && self.stream.hasOutputEnded)
+    }
+
+    @Test func theGatewaysOwnAnswersAreSentLikeThis() {
+        self.stream.heldBytes = 100
+        self.come(Self.unknown + Self.unknown)
+        #expect(self.statuses(self.sent()) == ["404"] && self.bench.loop.busyCount == 1)
+        #expect(self.sweep(seconds: 600) { if $0 % 50 == 0, $0 <= 300 { self.stream.heldBytes -= 1 } } == 362)
+        #expect(self.stream.isReset)
+    }
+
+    @Test func bytesBehindTheLastAnswerAreDiscardedWhileItIsSent() {
+        self.answerSlowly(["Connection: close"])
+        self.stream.pause()
+        self.come(Self.unknown + Self.unknown)
+        #expect(self.statuses(self.sent()) == ["200"])
+        self.stream.takesAll()
+        #expect(self.sent().isEmpty && self.stream.hasOutputEnded && !self.stream.isPaused)
+    }
+
+    @Test func aStoppingGatewayCutsWhatIsNotSent() {
+        self.answerSlowly()
+        self.connection.closeNow()
+        #expect(self.stream.isReset && self.bench.loop.busyCount == 0)
+    }
+
+    // MARK: Clients that send nothing more
+
+    @Test(arguments: [
+        ExchangeBench.request(), ExchangeBench.request(["Connection: close"]),
+        ExchangeBench.request("POST", ["Content-Length: 5"], body: "hello"),
+        ExchangeBench.request("POST", ["Transfer-Encoding: chunked"], body: "1\r\na\r\n0\r\n\r\n"),
+        "GET /app/x HTTP/1.0\r\nHost: app.example.com\r\n\r\n",
+    ]) func aClientThatEndsItsOutputGetsItsAnswer(_ request: String) {
+        for isLate in [false, true] {
+            let app = ScriptedApp()
+            self.bench.pool.kept = [app]
+            let bench = ConnectionBench(self.bench)
+            bench.stream.come(request)
+            if isLate { app.send() }
+            #expect(bench.stream.endInput())
+            if !isLate { app.send() }
+            _ = app.answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe")
+            _ = app.goOn("llo")
+            #expect(bench.stream.sent().hasSuffix("\r\n\r\nhello") && bench.stream.hasOutputEnded)
+        }
+    }
+
+    @Test func allItsRequestsAreAnswered() {
+        let apps = [ScriptedApp(), ScriptedApp()]
+        self.bench.pool.kept = apps
+        self.come(Self.unknown + ExchangeBench.request() + Self.unknown + ExchangeBench.request() + "GET / HT")
+        #expect(self.stream.endInput() && !self.stream.hasOutputEnded)
+        for app in apps.reversed() {
+            app.send()
+            #expect(!self.stream.hasOutputEnded)
+            _ = app.answer(Self.whole)
+        }
+        #expect(self.statuses(self.sent()) == ["404", "200", "404", "200"] && self.stream.hasOutputEnded)
+    }
+
+    @Test(arguments: [
+        "GET /", ExchangeBench.request("POST", ["Content-Length: 10"], body: "hello"),
+        ExchangeBench.request("POST", ["Transfer-Encoding: chunked"], body: "1\r\na\r\n"),
+    ]) func whatCannotBecomeARequestEnds(_ text: String) {
+        for isLate in [false, true] {
+            let app = ScriptedApp()
+            self.bench.pool.kept = [app]
+            let bench = ConnectionBench(self.bench)
+            bench.stream.come(text)
+            if isLate {
+                app.send()
+                #expect(!bench.stream.endInput())
+            } else {
+                _ = bench.stream.endInput()
+                app.send()
+            }
+            #expect(!bench.stream.isOpen && (app.headText.isEmpty || app.isAbandoned))
+        }
+    }
+
+    @Test func aClientThatIsGoneEndsItsRequestAlsoBehindItsEnd() {
+        let app = ScriptedApp()
+        self.bench.pool.kept = [app]
+        self.come(ExchangeBench.request())
+        app.send()
+        #expect(self.stream.endInput() && !app.isAbandoned)
+        self.stream.end(isClean: false)
+        #expect(app.isAbandoned && self.bench.loop.busyCount == 0)
+    }
+
+    @Test func aReaderOfEventsThatEndsItsOutputHasLeft() {
+        let app = ScriptedApp()
+        self.bench.pool.kept = [app]
+        self.come(ExchangeBench.request())
+        app.send()
+        _ = app.answer("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n")
+        #expect(!self.stream.endInput() && app.isAbandoned)
+    }
+
+    @Test func theEndOfATunnelReachesTheAppBehindItsBytes() {
+        let app = ScriptedApp()
+        self.bench.pool.kept = [app]
+        self.come(ExchangeBench.upgrade)
+        app.send()
+        #expect(app.upgrade(ExchangeBench.upgraded))
+        self.come("last words")
+        #expect(self.stream.endInput() && app.sent == "last words" && app.hasOutputEnded)
+        app.tunnel("goodbye")
+        #expect(self.sent().hasSuffix("goodbye") && !self.stream.hasOutputEnded)
+        app.end { $0.tunnelEnded() }
+        #expect(self.stream.hasOutputEnded)
+    }
+
+    @Test func theAppOfATunnelGetsWhatAClientSentThatIsGone() {
+        let app = ScriptedApp()
+        self.bench.pool.kept = [app]
+        self.come(ExchangeBench.upgrade)
+        app.send()
+        #expect(app.upgrade(ExchangeBench.upgraded))
+        self.come("last words")
+        self.stream.end(isClean: false)
+        #expect(app.isFinished && !app.isAbandoned && app.sent == "last words")
+    }
+
+    @Test(arguments: [0, 100]) func anAppThatDoesNotEndATunnelIsLeft(_ waiting: Int) {
+        let app = ScriptedApp()
+        self.bench.pool.kept = [app]
+        self.come(ExchangeBench.upgrade)
+        app.send()
+        #expect(app.upgrade(ExchangeBench.upgraded))
+        #expect(self.stream.endInput())
+        app.unacknowledgedBytes = waiting
+        self.connection.sweep(.now() + .seconds(30))
+        #expect(!app.isAbandoned)
+        self.connection.sweep(.now() + .seconds(200))
+        #expect(app.isAbandoned && self.stream.isReset == (waiting > 0))
+    }
+
     @Test func aClientThatLeftIsCountedOnce() {
         self.come(ExchangeBench.request(path: "/none", ["Connection: close"]))
         #expect(self.count.leftCount == 0)
         self.stream.end(isClean: false)
         self.connection.closeNow()
         #expect(self.count.leftCount == 1)
+    }
+}
+
+/// Another connection to the loop of a bench.
+private struct ConnectionBench {
+    let stream = ScriptedStream()
+    let connection: HTTP1Connection
+
+    init(_ bench: ExchangeBench) {
+        self.connection = HTTP1Connection(
+            loop: bench.loop,
+            stream: self.stream,
+            peer: IPAddress(v4: 0xC000_0201),
+            isCounted: true,
+            admittedAt: .now(),
+            clients: ScriptedCount()
+        )
+        self.connection.open()
     }
 }
 

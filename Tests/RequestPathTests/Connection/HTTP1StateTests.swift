@@ -31,13 +31,32 @@ import Testing
             return (step, String(buffer: buffer))
         }
 
-        func sweep(_ now: NIODeadline, closesIdle: Bool) -> HTTP1State.SweepAction {
-            self.state.sweep(now, closesIdle: closesIdle)
+        /// The number of bytes that the client has not acknowledged.
+        var waiting = 0
+
+        func sweep(_ now: NIODeadline, closesIdle: Bool = false) -> HTTP1State.SweepAction {
+            self.state.sweep(
+                now,
+                closesIdle: closesIdle,
+                idle: .seconds(75),
+                write: .seconds(60),
+                unacknowledged: { self.waiting }
+            )
+        }
+
+        /// The result of sweeps every quarter of a second until something is to be done, and when.
+        func sweepOn(from start: NIODeadline, _ take: (Life) -> Void = { _ in }) -> (HTTP1State.SweepAction, Int64) {
+            for step in 0..<4000 {
+                let time = TimeAmount.milliseconds(Int64(step) * 250)
+                let action = self.sweep(start + time)
+                if action != .none { return (action, time.nanoseconds / 1_000_000_000) }
+                take(self)
+            }
+            return (.none, .max)
         }
 
         func upgraded() { self.state.upgraded() }
-        func linger(until deadline: NIODeadline) -> Bool { self.state.linger(until: deadline) }
-        func outputEnded(_ deadline: NIODeadline) { self.state.outputEnded(deadline) }
+        func linger() -> Bool { self.state.linger() }
         func closed() -> Bool { self.state.closed() }
     }
 
@@ -137,7 +156,7 @@ import Testing
         #expect(self.life.end(.next) == .none)
         _ = self.life.begin()
         #expect(self.life.end(.close) == .linger)
-        #expect(self.life.linger(until: Self.start + .seconds(60)))
+        #expect(self.life.linger())
         #expect(self.life.end(.next) == .none && self.life.state.ignoresInput)
     }
 
@@ -169,18 +188,42 @@ import Testing
     // MARK: The end
 
     @Test func lingersOnceAndForAMoment() {
-        #expect(self.life.linger(until: Self.start + .seconds(60)))
-        #expect(!self.life.linger(until: Self.start + .seconds(99)))
-        #expect(self.life.sweep(Self.start + .seconds(59), closesIdle: false) == .none)
-        self.life.outputEnded(Self.start + .seconds(2))
-        #expect(self.life.sweep(Self.start + .seconds(2), closesIdle: false) == .close)
+        #expect(self.life.linger())
+        #expect(!self.life.linger())
+        #expect(self.life.sweepOn(from: Self.start) == (.close, 2))
+    }
+
+    @Test func lingersAsLongAsAClientTakesBytes() {
+        #expect(self.life.linger())
+        self.life.waiting = 1000
+        // A byte each quarter of a second, and then two seconds.
+        #expect(self.life.sweepOn(from: Self.start) { $0.waiting -= $0.waiting > 0 ? 1 : 0 } == (.close, 252))
+    }
+
+    @Test func aClientThatTakesNothingMoreSeesNoCleanEnd() {
+        #expect(self.life.linger())
+        self.life.waiting = 1000
+        #expect(self.life.sweepOn(from: Self.start) { if $0.waiting > 900 { $0.waiting -= 1 } } == (.reset, 85))
+    }
+
+    @Test func idleTimeBeginsWhenTheClientHasTheAnswer() {
+        _ = self.life.begin()
+        _ = self.life.end(.next)
+        self.life.waiting = 1000
+        #expect(self.life.sweepOn(from: Self.start) { $0.waiting -= $0.waiting > 0 ? 1 : 0 } == (.linger, 325))
+    }
+
+    @Test func anIdleClientThatTakesNothingIsReset() {
+        _ = self.life.begin()
+        _ = self.life.end(.next)
+        self.life.waiting = 1000
+        #expect(self.life.sweepOn(from: Self.start) == (.reset, 135))
     }
 
     @Test func closesOnce() {
         _ = self.life.begin()
         #expect(self.life.closed())
-        #expect(!self.life.closed() && !self.life.linger(until: Self.start))
-        self.life.outputEnded(Self.start)
+        #expect(!self.life.closed() && !self.life.linger())
         self.life.upgraded()
         #expect(self.life.state.isClosed && self.life.end(.next) == .none)
         #expect(self.life.sweep(Self.start + .hours(9), closesIdle: true) == .none)

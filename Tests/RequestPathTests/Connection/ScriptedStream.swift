@@ -13,8 +13,12 @@ final class ScriptedStream: ClientByteStream {
     private(set) var hasOutputEnded = false
     var isWritable = true
     var hasUnreadBytes = false
+    /// The bytes that the system does not take, and those that the peer has not acknowledged beside them.
+    var heldBytes = 0
+    var travellingBytes = 0
 
-    var unsentBytes: Int { self.queued.readableBytes }
+    var unsentBytes: Int { self.queued.readableBytes + self.heldBytes }
+    var unacknowledgedBytes: Int { self.unsentBytes + self.travellingBytes }
 
     func start(_ handler: any StreamHandler) throws {
         self.handler = handler
@@ -61,6 +65,21 @@ final class ScriptedStream: ClientByteStream {
     func takesBytes() {
         self.isWritable = true
         self.handler?.becameWritable()
+    }
+
+    /// The system takes everything that is queued.
+    func takesAll() {
+        self.heldBytes = 0
+        self.handler?.allSent()
+    }
+
+    /// The peer sends nothing more. False: the stream has closed.
+    func endInput() -> Bool {
+        guard self.handler?.inputEnded() == true else {
+            self.end()
+            return false
+        }
+        return self.isOpen
     }
 
     /// Bytes arrive.

@@ -26,7 +26,8 @@ extension EmbeddedEventLoop: TurnLoop {
 /// A loop without sockets. It serves `app.example.com` with public routes only, and an app with scripted connections.
 final class ExchangeBench {
     let eventLoop = EmbeddedEventLoop()
-    let store = MemoryStore(maxSessions: 64, maxMarkers: 8, clock: .system, caches: SessionCaches())
+    let clock: Clock
+    let store: MemoryStore
     let authority = TokenAuthority(secret: Secret("a secret of the tests"))
     let pool = ScriptedPool()
     let loop: PathLoop
@@ -35,8 +36,12 @@ final class ExchangeBench {
     let client = ScriptedClient()
     let exchange: Exchange
 
-    /// - Parameter endpoints: Endpoints of the gateway, served on the host if there are any.
-    init(_ endpoints: [Endpoint] = [], _ change: (inout Settings) -> Void = { _ in }) throws {
+    /// - Parameters:
+    ///   - endpoints: Endpoints of the gateway, served on the host if there are any.
+    ///   - clock: The sessions'.
+    init(_ endpoints: [Endpoint] = [], clock: Clock = .system, _ change: (inout Settings) -> Void = { _ in }) throws {
+        self.clock = clock
+        self.store = MemoryStore(maxSessions: 64, maxMarkers: 8, clock: clock, caches: SessionCaches())
         let upstream = UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: 9)
         let host = HostSettings(publicURL: Gate.app, endpoints: !endpoints.isEmpty, routes: [route("/app/**", .public)])
         var settings = Settings(hosts: [host], upstreams: [upstream])
@@ -72,11 +77,11 @@ final class ExchangeBench {
                 cache: SessionCache(capacity: 64),
                 store: self.store,
                 authority: self.authority,
-                clock: .system
+                clock: clock
             ),
             shard: registry.makeShard(on: self.eventLoop),
             accessLog: nil,
-            sessionClock: .system,
+            sessionClock: clock,
             makePool: { _, _, _ in pool }
         )
         self.exchange = Exchange(loop: self.loop, peer: try #require(IPAddress("192.0.2.1")))
@@ -93,7 +98,7 @@ final class ExchangeBench {
     func signIn(_ subject: String) throws -> (token: Secret, key: RecordKey) {
         let lineage = self.authority.newLineage()
         let (token, key) = self.authority.make(.session, in: lineage)
-        let now = Clock.system.now()
+        let now = self.clock.now()
         let session = Session(
             id: self.authority.newSessionID(),
             kind: .native,
@@ -128,6 +133,14 @@ final class ExchangeBench {
         self.client.input = buffer
         self.client.passBody()
     }
+
+    static let upgrade = request([
+        "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x", "Sec-WebSocket-Version: 13",
+    ])
+    /// The app's answer to it.
+    static let upgraded = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+
+    static func request(_ fields: [String]) -> String { self.request("GET", fields) }
 
     /// The bytes of a request from the client.
     static func request(

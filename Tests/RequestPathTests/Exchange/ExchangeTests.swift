@@ -137,12 +137,16 @@ import Vocabulary
         #expect(!self.bench.pool.connects(self.app))
     }
 
-    @Test func anAnswerBreaksOffAndItsAbsenceDoesNot() throws {
+    @Test func anAnswerBreaksOff() throws {
         try self.send(ExchangeBench.request())
-        #expect(!self.bench.exchange.breakOff(.gatewayDraining))
         _ = self.app.answer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
-        #expect(self.bench.exchange.breakOff(.gatewayDraining))
+        #expect(self.bench.exchange.breakOff())
         #expect(self.app.isAbandoned && self.client.ends == [.aborted])
+    }
+
+    @Test func aRequestWithoutAnAnswerIsNotBrokenOff() throws {
+        try self.send(ExchangeBench.request())
+        #expect(!self.bench.exchange.breakOff() && self.client.ends.isEmpty)
     }
 
     @Test func anAppThatDoesNotAnswerIsGivenUp() throws {
@@ -209,6 +213,98 @@ import Vocabulary
         #expect(self.client.sent.hasSuffix("\r\n\r\nping") && self.app.sent == "pong")
         self.app.end { $0.tunnelEnded() }
         #expect(self.client.ends == [.close])
+    }
+
+    /// A tunnel whose app and client have sent these bytes.
+    private func openTunnel(fromApp: [UInt8] = [], fromClient: [UInt8] = []) throws {
+        try self.send(ExchangeBench.upgrade)
+        #expect(self.app.upgrade(ExchangeBench.upgraded))
+        self.app.tunnel(fromApp)
+        self.bench.exchange.tunnelToUpstream(ByteBuffer(bytes: fromClient))
+        try #require(self.client.isTunnel && self.client.ends.isEmpty)
+    }
+
+    private static let text: [UInt8] = [0x81, 0x02, 0x68, 0x69]
+    private static let goingAway: [UInt8] = [0x88, 0x02, 0x03, 0xE9]
+
+    @Test func aStoppingGatewayTellsBothEndsOfAWebSocket() throws {
+        try self.openTunnel(fromApp: Self.text, fromClient: Self.text)
+        self.bench.exchange.sweep(.now())
+        #expect(self.client.ends.isEmpty)
+        self.bench.loop.closeIdle()
+        self.bench.exchange.sweep(.now())
+        #expect(self.client.sentBytes.suffix(4) == Self.goingAway[...] && self.client.ends == [.close])
+        let last = Array(self.app.sentBytes.dropFirst(Self.text.count))
+        try #require(last.count == 8)
+        #expect(last[0] == 0x88 && last[1] == 0x82, "a client masks what it sends")
+        #expect(last[6] ^ last[2] == 0x03 && last[7] ^ last[3] == 0xE9)
+        #expect(self.app.isFinished)
+    }
+
+    @Test func aStoppingGatewayWaitsForTheEndOfAFrame() throws {
+        try self.openTunnel(fromApp: Array(Self.text[..<3]), fromClient: Array(Self.text[..<3]))
+        self.bench.loop.closeIdle()
+        self.bench.exchange.sweep(.now())
+        #expect(self.client.ends.isEmpty)
+        self.app.tunnel([0x69] + Self.text)
+        #expect(self.client.sentBytes.suffix(8) == (Self.text + Self.goingAway)[...])
+        // The client's frame is not complete, so that none of ours can follow it.
+        #expect(self.client.ends == [.close] && self.app.sentBytes.count == 3 && self.app.isFinished)
+    }
+
+    @Test func aWebSocketEndsInTimeWithinAFrame() throws {
+        try self.openTunnel(fromApp: Array(Self.text[..<3]))
+        self.bench.loop.closeIdle()
+        self.bench.exchange.sweep(.now())
+        let sent = self.client.sentBytes.count
+        #expect(self.bench.exchange.breakOff())
+        #expect(self.client.sentBytes.count == sent && self.client.ends == [.close])
+    }
+
+    @Test func nothingFollowsAClosingFrame() throws {
+        try self.openTunnel(fromApp: [0x88, 0x00], fromClient: [0x88, 0x80, 1, 2, 3, 4])
+        let sent = self.client.sentBytes.count
+        self.bench.loop.closeIdle()
+        self.bench.exchange.sweep(.now())
+        #expect(self.client.sentBytes.count == sent && self.app.sentBytes.count == 6)
+        #expect(self.client.ends == [.close] && self.app.isFinished)
+    }
+
+    // MARK: Slow apps
+
+    /// Sweeps each second; returns when the app was given up.
+    private func sweep(seconds: Int, _ body: (Int) -> Void = { _ in }) -> Int? {
+        let start = NIODeadline.now()
+        for second in 0..<seconds {
+            self.bench.exchange.sweep(start + .seconds(Int64(second)))
+            if self.app.isAbandoned { return second }
+            body(second)
+        }
+        return nil
+    }
+
+    @Test func anAppThatTakesAnUploadSlowlyHasTheWriteTimeoutForEachByte() throws {
+        self.app.isWritable = false
+        self.app.unacknowledgedBytes = 1000
+        try self.send(ExchangeBench.request("POST", ["Content-Length: 10"], body: "hello"))
+        let end = self.sweep(seconds: 1000) { if $0 % 50 == 0, $0 <= 500 { self.app.unacknowledgedBytes -= 1 } }
+        #expect(end == 562 && self.client.sent.hasPrefix("HTTP/1.1 504 "))
+    }
+
+    @Test func anAppHasItsTimeFromWhenItHasTheRequest() throws {
+        self.app.unacknowledgedBytes = 1000
+        try self.send(ExchangeBench.request("POST", ["Content-Length: 5"], body: "hello"))
+        // 10 of the 15 seconds that it has.
+        let end = self.sweep(seconds: 600) { second in
+            if second % 10 == 0, second <= 80 { self.app.unacknowledgedBytes -= 100 }
+        }
+        #expect(end == 96 && self.client.sent.hasPrefix("HTTP/1.1 504 "))
+    }
+
+    @Test func anAppThatTakesNoneOfTheRequestIsGivenUpInItsTime() throws {
+        self.app.unacknowledgedBytes = 1000
+        try self.send(ExchangeBench.request("POST", ["Content-Length: 5"], body: "hello"))
+        #expect(self.sweep(seconds: 600).map { $0 <= 17 } == true && self.client.sent.hasPrefix("HTTP/1.1 504 "))
     }
 
     @Test func theNextRequestUsesTheSameObject() throws {

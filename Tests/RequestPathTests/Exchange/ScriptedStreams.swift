@@ -11,6 +11,7 @@ final class ScriptedClient: ClientStream {
     var exchange: Exchange?
     var isWritable = true
     var unsentBytes = 0
+    var unacknowledgedBytes = 0
     /// The received bytes of the request after its head.
     var input = ByteBuffer()
     private var queued = ""
@@ -20,7 +21,13 @@ final class ScriptedClient: ClientStream {
     private(set) var isTunnel = false
     private(set) var sessions = 0
 
-    func write(_ bytes: ByteBuffer) { self.queued += String(buffer: bytes) }
+    /// Everything that was written, also if it is no text.
+    private(set) var sentBytes: [UInt8] = []
+
+    func write(_ bytes: ByteBuffer) {
+        self.queued += String(buffer: bytes)
+        self.sentBytes += bytes.readableBytesView
+    }
 
     func writeAndFlush(_ bytes: ByteBuffer) {
         self.write(bytes)
@@ -38,7 +45,13 @@ final class ScriptedClient: ClientStream {
 
     func passBody() {
         guard let exchange = self.exchange else { return }
-        while self.input.readableBytes > 0, case .now = exchange.bodyDemand { exchange.takeBody(&self.input) }
+        while self.input.readableBytes > 0 {
+            switch exchange.bodyDemand {
+            case .now: exchange.takeBody(&self.input)
+            case .discard: self.input.clear()
+            case .soon, .ended, .wait: return
+            }
+        }
     }
 
     func beginTunnel() { self.isTunnel = true }
@@ -58,7 +71,7 @@ final class ScriptedClient: ClientStream {
 final class ScriptedApp: AppConnection, AppStream {
     var isUsable = true
     var isWritable = true
-    var isBetweenFrames = true
+    var unacknowledgedBytes = 0
     private(set) var hasSent = false
     private(set) var hasAnswered = false
     private(set) var headText = ""
@@ -66,6 +79,8 @@ final class ScriptedApp: AppConnection, AppStream {
     private(set) var isPaused = false
     private(set) var isAbandoned = false
     private(set) var isClosed = false
+    private(set) var hasOutputEnded = false
+    private(set) var isFinished = false
     private var head: PermittedHead?
     private var receiver: (any AnswerReceiver)?
 
@@ -81,12 +96,24 @@ final class ScriptedApp: AppConnection, AppStream {
     func pause() { self.isPaused = true }
     func resume() { self.isPaused = false }
 
+    func endOutput() { self.hasOutputEnded = true }
+
+    func finish() {
+        self.receiver = nil
+        self.isFinished = true
+    }
+
     func abandon() {
         self.receiver = nil
         self.isAbandoned = true
     }
 
-    func write(_ bytes: ByteBuffer) { self.sent += String(buffer: bytes) }
+    /// Everything that was written for the app.
+    private(set) var sentBytes: [UInt8] = []
+    func write(_ bytes: ByteBuffer) {
+        self.sent += String(buffer: bytes)
+        self.sentBytes += bytes.readableBytesView
+    }
     func writeAndFlush(_ bytes: ByteBuffer) { self.write(bytes) }
     func flush() {}
 
@@ -156,6 +183,7 @@ final class ScriptedApp: AppConnection, AppStream {
     }
 
     func tunnel(_ text: String) { self.receiver?.tunnelled(ByteBuffer(string: text)) }
+    func tunnel(_ bytes: [UInt8]) { self.receiver?.tunnelled(ByteBuffer(bytes: bytes)) }
 }
 
 /// The kept connections to an app, and the exchanges that wait for another one.

@@ -197,7 +197,6 @@ import Vocabulary
             "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n\u{1}\u{2}ab"
         )
         #expect(self.client.isTunnel && self.client.sent.hasSuffix("\r\n\r\n\u{1}\u{2}ab"))
-        #expect(self.connection.isBetweenFrames)
         self.stream.end()
         #expect(self.client.ends == [.close])
     }

@@ -78,10 +78,65 @@ import Testing
         #expect(state.isFollowing && !state.isBetweenFrames)
     }
 
-    @Test func theClosingFrameIsOne() {
+    @Test(arguments: [(WebSocketStatus.goingAway, 1001), (.policyViolation, 1008), (.tryAgainLater, 1013)])
+    func aClosingFrameIsOneInBothDirections(_ status: WebSocketStatus, _ number: Int) {
+        let payload = [UInt8(number >> 8), UInt8(number & 0xFF)]
+        let (plain, masked) = (status.closeFrame, status.maskedCloseFrame)
+        for frame in [plain, masked] {
+            var state = WebSocketFrames()
+            Self.pass(frame[...], &state)
+            let hasData = state.takeData()
+            #expect(state.isBetweenFrames && state.hasClosed && !state.mayClose && !hasData)
+        }
+        #expect(plain == [0x88, 2] + payload)
+        #expect(masked.count == 8 && masked[0] == 0x88 && masked[1] == 0x82)
+        #expect([masked[6] ^ masked[2], masked[7] ^ masked[3]] == payload)
+    }
+
+    @Test func dataFramesAreToldFromControlFrames() {
         var state = WebSocketFrames()
-        Self.pass(WebSocketFrames.sessionEnded[...], &state)
-        #expect(state.isBetweenFrames)
-        #expect(WebSocketFrames.sessionEnded == [0x88, 2] + [UInt8(1008 >> 8), UInt8(1008 & 0xFF)])
+        for opcode: UInt8 in [0x88, 0x89, 0x8A] {
+            Self.pass(Self.frame(5, opcode: opcode)[...], &state)
+            Self.pass(Self.frame(5, masked: true, opcode: opcode)[...], &state)
+            let hasData = state.takeData()
+            #expect(!hasData, "opcode \(opcode)")
+        }
+        for opcode: UInt8 in [0x00, 0x01, 0x80, 0x81, 0x82, 0xC1] {
+            for count in [0, 5] {
+                Self.pass(Self.frame(count, opcode: opcode)[...], &state)
+                let hasData = (state.takeData(), state.takeData())
+                #expect(hasData == (true, false), "opcode \(opcode)")
+            }
+        }
+    }
+
+    @Test func eachPartOfALongFrameIsData() {
+        var state = WebSocketFrames()
+        var hasData = false
+        let frame = Self.frame(300)
+        Self.pass(frame[..<100], &state)
+        hasData = state.takeData()
+        #expect(hasData)
+        Self.pass(frame[100..<200], &state)
+        hasData = state.takeData()
+        #expect(hasData)
+        // A control frame between the fragments of a message.
+        Self.pass(frame[200...], &state)
+        hasData = state.takeData()
+        #expect(hasData)
+        Self.pass(Self.frame(3, opcode: 0x89)[...], &state)
+        hasData = state.takeData()
+        #expect(!hasData)
+    }
+
+    @Test(arguments: [1, 2, 7, 150, 304]) func aFrameIsPassedToItsEndAndNotBeyond(_ cut: Int) {
+        let (first, second) = (Self.frame(300), Self.frame(20))
+        var state = WebSocketFrames()
+        Self.pass(first[..<cut], &state)
+        let rest = Array(first[cut...] + second)
+        let count = rest.withUnsafeBufferPointer { state.passFrame($0) }
+        #expect(count == first.count - cut && state.isBetweenFrames)
+        let next = second.withUnsafeBufferPointer { state.passFrame($0) }
+        #expect(next == 0, "no frame has begun")
     }
 }
