@@ -27,7 +27,8 @@ struct ClientAssertionTests {
     private static func assertion(
         _ change: [String: JSONValue?] = [:],
         key: SigningKey = Self.key,
-        header: [(String, JSONValue)] = [("typ", "JWT")]
+        header: [(String, JSONValue)] = [("typ", "JWT")],
+        keyID: String? = nil
     ) -> String {
         var claims: [String: JSONValue] = [
             "iss": .string(Self.client), "sub": .string(Self.client), "aud": "https://auth.example.com/oauth/token",
@@ -35,7 +36,10 @@ struct ClientAssertionTests {
             "iat": .integer(TokenWorld.now.seconds),
         ]
         for (name, value) in change { claims[name] = value }
-        return String(decoding: key.sign(JSONText.encode(.object(claims)), header: header), as: UTF8.self)
+        return String(
+            decoding: key.sign(JSONText.encode(.object(claims)), header: header, keyID: keyID),
+            as: UTF8.self
+        )
     }
 
     /// A grant type that does not exist: only an authenticated client gets the error for it.
@@ -106,6 +110,25 @@ struct ClientAssertionTests {
         #expect(await world.form(form).error == "unsupported_grant_type")
         let again = await world.form(form, to: world.revocation.endpoint)
         #expect(again.error == "invalid_client" && again.status == 400 && again.field("www-authenticate") == nil)
+    }
+
+    @Test("several keys of a client may have one kid, and each verifies what it signed")
+    func sharedKeyID() async {
+        let keys = [JWSAlgorithm.es256, .rs256, .es256, .edDSA].map { SigningKey.generated($0) }
+        let values = keys.map { $0.publicKey.value.merged(with: ["kid": "one", "alg": .null, "use": .null]) }
+        let set = JSONText.encode(["keys": .array(values)])
+        #expect(ClientAssertions.fault(inKeys: set) == nil)
+        let world = TokenWorld { client in
+            guard client.clientID == Self.client else { return }
+            client.keySet = set
+            client.clientSecrets = []
+        }
+        for key in keys {
+            let assertion = Self.assertion(key: key, keyID: "one")
+            #expect(await world.form(Self.form(assertion)).error == "unsupported_grant_type", "\(key.algorithm)")
+        }
+        let stranger = Self.assertion(key: .generated(.es256), keyID: "one")
+        #expect(await world.form(Self.form(stranger)).error == "invalid_client")
     }
 
     @Test("two clients may use the same jti")

@@ -13,9 +13,9 @@ struct RuleTrial {
     /// An event with a session-transfer token is one of a consumption, and one without is tried at the other stages. For
     /// a request with an address, `geoip` and `asn` are looked up if they are not written.
     func steps(of document: [UInt8]) -> [(title: String, lines: [String])]? {
-        guard case .object(var event)? = JSONText.decode(document) else { return nil }
+        guard var event = JSONText.decode(document)?.members else { return nil }
         event["request"] = self.completed(event["request"])
-        if case .object(var token)? = event["session_transfer_token"] {
+        if var token = event["session_transfer_token"]?.members {
             token["request"] = self.completed(token["request"])
             event["session_transfer_token"] = .object(token)
         }
@@ -26,8 +26,7 @@ struct RuleTrial {
     }
 
     private func completed(_ request: JSONValue?) -> JSONValue? {
-        guard case .object(var members)? = request, let address = members["ip"]?.string.flatMap({ IPAddress($0) })
-        else {
+        guard var members = request?.members, let address = members["ip"]?.string.flatMap({ IPAddress($0) }) else {
             return request
         }
         if members["geoip"] == nil { members["geoip"] = self.places?.place(of: address)?.event }
