@@ -29,17 +29,21 @@ package final class ProviderTokens: ForeignTokens {
     private let realm: Realm
     private let sessions: ForeignSessions
     private let clock: Clock
+    /// Told of each session that a provider vouches for, each time that it does.
+    private let observe: @Sendable (Session) -> Void
 
     /// - Parameters:
     ///   - providers: The first one that may know a token, in this order, is asked for it.
     ///   - realm: Whose users they vouch for.
     ///   - clock: The clock of the store.
+    ///   - observe: Told of each session that a provider vouches for, each time that it does.
     package init(
         _ providers: [any TokenProvider],
         realm: Realm = .default,
         authority: TokenAuthority,
         store: any SessionStore & ReplaceableStore,
-        clock: Clock
+        clock: Clock,
+        observe: @escaping @Sendable (Session) -> Void = { _ in }
     ) {
         self.sources = providers.map { provider in
             // A verdict says whose user it is, so that of a former realm is not used.
@@ -51,6 +55,7 @@ package final class ProviderTokens: ForeignTokens {
         self.realm = realm
         self.sessions = ForeignSessions(store: store, authority: authority, clock: clock)
         self.clock = clock
+        self.observe = observe
     }
 
     package func key(of token: UnsafeRawBufferPointer, as kind: Session.Kind) -> RecordKey? {
@@ -184,6 +189,7 @@ package final class ProviderTokens: ForeignTokens {
         }
         let now = self.clock.now()
         let session = self.session(known, question)
+        self.observe(session)
         let lifetime = max(.zero, known.cacheLifetime ?? Self.usualCacheLifetime)
         let own = ForeignVerdict(
             givenAt: now,

@@ -169,7 +169,7 @@ extension SessionService {
     ) -> Session {
         let lifetimes = terms.kind == .web ? self.settings.browser : self.settings.native
         let now = self.clock.now()
-        return Session(
+        let session = Session(
             id: self.authority.newSessionID(),
             kind: terms.kind,
             origin: terms.kind == .web ? .browser : .native,
@@ -186,6 +186,8 @@ extension SessionService {
             device: device,
             isPersistent: terms.kind == .web && lifetimes.persistence.applies(wished: terms.staysSignedIn)
         )
+        self.observe(session)
+        return session
     }
 
     /// The native session that begins now, on the device of the requester, for a user who has signed in a moment ago.

@@ -53,6 +53,8 @@ package struct SessionService: Sendable {
     let cascade: SessionCascade?
     /// Finds sessions first where requests to apps do; nil: only in the store.
     var resolvers: SessionResolvers?
+    /// Told of each session that a sign-in begins, before it is written.
+    let observe: @Sendable (Session) -> Void
     private let loops: any EventLoopGroup
     let audit: @Sendable (SignInRecord) -> Bool
 
@@ -64,6 +66,7 @@ package struct SessionService: Sendable {
     ///   - users: Whose users sign in and are found; nil: those of all providers, for a service by which none signs in.
     ///   - rules: Judged before a session begins.
     ///   - cascade: Counts what ends with a session; nil: that is not recorded.
+    ///   - observe: Told of each session that a sign-in begins, before it is written.
     ///   - loops: The loops on which the store is called.
     ///   - audit: Receives every sign-in, refusal and sign-out before it is answered; returns false when it has no room
     ///     and the configuration forbids unrecorded acts (`log.audit_on_full: refuse`).
@@ -78,6 +81,7 @@ package struct SessionService: Sendable {
         users: RealmUsers? = RealmUsers(.default),
         rules: RuleBook = RuleBook(),
         cascade: SessionCascade? = nil,
+        observe: @escaping @Sendable (Session) -> Void = { _ in },
         loops: any EventLoopGroup,
         audit: @escaping @Sendable (SignInRecord) -> Bool,
         clock: Clock
@@ -92,6 +96,7 @@ package struct SessionService: Sendable {
         self.users = users
         self.rules = rules
         self.cascade = cascade
+        self.observe = observe
         self.loops = loops
         self.audit = audit
         self.clock = clock
@@ -109,6 +114,7 @@ package struct SessionService: Sendable {
         users: RealmUsers? = RealmUsers(.default),
         rules: RuleBook = RuleBook(),
         cascade: SessionCascade? = nil,
+        observe: @escaping @Sendable (Session) -> Void = { _ in },
         loops: any EventLoopGroup,
         audit: AuditStream,
         metrics: MetricsRegistry,
@@ -126,6 +132,7 @@ package struct SessionService: Sendable {
             users: users,
             rules: rules,
             cascade: cascade,
+            observe: observe,
             loops: loops,
             audit: { record in
                 counters.count(record)

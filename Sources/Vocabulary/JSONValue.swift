@@ -30,6 +30,37 @@ package enum JSONValue: Sendable, Hashable {
     }
 }
 
+extension JSONValue {
+    /// The value at a path of members' names; nil if there is none. A step leads into each element of a list: at
+    /// `groups.name`, `{"groups": [{"name": "a"}, {}, [{"name": "b"}]]}` has `["a", "b"]`. Elements without the member are
+    /// left out, and lists in a list are one list.
+    package func value(at path: [String]) -> JSONValue? { self.value(at: path[...]) }
+
+    private func value(at path: ArraySlice<String>) -> JSONValue? {
+        guard let name = path.first else { return self.flattened }
+        switch self {
+        case .object(let members): return members[name]?.value(at: path.dropFirst())
+        case .array(let elements):
+            let found = elements.compactMap { $0.value(at: path) }.filter { $0 != .null }
+            return found.isEmpty ? nil : JSONValue.array(found).flattened
+        default: return nil
+        }
+    }
+
+    /// A list whose elements are no lists: those of lists in it take their place. Any other value as it is.
+    package var flattened: JSONValue {
+        guard case .array(let elements) = self, elements.contains(where: \.isList) else { return self }
+        return .array(
+            elements.flatMap { element -> [JSONValue] in
+                guard case .array(let inner) = element.flattened else { return [element] }
+                return inner
+            }
+        )
+    }
+
+    private var isList: Bool { if case .array = self { true } else { false } }
+}
+
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {

@@ -120,7 +120,14 @@ struct Assembly: Sendable {
             }
         }
         let realms = try settings.realms.map { realm, settings in
-            try AssembledRealm(realm, settings, foundations, clients: clients, former: former?.realms ?? [])
+            try AssembledRealm(
+                realm,
+                settings,
+                identity,
+                foundations,
+                clients: clients,
+                former: former?.realms ?? []
+            )
         }
         self.realms = realms
         self.users = AllRealms(realms.map(\.users))
@@ -166,7 +173,8 @@ struct Assembly: Sendable {
                 clients: realms.count > 1 ? clients.clients(of: realm.realm.name) : clients,
                 idTokenKeys: idTokens,
                 social: try AssembledProvider.social(settings.nativeSocial, foundations),
-                proofs: proofs
+                proofs: proofs,
+                unfit: realm.unfit
             )
             return EndpointTable.Group(
                 realm.realm,

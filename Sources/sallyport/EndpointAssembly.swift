@@ -40,6 +40,7 @@ struct EndpointAssembly {
     let idTokenKeys: IDTokenSigning
     let social: SocialVerifiers
     let proofs: DPoPGate
+    let unfit: UnfitIdentities
 
     var endpoints: [Endpoint] {
         let sessions = SessionService(
@@ -53,6 +54,7 @@ struct EndpointAssembly {
             users: self.users,
             rules: self.rules,
             cascade: self.cascade,
+            observe: { [unfit = self.unfit] session in unfit.note(session) },
             loops: self.foundations.group,
             audit: self.foundations.audit,
             metrics: self.foundations.registry,

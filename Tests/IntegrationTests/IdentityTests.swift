@@ -190,7 +190,7 @@ import Testing
     private static let oddLists: [(written: String, field: String?)] = [
         ("[staff, \"\"]", "staff"), ("[\"\", staff]", "staff"), ("[\"\", \"\", a]", "a"), ("[null, a]", "a"),
         ("[a, null, \"\", b]", "a,b"), ("[a, \"\", \"\"]", "a"), ("[]", nil), ("[\"\"]", nil), ("[null, null]", nil),
-        ("[\"\", null, \"\"]", nil),
+        ("[\"\", null, \"\"]", nil), ("[[staff, \"\"], \"\", [[a]]]", "staff,a"),
     ]
 
     @Test("A list with empty and null elements gives a field without them, and does not end the process")
@@ -198,7 +198,7 @@ import Testing
         let app = try FakeUpstream()
         defer { app.stop() }
         // What no field can have is refused (`nested`), and the next user is served all the same.
-        let nested = ["[[staff, \"\"], \"\"]", "[staff, {a: [\"\"]}, \"\"]", "{a: \"\"}"].map { ($0, String?.none) }
+        let nested = ["[[staff, {}], \"\"]", "[staff, {a: [\"\"]}, \"\"]", "{a: \"\"}"].map { ($0, String?.none) }
         let users = (Self.oddLists.map { ($0.written, $0.field) } + nested).enumerated().map { index, list in
             """
                   - identifier: user-\(index)

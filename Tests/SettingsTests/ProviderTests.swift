@@ -310,6 +310,41 @@ struct ProviderTests {
         #expect(claims.traits.contains(ClaimSettings.Trait(name: "groups", path: ["realm_access", "roles"])))
         #expect(claims.traits.contains(ClaimSettings.Trait(name: "team", path: ["https://e.example/team"])))
         #expect(claims.subject == ["sub"])
+        for (path, steps) in [
+            ("groups.name", ["groups", "name"]), ("groups[].name", ["groups", "name"]), ("groups[]", ["groups"]),
+            ("a[].b[].c", ["a", "b", "c"]), (#"a\[0].b"#, ["a[0]", "b"]), ("cognito:groups", ["cognito:groups"]),
+            ("https://e.example/g[].name", ["https://e.example/g", "name"]),
+            ("https://e.example/g[]", ["https://e.example/g"]),
+            (#"a\.b\\.c"#, [#"a.b\"#, "c"]),
+        ] {
+            #expect(ClaimSettings.path(path) == steps, "\(path)")
+        }
+        for path in [
+            "a[", "a[0]", "a[]b", "[]", "[].a", "a[].", ".a", "a..b", "a[][]", #"a\b"#, "https://e.example/g[]x",
+        ] {
+            #expect(ClaimSettings.path(path) == nil, "\(path)")
+        }
+        let lists = try self.openID(
+            "claims: {traits: {teams: \"custom:teams\"}, text_lists: {groups: comma, teams: space}, groups_only: [app-*, b]}"
+        ).claims
+        #expect(lists.trait("groups") == ClaimSettings.Trait(name: "groups", path: ["groups"], textList: .comma))
+        #expect(lists.trait("teams").textList == .space && lists.trait("email").textList == nil)
+        #expect(lists.groupsOnly == ["app-*", "b"])
+        self.expect(
+            Self.file(Self.oidc, "claims: {text_lists: {team: comma}}"),
+            "provider.oidc.claims.text_lists.team",
+            "add it to traits"
+        )
+        self.expect(
+            Self.file(Self.oidc, "claims: {text_lists: {groups: tab}}"),
+            "provider.oidc.claims.text_lists.groups",
+            "write one of these words"
+        )
+        self.expect(
+            Self.file(Self.oidc, "claims: {groups_only: []}"),
+            "provider.oidc.claims.groups_only",
+            "add an element"
+        )
         self.expect(
             Self.file(Self.oidc, "claims: {traits: {a: b..c}}"),
             "provider.oidc.claims.traits.a",

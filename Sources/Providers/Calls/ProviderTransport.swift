@@ -32,7 +32,7 @@ package struct ProviderCall: Sendable {
         for purpose: Purpose = .token,
         fields: [(name: String, value: String)] = [],
         body: [UInt8] = [],
-        bodyLimit: Int = 65_536,
+        bodyLimit: Int = 262_144,
         timeLimit: Duration = .seconds(5)
     ) {
         self.purpose = purpose

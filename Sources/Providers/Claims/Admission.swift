@@ -7,7 +7,7 @@ package struct Admission: Sendable {
     private let settings: AdmissionSettings
     private let email: [String]
     private let emailVerified: [String]
-    private let groups: [String]
+    private let groups: ClaimSettings.Trait
 
     /// - Parameter claims: Where the email address, its verification and the groups are: at the paths of the traits
     ///   `email`, `email_verified` and `groups`, else at the claims of these names.
@@ -15,7 +15,7 @@ package struct Admission: Sendable {
         self.settings = settings
         self.email = claims.path(ofTrait: "email")
         self.emailVerified = claims.path(ofTrait: "email_verified")
-        self.groups = claims.path(ofTrait: "groups")
+        self.groups = claims.trait("groups")
     }
 
     /// Why the user may not sign in; nil: they may.
@@ -47,7 +47,7 @@ package struct Admission: Sendable {
 
     private func refusalOfGroups(_ claims: UserClaims) -> String? {
         guard !self.settings.groups.isEmpty else { return nil }
-        let groups = claims.texts(at: self.groups)
+        let groups = claims.texts(of: self.groups)
         let isListed = self.settings.groups.contains { allowed in groups.contains { $0.isExactly(allowed) } }
         return isListed ? nil : "none of the user's groups is in allow.groups"
     }

@@ -14,9 +14,12 @@ package final class ClaimsMapping: Sendable {
     private static let longestMethod = 64
 
     private let settings: ClaimSettings
+    /// The groups that are kept; empty: all.
+    private let groupsOnly: [GlobPattern]
 
     package init(_ settings: ClaimSettings) {
         self.settings = settings
+        self.groupsOnly = settings.groupsOnly.map(GlobPattern.init)
     }
 
     /// Whether a configured trait has no value yet, so that another document may add it.
@@ -57,7 +60,8 @@ package final class ClaimsMapping: Sendable {
             let bytes = Self.size(of: value)
             size += bytes
             guard bytes <= Self.largestTrait, size <= Self.largestTraits else {
-                throw ClaimsError(detail: "the trait \(trait.name) is too large")
+                let mend = trait.name == "groups" ? ": say in claims.groups_only which of them matter" : ""
+                throw ClaimsError(detail: "the trait \(trait.name) is too large\(mend)")
             }
             traits[trait.name] = value
         }
@@ -76,8 +80,21 @@ package final class ClaimsMapping: Sendable {
     }
 
     private func value(of trait: ClaimSettings.Trait, _ claims: UserClaims) -> JSONValue? {
-        guard trait.name == "email_verified" else { return claims.value(at: trait.path) }
-        return claims.value(at: trait.path, beside: self.settings.path(ofTrait: "email"))
+        switch trait.name {
+        case "email_verified": claims.value(at: trait.path, beside: self.settings.path(ofTrait: "email"))
+        case "groups" where !self.groupsOnly.isEmpty: claims.value(of: trait).flatMap(self.kept)
+        default: claims.value(of: trait)
+        }
+    }
+
+    /// The groups that matter, before limits apply; nil where the one group does not.
+    private func kept(_ groups: JSONValue) -> JSONValue? {
+        guard case .array(let elements) = groups else { return self.matters(groups) ? groups : nil }
+        return .array(elements.filter(self.matters))
+    }
+
+    private func matters(_ group: JSONValue) -> Bool {
+        group.string.map { name in self.groupsOnly.contains { $0.matches(name) } } ?? false
     }
 
     /// The user as the claims describe them.

@@ -1,3 +1,4 @@
+import Settings
 package import Vocabulary
 
 /// What a provider says about a user, from one or several documents.
@@ -23,10 +24,11 @@ package struct UserClaims: Sendable, Hashable {
     /// The claims that describe a sign-in (OpenID Connect Core 2).
     static let ofSignIn: Set<String> = ["acr", "amr", "auth_time"]
 
-    /// The value at a path of members' names; nil if it is absent or null.
+    /// The value at a path of members' names, of which a step leads into each element of a list (`JSONValue.value`); nil if
+    /// it is absent or null.
     package func value(at path: [String]) -> JSONValue? {
         for document in self.documents {
-            if let value = path.reduce(Optional(document), { $0?[$1] }), value != .null { return value }
+            if let value = document.value(at: path), value != .null { return value }
         }
         return nil
     }
@@ -40,12 +42,24 @@ package struct UserClaims: Sendable, Hashable {
             .value(at: path)
     }
 
+    /// The value of a trait, in which a text that stands for a list is one; nil if it is absent or null.
+    func value(of trait: ClaimSettings.Trait) -> JSONValue? {
+        let value = self.value(at: trait.path)
+        guard let form = trait.textList, let text = value?.string else { return value }
+        return .array(TextList.elements(of: text, form).map { .string($0) })
+    }
+
+    /// The texts of a trait, as `texts(at:)` has them.
+    func texts(of trait: ClaimSettings.Trait) -> [String] { Self.texts(self.value(of: trait)) }
+
     /// The text at a path.
     package func text(at path: String...) -> String? { self.value(at: path)?.string }
 
     /// The texts of a list, or the one text, at a path; other elements are left out.
-    package func texts(at path: [String]) -> [String] {
-        switch self.value(at: path) {
+    package func texts(at path: [String]) -> [String] { Self.texts(self.value(at: path)) }
+
+    private static func texts(_ value: JSONValue?) -> [String] {
+        switch value {
         case .array(let elements): elements.compactMap(\.string)
         case .string(let text): [text]
         default: []

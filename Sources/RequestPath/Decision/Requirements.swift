@@ -8,7 +8,7 @@ package enum Requirements {
     package static func unmet(_ require: RequirementSettings, _ session: Session, _ now: UnixTime) -> Reason? {
         if let aal = require.aal, session.aal < aal { return .requireAAL }
         if !require.groupsAny.isEmpty {
-            guard case .array(let groups)? = session.identity.traitsDocument["groups"],
+            guard case .array(let groups)? = session.identity.traitsDocument["groups"]?.flattened,
                 groups.contains(where: { group in group.string.map(require.groupsAny.contains) ?? false })
             else { return .requireGroups }
         }

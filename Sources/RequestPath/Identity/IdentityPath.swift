@@ -29,7 +29,9 @@ package struct IdentityPath: Sendable {
         guard Self.roots.contains(where: { $0.hasSuffix(".") ? text.hasPrefix($0) && text != $0 : text == $0 }) else {
             return nil
         }
-        let steps = text.split(separator: ".")
+        // `groups[].name` is the same as `groups.name`.
+        let steps = text.split(separator: ".").map { $0.hasSuffix("[]") ? $0.dropLast(2) : $0 }
+        guard steps.allSatisfy({ !$0.isEmpty }) else { return nil }
         switch text {
         case "subject", "identity.id": self.place = .subject
         case "session.id": self.place = .sessionID
@@ -47,7 +49,9 @@ package struct IdentityPath: Sendable {
             let rest = steps.dropFirst(2).map { Array($0.utf8) }
             self.place = steps[1] == "traits" ? .traits(rest) : .metadataPublic(rest)
         }
-        self.isList = text == "methods" || text == "scopes" || steps.last == "groups" || steps.last == "roles"
+        self.isList =
+            text == "methods" || text == "scopes" || text.contains("[]")
+            || steps.dropFirst(2).contains { $0 == "groups" || $0 == "roles" }
     }
 
     /// Whether the value is a token of the provider, which is a secret and not in the session itself (`token`).
@@ -101,11 +105,18 @@ package struct IdentityPath: Sendable {
     private static let name = [Array("name".utf8)]
 
     private static func value(at steps: [[UInt8]], of root: JSONDocument) -> JSONValue? {
-        let value = root.value(at: steps)
+        let value = root.value(at: steps)?.flattened ?? Self.value(withinListsAt: steps, of: root)
         // Kratos's own example schema keeps the name in two parts.
         if case .object = value, steps == Self.name, let first = value?["first"]?.string {
             return .string([first, value?["last"]?.string].compactMap { $0 }.joined(separator: " "))
         }
         return value
+    }
+
+    /// The value where a step leads into the elements of a list (`JSONValue.value`), which a document does not read by
+    /// itself.
+    private static func value(withinListsAt steps: [[UInt8]], of root: JSONDocument) -> JSONValue? {
+        guard steps.count > 1, let first = root.value(at: Array(steps.prefix(1))) else { return nil }
+        return first.value(at: steps.dropFirst().map { String(decoding: $0, as: UTF8.self) })
     }
 }

@@ -23,21 +23,25 @@ package struct IdentityProfile: Sendable {
     /// Signs the assertions; nil if apps get none.
     let assertion: AssertionSigner?
     /// A field and where its value is.
-    private struct Source {
+    struct Source {
         let name: String
         let path: IdentityPath
+        /// As it is written.
+        let pathText: String
         /// The line up to its value.
         let beginning: [UInt8]
 
-        init(name: String, path: IdentityPath) {
-            self.name = name
+        init?(_ field: IdentitySettings.Field) {
+            guard let path = IdentityPath(field.path) else { return nil }
+            self.name = field.name
             self.path = path
-            self.beginning = Array("\(name): ".utf8)
+            self.pathText = field.path
+            self.beginning = Array("\(field.name): ".utf8)
         }
     }
 
     /// The fields. A path that leads to no value was refused with the settings (`problems`).
-    private let sources: [Source]
+    let sources: [Source]
     private let basic: (username: IdentityPath, password: Secret)?
     private let text: IdentityText
     private let maxSize: Int
@@ -47,9 +51,7 @@ package struct IdentityProfile: Sendable {
         self.assertion = assertion
         self.fields = settings.fields.isEmpty ? Self.fields(settings.preset) : settings.fields
         self.managed = ManagedNames(configured: self.fields.map(\.name))
-        self.sources = self.fields.compactMap { field in
-            IdentityPath(field.path).map { Source(name: field.name, path: $0) }
-        }
+        self.sources = self.fields.compactMap(Source.init)
         self.basic = settings.basic.flatMap { basic in IdentityPath(basic.usernamePath).map { ($0, basic.password) } }
         self.text = IdentityText(delimiter: settings.delimiter, encoding: settings.encoding)
         self.maxSize = settings.maxSize
@@ -124,6 +126,12 @@ package struct IdentityProfile: Sendable {
             return .failure(error)
         }
         return .success(lines)
+    }
+
+    /// Whether a value can be the text of a field.
+    func canWrite(_ value: JSONValue, isList: Bool) -> Bool {
+        var bytes = ContiguousArray<UInt8>()
+        return (try? self.text.append(value, isList: isList, to: &bytes)) != nil
     }
 
     /// Refuses lines of together more than `identity.max_size` bytes.

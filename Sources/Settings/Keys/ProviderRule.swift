@@ -126,14 +126,26 @@ extension TextRule {
     static let claimPath = TextRule(
         "claim",
         allowed:
-            "the name of a claim, or names joined by dots such as realm_access.roles; a name with dots is a URL, or has \\. for each",
+            "the name of a claim, or names joined by dots such as realm_access.roles or groups.name, also within lists; "
+            + "a name with dots is a URL, or has \\. for each",
         pattern: "^.{1,256}$"
     ) { text throws(SyntaxFault) in
         guard ClaimSettings.path(text) != nil else {
-            throw SyntaxFault("write at most 16 names joined by dots, without control characters, none of them empty")
+            throw SyntaxFault(
+                "write at most 16 names joined by dots, without control characters, none of them empty; [] may follow a name, "
+                    + "and \\[ is a bracket in one"
+            )
         }
         return .text(text)
     }
+
+    /// How a text stands for a list.
+    static let textListForm = TextRule(
+        ClaimSettings.TextListForm.allCases.map(\.rawValue).joined(separator: " | "),
+        allowed: alternatives(ClaimSettings.TextListForm.allCases.map(\.rawValue)),
+        pattern: "^(\(ClaimSettings.TextListForm.allCases.map(\.rawValue).joined(separator: "|")))$",
+        mend: "write one of these words"
+    ) { ClaimSettings.TextListForm(rawValue: $0) != nil }
 
     static let assuranceLevel = TextRule(
         AssuranceLevel.demandable.map(\.rawValue).joined(separator: " | "),

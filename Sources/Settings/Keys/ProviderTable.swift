@@ -101,7 +101,7 @@ extension Section {
         isOption: true
     )
 
-    private static let openIDClaims = Section([Self.traits] + Self.levels)
+    private static let openIDClaims = Section(Self.traits + Self.levels)
 
     private static let openIDIntrospection = Section(
         [SettingsKey("url", .text(.providerURL), default: "the one in the provider's metadata", "The endpoint.")]
@@ -159,15 +159,16 @@ extension Section {
         isOption: true
     )
 
-    private static let oauth2Claims = Section([
-        SettingsKey(
-            "subject",
-            .text(.claimPath),
-            required: true,
-            "The user's id at the provider, which never changes and never goes to another user, such as id."
-        ),
-        Self.traits,
-    ])
+    private static let oauth2Claims = Section(
+        [
+            SettingsKey(
+                "subject",
+                .text(.claimPath),
+                required: true,
+                "The user's id at the provider, which never changes and never goes to another user, such as id."
+            )
+        ] + Self.traits
+    )
 
     // MARK: Introspection
 
@@ -188,7 +189,7 @@ extension Section {
     )
 
     private static let introspectionClaims = Section(
-        [SettingsKey("subject", .text(.claimPath), default: "sub", "The user's id."), Self.traits] + Self.levels
+        [SettingsKey("subject", .text(.claimPath), default: "sub", "The user's id.")] + Self.traits + Self.levels
     )
 
     // MARK: Shared keys
@@ -266,13 +267,25 @@ extension Section {
         "Further parameters of every sign-in, as the provider documents them."
     )
 
-    private static let traits = SettingsKey(
-        "traits",
-        .pairs(name: .traitName, value: .claimPath),
-        default: ClaimSettings().traits.map { $0.name == $0.path[0] ? $0.name : "\($0.name) from \($0.path[0])" }
-            .joined(separator: ", "),
-        "Traits of the user and the claims that hold them; added to the default, or instead of one with the same name."
-    )
+    private static let traits = [
+        SettingsKey(
+            "traits",
+            .pairs(name: .traitName, value: .claimPath),
+            default: ClaimSettings().traits.map { $0.name == $0.path[0] ? $0.name : "\($0.name) from \($0.path[0])" }
+                .joined(separator: ", "),
+            "Traits of the user and the claims that hold them; added to the default, or instead of one with the same name."
+        ),
+        SettingsKey(
+            "text_lists",
+            .pairs(name: .traitName, value: .textListForm),
+            "Traits whose claim is one text with a list, and what separates its elements; [a, b] is read as well."
+        ),
+        SettingsKey(
+            "groups_only",
+            .list(.text(.text)),
+            "Keep only these elements of the trait groups, where * stands for any characters: some users have too many. By default all are kept."
+        ),
+    ]
 
     private static let levels = [
         SettingsKey(

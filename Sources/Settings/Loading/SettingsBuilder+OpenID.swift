@@ -19,7 +19,7 @@ extension SettingsBuilder {
             client: client ?? ProviderClientSettings(id: "")
         )
         settings.caFile = caFile
-        settings.claims = self.claims(tree.tree("claims"))
+        settings.claims = self.claims(of: tree, key: key)
         settings.authorization = self.authorization(tree, settings.authorization, key: key)
         for level in AssuranceLevel.demandable where settings.authorization.acrValues[level] == nil {
             let values = settings.claims.levels.filter { $0.claim == .acr && $0.level >= level }.map(\.value)
@@ -99,7 +99,7 @@ extension SettingsBuilder {
             client: client ?? ProviderClientSettings(id: "")
         )
         settings.caFile = caFile
-        settings.claims = self.claims(tree.tree("claims"))
+        settings.claims = self.claims(of: tree, key: key)
         settings.authorization = self.authorization(tree, settings.authorization, key: key)
         settings.usesPKCE = tree.boolean("pkce") ?? settings.usesPKCE
         settings.allow = self.admission(tree, key: key)
@@ -119,7 +119,7 @@ extension SettingsBuilder {
         settings.audienceClaim = tree.text("audience_claim").flatMap(AudienceClaim.init) ?? settings.audienceClaim
         settings.caFile = caFile
         settings.issuer = tree.text("issuer")
-        settings.claims = self.claims(tree.tree("claims"))
+        settings.claims = self.claims(of: tree, key: key)
         return settings
     }
 

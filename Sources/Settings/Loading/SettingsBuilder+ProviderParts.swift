@@ -146,15 +146,32 @@ extension SettingsBuilder {
 
     // MARK: What its answers mean
 
-    mutating func claims(_ tree: SettingsTree?) -> ClaimSettings {
+    /// - Parameter key: That of the provider.
+    mutating func claims(of provider: SettingsTree, key: String) -> ClaimSettings {
         var claims = ClaimSettings()
-        guard let tree else { return claims }
+        guard let tree = provider.tree("claims") else { return claims }
+        let key = "\(key).claims"
         if let subject = tree.text("subject").flatMap(ClaimSettings.path) { claims.subject = subject }
         for (name, setting) in tree.tree("traits")?.entries ?? [] {
             guard case .text(let text) = setting.value, let path = ClaimSettings.path(text) else { continue }
             claims.traits.removeAll { $0.name == name }
             claims.traits.append(ClaimSettings.Trait(name: name, path: path))
         }
+        for (name, setting) in tree.tree("text_lists")?.entries ?? [] {
+            guard case .text(let text) = setting.value else { continue }
+            guard let index = claims.traits.firstIndex(where: { $0.name == name }) else {
+                self.report(
+                    setting.origin,
+                    "\(key).text_lists.\(name)",
+                    found: "a trait that is not there",
+                    allowed: alternatives(claims.traits.map(\.name)),
+                    mend: "add it to traits, or correct the name"
+                )
+                continue
+            }
+            claims.traits[index].textList = ClaimSettings.TextListForm(rawValue: text)
+        }
+        claims.groupsOnly = self.someTexts("groups_only", of: tree, key: key) ?? []
         for claim in ClaimSettings.Level.Claim.allCases {
             for (value, setting) in tree.tree(claim.rawValue)?.entries ?? [] {
                 guard case .text(let level) = setting.value else { continue }

@@ -47,6 +47,16 @@ package enum ProviderSettings: Sendable, Equatable {
         }
     }
 
+    /// How its claims become traits; nil: its users have traits themselves.
+    package var claims: ClaimSettings? {
+        switch self {
+        case .fixedUsers, .kratos: nil
+        case .openID(let settings): settings.claims
+        case .oauth2(let settings): settings.claims
+        case .introspection(let settings): settings.claims
+        }
+    }
+
     /// The certificates to trust for its endpoints; nil: the system's.
     package var caFile: String? {
         switch self {
@@ -172,7 +182,9 @@ package struct AuthorizationSettings: Sendable, Equatable {
 /// - `subject` (path, default: sub; required for oauth2, and not there for oidc, where it is always sub).
 /// - `traits` (map of a trait's name to the path of a claim, default: email, email_verified, name, username from
 ///   preferred_username, groups, picture, locale): added to the default. A path has names separated by dots, e.g.
-///   `realm_access.roles`; `ClaimSettings.path` reads it.
+///   `realm_access.roles` or `groups.name`; `ClaimSettings.path` reads it.
+/// - `text_lists` (map of a trait's name to `comma` | `space`): the traits whose claim is one text with a list.
+/// - `groups_only` (list of patterns with `*`, default: all): which elements of the trait `groups` are kept.
 /// - `acr`, `amr` (maps of a value to `aal1` | `aal2` | `aal3`, not for oauth2): the level that a sign-in reached; the
 ///   highest that applies; aal1 when none does.
 package struct ClaimSettings: Sendable, Equatable {
@@ -180,11 +192,22 @@ package struct ClaimSettings: Sendable, Equatable {
         package var name: String
         /// The steps of the path to the claim.
         package var path: [String]
+        /// How a text of the claim stands for a list; nil: it is a text.
+        package var textList: TextListForm?
 
-        package init(name: String, path: [String]) {
+        package init(name: String, path: [String], textList: TextListForm? = nil) {
             self.name = name
             self.path = path
+            self.textList = textList
         }
+    }
+
+    /// How a provider writes a list into one text.
+    package enum TextListForm: String, Sendable, CaseIterable {
+        /// `a, b`, `[a, b]` or `["a", "b"]`.
+        case comma
+        /// `a b`.
+        case space
     }
 
     package struct Level: Sendable, Equatable {
@@ -209,37 +232,57 @@ package struct ClaimSettings: Sendable, Equatable {
         Trait(name: "locale", path: ["locale"]),
     ]
     package var levels: [Level] = []
+    /// Patterns of the groups that are kept; empty: all.
+    package var groupsOnly: [String] = []
 
     package init() {}
 
-    /// The path of the trait `name`; without such a trait, the claim of that name.
-    package func path(ofTrait name: String) -> [String] {
-        self.traits.first { $0.name == name }?.path ?? [name]
+    /// The trait `name`; if there is none, it is at the claim of that name.
+    package func trait(_ name: String) -> Trait {
+        self.traits.first { $0.name == name } ?? Trait(name: name, path: [name])
     }
+
+    /// The path of the trait `name`; without such a trait, the claim of that name.
+    package func path(ofTrait name: String) -> [String] { self.trait(name).path }
 
     /// The highest level that a sign-in can reach.
     package var highest: AssuranceLevel { self.levels.map(\.level).max().map { max($0, .aal1) } ?? .aal1 }
 
-    /// The steps of a path to a claim: names separated by dots, with `\.` for a dot and `\\` for a backslash in a name. A
-    /// path that begins with `https://` or `http://` is a single name, as many providers name their own claims by a URL.
-    /// nil if it is not one.
+    /// The steps of a path to a claim: names separated by dots, with `\.`, `\[` and `\\` for a dot, a bracket and a
+    /// backslash in a name. `[]` after a name says that it is a list, into whose elements the next step leads; it may be left
+    /// out. A path that begins with `https://` or `http://` is a single name up to the first `[]`, as many providers name
+    /// their own claims by a URL. nil if it is not one.
     package static func path(_ text: String) -> [String]? {
         let isPrintable = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
         guard (1...256).contains(text.utf8.count), isPrintable else { return nil }
-        if ["https://", "http://"].contains(where: text.hasPrefix) { return [text] }
+        if ["https://", "http://"].contains(where: text.hasPrefix) {
+            guard let list = text.firstRange(of: "[]") else { return [text] }
+            let (name, rest) = (String(text[..<list.lowerBound]), text[list.upperBound...])
+            guard !rest.isEmpty else { return [name] }
+            guard rest.first == ".", let steps = Self.steps(rest.dropFirst()) else { return nil }
+            return [name] + steps
+        }
+        return Self.steps(text[...])
+    }
+
+    private static func steps(_ text: Substring) -> [String]? {
         var steps: [[UInt8]] = [[]]
-        var isEscaped = false
-        for byte in text.utf8 {
-            switch (byte, isEscaped) {
-            case (UInt8(ascii: "\\"), false): isEscaped = true
-            case (UInt8(ascii: "."), false): steps.append([])
-            case (UInt8(ascii: "\\"), true), (UInt8(ascii: "."), true), (_, false):
-                steps[steps.count - 1].append(byte)
-                isEscaped = false
-            case (_, true): return nil
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "."): steps.append([])
+            case UInt8(ascii: "["):
+                // Only at the end of a name.
+                guard rest.popFirst() == UInt8(ascii: "]"), rest.first ?? UInt8(ascii: ".") == UInt8(ascii: ".") else {
+                    return nil
+                }
+            case UInt8(ascii: "\\"):
+                guard let escaped = rest.popFirst(), #".[\"#.utf8.contains(escaped) else { return nil }
+                steps[steps.count - 1].append(escaped)
+            default: steps[steps.count - 1].append(byte)
             }
         }
-        guard !isEscaped, steps.count <= 16, steps.allSatisfy({ !$0.isEmpty }) else { return nil }
+        guard steps.count <= 16, steps.allSatisfy({ !$0.isEmpty }) else { return nil }
         return steps.map { String(decoding: $0, as: UTF8.self) }
     }
 }

@@ -29,10 +29,37 @@ struct AssumedUser {
         guard let wanted, let user = users.first(where: { UserIdentifier($0.identifier) == wanted }) else {
             throw UsageError("--user must name a user of the static provider.")
         }
-        self.identity = Identity(id: user.id, traits: user.traits).inRealm(Realm(provider.name))
+        self.init(user, realm: Realm(provider.name))
+    }
+
+    /// A user of the static provider.
+    init(_ user: UserSettings, realm: Realm) {
+        self.identity = Identity(id: user.id, traits: user.traits).inRealm(realm)
         self.aal = user.aal
         self.methods = ["password"]
         self.provider = nil
+    }
+
+    /// A session that begins now for the user.
+    func session(isNative: Bool, in lineage: Lineage, _ settings: SessionSettings, _ foundations: Foundations)
+        -> Session
+    {
+        let now = foundations.clock.now()
+        let lifetimes = isNative ? settings.native : settings.browser
+        return Session(
+            id: foundations.authority.newSessionID(),
+            kind: isNative ? .native : .web,
+            origin: isNative ? .native : .browser,
+            lineage: lineage,
+            identity: self.identity,
+            aal: self.aal,
+            methods: self.methods,
+            authenticatedAt: now,
+            issuedAt: now,
+            expiresAt: now.advanced(by: lifetimes.absolute),
+            idleLifetime: lifetimes.idle,
+            provider: self.provider.map { ProviderSession(name: $0, sessionID: nil) }
+        )
     }
 
     private init(_ user: Authentication, provider: String, realm: Realm) {
@@ -93,7 +120,9 @@ struct AssumedUser {
 /// A session that is assumed to exist, stored in the draft's store.
 struct AssumedSession: Sendable {
     let token: String
-    let kind: Session.Kind
+    let session: Session
+
+    var kind: Session.Kind { self.session.kind }
 
     /// - Parameter isNative: Whether the request presents it as a bearer token, else as a cookie.
     init(
@@ -106,27 +135,12 @@ struct AssumedSession: Sendable {
     ) throws {
         let lineage = foundations.authority.newLineage()
         let (token, key) = foundations.authority.make(.session, in: lineage)
-        let now = foundations.clock.now()
-        let lifetimes = isNative ? settings.session.native : settings.session.browser
-        let session = Session(
-            id: foundations.authority.newSessionID(),
-            kind: isNative ? .native : .web,
-            origin: isNative ? .native : .browser,
-            lineage: lineage,
-            identity: user.identity,
-            host: isNative ? nil : authority,
-            aal: user.aal,
-            methods: user.methods,
-            authenticatedAt: now,
-            issuedAt: now,
-            expiresAt: now.advanced(by: lifetimes.absolute),
-            idleLifetime: lifetimes.idle,
-            device: device,
-            provider: user.provider.map { ProviderSession(name: $0, sessionID: nil) }
-        )
+        var session = user.session(isNative: isNative, in: lineage, settings.session, foundations)
+        session.host = isNative ? nil : authority
+        session.device = device
         let loop = foundations.group.any()
         try foundations.store.create(NewSession(key: key, session: session), on: loop).wait()
         self.token = String(decoding: token.bytes, as: UTF8.self)
-        self.kind = session.kind
+        self.session = session
     }
 }

@@ -61,9 +61,28 @@ struct Draft {
         self.assembly = try Assembly(loaded, self.foundations, generation: 1)
     }
 
-    /// The route table's findings that are not errors.
+    /// What is not as it may be meant, and no error: in the route table, and in what apps learn of the users in the settings.
     var findings: [String] {
         self.assembly.configuration.routes.findings.filter { !$0.isError }.map(\.description)
+            + self.assembly.realms.flatMap(self.findings(of:))
+    }
+
+    /// What of the users in the settings cannot be in fields, each once.
+    private func findings(of realm: AssembledRealm) -> [String] {
+        guard case .fixedUsers(let users)? = realm.settings.providers.first?.settings else { return [] }
+        var findings: [String] = []
+        for user in users {
+            let session = AssumedUser(user, realm: realm.realm).session(
+                isNative: false,
+                in: self.foundations.authority.newLineage(),
+                realm.settings.session,
+                self.foundations
+            )
+            for finding in realm.unfit.findings(of: session) where !findings.contains(finding) {
+                findings.append(finding)
+            }
+        }
+        return findings
     }
 
     /// The paths that the app of this host does not get.

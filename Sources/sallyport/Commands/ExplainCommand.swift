@@ -156,6 +156,10 @@ struct ExplainCommand: Command {
                 Explanation.device(of: request.bytes, from: peer, configuration: draft.assembly.configuration)
             )
         }
+        if let assumed, let realm = draft.assembly.realms.first(where: { $0.realm.name == chosen?.name }) {
+            let findings = realm.unfit.findings(of: assumed.session)
+            if !findings.isEmpty { self.say("identity", findings) }
+        }
         if let token { self.noteForm(of: token, isAssumed: assumed != nil, settings, draft, chosen) }
         if isNative, let bearer = assumed?.token ?? token.map({ String(decoding: $0, as: UTF8.self) }) {
             request.headers.append("Authorization: Bearer \(bearer)")

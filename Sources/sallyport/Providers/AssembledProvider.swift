@@ -1,6 +1,7 @@
 import Clients
 import Endpoints
 import Providers
+import RequestPath
 import Sessions
 import Settings
 import Vocabulary
@@ -170,16 +171,23 @@ struct AssembledRealm: Sendable {
     let tokens: (any ForeignTokens)?
     /// The same of refresh tokens.
     let refreshTokens: (any ForeignTokens)?
+    /// Says what of its users cannot be in fields.
+    let unfit: UnfitIdentities
 
-    /// - Parameter former: The realms of the configuration that this one replaces.
+    /// - Parameters:
+    ///   - identity: The fields for apps.
+    ///   - former: The realms of the configuration that this one replaces.
     /// - Throws: `StartRefusal` that names the setting.
     init(
         _ realm: Realm,
         _ settings: Settings,
+        _ identity: IdentityProfile,
         _ foundations: Foundations,
         clients: ClientRegistry,
         former: [AssembledRealm]
     ) throws {
+        let unfit = UnfitIdentities(identity, settings.providers.first)
+        self.unfit = unfit
         let former = former.first { $0.realm == realm }
         let provider = try AssembledProvider(settings.providers.first, foundations, former: former?.provider)
         self.settings = settings
@@ -193,7 +201,8 @@ struct AssembledRealm: Sendable {
                     realm: realm,
                     authority: foundations.authority,
                     store: foundations.store,
-                    clock: foundations.clock
+                    clock: foundations.clock,
+                    observe: unfit.note
                 )
         }
         self.tokens = known(to: provider.roles.tokens)

@@ -2,6 +2,7 @@ import Foundation
 import GatewayBench
 import OpenIDBench
 import Testing
+import Vocabulary
 
 /// Browsers sign in at an OpenID provider, through the built binary.
 @Suite("Sign-in at an OpenID provider", .blocking) struct ProviderSignInTests {
@@ -28,6 +29,55 @@ import Testing
             #expect(document.text.contains("\"external_id\":\"user-1\""))
             let metrics = try world.gateway.admin("/metrics").text
             #expect(metrics.contains(#"sallyport_sign_ins_total{kind="web",result="ok"} 1"#))
+        }
+    }
+
+    @Test("Groups that are objects are named once in the log, and read by a path that steps into the list")
+    func objectGroups() throws {
+        let user = OpenIDScript.User("user-1", claims: ["groups": [["name": "top-secret-staff"], ["name": "admin"]]])
+        let line = "X-Auth-Groups cannot be written"
+        try OpenIDWorld.with { world throws in
+            world.provider.change { $0.user = user }
+            for _ in 0..<3 {
+                var browser = OpenIDBrowser(world)
+                let callback = try browser.callback()
+                #expect(try browser.load(callback).status == 303)
+                #expect(world.gateway.output.components(separatedBy: line).count == 2, "at the sign-in, once")
+                let page = try browser.load("/x")
+                #expect(page.status == 403 && page.pageReason == "identity.unsafe_value")
+            }
+            #expect(world.gateway.output.contains("from the claim groups, is a list of objects"))
+            #expect(!world.gateway.output.contains("top-secret-staff"))
+        }
+        try OpenIDWorld.with(OpenIDScript(), "claims: {acr: {mfa: aal2}, traits: {groups: \"groups[].name\"}}") {
+            world throws in
+            world.provider.change { $0.user = user }
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.open("/x").status == 200)
+            #expect(world.app.requests.last?.lines.contains("X-Auth-Groups: top-secret-staff,admin") == true)
+            #expect(!world.gateway.output.contains(line))
+        }
+    }
+
+    @Test("Of many groups only those that matter are kept, and a text may be a list")
+    func manyGroups() throws {
+        let many = (0..<1000).map { JSONValue.string("everyone-of-the-company-\($0)") } + ["app-staff"]
+        let settings = """
+            claims:
+              acr: {mfa: aal2}
+              traits: {teams: "custom:teams"}
+              text_lists: {teams: comma}
+              groups_only: [app-*]
+            """
+        let identity = "identity: {headers: {X-Groups: identity.traits.groups, X-Teams: identity.traits.teams}}\n"
+        try OpenIDWorld.with(OpenIDScript(), settings, routes: OpenIDWorld.routes + "\n" + identity) { world throws in
+            world.provider.change {
+                $0.user = OpenIDScript.User("user-1", claims: ["groups": .array(many), "custom:teams": "[red, blue]"])
+            }
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.open("/x").status == 200)
+            let received = try #require(world.app.requests.last).lines
+            #expect(received.contains("X-Groups: app-staff") && received.contains("X-Teams: red,blue"))
         }
     }
 

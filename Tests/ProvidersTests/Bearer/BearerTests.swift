@@ -28,6 +28,17 @@ struct BearerTests {
         #expect(desk.provider.judge(token) == .known(known), "now at once")
     }
 
+    @Test("A token's groups may be objects, and only those that matter are kept")
+    func groups() async throws {
+        let desk = try BearerDesk { settings in
+            settings.claims.traits = [ClaimSettings.Trait(name: "groups", path: ["groups", "name"])]
+            settings.claims.groupsOnly = ["app-*"]
+        }
+        let groups = (0..<1500).map { JSONValue.object(["name": .string("everyone-\($0)")]) } + [["name": "app-a"]]
+        let known = try #require(await desk.judge(desk.token(["groups": .array(groups)])).known)
+        #expect(known.identity == Identity(id: "user-1", traits: ["groups": ["app-a"]]))
+    }
+
     @Test("A token of a user who may not sign in is good for requests, and is marked")
     func admission() async throws {
         let desk = try BearerDesk { $0.allow.emailDomains = ["example.com"] }

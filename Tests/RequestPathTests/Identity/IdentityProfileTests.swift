@@ -96,6 +96,66 @@ struct IdentityProfileTests {
     }
 
     @Test(
+        "A path steps into lists, and lists in lists are one list",
+        arguments: [
+            ("identity.traits.g.name", ["g": [["name": "a"], ["x": 1], ["name": "b"]]], "a,b"),
+            ("identity.traits.g[].name", ["g": [["name": "a"], ["name": "b"]]], "a,b"),
+            ("identity.traits.g[].name", ["g": ["name": "a"]], "a"),
+            ("identity.traits.g[]", ["g": ["a", ["b"]]], "a,b"),
+            ("identity.traits.g", ["g": [["a", ""], [["b"], .null]]], "a,b"),
+            ("identity.traits.g.name", ["g": ["a"]], nil),
+            ("identity.traits.g.name", ["g": []], nil),
+            ("identity.traits.o.t.name", ["o": ["t": [["name": "a"]]]], "a"),
+        ] as [(String, JSONValue, String?)]
+    )
+    func lists(path: String, traits: JSONValue, value: String?) {
+        let expected = value.map { ["X-Value: \($0)"] } ?? []
+        #expect(lines(profile(path: path), session(traits: traits)) == .success(expected))
+        let metadata = path.replacing("traits", with: "metadata_public")
+        #expect(lines(profile(path: metadata), session(metadata: traits)) == .success(expected))
+    }
+
+    @Test(
+        "One group with the delimiter is no list of groups, wherever it is",
+        arguments: ["groups.name", "groups[]", "g[].n"]
+    )
+    func oneGroup(path: String) {
+        let traits: JSONValue = ["groups": ["name": "a,admin"], "g": ["n": "a,admin"]]
+        let refusal = IdentityRefusal(reason: .identityUnsafeValue, field: "X-Value")
+        let nested = profile(path: "identity.traits.\(path)")
+        let own: JSONValue = path == "groups[]" ? ["groups": "a,admin"] : traits
+        #expect(lines(nested, session(traits: own)) == .failure(refusal))
+    }
+
+    @Test("What cannot be in a field is named, with its path and why")
+    func unfit() {
+        func unfit(_ traits: JSONValue, _ change: (inout IdentitySettings) -> Void = { _ in }) -> [UnfitValue] {
+            profile(change).unfit(session(traits: traits))
+        }
+        let groups = "identity.traits.groups"
+        #expect(unfit(["groups": ["a"], "name": ["first": "Ada"], "email": .null]).isEmpty)
+        #expect(
+            unfit(["groups": ["a", ["name": "b"]]])
+                == [UnfitValue(field: "X-Auth-Groups", path: groups, fault: .listOfObjects)]
+        )
+        #expect(
+            unfit(["groups": [[["name": "b"]]], "name": ["x": 1]]) == [
+                UnfitValue(field: "X-Auth-Name", path: "identity.traits.name", fault: .object),
+                UnfitValue(field: "X-Auth-Groups", path: groups, fault: .listOfObjects),
+            ]
+        )
+        for odd in ["a,b", "a\nb"] {
+            #expect(
+                unfit(["groups": [.string(odd)]])
+                    == [UnfitValue(field: "X-Auth-Groups", path: groups, fault: .unsafe)]
+            )
+        }
+        let long = JSONValue.array((0..<2000).map { .string("group-\($0)") })
+        #expect(unfit(["groups": long]) == [UnfitValue(field: nil, path: "", fault: .size)])
+        #expect(unfit(["groups": long]) { $0.maxSize = 65_536 }.isEmpty)
+    }
+
+    @Test(
         "CVE-2026-30851: a missing value gives no field, never an empty one",
         arguments: [
             .null, [:], ["v": .null], ["v": ""], ["v": []], ["v": [""]], ["v": ["a": "b"]], ["w": "x"],
@@ -129,7 +189,7 @@ struct IdentityProfileTests {
     @Test(
         "mod_auth_openidc 2026: a group `a,admin` does not become two groups",
         arguments: [
-            ["groups": ["a,admin"]], ["groups": "a,admin"], ["groups": ["a", "b,"]], ["groups": [["a"]]],
+            ["groups": ["a,admin"]], ["groups": "a,admin"], ["groups": ["a", "b,"]], ["groups": [["a,b"]]],
             ["groups": [["n": "a"]]],
         ] as [JSONValue]
     )

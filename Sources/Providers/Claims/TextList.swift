@@ -1,0 +1,26 @@
+import Settings
+import Vocabulary
+
+/// Lists that a provider writes into one text.
+enum TextList {
+    /// The elements of a text, without white space around them and without empty ones.
+    static func elements(of text: String, _ form: ClaimSettings.TextListForm) -> [String] {
+        switch form {
+        case .space: return text.split(whereSeparator: \.isWhitespace).map(String.init)
+        case .comma:
+            let trimmed = Self.trimmed(text[...])
+            if case .array(let elements)? = JSONText.decode(Array(trimmed.utf8)) {
+                return elements.compactMap(\.string).filter { !$0.isEmpty }
+            }
+            let isBracketed = trimmed.first == "[" && trimmed.last == "]" && trimmed.utf8.count > 1
+            let inner = isBracketed ? trimmed.dropFirst().dropLast() : trimmed
+            return inner.split(separator: ",").map(Self.trimmed).filter { !$0.isEmpty }.map(String.init)
+        }
+    }
+
+    private static func trimmed(_ text: Substring) -> Substring {
+        var text = text.drop(while: \.isWhitespace)
+        while text.last?.isWhitespace == true { text.removeLast() }
+        return text
+    }
+}
