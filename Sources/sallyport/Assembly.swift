@@ -172,7 +172,7 @@ struct Assembly: Sendable {
                 confirmation: confirmation,
                 clients: realms.count > 1 ? clients.clients(of: realm.realm.name) : clients,
                 idTokenKeys: idTokens,
-                social: try AssembledProvider.social(settings.nativeSocial, foundations),
+                social: try AssembledProvider.social(settings, foundations),
                 proofs: proofs,
                 unfit: realm.unfit
             )

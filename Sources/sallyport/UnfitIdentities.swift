@@ -48,14 +48,15 @@ final class UnfitIdentities: Sendable {
             trait.map { claims.path(ofTrait: String($0)).joined(separator: ".") }
         }
         let source = isTrait ? claim.map { "\(unfit.path), from the claim \($0)," } ?? unfit.path : unfit.path
+        let own = "name a member of it, such as \(unfit.path).name"
         let member =
-            isTrait ? claim.map { "claims.traits, such as \($0).name" } ?? "\(unfit.path).name" : "\(unfit.path).name"
+            isTrait ? claim.map { "name a member in claims.traits, such as \($0).name" } ?? own : own
         switch unfit.fault {
-        case .object: return "\(field) is missing: \(source) is an object: name a member of it, \(member)"
+        case .object: return "\(field) is missing: \(source) is an object: \(member)"
         case .listOfObjects:
             return
                 "\(field) cannot be written, so the requests are refused (identity.unsafe_value): \(source) is a list of "
-                + "objects: name a member of them, \(member)"
+                + "objects: \(member)"
         case .unsafe, .size:
             return "\(field) cannot be written, so the requests are refused (identity.unsafe_value): \(source) has a "
                 + "character that a field cannot give back, such as a line break, or the delimiter in an element"

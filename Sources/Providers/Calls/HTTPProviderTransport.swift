@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import Settings
 import Vocabulary
 
 /// Sends calls over the network.
@@ -9,6 +10,8 @@ package struct HTTPProviderTransport: ProviderTransport {
     let trust: ProviderTrust
     /// Whether calls may go to other machines without TLS, as inside a network of containers.
     var allowsPlainHTTP = false
+    /// The proxies of the network.
+    var proxies = OutgoingProxies()
 
     package func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer {
         let url: ProviderURL
@@ -33,7 +36,7 @@ package struct HTTPProviderTransport: ProviderTransport {
             }
         }
         let (loop, connections) = (self.client.loop, self.client.connections)
-        let exchange = ProviderExchange(call, to: ProviderServer(url, tls: tls), url, on: loop)
+        let exchange = ProviderExchange(call, to: ProviderServer(url, tls: tls, proxies: self.proxies), url, on: loop)
         do {
             return try await withTaskCancellationHandler {
                 loop.execute { connections.value.begin(exchange) }

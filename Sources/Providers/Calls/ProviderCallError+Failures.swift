@@ -12,33 +12,47 @@ extension ProviderCallError {
     /// What failed on the way to a host. Errors are not printed as they are: some contain values of fields, or paths of the
     /// machine that built the gateway.
     ///
-    /// - Parameter step: How far the call was.
-    init(_ error: any Error, of host: String, isUnsent: Bool, step: ProviderExchange.Step = .waiting) {
-        let (cause, detail) = Self.words(for: error, host, step)
+    /// - Parameters:
+    ///   - proxy: The proxy on the way to the host; nil: there is none.
+    ///   - step: How far the call was.
+    init(
+        _ error: any Error,
+        of host: String,
+        through proxy: String? = nil,
+        isUnsent: Bool,
+        step: ProviderExchange.Step = .waiting
+    ) {
+        let (cause, detail) = Self.words(for: error, host, proxy, step)
         self.init(isUnsent: isUnsent, detail: detail, cause: cause)
     }
 
     private static func words(
         for error: any Error,
-        _ host: String,
+        _ target: String,
+        _ proxy: String?,
         _ step: ProviderExchange.Step
     ) -> (Cause, String) {
+        // Up to the handshake the gateway speaks with the proxy alone.
+        let isAtProxy = step == .connecting || step == .tunnelling
+        let host = proxy.flatMap { isAtProxy ? "the proxy \($0) on the way to \(target)" : nil } ?? target
         switch error {
-        case let error as ProviderTimeout: (.time, Self.late(host, error.step))
-        case ChannelError.connectTimeout: (.time, Self.late(host, .connecting))
-        case is UnknownHost: (.name, "\(host) cannot be found: its name has no address")
+        case let error as ProxyRefusal: return (.proxy, Self.refusal(error, proxy ?? "", target))
+        case let error as ProviderTimeout: return (.time, Self.late(host, error.step))
+        case ChannelError.connectTimeout: return (.time, Self.late(host, .connecting))
+        case is UnknownHost: return (.name, "\(host) cannot be found: its name has no address")
         case let error as IOError where step == .connecting:
-            (.connection, "\(host) cannot be connected to: \(Self.system(error))")
-        case let error as IOError: (.connection, "the connection with \(host) failed: \(Self.system(error))")
-        case let error as NIOSSLError: Self.tls(error, host, step)
-        case is NIOSSLExtraError: (.certificateName, "TLS with \(host) failed: its certificate is for another name")
-        case let error as AnswerTooLarge: (.size, "the answer of \(host) has more than \(error.limit) bytes")
+            return (.connection, "\(host) cannot be connected to: \(Self.system(error))")
+        case let error as IOError: return (.connection, "the connection with \(host) failed: \(Self.system(error))")
+        case let error as NIOSSLError: return Self.tls(error, host, step)
+        case is NIOSSLExtraError:
+            return (.certificateName, "TLS with \(host) failed: its certificate is for another name")
+        case let error as AnswerTooLarge: return (.size, "the answer of \(host) has more than \(error.limit) bytes")
         case is AnswerCutShort, HTTPParserError.invalidEOFState:
-            (.other, "\(host) closed the connection before its answer was complete")
-        case is HTTPParserError: (.other, "the answer of \(host) is not HTTP/1.1")
-        case is ProviderClientEnded: (.other, "the gateway stops, and calls \(host) no more")
-        case is CancellationError: (.other, "the call was cancelled")
-        default: (.other, "the call of \(host) failed: \(type(of: error))")
+            return (.other, "\(host) closed the connection before its answer was complete")
+        case is HTTPParserError: return (.other, "the answer of \(host) is not HTTP/1.1")
+        case is ProviderClientEnded: return (.other, "the gateway stops, and calls \(host) no more")
+        case is CancellationError: return (.other, "the call was cancelled")
+        default: return (.other, "the call of \(host) failed: \(type(of: error))")
         }
     }
 
@@ -46,8 +60,18 @@ extension ProviderCallError {
         switch step {
         case .waiting: "\(host) is busy with other calls and had no time for this one"
         case .connecting: "\(host) could not be connected to in time"
+        case .tunnelling: "\(host) did not answer in time"
         case .handshaking: "the TLS handshake with \(host) took too long"
         case .sent: "\(host) did not answer in time"
+        }
+    }
+
+    private static func refusal(_ refusal: ProxyRefusal, _ proxy: String, _ host: String) -> String {
+        switch refusal.status {
+        case nil: "the proxy \(proxy) does not answer CONNECT for \(host) as an HTTP proxy does"
+        case 407?: "the proxy \(proxy) lets nobody through to \(host) without the right user and password (status 407)"
+        case let status?:
+            "the proxy \(proxy) does not let the gateway through to \(host): it answers with status \(status)"
         }
     }
 

@@ -44,12 +44,12 @@ final class ProviderConnection: ChannelInboundHandler {
         let timeout = min(Self.connectTimeout, exchange.deadline - .now())
         let prepare = { @Sendable (channel: any Channel) in try bound.value.prepare(channel) }
         let connected =
-            if let address = self.server.address {
+            if let address = self.server.peerAddress {
                 PipelineChannel.connect(to: address, on: loop, timeout: timeout, prepare)
             } else {
                 PipelineChannel.connect(
-                    toHost: self.server.host,
-                    port: self.server.port,
+                    toHost: self.server.peer.host,
+                    port: self.server.peer.port,
                     on: loop,
                     timeout: timeout,
                     prepare
@@ -66,10 +66,28 @@ final class ProviderConnection: ChannelInboundHandler {
 
     private func prepare(_ channel: any Channel) throws {
         if self.isClosed { throw CancellationError() }
+        guard let proxy = self.server.proxy, self.server.isTunnelled else { return try self.addHandlers(to: channel) }
+        let tunnel = ProxyTunnel(
+            to: self.server,
+            through: proxy,
+            whenOpen: { channel in try self.tunnelled(channel) },
+            whenFailed: { self.failed($0) }
+        )
+        try channel.pipeline.syncOperations.addHandler(tunnel)
+    }
+
+    /// The way to the server is open.
+    private func tunnelled(_ channel: any Channel) throws {
+        if self.isClosed { throw CancellationError() }
+        self.exchange?.advance(to: .handshaking)
+        try self.addHandlers(to: channel)
+    }
+
+    private func addHandlers(to channel: any Channel) throws {
         let pipeline = channel.pipeline.syncOperations
         if let tls = self.server.tls {
             // An address is verified as an address.
-            let name = self.server.address == nil ? self.server.host : nil
+            let name = self.server.isAddress ? nil : self.server.host
             try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name))
         }
         try pipeline.addHandler(UnaskedBytes(self))
@@ -85,7 +103,11 @@ final class ProviderConnection: ChannelInboundHandler {
         }
         // With TLS it goes on when the handshake is complete, which it may be already.
         if exchange.step == .connecting {
-            if self.server.tls == nil { self.send(exchange) } else { exchange.advance(to: .handshaking) }
+            if self.server.tls == nil {
+                self.send(exchange)
+            } else {
+                exchange.advance(to: self.server.isTunnelled ? .tunnelling : .handshaking)
+            }
         }
     }
 
@@ -125,7 +147,8 @@ final class ProviderConnection: ChannelInboundHandler {
 
     /// Another may be opened at once: TLS takes seconds to close when the server does not answer.
     func close() {
-        self.context?.close(promise: nil)
+        // Without a context the way through a proxy is not open yet.
+        if let context { context.close(promise: nil) } else { self.channel?.close(promise: nil) }
         self.ended()
     }
 

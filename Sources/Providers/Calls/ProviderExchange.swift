@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import Settings
 import Vocabulary
 
 /// A server of a provider, and how it is trusted: what a connection can be used for.
@@ -9,19 +10,31 @@ struct ProviderServer: Hashable {
     let port: Int
     /// nil: without TLS.
     let tls: NIOSSLContext?
+    /// nil: it is connected to directly.
+    let proxy: OutgoingProxy?
 
-    init(_ url: ProviderURL, tls: NIOSSLContext?) {
+    init(_ url: ProviderURL, tls: NIOSSLContext?, proxies: OutgoingProxies = OutgoingProxies()) {
         // Without the brackets of an IPv6 address.
         self.host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
         self.port = url.port ?? (url.isHTTPS ? 443 : 80)
         self.tls = tls
+        self.proxy = proxies.proxy(forHost: self.host, port: self.port, isHTTPS: url.isHTTPS)
     }
 
-    /// nil: the host is a name.
-    var address: SocketAddress? { try? SocketAddress(ipAddress: self.host, port: self.port) }
+    /// Whether the host is an address and no name.
+    var isAddress: Bool { (try? SocketAddress(ipAddress: self.host, port: self.port)) != nil }
+
+    /// What a connection is opened to: the server, or the proxy.
+    var peer: (host: String, port: Int) { self.proxy.map { ($0.host, $0.port) } ?? (self.host, self.port) }
+
+    /// The address of the peer; nil: its host is a name.
+    var peerAddress: SocketAddress? { try? SocketAddress(ipAddress: self.peer.host, port: self.peer.port) }
+
+    /// Whether a tunnel through the proxy is opened first. Without TLS the proxy itself gets each request.
+    var isTunnelled: Bool { self.proxy != nil && self.tls != nil }
 
     static func == (left: Self, right: Self) -> Bool {
-        left.host == right.host && left.port == right.port && left.tls === right.tls
+        left.host == right.host && left.port == right.port && left.tls === right.tls && left.proxy == right.proxy
     }
 
     func hash(into hasher: inout Hasher) {
@@ -36,7 +49,10 @@ final class ProviderExchange: @unchecked Sendable {
     enum Step: Sendable {
         /// All connections are in use.
         case waiting
-        case connecting, handshaking
+        case connecting
+        /// The proxy is asked for a way to the server.
+        case tunnelling
+        case handshaking
         /// The server may have received the request.
         case sent
     }
@@ -76,10 +92,16 @@ final class ProviderExchange: @unchecked Sendable {
         if !call.body.isEmpty || ["POST", "PUT", "PATCH"].contains(call.method) {
             headers.add(name: "Content-Length", value: String(call.body.count))
         }
+        var target = url.target
+        if let proxy = server.proxy, !server.isTunnelled {
+            // RFC 9112 3.2.2
+            target = url.origin + url.target
+            if let value = proxy.authorization { headers.add(name: "Proxy-Authorization", value: value) }
+        }
         self.head = HTTPRequestHead(
             version: .http1_1,
             method: HTTPMethod(rawValue: call.method),
-            uri: url.target,
+            uri: target,
             headers: headers
         )
     }
@@ -102,7 +124,13 @@ final class ProviderExchange: @unchecked Sendable {
     /// Ignored if the exchange is over.
     func fail(_ error: any Error) {
         guard self.end() else { return }
-        let failure = ProviderCallError(error, of: self.host, isUnsent: self.step != .sent, step: self.step)
+        let failure = ProviderCallError(
+            error,
+            of: self.host,
+            through: self.server.proxy?.name,
+            isUnsent: self.step != .sent,
+            step: self.step
+        )
         self.promise.fail(failure)
         self.connection?.giveUp()
     }
@@ -124,6 +152,11 @@ final class ProviderExchange: @unchecked Sendable {
     ///
     /// - Returns: Whether the connection can be used again.
     func complete() -> Bool {
+        // Only a proxy asks for its own password.
+        if self.answerHead?.status == .proxyAuthenticationRequired, self.server.proxy != nil, !self.server.isTunnelled {
+            self.fail(ProxyRefusal(status: 407))
+            return false
+        }
         guard let head = self.answerHead, self.end() else { return false }
         self.promise.succeed(
             ProviderAnswer(

@@ -1,8 +1,9 @@
 package import NIOCore
+package import Settings
 import Synchronization
 
-/// The connections of the process to providers: HTTP/1.1, TLS 1.2 and later, no redirects and no proxy, also none that
-/// the environment names.
+/// The connections of the process to providers: HTTP/1.1, TLS 1.2 and later, no redirects; directly, or through the proxies
+/// that a transport is given.
 ///
 /// One is made for the process, and kept across reloads of the configuration.
 package final class ProviderHTTPClient: Sendable {
@@ -23,16 +24,19 @@ package final class ProviderHTTPClient: Sendable {
     /// - Parameters:
     ///   - caFile: The PEM file of the certificates to trust instead of the system's; it is read now.
     ///   - allowsPlainHTTP: Whether calls may go to other machines without TLS.
+    ///   - proxies: The proxies of the network.
     /// - Throws: `ProviderTLSError`, which names the file.
     package func transport(
         caFile: String? = nil,
-        allowsPlainHTTP: Bool = false
+        allowsPlainHTTP: Bool = false,
+        proxies: OutgoingProxies = OutgoingProxies()
     ) throws(ProviderTLSError) -> HTTPProviderTransport {
         do {
             return HTTPProviderTransport(
                 client: self,
                 trust: try ProviderTrust(caFile: caFile),
-                allowsPlainHTTP: allowsPlainHTTP
+                allowsPlainHTTP: allowsPlainHTTP,
+                proxies: proxies
             )
         } catch {
             throw ProviderTLSError(description: "ca_file: \(caFile ?? "none") cannot be used: \(error)")

@@ -70,6 +70,8 @@ package struct ProviderCallError: Error, Sendable, Hashable {
         /// The host's name has no address.
         case name
         case connection
+        /// The proxy on the way does not let the gateway through.
+        case proxy
         /// The authority of the server's certificate is not trusted, or the certificate is not valid now.
         case certificate
         /// The server's certificate is for another name.

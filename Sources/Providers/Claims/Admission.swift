@@ -28,7 +28,7 @@ package struct Admission: Sendable {
         let saysEmail =
             claims.value(at: self.email) != nil && claims.value(at: self.emailVerified, beside: self.email) != nil
         if saysEmail, let refusal = self.refusalOfEmail(claims) { return refusal }
-        return claims.value(at: self.groups) == nil ? nil : self.refusalOfGroups(claims)
+        return claims.value(of: self.groups) == nil ? nil : self.refusalOfGroups(claims)
     }
 
     private func refusalOfEmail(_ claims: UserClaims) -> String? {

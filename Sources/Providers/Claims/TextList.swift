@@ -9,7 +9,10 @@ enum TextList {
         case .space: return text.split(whereSeparator: \.isWhitespace).map(String.init)
         case .comma:
             let trimmed = Self.trimmed(text[...])
-            if case .array(let elements)? = JSONText.decode(Array(trimmed.utf8)) {
+            // `[1, 2]` is JSON too, but no list of texts.
+            if case .array(let elements)? = JSONText.decode(Array(trimmed.utf8)),
+                elements.contains(where: { $0.string != nil })
+            {
                 return elements.compactMap(\.string).filter { !$0.isEmpty }
             }
             let isBracketed = trimmed.first == "[" && trimmed.last == "]" && trimmed.utf8.count > 1

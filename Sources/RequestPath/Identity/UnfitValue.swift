@@ -1,4 +1,5 @@
 package import Sessions
+import Vocabulary
 
 /// What of a session cannot be in the field that the settings give it.
 package struct UnfitValue: Sendable, Hashable {
@@ -20,6 +21,12 @@ package struct UnfitValue: Sendable, Hashable {
     /// The path to the value, as `identity.headers` has it; empty for all fields.
     package let path: String
     package let fault: Fault
+
+    package init(field: String?, path: String, fault: Fault) {
+        self.field = field
+        self.path = path
+        self.fault = fault
+    }
 }
 
 extension IdentityProfile {

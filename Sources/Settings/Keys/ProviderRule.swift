@@ -62,6 +62,19 @@ extension TextRule {
         }
     }
 
+    /// Stands for no proxy, whatever the environment says.
+    static let noProxy = "none"
+
+    /// The proxy for the calls to a provider. It may hold a password.
+    static let httpProxy = TextRule(
+        "proxy",
+        allowed: "http://host:port, with user:password@ before the host if the proxy asks for them, or none",
+        pattern: "^(http://)?[!-~]+$"
+    ) { text throws(SyntaxFault) in
+        if text != Self.noProxy { _ = try OutgoingProxy(text, origin: "") }
+        return .secret(text)
+    }
+
     /// The id under which the gateway is registered at a provider (RFC 6749 A.1).
     static let registeredID = TextRule(
         "client id",

@@ -3,7 +3,10 @@ internal import Vocabulary
 private let day: Duration = .seconds(86_400)
 
 extension Section {
-    static let provider = Section([
+    static let provider = Section(Self.providerKinds.keys + Self.outgoing)
+
+    /// The kinds of providers, which exclude each other.
+    static let providerKinds = Section([
         SettingsKey("oidc", .section(.openID), "An OpenID provider. It and the next four exclude each other."),
         SettingsKey(
             "kratos",
@@ -22,6 +25,16 @@ extension Section {
         ),
         SettingsKey("static", .section(.staticProvider), "Users in the configuration, for demos and tests."),
     ])
+
+    /// How it is reached.
+    private static let outgoing = [
+        SettingsKey(
+            "http_proxy",
+            .secret(.httpProxy),
+            "The HTTP proxy for all calls to it, or none; by default that of HTTPS_PROXY. It may hold a password and is never shown. Write this or http_proxy_file."
+        ),
+        SettingsKey("http_proxy_file", .path(isSecret: true), "A file with the same, in one line."),
+    ]
 
     /// An element of `providers`.
     static let namedProvider = Section(

@@ -75,12 +75,12 @@ extension SettingsBuilder {
         _ settings: Settings
     ) -> NamedProvider? {
         let key = self.providerKey
-        let written = tree.entries.map(\.name).filter { Section.provider[$0] != nil }
+        let written = tree.entries.map(\.name).filter { Section.providerKinds[$0] != nil }
         guard let name = written.first else {
             self.reportMissing(
                 tree.origin,
                 key,
-                Section.provider.keys.map(\.name).joined(separator: ", "),
+                Section.providerKinds.keys.map(\.name).joined(separator: ", "),
                 "add one of these keys"
             )
             return nil
@@ -106,7 +106,9 @@ extension SettingsBuilder {
             }
         guard let read else { return nil }
         self.checkProvider(read, provider, at: section.origin, name, settings)
-        return NamedProvider(provider, read)
+        var named = NamedProvider(provider, read)
+        if !read.isLocal { named.proxies = self.proxies(of: tree, settings.proxies) }
+        return named
     }
 
     /// Refuses providers that cannot be told apart. Kratos's cookie and paths can belong to one Kratos only, and the

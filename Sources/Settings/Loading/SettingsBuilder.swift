@@ -11,6 +11,8 @@ struct SettingsBuilder {
     let isPartial: Bool
     /// Whether clients are judged that an operator changes while the gateway runs.
     let isAtRunTime: Bool
+    /// All variables of the process.
+    let environment: [String: String]
     var problems: [SettingsProblem] = []
     var warnings: [String] = []
     /// Named apps, and those that routes name by a URL.
@@ -24,7 +26,8 @@ struct SettingsBuilder {
         flags: InsecureFlags,
         judges: SettingsJudges,
         isPartial: Bool,
-        isAtRunTime: Bool = false
+        isAtRunTime: Bool = false,
+        environment: [String: String] = [:]
     ) {
         self.tree = tree
         self.files = files
@@ -32,6 +35,7 @@ struct SettingsBuilder {
         self.judges = judges
         self.isPartial = isPartial
         self.isAtRunTime = isAtRunTime
+        self.environment = environment
     }
 
     /// The settings; meaningless when there are problems.
@@ -48,6 +52,7 @@ struct SettingsBuilder {
         settings.operatorTokens = self.operatorTokens()
         self.setTrust(&settings)
         self.checkUnnamedProxy(settings)
+        if self.callsOthers { settings.proxies = self.environmentProxies() }
         settings.providers = self.providers(settings)
         settings.nativeSocial = self.nativeSocial()
         settings.session = self.session()
@@ -70,6 +75,12 @@ struct SettingsBuilder {
         self.setBodyLimits(&settings)
         settings.upstreams = self.upstreams
         return settings
+    }
+
+    /// Whether a provider is called over the network.
+    private var callsOthers: Bool {
+        self.tree["native_social"] != nil || self.tree["providers"] != nil
+            || self.tree.tree("provider")?.entries.contains { $0.name != "static" } == true
     }
 
     // MARK: Problems and files

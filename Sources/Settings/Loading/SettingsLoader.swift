@@ -95,7 +95,8 @@ package enum SettingsLoader {
             files: files,
             flags: flags,
             judges: judges,
-            isPartial: !written.problems.isEmpty
+            isPartial: !written.problems.isEmpty,
+            environment: environment
         )
         let settings = builder.build()
         let problems = written.problems + builder.problems

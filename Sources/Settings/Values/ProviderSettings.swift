@@ -5,6 +5,8 @@ package struct NamedProvider: Sendable, Equatable {
     /// Unique in the settings; the name of its users' realm, under which their sessions are stored.
     package var name: String
     package var settings: ProviderSettings
+    /// How it is reached.
+    package var proxies = OutgoingProxies()
 
     package init(_ name: String, _ settings: ProviderSettings) {
         self.name = name
@@ -45,6 +47,11 @@ package enum ProviderSettings: Sendable, Equatable {
         case .oauth2: .aal1
         case .introspection(let settings): settings.claims.highest
         }
+    }
+
+    /// Whether nothing is called for it.
+    var isLocal: Bool {
+        if case .fixedUsers = self { true } else { false }
     }
 
     /// How its claims become traits; nil: its users have traits themselves.

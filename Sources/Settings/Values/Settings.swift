@@ -40,6 +40,8 @@ package struct Settings: Sendable, Equatable {
     package var apis: [APISettings]
     /// Empty: nobody can sign in. Their names differ.
     package var providers: [NamedProvider]
+    /// The proxies that the environment names for calls to providers.
+    package var proxies: OutgoingProxies
     /// nil: what Google, Apple and Facebook give to native apps is not accepted.
     package var nativeSocial: NativeSocialSettings?
     package var session: SessionSettings
@@ -74,6 +76,7 @@ package struct Settings: Sendable, Equatable {
         self.clients = []
         self.apis = []
         self.providers = []
+        self.proxies = OutgoingProxies()
         self.nativeSocial = nil
         self.session = SessionSettings()
         self.exchange = ExchangeSettings()

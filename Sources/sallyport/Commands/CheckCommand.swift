@@ -75,10 +75,15 @@ struct CheckCommand: Command {
             // The files were read with the settings.
             let transport = try draft.foundations.providerClient.transport(
                 caFile: provider.settings.caFile,
-                allowsPlainHTTP: provider.settings.cookieName != nil
+                allowsPlainHTTP: provider.settings.cookieName != nil,
+                proxies: provider.proxies
             )
             let hosts = settings.hosts.filter { $0.provider == provider.name }
-            guard let found = await ProviderCheck(transport: transport, hosts: hosts).run(provider.settings) else {
+            guard
+                let found = await ProviderCheck(transport: transport, hosts: hosts, proxies: provider.proxies).run(
+                    provider.settings
+                )
+            else {
                 continue
             }
             let isNamed = settings.providers.count > 1

@@ -27,6 +27,7 @@ struct AssembledProvider: Sendable {
         var issuer: OpenIDIssuer?
         var origin: IssuerOrigin?
         var kratos: KratosProvider?
+        let proxies = provider?.proxies ?? OutgoingProxies()
         switch provider?.settings {
         case nil: self.roles = ProviderRoles()
         case .fixedUsers(let users):
@@ -34,28 +35,28 @@ struct AssembledProvider: Sendable {
             self.roles = ProviderRoles(password: provider, directory: provider)
         case .kratos(let settings):
             self.roles = try Self.refusing(place, "kratos") {
-                let transport = try Self.transport(caFile: settings.caFile, allowsPlainHTTP: true, foundations)
+                let transport = try Self.transport(caFile: settings.caFile, allowsPlainHTTP: true, proxies, foundations)
                 let provider = KratosProvider(settings, transport: transport, clock: Self.clock)
                 kratos = provider
                 return ProviderRoles(tokens: [provider], pages: provider)
             }
         case .oauth2(let settings):
             self.roles = try Self.refusing(place, "oauth2") {
-                let transport = try Self.transport(caFile: settings.caFile, foundations)
+                let transport = try Self.transport(caFile: settings.caFile, proxies, foundations)
                 let provider = try OAuth2Provider(settings, transport: transport, clock: Self.clock)
                 return ProviderRoles(browser: provider, refreshing: provider)
             }
         case .introspection(let settings):
             self.roles = try Self.refusing(place, "introspection") {
-                let transport = try Self.transport(caFile: settings.caFile, foundations)
+                let transport = try Self.transport(caFile: settings.caFile, proxies, foundations)
                 return ProviderRoles(
                     tokens: [try IntrospectionProvider(settings, transport: transport, clock: Self.clock)]
                 )
             }
         case .openID(let settings):
             self.roles = try Self.refusing(place, "oidc") {
-                let transport = try Self.transport(caFile: settings.caFile, foundations)
-                let wanted = IssuerOrigin(settings)
+                let transport = try Self.transport(caFile: settings.caFile, proxies, foundations)
+                let wanted = IssuerOrigin(settings, proxies)
                 let kept = former?.origin == wanted ? former?.issuer : nil
                 let current = try kept ?? OpenIDIssuer(settings, transport: transport, clock: Self.clock)
                 (issuer, origin) = (current, wanted)
@@ -129,11 +130,12 @@ struct AssembledProvider: Sendable {
         }
     }
 
-    /// The verifiers of `native_social`.
-    static func social(_ settings: NativeSocialSettings?, _ foundations: Foundations) throws -> SocialVerifiers {
+    /// The verifiers of `native_social`, whose servers are reached as the provider is.
+    static func social(_ settings: Settings, _ foundations: Foundations) throws -> SocialVerifiers {
         do {
-            let transport = try Self.transport(caFile: nil, foundations)
-            return try SocialVerifiers(settings, transport: transport, clock: Self.clock)
+            let proxies = settings.providers.first?.proxies ?? settings.proxies
+            let transport = try Self.transport(caFile: nil, proxies, foundations)
+            return try SocialVerifiers(settings.nativeSocial, transport: transport, clock: Self.clock)
         } catch {
             throw StartRefusal(description: "native_social.\(error)")
         }
@@ -142,10 +144,15 @@ struct AssembledProvider: Sendable {
     private static func transport(
         caFile: String?,
         allowsPlainHTTP: Bool = false,
+        _ proxies: OutgoingProxies,
         _ foundations: Foundations
     ) throws -> any ProviderTransport {
         MeteredTransport(
-            try foundations.providerClient.transport(caFile: caFile, allowsPlainHTTP: allowsPlainHTTP),
+            try foundations.providerClient.transport(
+                caFile: caFile,
+                allowsPlainHTTP: allowsPlainHTTP,
+                proxies: proxies
+            ),
             foundations.registry
         )
     }
@@ -176,6 +183,7 @@ struct AssembledRealm: Sendable {
 
     /// - Parameters:
     ///   - identity: The fields for apps.
+    ///   - clients: The registered OAuth clients.
     ///   - former: The realms of the configuration that this one replaces.
     /// - Throws: `StartRefusal` that names the setting.
     init(
@@ -218,8 +226,10 @@ private struct IssuerOrigin: Equatable {
     let algorithms: [String]
     /// The content of `ca_file`; nil: the system's authorities.
     let authorities: [UInt8]?
+    let proxies: OutgoingProxies
 
-    init(_ settings: OpenIDSettings) {
+    init(_ settings: OpenIDSettings, _ proxies: OutgoingProxies) {
+        self.proxies = proxies
         self.issuer = settings.issuer
         self.algorithms = settings.algorithms
         self.authorities = settings.caFile.flatMap { Console.read($0, atMost: .max) }

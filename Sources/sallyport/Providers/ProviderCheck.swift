@@ -11,14 +11,22 @@ struct ProviderCheck: Sendable {
     static let clockTolerance = 60
 
     let transport: any ProviderTransport
+    /// Those through which the transport sends its calls.
+    let proxies: OutgoingProxies
     let clock: Clock
     /// The callbacks of all hosts with endpoints: each must be registered.
     let callbacks: [String]
     /// All hosts: users come back to the page that they wanted.
     let origins: [String]
 
-    init(transport: any ProviderTransport, hosts: [HostSettings], clock: Clock = .system) {
+    init(
+        transport: any ProviderTransport,
+        hosts: [HostSettings],
+        proxies: OutgoingProxies = OutgoingProxies(),
+        clock: Clock = .system
+    ) {
         self.transport = transport
+        self.proxies = proxies
         self.clock = clock
         self.origins = hosts.map(\.publicURL.description)
         self.callbacks = hosts.filter(\.endpoints).map { "\($0.publicURL)\(BrowserSessionEndpoints.callbackPath)" }
@@ -29,14 +37,31 @@ struct ProviderCheck: Sendable {
         do {
             switch provider {
             case .fixedUsers: return nil
-            case .openID(let settings): return try await self.check(settings)
-            case .kratos(let settings): return await self.check(settings)
-            case .oauth2(let settings): return try await self.check(settings)
-            case .introspection(let settings): return try await self.check(settings)
+            case .openID(let settings): return self.way(to: settings.issuer) + (try await self.check(settings))
+            case .kratos(let settings):
+                return self.way(to: settings.publicURL.description) + (await self.check(settings))
+            case .oauth2(let settings): return self.way(to: settings.tokenURL) + (try await self.check(settings))
+            case .introspection(let settings): return self.way(to: settings.url) + (try await self.check(settings))
             }
         } catch {
             return [.error("provider", "it cannot be used: \(error)")]
         }
+    }
+
+    /// Which way the calls go, if there is a proxy.
+    private func way(to text: String?) -> [Verdict] {
+        guard self.proxies.secure != nil || self.proxies.plain != nil,
+            let url = text.flatMap({ try? ProviderURL($0, allowsPlainHTTP: true) })
+        else { return [] }
+        guard let proxy = self.proxy(for: url) else {
+            return [.ok("provider proxy", "\(url.host) is called directly, without a proxy")]
+        }
+        return [.ok("provider proxy", "\(url.host) is called through the proxy \(proxy.name) (\(proxy.origin))")]
+    }
+
+    private func proxy(for url: ProviderURL) -> OutgoingProxy? {
+        let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
+        return self.proxies.proxy(forHost: host, port: url.port ?? (url.isHTTPS ? 443 : 80), isHTTPS: url.isHTTPS)
     }
 
     // MARK: Kinds of providers
@@ -84,7 +109,8 @@ struct ProviderCheck: Sendable {
             return .success(try await self.transport.send(call))
         } catch {
             let finding = ProviderWords.failure(error)
-            guard error.cause == .certificate, let url = try? ProviderURL(call.url),
+            // The probe goes directly.
+            guard error.cause == .certificate, let url = try? ProviderURL(call.url), self.proxy(for: url) == nil,
                 let fault = await CertificateProbe.fault(of: url, now: self.clock.now())
             else { return .failure(UnansweredCall(verdict: .error(subject, finding))) }
             return .failure(UnansweredCall(verdict: .error(subject, "\(url.host): \(fault)")))

@@ -8,6 +8,7 @@ enum ProviderWords {
             switch error.cause {
             case .name: "is the name right, and does this machine's DNS know it?"
             case .connection: "are host and port right, and does a firewall allow it?"
+            case .proxy: "see its log, and the user and password in http_proxy or in the variable"
             case .certificate: "name its authority in ca_file"
             case .certificateName: "write the name in the certificate, or give the server a certificate for this name"
             case .notTLS: "does the server speak https on this port?"

@@ -59,7 +59,8 @@ struct ClaimsMappingTests {
         "A text that stands for a list is one where the settings say so",
         arguments: [
             ("[a, b]", .comma, ["a", "b"]), ("a,b", .comma, ["a", "b"]), (" a , b ", .comma, ["a", "b"]),
-            ("[a]", .comma, ["a"]), ("[]", .comma, []), ("", .comma, []), ("[", .comma, ["["]), ("a", .comma, ["a"]),
+            ("[a]", .comma, ["a"]), ("[]", .comma, []), ("[1, 2]", .comma, ["1", "2"]), ("", .comma, []),
+            ("[", .comma, ["["]), ("a", .comma, ["a"]),
             ("[a,,b, ]", .comma, ["a", "b"]), ("[\"a, b\", \"c\"]", .comma, ["a, b", "c"]),
             ("[app admin, b]", .comma, ["app admin", "b"]),
             ("[\"a\", 1, null, \"\"]", .comma, ["a"]), ("a b", .space, ["a", "b"]), ("  a\t b\n", .space, ["a", "b"]),

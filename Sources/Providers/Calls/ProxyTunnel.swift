@@ -1,0 +1,113 @@
+import Cryptography
+import NIOCore
+import Settings
+import Vocabulary
+
+/// Asks a proxy for a way to a server (RFC 9110 9.3.6), and then passes bytes on: the first handler of its channel.
+final class ProxyTunnel: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// The longest head of the proxy's answer in bytes.
+    private static let longestHead = 16_384
+
+    private let question: String
+    private var answer = ByteBuffer()
+    private var isOpen = false
+    private var hasFailed = false
+    /// Adds the handlers of the connection through the tunnel.
+    private let whenOpen: (any Channel) throws -> Void
+    private let whenFailed: (any Error) -> Void
+
+    init(
+        to server: ProviderServer,
+        through proxy: OutgoingProxy,
+        whenOpen: @escaping (any Channel) throws -> Void,
+        whenFailed: @escaping (any Error) -> Void
+    ) {
+        let authority = "\(server.host.contains(":") ? "[\(server.host)]" : server.host):\(server.port)"
+        let authorization = proxy.authorization.map { "Proxy-Authorization: \($0)\r\n" } ?? ""
+        self.question =
+            "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\nUser-Agent: sallyport\r\n\(authorization)\r\n"
+        self.whenOpen = whenOpen
+        self.whenFailed = whenFailed
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.writeAndFlush(Self.wrapOutboundOut(ByteBuffer(string: self.question)), promise: nil)
+        context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !self.isOpen else { return context.fireChannelRead(data) }
+        self.answer.writeImmutableBuffer(Self.unwrapInboundIn(data))
+        let bytes = self.answer.readableBytesView
+        guard let end = Self.end(of: bytes) else {
+            if bytes.count > Self.longestHead { self.fail(ProxyRefusal(status: nil), context) }
+            return
+        }
+        // Nothing may follow: the server speaks after the gateway does.
+        guard let status = Self.status(bytes), end == bytes.endIndex || !(200..<300).contains(status) else {
+            return self.fail(ProxyRefusal(status: nil), context)
+        }
+        guard (200..<300).contains(status) else { return self.fail(ProxyRefusal(status: status), context) }
+        self.isOpen = true
+        self.answer = ByteBuffer()
+        do {
+            try self.whenOpen(context.channel)
+        } catch {
+            self.fail(error, context)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if self.isOpen { context.fireErrorCaught(error) } else { self.fail(error, context) }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        if !self.isOpen { self.fail(ProxyRefusal(status: nil), context) }
+        context.fireChannelInactive()
+    }
+
+    private func fail(_ error: any Error, _ context: ChannelHandlerContext) {
+        guard !self.hasFailed else { return }
+        self.hasFailed = true
+        self.whenFailed(error)
+        context.close(promise: nil)
+    }
+
+    /// Where the head ends, after the empty line.
+    private static func end(of bytes: ByteBufferView) -> Int? {
+        var index = bytes.startIndex
+        while index + 3 < bytes.endIndex {
+            if bytes[index] == 0x0D, bytes[index + 1] == 0x0A, bytes[index + 2] == 0x0D, bytes[index + 3] == 0x0A {
+                return index + 4
+            }
+            index += 1
+        }
+        return nil
+    }
+
+    /// The status in `HTTP/1.1 200 OK`; nil if this is no such line.
+    private static func status(_ bytes: ByteBufferView) -> Int? {
+        let line = bytes.prefix { $0 != 0x0D }
+        guard line.starts(with: "HTTP/1.".utf8) else { return nil }
+        let parts = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: true)
+        guard parts.count >= 2, parts[1].count == 3, parts[1].allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        return parts[1].reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    }
+}
+
+/// A proxy does not open the way.
+struct ProxyRefusal: Error {
+    /// What it answers with; nil: something that is no answer, or the end of the connection.
+    let status: Int?
+}
+
+extension OutgoingProxy {
+    /// The value of `Proxy-Authorization` (RFC 7617); nil: the proxy asks for none.
+    var authorization: String? { self.credentials.map { "Basic " + Base64.encode($0.bytes) } }
+}

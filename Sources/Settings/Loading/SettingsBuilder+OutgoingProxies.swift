@@ -1,0 +1,76 @@
+internal import Vocabulary
+
+extension SettingsBuilder {
+    /// The proxies that the environment names. What cannot be used is reported, if there is a provider to be called.
+    mutating func environmentProxies() -> OutgoingProxies {
+        var proxies = OutgoingProxies()
+        proxies.secure = self.proxy(in: ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
+        proxies.plain = self.proxy(in: ["http_proxy", "all_proxy", "ALL_PROXY"])
+        proxies.exceptions = ProxyException.all(in: self.variable(in: ["no_proxy", "NO_PROXY"])?.value ?? "")
+        return proxies
+    }
+
+    /// The first of these variables that is set. An empty one is not.
+    private func variable(in names: [String]) -> (name: String, value: String)? {
+        for name in names {
+            if let value = self.environment[name], !value.isEmpty { return (name, value) }
+        }
+        return nil
+    }
+
+    private mutating func proxy(in names: [String]) -> OutgoingProxy? {
+        guard let (name, value) = self.variable(in: names) else { return nil }
+        do throws(SyntaxFault) {
+            return try OutgoingProxy(value, origin: name)
+        } catch {
+            self.report(
+                .environment(name),
+                "",
+                found: "a proxy that cannot be used (not shown)",
+                allowed: TextRule.httpProxy.allowed,
+                mend: "\(error.mend), or unset it"
+            )
+            return nil
+        }
+    }
+
+    /// The proxies for the calls to one provider.
+    ///
+    /// - Parameter tree: `provider`, or an element of `providers`.
+    mutating func proxies(of tree: SettingsTree, _ environment: OutgoingProxies) -> OutgoingProxies {
+        let key = "\(self.providerKey).http_proxy"
+        if tree["http_proxy"] != nil, let file = tree["http_proxy_file"] {
+            self.report(
+                file.origin,
+                "\(key)_file",
+                found: "both http_proxy and http_proxy_file",
+                allowed: "one of them",
+                mend: "remove one"
+            )
+        }
+        let text: Secret?
+        let origin: String
+        if tree["http_proxy"] != nil {
+            (text, origin) = (tree.secret("http_proxy"), key)
+        } else if tree["http_proxy_file"] != nil {
+            (text, origin) = (self.secret("http_proxy_file", of: tree, key: "\(key)_file", minBytes: 1), "\(key)_file")
+        } else {
+            return environment
+        }
+        var proxies = OutgoingProxies()
+        guard let text, text != Secret(TextRule.noProxy) else { return proxies }
+        do throws(SyntaxFault) {
+            let proxy = try OutgoingProxy(String(decoding: text.bytes, as: UTF8.self), origin: origin)
+            (proxies.secure, proxies.plain, proxies.servesLoopback) = (proxy, proxy, true)
+        } catch {
+            self.report(
+                tree["http_proxy_file"]?.origin ?? tree.origin,
+                origin,
+                found: "a proxy that cannot be used (not shown)",
+                allowed: TextRule.httpProxy.allowed,
+                mend: error.mend
+            )
+        }
+        return proxies
+    }
+}
