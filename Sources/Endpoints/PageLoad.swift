@@ -15,6 +15,12 @@ extension EndpointRequest {
         return (self.field("sec-fetch-mode") ?? "navigate") == "navigate"
     }
 
+    /// Whether a page of another origin started the navigation: one of another site, or of a sibling domain, which may be
+    /// in other hands. Not the user's own doing (`none`), such as a URL that an app opens.
+    package var isFromOtherOrigin: Bool {
+        self.fields.contains { $0.name == "sec-fetch-site" && $0.value != "none" && $0.value != "same-origin" }
+    }
+
     /// Whether that page fills a tab: not a frame of another page.
     package var isTopLevelPageLoad: Bool {
         self.isPageLoad && (self.field("sec-fetch-dest") ?? "document") == "document"

@@ -9,7 +9,7 @@ package import Vocabulary
 ///
 /// ```
 /// presented -> syntax -> own session? -> lookup -+-> live  -> judged -+-> consume, create session -> signedIn
-///                |            |                  |                    +-> consume, keep session   -> alreadySignedIn
+///                |            |                  |                    +-> consume, keep session   -> renewed
 ///                |            |                  |                    +-> leave, ask the user     -> unconfirmed
 ///                |            |                  |                    +-> burn or leave           -> refused
 ///             refused   alreadySignedIn          +-> spent  -+-> by this try  -> completed        -> signedIn, refused
@@ -86,8 +86,12 @@ package struct HandoffConsumer: Sendable {
     }
 
     /// Records that the user is asked to confirm a request's token.
-    package func ask(_ request: HandoffRequest) {
-        self.journal.record(self.record(.asked, request))
+    ///
+    /// - Parameter reason: Why the user is asked; nil: users always are.
+    package func ask(_ reason: Reason?, _ request: HandoffRequest) {
+        var request = request
+        request.device = self.observer.completed(request.device)
+        self.journal.record(self.record(.asked(reason), request))
     }
 
     /// One try to use one token; a second judgement belongs to the same try. A reference, because each step passes it on.
@@ -110,6 +114,11 @@ package struct HandoffConsumer: Sendable {
                 of: self.request.token,
                 on: self.request.authority
             )
+        }
+
+        /// Under which the browser's session goes on, if it stays; nil if there is none whose token the gateway makes.
+        var renewal: (token: Secret, key: RecordKey)? {
+            self.request.endable.map { self.authority.renewal(of: $0.key, by: self.request.token) }
         }
 
         /// Whether the browser is signed in by this token already.
@@ -172,6 +181,9 @@ package struct HandoffConsumer: Sendable {
         ).flatMap { consumption in
             switch consumption {
             case .done:
+                if case .renewed(let token, _) = plan.outcome {
+                    return self.renew(token, plan.record, attempt, on: loop)
+                }
                 return self.finish(plan, attempt.request, on: loop)
             case .spent(let marker):
                 return self.answerSpent(marker, attempt, minted: stored.record, on: loop)
@@ -247,15 +259,17 @@ package struct HandoffConsumer: Sendable {
                     lifetimes: self.lifetimes,
                     now: now
                 )
-            if made == nil, let existing = request.existing, request.existingSuffices,
-                existing.session.outranks(session)
+            if made == nil, let existing = request.existing,
+                existing.session.isRetired || request.existingSuffices && existing.session.outranks(session)
             {
+                // A session that has been renewed a moment ago is not renewed again: the browser has its new token.
+                let renewal = existing.session.isRetired ? nil : attempt.renewal
                 record.outcome = .sessionStays
                 record.sessionID = existing.session.id
-                record.fingerprint = existing.key.fingerprint
+                record.fingerprint = (renewal?.key ?? existing.key).fingerprint
                 return Plan(
-                    marker: .used(transfer.id, session: existing.key),
-                    outcome: .alreadySignedIn,
+                    marker: .used(transfer.id, session: renewal?.key ?? existing.key),
+                    outcome: renewal.map { .renewed(token: $0.token, session: existing.session) } ?? .alreadySignedIn,
                     record: record
                 )
             }
@@ -363,6 +377,7 @@ package struct HandoffConsumer: Sendable {
         record.transport = request.transport
         record.host = request.authority
         record.hadSession = request.existing != nil
+        record.isConfirmed = self.isConfirmed(request)
         record.tokenFingerprint = token
         return record
     }

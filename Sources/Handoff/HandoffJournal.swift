@@ -153,10 +153,11 @@ extension HandoffRecord {
         case .minted: .transferTokenMinted
         case .mintRefused: .transferTokenMintRefused
         case .signedIn, .sessionStays: .transferTokenConsumed
+        case .asked: .transferTokenAsked
         case .repeated: .transferTokenRepeated
         case .refused(.handoffReplayed): .transferTokenReplayed
         case .refused: .transferTokenRejected
-        case .mintUnavailable, .asked, .unavailable: nil
+        case .mintUnavailable, .unavailable: nil
         }
     }
 
@@ -204,6 +205,7 @@ extension HandoffRecord {
             ("actor", self.actor),
             ("first_address", self.firstDevice?.address.description),
             ("first_asn", self.firstDevice?.asn.map(String.init)),
+            ("confirmed", self.isConfirmed ? "true" : nil),
             ("rule", self.rules.objecting),
             ("burned", self.burns ? "true" : nil),
             ("burned_for", self.burnedFor?.rawValue),

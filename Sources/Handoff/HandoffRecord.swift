@@ -10,8 +10,8 @@ package struct HandoffRecord: Sendable, Equatable {
         case mintRefused(Reason)
         /// The store could not keep the token; nothing was handed out.
         case mintUnavailable
-        /// The user is asked to confirm it; the token is unchanged.
-        case asked
+        /// The user is asked to confirm it; the token is unchanged. The reason says why; nil: users always are.
+        case asked(Reason?)
         case signedIn
         /// The token is used up, and the browser keeps its own session of the same user because it is better.
         case sessionStays
@@ -66,6 +66,8 @@ package struct HandoffRecord: Sendable, Equatable {
     package var burnedFor: Reason?
     /// This refusal burned the token.
     package var burns = false
+    /// The user was asked about the token, and has confirmed it.
+    package var isConfirmed = false
     /// The browser already had a session, so the sign-in was silent or changed the user.
     package var hadSession = false
     /// The public id of the browser's former session, if it ended with this.
@@ -140,11 +142,12 @@ package struct HandoffRecord: Sendable, Equatable {
         }
     }
 
-    /// The reason of a refusal; nil if it was none.
+    /// The reason of a refusal, or of a question; nil if it was neither.
     package var reason: Reason? {
         switch self.outcome {
         case .mintRefused(let reason), .refused(let reason): reason
-        case .minted, .mintUnavailable, .asked, .signedIn, .sessionStays, .repeated, .unavailable: nil
+        case .asked(let reason): reason
+        case .minted, .mintUnavailable, .signedIn, .sessionStays, .repeated, .unavailable: nil
         }
     }
 }

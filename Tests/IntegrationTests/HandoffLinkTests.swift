@@ -41,6 +41,14 @@ import Testing
             #expect(try gateway.get("/hello?a=1", navigation + ["Cookie: sallyport=\(session)"]).status == 200)
             #expect(app.requests.allSatisfy { !$0.text.contains("spt_") && !$0.text.contains("sallyport-") })
             #expect(try gateway.get("/.sallyport/handoff", ["Cookie: sallyport=\(session)"]).status == 303)
+            // The audit stream tells the link from an app's own handoff.
+            _ = try gateway.get("/hello?session_transfer_token=\(try gateway.transferToken())", navigation)
+            func events(_ kind: String) -> [Substring] {
+                gateway.output.split(separator: "\n").filter { $0.contains(#""event":"\#(kind)""#) }
+            }
+            #expect(eventually { events("transfer_token.consumed").count == 2 })
+            #expect(events("transfer_token.asked").map { $0.contains(#""reason":"handoff.cross_site""#) } == [true])
+            #expect(events("transfer_token.consumed").map { $0.contains(#""confirmed":"true""#) } == [true, false])
         }
     }
 

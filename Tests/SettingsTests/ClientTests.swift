@@ -48,6 +48,31 @@ struct ClientTests {
         )
     }
 
+    @Test("clients of one host that bind transfer tokens differently are told: the weakest decides")
+    func bindings() throws {
+        func warnings(_ second: String, _ routes: String = "a, b") throws -> [String] {
+            let names = routes.split(separator: ", ")
+            let list = names.map { "{path: /\($0)/**, client: \($0)}" }.joined(separator: ", ")
+            let text = """
+                routes: [{path: /**}, \(list)]
+                clients:
+                  - {client_id: a, session_transfer: {allowed_authentication_methods: [query], enforce_device_binding: ip}}
+                  - {client_id: b, session_transfer: {\(second)}}
+                """
+            return try Fixture().load(Fixture.base + text).get().warnings.filter { $0.contains("bind transfer tokens") }
+        }
+        let takes = "allowed_authentication_methods: [cookie]"
+        #expect(try warnings("\(takes), enforce_device_binding: ip").isEmpty)
+        #expect(try warnings("\(takes), enforce_device_binding: none", "a").isEmpty)
+        #expect(try warnings("enforce_device_binding: none").isEmpty, "it takes no tokens")
+        let none = try warnings("\(takes), enforce_device_binding: none")
+        #expect(none.count == 1 && none[0].contains("a: ip; b: none"))
+        #expect(
+            try warnings("\(takes), enforce_device_binding: ip, binding_dry_run: true").first?.contains("dry run")
+                == true
+        )
+    }
+
     @Test("without a method a client may use each for which it has a secret or key; without both it is public")
     func methods() throws {
         let plain = try #require(Self.client())

@@ -24,9 +24,10 @@ struct AuthorizationGuardTests {
     }
 
     @Test(
-        "A link of another site, or prompt=none, with another user's token does not end the user's session",
+        "A link of another site or of a sibling domain, or prompt=none, with another user's token does not end the user's session",
         arguments: [
-            (["sec-fetch-site": "cross-site"], nil), ([:], "none"), (["sec-fetch-dest": "iframe"], nil),
+            (["sec-fetch-site": "cross-site"], nil), (["sec-fetch-site": "same-site"], nil), ([:], "none"),
+            (["sec-fetch-dest": "iframe"], nil),
         ] as [([String: String], String?)]
     )
     func link(_ fields: [String: String], _ prompt: String?) async throws {
@@ -39,6 +40,22 @@ struct AuthorizationGuardTests {
         let answer = await world.authorize(wish, cookie: cookie, fields: fields.map { ($0.key, $0.value) })
         #expect(answer.redirect["code"] == nil)
         #expect(try await world.lives(cookie))
+    }
+
+    @Test(
+        "What the user opens, or a page of this host, still ends the other user's session",
+        arguments: [nil, "none", "same-origin"] as [String?]
+    )
+    func own(_ site: String?) async throws {
+        let world = TokenWorld()
+        let token = await self.transferToken(world, of: try await world.signIn(subject: "grace"))
+        let cookie = try await self.browser(world)
+        var wish = Self.web
+        wish["session_transfer_token"] = token
+        var fields: [(name: String, value: String)] = []
+        if let site { fields.append(("sec-fetch-site", site)) }
+        _ = await world.authorize(wish, cookie: cookie, fields: fields)
+        #expect(try await !world.lives(cookie))
     }
 
     @Test("A token that is not accepted gives no code to whoever is signed in: that user signs in first")

@@ -34,6 +34,7 @@ package struct AuditEvent: Sendable {
         case tokenIssued = "token.issued"
         case tokenRefused = "token.refused"
         case tokenRevoked = "token.revoked"
+        case transferTokenAsked = "transfer_token.asked"
         case transferTokenConsumed = "transfer_token.consumed"
         case transferTokenMinted = "transfer_token.minted"
         case transferTokenMintRefused = "transfer_token.mint_refused"

@@ -136,8 +136,8 @@ extension Exchange {
                 self.configuration.audit.emit(event.naming(known, on: self.facts.host?.publicURL.authority))
             case .turnedAway(let reason, let request):
                 self.configuration.handoff?.turnAway(reason, request)
-            case .asked(let request):
-                self.configuration.handoff?.ask(request)
+            case .asked(let reason, let request):
+                self.configuration.handoff?.ask(reason, request)
             case .strayForwarding(let field):
                 self.loop.tellStrayForwarding(field, self.peer)
             case .wouldReject(let binding, let device, let event):

@@ -119,7 +119,9 @@ package enum JudgeEvent {
     /// A transfer token that is not tried, for this reason.
     case turnedAway(Reason, HandoffRequest)
     /// A transfer token that the user is asked to confirm.
-    case asked(HandoffRequest)
+    ///
+    /// The reason says why; nil: users always are.
+    case asked(Reason?, HandoffRequest)
     /// A field by which a proxy names its clients, from a peer that is not trusted.
     case strayForwarding(field: String)
     /// Another device presents a session, and the route only logs that.

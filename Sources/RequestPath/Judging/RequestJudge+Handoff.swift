@@ -118,7 +118,10 @@ extension RequestJudge {
             return self.prepare(trial, given, route, host)
         case .ask:
             let asked = self.request(parameter.value, .query, trial, head, base, given, host)
-            if let answer = self.askToConfirm(asked, trial, head, base, given, host) { return .answer(answer) }
+            let why: Reason? = Navigation.isCrossSite(head, base) ? .handoffCrossSite : nil
+            if let answer = self.askToConfirm(asked, because: why, trial, head, base, given, host) {
+                return .answer(answer)
+            }
             reason = .handoffCrossSite
         case .refuse(let objection):
             reason = objection
@@ -295,6 +298,10 @@ extension RequestJudge {
                 let account = given.configuration.handoffCookies.account(host.settings.cookieReach)
                 self.findings.addLine(account.line(setting: mark))
             }
+        case .renewed(let token, let session):
+            // This request goes on with the former token, which serves for a moment.
+            self.findings.note = nil
+            self.findings.addLine(cookie.line(setting: token, maxAge: session.cookieAge(at: given.now)))
         case .alreadySignedIn, .unconfirmed:
             break
         case .refused(let reason, let endsExisting):
@@ -340,6 +347,7 @@ extension RequestJudge {
         case .signedIn(_, let session, _):
             isDelegated = session.actor != nil
             (recorded, binding) = (.signedIn, request.client.bindingDryRun && !isDelegated ? .dryRun : .match)
+        case .renewed: (recorded, binding) = (.sessionStays, nil)
         case .alreadySignedIn: (recorded, binding) = (.repeated, nil)
         case .denied(let reason, _):
             isDelegated = reason == .handoffAlreadySignedIn

@@ -83,8 +83,11 @@ extension RequestJudge {
 
     /// 303 to the page that asks the user to confirm, with a cookie that keeps the token; nil if there is no room for it,
     /// or it can be no token.
+    ///
+    /// - Parameter reason: Why the user is asked; nil: users always are.
     mutating func askToConfirm(
         _ request: HandoffRequest,
+        because reason: Reason?,
         _ trial: HandoffTrial,
         _ head: RequestHead,
         _ base: Bytes,
@@ -105,7 +108,7 @@ extension RequestJudge {
         let cookie = given.configuration.handoffCookies.pending(host.settings.cookieReach)
         self.findings.addLine(cookie.line(setting: kept))
         self.findings.handoff = .asked
-        self.findings.events.append(.asked(request))
+        self.findings.events.append(.asked(reason, request))
         return .redirect(to: host.publicURL.description + HandoffPath.path)
     }
 
@@ -120,7 +123,7 @@ extension RequestJudge {
         _ host: HostEntry
     ) -> LocalAnswer? {
         guard given.configuration.confirmation?.asks == true,
-            let answer = self.askToConfirm(request, trial, head, base, given, host)
+            let answer = self.askToConfirm(request, because: .handoffOtherAccount, trial, head, base, given, host)
         else { return nil }
         self.endTrial(trial, given, host)
         return answer

@@ -186,6 +186,7 @@ extension SettingsBuilder {
                 routes: routes
             )
             self.checkCookies(of: settings, host, key: prefix)
+            self.checkBindings(of: settings, clients)
             return settings
         }
         let isBrowserless = self.tree.tree("provider")?["introspection"] != nil && clients.isEmpty

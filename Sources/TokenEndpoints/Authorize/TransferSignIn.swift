@@ -52,7 +52,7 @@ struct TransferSignIn: Sendable {
         existing: FoundSession?
     ) async -> Outcome {
         var trial = Trial(client: wish.wish.client, request: request, requester: requester)
-        trial.endsOtherUser = wish.prompt != .none && request.field("sec-fetch-site") != "cross-site"
+        trial.endsOtherUser = wish.prompt != .none && !request.isFromOtherOrigin
         trial.organization = wish.organization
         trial.outcome.existing = existing
         let goesOn = await self.tryCookies(&trial)
@@ -138,7 +138,7 @@ struct TransferSignIn: Sendable {
             // No client gets the token of this session.
             trial.outcome.user = self.tokens.presented(session, by: token)
             return false
-        case .alreadySignedIn: return true
+        case .alreadySignedIn, .renewed: return true
         case .unconfirmed:
             // No page asks here, so the user signs in.
             self.turnAway(.handoffOtherAccount, transport, trial)

@@ -136,6 +136,11 @@ import Vocabulary
         case .transferTokenMinted: .act([.minted]) { _ = try $0.gateway.transferToken() }
         case .transferTokenMintRefused:
             .act([.mintFailed]) { _ = try $0.gateway.exchange(try $0.gateway.native(), client: "web") }
+        case .transferTokenAsked:
+            .act([nil]) { world in
+                let link = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"]
+                _ = try world.gateway.get("/?session_transfer_token=\(try world.gateway.transferToken())", link)
+            }
         case .transferTokenConsumed:
             .act([.signedIn, .silentlySignedIn, .delegatedSignedIn]) { world in
                 _ = try world.withToken(try world.delegatedToken(), path: "/care/page")
