@@ -199,7 +199,7 @@ let package = Package(
         .target(name: "Rules", dependencies: ["AddressIntelligence", "Vocabulary"], swiftSettings: strict),
         .target(
             name: "Observability",
-            dependencies: ["Vocabulary", nioCore, logging],
+            dependencies: ["CLinux", "Vocabulary", nioCore, logging],
             swiftSettings: strict
         ),
         .target(
@@ -272,8 +272,9 @@ let package = Package(
         .testTarget(
             name: "IDTokensTests",
             dependencies: [
-                "IDTokens", "JOSE", "Sessions", "Cryptography", "GatewayBench", "StoreBench", "Vocabulary", nioCore,
-                nioPosix,
+                "IDTokens", "JOSE", "Sessions", "Cryptography", "GatewayBench", "StoreBench", "TestSupport",
+                "Vocabulary",
+                nioCore, nioPosix,
             ],
             swiftSettings: tested
         ),
@@ -316,7 +317,12 @@ let package = Package(
 
         // What tests share. `TestSupport` and `GatewayBench` see no module of ours, so that tests of the built binary do not
         // either: seeded numbers, files and corpora; the gateway's process with its clients and apps.
-        .target(name: "TestSupport", path: "Tests/TestSupport/Basics", swiftSettings: tested),
+        .target(
+            name: "TestSupport",
+            dependencies: ["CLinux"],
+            path: "Tests/TestSupport/Basics",
+            swiftSettings: tested
+        ),
         .target(
             name: "GatewayBench",
             dependencies: ["TestSupport"],
@@ -481,7 +487,8 @@ let package = Package(
             name: "ProvidersTests",
             dependencies: [
                 "Providers", "JOSE", "Sessions", "StoreBench", "RedisServers", "SocialBench", "Settings",
-                "AddressIntelligence", "Transport", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
+                "AddressIntelligence", "Transport", "Cryptography", "TestSupport", "Vocabulary", nioCore, nioPosix,
+                nioSSL,
             ],
             swiftSettings: tested
         ),
@@ -500,7 +507,7 @@ let package = Package(
             name: "SignInTests",
             dependencies: [
                 "SignIn", "Providers", "Sessions", "EndpointBench", "StoreBench", "Settings", "Observability",
-                "AddressIntelligence", "Cryptography", "Vocabulary", nioCore, nioPosix,
+                "AddressIntelligence", "Cryptography", "TestSupport", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: tested
         ),
@@ -543,7 +550,8 @@ let package = Package(
         .testTarget(
             name: "RedisIntegrationTests",
             dependencies: [
-                "GatewayBench", "OpenIDBench", "KratosBench", "ProofBench", "RedisServers", "Vocabulary", nioCore,
+                "GatewayBench", "OpenIDBench", "KratosBench", "ProofBench", "RedisServers", "TestSupport", "Vocabulary",
+                nioCore,
             ],
             swiftSettings: tested
         ),

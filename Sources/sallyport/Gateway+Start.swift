@@ -164,6 +164,7 @@ extension Gateway {
         gateway.signals.withLock { $0 = signals }
         try await gateway.listen(settings)
         gateway.collectExpired()
+        gateway.returnMemory()
         return gateway
     }
 
@@ -252,6 +253,25 @@ extension Gateway {
             )
             self.admin.withLock { $0 = server }
             self.logger.info("admin listening", metadata: ["address": "\(address.host):\(server.port)"])
+        }
+    }
+
+    /// Gives the memory of a burst back to the system when the gateway has become quiet.
+    func returnMemory() {
+        let heap = Mutex(HeapReturn.ofProcess())
+        let pause = TimeAmount(HeapReturn.interval)
+        self.group.next().scheduleRepeatedTask(initialDelay: pause, delay: pause) { _ in
+            Task.detached {
+                let start = ContinuousClock.now
+                guard let (before, after) = heap.withLock({ $0.lookAtProcess() }) else { return }
+                self.logger.debug(
+                    "memory is given back to the system",
+                    metadata: [
+                        "resident_before": "\(before)", "resident_after": "\(after)",
+                        "took": "\(ContinuousClock.now - start)",
+                    ]
+                )
+            }
         }
     }
 

@@ -51,15 +51,21 @@ package final class PathLoop: TurnEndTask {
     /// Makes the pool of an app, which has this index in the configuration.
     package typealias MakePool = (_ target: UpstreamTarget, _ index: Int, _ loop: PathLoop) -> any AppPool
 
+    /// How often spare memory is looked at.
+    private static let shrinkPeriod = TimeAmount.seconds(5)
+
     private let sessionClock: Clock
     private var connections: [any LoopConnection] = []
     private var parting: [any PartingConnection] = []
     private let makePool: MakePool
     private var pools: [any AppPool] = []
-    private var spareHeads: [RequestHead] = []
-    private var spareBuffers: [ByteBuffer] = []
+    private var spareHeads = Spares<RequestHead>(limit: 64)
+    private var spareBuffers = Spares<ByteBuffer>(limit: 256)
     private let requestSeed: UInt64
     private var requestSequence: UInt64 = 0
+    /// The requests up to the last `shrink`.
+    private var requestsBeforeShrink: UInt64 = 0
+    private var nextShrink: NIODeadline
     private var sweeper: RepeatedTask?
     /// Connections to apps with a head that was not sent yet.
     private let unflushed = Batch<any TurnEndSender>()
@@ -94,7 +100,9 @@ package final class PathLoop: TurnEndTask {
         self.responseHead = ResponseHead(fieldCount: 200)
         self.scratch = PathScratch()
         self.sessionClock = sessionClock
-        self.now = .now()
+        let now = NIODeadline.now()
+        self.now = now
+        self.nextShrink = now + Self.shrinkPeriod
         self.sessionNow = sessionClock.now()
         self.wallNow = Clock.system.now()
         self.date = HTTPDate.text(self.wallNow)
@@ -130,6 +138,16 @@ package final class PathLoop: TurnEndTask {
         for pool in self.pools { pool.sweep() }
         self.parting.removeAll { $0.hasParted(self.now) }
         self.flushAccessLog()
+        if self.now >= self.nextShrink { self.shrink() }
+    }
+
+    /// Frees the heads and buffers that a burst has left behind: those beyond one for each request of the last seconds.
+    private func shrink() {
+        let needed = Int(clamping: self.requestSequence &- self.requestsBeforeShrink)
+        self.spareHeads.shrink(to: needed)
+        self.spareBuffers.shrink(to: needed)
+        self.requestsBeforeShrink = self.requestSequence
+        self.nextShrink = self.now + Self.shrinkPeriod
     }
 
     func tellStrayForwarding(_ field: String, _ peer: IPAddress) {
@@ -268,7 +286,7 @@ package final class PathLoop: TurnEndTask {
         self.metrics.adopt(configuration.metrics)
         if self.requestHead.fields.capacity != configuration.limits.fieldCount {
             self.requestHead = RequestHead(fieldCount: configuration.limits.fieldCount)
-            self.spareHeads = []
+            self.spareHeads.shrink(to: 0)
         }
     }
 
@@ -289,19 +307,17 @@ package final class PathLoop: TurnEndTask {
     func takeRequestHead() -> RequestHead {
         let taken = self.requestHead
         self.requestHead =
-            self.spareHeads.popLast() ?? RequestHead(fieldCount: self.configuration.limits.fieldCount)
+            self.spareHeads.take() ?? RequestHead(fieldCount: self.configuration.limits.fieldCount)
         return taken
     }
 
     func giveBack(_ head: RequestHead) {
-        if self.spareHeads.count < 64, head.fields.capacity == self.configuration.limits.fieldCount {
-            self.spareHeads.append(head)
-        }
+        if head.fields.capacity == self.configuration.limits.fieldCount { self.spareHeads.keep(head) }
     }
 
     @inline(__always)
     func takeBuffer() -> ByteBuffer {
-        var buffer = self.spareBuffers.popLast() ?? ByteBufferAllocator().buffer(capacity: 2048)
+        var buffer = self.spareBuffers.take() ?? ByteBufferAllocator().buffer(capacity: 2048)
         buffer.clear()
         return buffer
     }
@@ -316,7 +332,7 @@ package final class PathLoop: TurnEndTask {
 
     @inline(__always)
     func giveBack(_ buffer: ByteBuffer) {
-        if self.spareBuffers.count < 256, buffer.capacity <= 16_384 { self.spareBuffers.append(buffer) }
+        if buffer.capacity <= 16_384 { self.spareBuffers.keep(buffer) }
     }
 
     @inline(__always)

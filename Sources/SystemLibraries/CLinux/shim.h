@@ -1,5 +1,6 @@
 #pragma once
 #include "fatal_signals.h"
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
