@@ -258,12 +258,11 @@ extension Gateway {
 
     /// Gives the memory of a burst back to the system when the gateway has become quiet.
     func returnMemory() {
-        let heap = Mutex(HeapReturn.ofProcess())
         let pause = TimeAmount(HeapReturn.interval)
         self.group.next().scheduleRepeatedTask(initialDelay: pause, delay: pause) { _ in
             Task.detached {
                 let start = ContinuousClock.now
-                guard let (before, after) = heap.withLock({ $0.lookAtProcess() }) else { return }
+                guard let (before, after) = self.heap.withLock({ $0.lookAtProcess() }) else { return }
                 self.logger.debug(
                     "memory is given back to the system",
                     metadata: [

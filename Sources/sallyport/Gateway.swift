@@ -36,6 +36,7 @@ final class Gateway: Sendable {
     /// Trapped before the first listener is announced: whoever waits for that may send a signal at once.
     let signals: Mutex<UnixSignalsSequence?> = Mutex(nil)
     let admin: Mutex<AdminServer?> = Mutex(nil)
+    let heap: Mutex<HeapReturn> = Mutex(HeapReturn.ofProcess())
 
     init(
         settings: Settings,

@@ -239,7 +239,9 @@ import Testing
             func run() async throws {}
         }
         let group = CommandGroup(CommandSummary(name: "tool", abstract: ""), [.command(Wordy.self)])
-        guard case .text(let text) = try CommandParser(group, version: "").parse(["wordy", "-h"]) else { return }
+        guard case .text(let text) = try CommandParser(group, version: "").parse(["wordy", "-h"]) else {
+            return #expect(Bool(false), "no help")
+        }
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.allSatisfy { $0.count <= 80 } && lines.count > 10)
         #expect(text.contains("  --a-name-that-fills-its-column <value>\n                          text text"))

@@ -5,6 +5,7 @@ import NIOCore
 import NIOPosix
 import Sessions
 import StoreBench
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -121,12 +122,12 @@ struct IDTokenKeysTests {
         keys.start(following: bench.caches)
         let first = try await keys.signerID
         let rotation = try await bench.gateway().keys.rotate(after: Self.hour)
-        while keys.publishedIDs != [first, rotation.keyID] { await Task.yield() }
+        try await waitUntil("the next key") { keys.publishedIDs == [first, rotation.keyID] }
         let notice = IDTokenKeys.Notice.rotated(keyID: rotation.keyID, signsFrom: rotation.signsFrom)
-        while !notices.all.contains(notice) { await Task.yield() }
+        try await waitUntil("a notice") { notices.all.contains(notice) }
         let key = DocumentKey(collection: SigningKeyDocument.collection, id: "id-token")
         #expect(try await bench.store.delete(key, on: bench.loops.next()).get())
-        while !notices.all.contains(.restored) { await Task.yield() }
+        try await waitUntil("the keys are back") { notices.all.contains(.restored) }
         #expect(try await bench.gateway().keys.signerID == first, "a store that lost the keys gets them back")
         await keys.stop()
     }

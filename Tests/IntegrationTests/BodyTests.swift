@@ -57,9 +57,9 @@ import Testing
                     if split < 4 { usleep(500) }
                 }
                 let answer = try wire.answer()
-                #expect(answer.status == 200 || answer.status == 400, "\(split): \(answer.lines) \(answer.text)")
-                if answer.status == 200 { #expect(answer.text == "hello world") }
+                #expect(answer.status == 200 && answer.text == "hello world", "\(split): \(answer.lines)")
             }
+            #expect(app.requests.count == 5)
             for request in app.requests {
                 let raw = String(latin1: request.rawBody)
                 #expect(

@@ -148,7 +148,7 @@ struct HandoffBrowserTests {
     func partitionedFrame() throws {
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
-        guard let front = try TLSFront(in: folder) else { return }
+        let front = try TLSFront(in: folder)
         try World.with(front) { world, browser throws in
             let link = try world.link()
             let other = try world.otherSite(framing: link)

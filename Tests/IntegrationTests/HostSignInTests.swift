@@ -231,7 +231,7 @@ import Testing
 
     @Test("Requests of one sign-in may reach any gateway; a sign-out at one is known to all")
     func fleet() throws {
-        guard Servers.find(["/usr/bin/redis-server"]) != nil else { return Servers.missing("redis-server") }
+        guard Servers.find(["/usr/bin/redis-server"]) != nil else { try Servers.missing("redis-server") }
         let redis = try RedisProcess()
         defer { redis.stop() }
         let app = try FakeUpstream()

@@ -367,7 +367,7 @@ import Glibc
     @Test("promtool accepts the metrics of a gateway that has served, refused and failed")
     func metrics() throws {
         let promtool = "/usr/bin/promtool"
-        guard FileManager.default.isExecutableFile(atPath: promtool) else { return Servers.missing("promtool") }
+        guard FileManager.default.isExecutableFile(atPath: promtool) else { try Servers.missing("promtool") }
         let app = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.answer(body: "ok") })
         defer { app.stop() }
         try Gateway.with(Config.file(upstream: app.port)) { gateway throws in

@@ -135,7 +135,7 @@ import Testing
 
     @Test("nginx serves no protected file to an anonymous client")
     func nginx() throws {
-        guard let program = Servers.find(["/usr/sbin/nginx"]) else { return Servers.missing("nginx") }
+        guard let program = Servers.find(["/usr/sbin/nginx"]) else { try Servers.missing("nginx") }
         try self.check("nginx") { folder, port in
             let settings = """
                 daemon off;
@@ -165,7 +165,7 @@ import Testing
     func apache() throws {
         let modules = "/usr/lib/apache2/modules"
         guard let program = Servers.find(["/usr/sbin/apache2"]), FileManager.default.fileExists(atPath: modules) else {
-            return Servers.missing("apache2")
+            try Servers.missing("apache2")
         }
         try self.check("Apache") { folder, port in
             let settings = """
@@ -195,7 +195,7 @@ import Testing
 
     @Test("Python's server serves no protected file to an anonymous client")
     func python() throws {
-        guard let program = Servers.find(["/usr/bin/python3"]) else { return Servers.missing("python3") }
+        guard let program = Servers.find(["/usr/bin/python3"]) else { try Servers.missing("python3") }
         try self.check("Python") { folder, port in
             try Servers.Running(
                 program,

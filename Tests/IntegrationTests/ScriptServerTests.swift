@@ -6,7 +6,7 @@ import Testing
 /// field's name that is neither a letter nor a digit as `_`.
 @Suite("A server with CGI scripts", .blocking) struct ScriptServerTests {
     private func withScripts(_ routes: String, _ body: (Gateway) throws -> Void) throws {
-        guard let program = Servers.find(["/usr/sbin/lighttpd"]) else { return Servers.missing("lighttpd") }
+        guard let program = Servers.find(["/usr/sbin/lighttpd"]) else { try Servers.missing("lighttpd") }
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let root = folder.appending(path: "root")

@@ -145,7 +145,7 @@ import Glibc
 
     @Test("TLS to the app: its CA and its name are checked, and it gets the name by SNI")
     func tls() throws {
-        guard let folder = try self.certificates() else { return Servers.missing("openssl or python3") }
+        guard let folder = try self.certificates() else { try Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }
         let port = try ServerPorts.take()
         let server = try Servers.Running("/usr/bin/python3", ["server.py", "\(port)"], in: folder, port: port)
@@ -321,7 +321,7 @@ import Glibc
 
     @Test("F12: with TLS, an end of the stream without close_notify is not the end of an answer")
     func tlsTruncation() throws {
-        guard let folder = try self.certificates() else { return Servers.missing("openssl or python3") }
+        guard let folder = try self.certificates() else { try Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }
         let port = try ServerPorts.take()
         let server = try Servers.Running("/usr/bin/python3", ["server.py", "\(port)"], in: folder, port: port)
@@ -333,7 +333,7 @@ import Glibc
 
     @Test("TLS to the app: the app identifies the gateway by its certificate, and refuses it without one")
     func clientCertificate() throws {
-        guard let folder = try self.certificates() else { return Servers.missing("openssl or python3") }
+        guard let folder = try self.certificates() else { try Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }
         let port = try ServerPorts.take()
         let server = try Servers.Running(

@@ -64,12 +64,3 @@ final class Issuer: Sendable {
         }
     }
 }
-
-/// Waits until `condition` holds; false if it does not for ten seconds.
-func eventually(_ condition: () -> Bool) async -> Bool {
-    for _ in 0..<5_000 {
-        if condition() { return true }
-        try? await Task.sleep(for: .milliseconds(2))
-    }
-    return condition()
-}

@@ -1,5 +1,6 @@
 import JOSE
 import StoreBench
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -25,14 +26,14 @@ import Vocabulary
 
     private func knows(_ key: SigningKey) -> Bool { self.cache.known(key.publicKey.keyID) != nil }
 
-    @Test func readsOnceWhatManyWaitFor() async {
+    @Test func readsOnceWhatManyWaitFor() async throws {
         self.issuer.hold()
         #expect(!self.knows(self.first))
-        let found = await withTaskGroup(of: Bool.self) { group in
+        let found = try await withThrowingTaskGroup(of: Bool.self) { group in
             for _ in 0..<64 { group.addTask { await self.has(self.first) } }
-            _ = await eventually { self.issuer.waiting == 1 }
+            try await waitUntil { self.issuer.waiting == 1 }
             self.issuer.release()
-            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+            return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
         }
         #expect(found == 64 && self.issuer.fetches == 1)
         #expect(self.knows(self.first) && self.cache.known(nil) != nil)
@@ -98,20 +99,20 @@ import Vocabulary
         #expect(self.issuer.fetches == 3)
     }
 
-    @Test func aRotationDuringAFetchIsFoundByTheNext() async {
+    @Test func aRotationDuringAFetchIsFoundByTheNext() async throws {
         #expect(await self.has(self.first))
         self.clock.advance(by: .seconds(500))
         self.issuer.hold()
         // Begins a fetch in the background, whose answer will not have the second key yet.
         #expect(self.knows(self.first))
-        #expect(await eventually { self.issuer.waiting == 1 })
+        try await waitUntil { self.issuer.waiting == 1 }
         async let found = self.has(self.second)
         self.issuer.release()
         self.issuer.publish(self.first, self.second)
         #expect(await found)
     }
 
-    @Test func readsAgainInTheBackgroundBeforeTheSetIsOld() async {
+    @Test func readsAgainInTheBackgroundBeforeTheSetIsOld() async throws {
         #expect(await self.has(self.first))
         self.clock.advance(by: .seconds(479))
         #expect(self.knows(self.first))
@@ -121,9 +122,9 @@ import Vocabulary
         self.clock.advance(by: .seconds(1))
         for _ in 0..<10 { #expect(self.knows(self.first) && self.cache.known(nil) != nil) }
         #expect(await self.has(self.first))
-        #expect(await eventually { self.issuer.waiting == 1 })
+        try await waitUntil { self.issuer.waiting == 1 }
         self.issuer.release()
-        #expect(await eventually { self.knows(self.second) })
+        try await waitUntil { self.knows(self.second) }
         #expect(self.issuer.fetches == 2)
     }
 
@@ -136,7 +137,7 @@ import Vocabulary
         #expect(self.issuer.fetches == 2)
     }
 
-    @Test func keepsTheLastGoodSetInAnOutage() async {
+    @Test func keepsTheLastGoodSetInAnOutage() async throws {
         #expect(await self.has(self.first))
         self.issuer.isDown(true)
         self.clock.advance(by: .seconds(601))
@@ -146,7 +147,7 @@ import Vocabulary
         for (pause, fetches) in [(0, 2), (29, 2), (1, 3), (29, 3), (1, 4), (600, 5)] {
             self.clock.advance(by: .seconds(pause))
             #expect(self.knows(self.first))
-            #expect(await eventually { self.issuer.fetches == fetches }, "\(fetches)")
+            try await waitUntil("\(fetches) fetches") { self.issuer.fetches == fetches }
             // The failure of the background is noted after its fetch.
             try? await Task.sleep(for: .milliseconds(20))
             for index in 0..<10 { #expect(await self.cache.keys(for: "unknown \(index)")?.keys.count == 1) }
@@ -156,7 +157,7 @@ import Vocabulary
         self.issuer.publish(self.second)
         self.clock.advance(by: .seconds(30))
         #expect(self.knows(self.first))
-        #expect(await eventually { self.knows(self.second) && self.cache.failure == nil })
+        try await waitUntil { self.knows(self.second) && self.cache.failure == nil }
         #expect(!self.knows(self.first))
     }
 
@@ -195,10 +196,10 @@ import Vocabulary
         #expect(self.issuer.fetches == 2 && self.cache.failure != nil)
     }
 
-    @Test func aCancelledCallerDoesNotEndTheFetchOfOthers() async {
+    @Test func aCancelledCallerDoesNotEndTheFetchOfOthers() async throws {
         self.issuer.hold()
         let impatient = Task { await self.has(self.first) }
-        #expect(await eventually { self.issuer.waiting == 1 })
+        try await waitUntil { self.issuer.waiting == 1 }
         async let patient = self.has(self.first)
         impatient.cancel()
         self.issuer.release()

@@ -35,3 +35,11 @@ extension SigningKey {
         return signed + bytes(".") + bytes(Base64URL.encode(self.signature(of: signed)))
     }
 }
+
+/// The members of an object.
+///
+/// - Throws: if the value is none.
+func objectMembers(of value: JSONValue) throws -> [String: JSONValue] {
+    guard case .object(let members) = value else { throw JOSEError("not an object: \(value)") }
+    return members
+}

@@ -55,7 +55,7 @@ struct LineWriterTests {
         pipe.closeReader()
     }
 
-    @Test func aFullDiskIsCountedAndNeverEndsTheProcess() throws {
+    @Test func aFullDiskIsCountedAndNeverEndsTheProcess() async throws {
         let full = open("/dev/full", O_WRONLY | O_CLOEXEC)
         try #require(full >= 0)
         defer { close(full) }
@@ -64,15 +64,15 @@ struct LineWriterTests {
         for _ in 0..<1000 {
             queue.append(line: bytes("0123456789\n"))
         }
-        while writer.writeErrors == 0 { usleep(1000) }
+        try await waitUntil("a write error") { writer.writeErrors > 0 }
         #expect(!writer.stop(timeout: .milliseconds(50)))
         // Queued and later lines are dropped as well; then the thread stops writing.
-        while queue.dropped < 1000 { usleep(1000) }
+        try await waitUntil("dropped lines") { queue.dropped >= 1000 }
         #expect(!queue.append(line: bytes("late\n")))
         #expect(queue.dropped == 1001)
     }
 
-    @Test func aReaderThatWentAwayCostsNothingAndItsSuccessorGetsWholeLines() throws {
+    @Test func aReaderThatWentAwayCostsNothingAndItsSuccessorGetsWholeLines() async throws {
         let path = FileManager.default.temporaryDirectory.path + "/sallyport-fifo-\(UUID().uuidString)"
         try #require(mkfifo(path, 0o600) == 0)
         defer { unlink(path) }
@@ -84,7 +84,7 @@ struct LineWriterTests {
         close(first)
         queue.append(line: bytes("one\n"))
         // EPIPE, with SIGPIPE: this process has not ignored it.
-        while writer.writeErrors == 0 { usleep(1000) }
+        try await waitUntil("a write error") { writer.writeErrors > 0 }
         queue.append(line: bytes("two\n"))
 
         let second = open(path, O_RDONLY | O_NONBLOCK)
@@ -96,7 +96,7 @@ struct LineWriterTests {
         #expect(queue.dropped == 0)
     }
 
-    @Test func streamsOnOneDescriptorNeverTearEachOthersLines() throws {
+    @Test func streamsOnOneDescriptorNeverTearEachOthersLines() async throws {
         let pipe = PipeSink()
         let writer = try LineWriter(descriptor: pipe.writing)
         // Long lines in small rings: chunks end inside lines, at the end of the ring and of the pipe.
@@ -112,14 +112,18 @@ struct LineWriterTests {
                 let which = number % 3
                 let letter = ["a", "b", "c"][which]
                 let text = "\(number):" + String(repeating: letter, count: Int.random(in: 0..<90_000, using: &random))
-                while !queues[which].append(line: bytes(text + "\n")) { usleep(500) }
+                var tries = 0
+                while tries < 60_000, !queues[which].append(line: bytes(text + "\n")) {
+                    tries += 1
+                    usleep(500)
+                }
                 sent[which].insert(text)
             }
             expected.withLock { $0 = sent }
         }
         let lines = pipe.lines(600)
         #expect(lines.count == 600)
-        while expected.withLock({ $0.isEmpty }) { usleep(1000) }
+        try await waitUntil("all lines were sent") { expected.withLock { !$0.isEmpty } }
         let sent = expected.withLock { $0 }
         #expect(Set(lines) == sent[0].union(sent[1]).union(sent[2]))
         writer.stop(timeout: .seconds(30))
@@ -203,7 +207,7 @@ struct LineWriterTests {
         pipe.closeReader()
     }
 
-    @Test func linesOfAnySizeSurviveTheRingsEdge() throws {
+    @Test func linesOfAnySizeSurviveTheRingsEdge() async throws {
         let pipe = PipeSink()
         let writer = try LineWriter(descriptor: pipe.writing, accessLinger: .zero)
         let queue = writer.queue(.access, capacity: 4096)
@@ -220,7 +224,7 @@ struct LineWriterTests {
         }
         #expect(writer.stop(timeout: .seconds(30)))
         pipe.closeWriter()
-        while received.withLock({ $0 == nil }) { usleep(1000) }
+        try await waitUntil("the reader has ended") { received.withLock { $0 != nil } }
         #expect(received.withLock { $0 } == accepted)
         #expect(queue.dropped == UInt64(30_000 - accepted.count))
     }

@@ -33,6 +33,12 @@ enum PackageFiles {
         return try #require(try JSONSerialization.jsonObject(with: Data(read.output.utf8)) as? [Any])
     }
 
+    /// The Python interpreter with packages from PyPI, which `deploy/test.sh` installs if PyPI can be reached.
+    static let clientsPython = ".build/clients/bin/python"
+    static let hasClientsPython = FileManager.default.isExecutableFile(
+        atPath: root.appending(path: clientsPython).path
+    )
+
     /// The output and exit status of a program; nil when it is not installed.
     static func run(_ arguments: [String]) throws -> (status: Int32, output: String)? {
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")

@@ -5,6 +5,7 @@ import Providers
 import Sessions
 import Settings
 import Synchronization
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -314,17 +315,17 @@ struct StaticProviderTests {
         // One household with many /64s gets half of the 30 places for strangers, and no more.
         for number in 0..<100 {
             let address = try #require(IPAddress("2001:db8:0:\(number)::1"))
-            let isLetIn = await queue.enter("household", SignInSource(address, isFamiliar: false))
+            let isLetIn = try await queue.enter("household", SignInSource(address, isFamiliar: false))
             #expect(isLetIn == (number < 15))
         }
-        for number in 0..<10 { #expect(await queue.enter("newcomer", Self.stranger(number))) }
+        for number in 0..<10 { #expect(try await queue.enter("newcomer", Self.stranger(number))) }
         // Strangers from many networks do not get the last quarter.
         for number in 10..<100 {
-            #expect(await queue.enter("flood", Self.stranger(number)) == (number < 15))
+            #expect(try await queue.enter("flood", Self.stranger(number)) == (number < 15))
         }
         for number in 0..<9 {
             let user = SignInSource(IPAddress(v4: 0x0B00_0000 + UInt32(number)), isFamiliar: true)
-            #expect(await queue.enter("user", user), "one of nine in one /24")
+            #expect(try await queue.enter("user", user), "one of nine in one /24")
         }
         let order = await queue.open()
         #expect(order.count == 39)
@@ -354,7 +355,7 @@ struct StaticProviderTests {
         }
 
         /// Submits work; true if it gets a place.
-        func enter(_ name: String, _ source: SignInSource) async -> Bool {
+        func enter(_ name: String, _ source: SignInSource) async throws -> Bool {
             let (places, refusals) = (self.workers.occupiedPlaces, self.refusals.withLock { $0 })
             let isFirst = places == 0
             let task = Task {
@@ -365,11 +366,10 @@ struct StaticProviderTests {
                 if done == nil { self.refusals.withLock { $0 += 1 } }
             }
             self.tasks.withLock { $0.append(task) }
-            while true {
-                if self.workers.occupiedPlaces > places { return true }
-                if self.refusals.withLock({ $0 }) > refusals { return false }
-                await Task.yield()
+            try await waitUntil("a place or a refusal") {
+                self.workers.occupiedPlaces > places || self.refusals.withLock { $0 } > refusals
             }
+            return self.workers.occupiedPlaces > places
         }
 
         /// Opens the gate and returns the names in the order in which the work was done.

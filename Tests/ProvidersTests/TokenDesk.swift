@@ -4,6 +4,7 @@ import Providers
 import Sessions
 import StoreBench
 import Synchronization
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -73,7 +74,7 @@ final class ScriptedTokens: TokenProvider {
 
     /// Waits until it was asked this many times.
     func waitForCalls(_ count: Int) async throws {
-        while self.calls.count < count { try await Task.sleep(for: .milliseconds(1)) }
+        try await waitUntil("\(count) calls") { self.calls.count >= count }
     }
 }
 

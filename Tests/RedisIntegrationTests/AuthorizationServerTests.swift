@@ -2,6 +2,7 @@ import Foundation
 import GatewayBench
 import ProofBench
 import RedisServers
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -269,11 +270,13 @@ import Vocabulary
     func kills() async throws {
         try await RedisServer.with(["--appendonly", "yes", "--appendfsync", "always"]) { server in
             try await self.with(server) { (world) async throws in
+                var numbers = SeededNumbers(seed: 32)
                 for round in 0..<(isSoak ? 100 : 5) {
                     let token = try world.family(from: "127.3.\(round).1")
                     let request = World.rotation(of: token)
+                    let pause = Int.random(in: 0...10, using: &numbers)
                     let answers = try await world.together(request, lost: 8) {
-                        try await Task.sleep(for: .milliseconds(Int.random(in: 0...10)))
+                        try await Task.sleep(for: .milliseconds(pause))
                         server.kill()
                         try await server.start()
                     }

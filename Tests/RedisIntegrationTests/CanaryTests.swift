@@ -2,6 +2,7 @@ import Foundation
 import GatewayBench
 import RedisServers
 import Synchronization
+import TestSupport
 import Testing
 
 /// Every answer belongs to the session of its own request.
@@ -34,17 +35,19 @@ import Testing
                     let tally = Mutex(Tally())
                     let end = ContinuousClock.now + Self.duration
                     let done = Flag()
-                    for _ in 0..<Self.threadCount {
+                    for number in 0..<Self.threadCount {
                         let thread = Thread {
-                            Self.ask(canaries, of: fleet[0], until: end, tally)
+                            var numbers = SeededNumbers(seed: UInt64(number))
+                            Self.ask(canaries, of: fleet[0], until: end, tally, &numbers)
                             done.raise()
                         }
                         thread.stackSize = 1 << 20
                         thread.start()
                     }
                     // The feed breaks, so that every session is read again, and the connections break within replies.
+                    var numbers = SeededNumbers(seed: 31)
                     while ContinuousClock.now < end {
-                        try await proxy.set(.cut(after: Int.random(in: 0...6000)))
+                        try await proxy.set(.cut(after: Int.random(in: 0...6000, using: &numbers)))
                         try server.command("CLIENT", "KILL", "TYPE", "pubsub")
                         try await Task.sleep(for: .milliseconds(100))
                         try await proxy.set(.none)
@@ -84,7 +87,8 @@ import Testing
         _ canaries: [Canary],
         of gateway: Gateway,
         until end: ContinuousClock.Instant,
-        _ tally: borrowing Mutex<Tally>
+        _ tally: borrowing Mutex<Tally>,
+        _ numbers: inout SeededNumbers
     ) {
         var wires: [Wire?] = Array(repeating: nil, count: 8)
         while ContinuousClock.now < end {
@@ -92,9 +96,10 @@ import Testing
             for index in wires.indices {
                 guard let wire = wires[index] ?? (try? gateway.connect()) else { continue }
                 wires[index] = wire
-                let canary = canaries[Int.random(in: canaries.indices)]
-                if Int.random(in: 0..<20) == 0 {
-                    wire.send(Array(canary.request.utf8.prefix(Int.random(in: 1..<canary.request.utf8.count))))
+                let canary = canaries[Int.random(in: canaries.indices, using: &numbers)]
+                if Int.random(in: 0..<20, using: &numbers) == 0 {
+                    let count = Int.random(in: 1..<canary.request.utf8.count, using: &numbers)
+                    wire.send(Array(canary.request.utf8.prefix(count)))
                     wire.reset()
                     wires[index] = nil
                     tally.withLock { $0.aborted += 1 }
@@ -106,7 +111,7 @@ import Testing
             }
             for (index, canary) in asked {
                 guard let wire = wires[index] else { continue }
-                if Int.random(in: 0..<20) == 0 {
+                if Int.random(in: 0..<20, using: &numbers) == 0 {
                     wire.reset()
                     wires[index] = nil
                     tally.withLock { $0.aborted += 1 }

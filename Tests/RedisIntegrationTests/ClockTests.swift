@@ -34,8 +34,7 @@ import Testing
         #expect(eventually { (try? reader.get("/", cookie).status) == 200 })
         #expect(eventually { (try? reader.get("/", ["Authorization: Bearer \(native)"]).status) == 200 })
         let consumer = Consumer { reader.port }
-        var outcome = consumer.consume(token)
-        while case .unavailable(let attempt) = outcome { outcome = consumer.consume(token, attempt: attempt) }
+        let outcome = consumer.complete(token)
         guard case .signedIn(let derived) = outcome else {
             Issue.record("the other gateway does not take the token: \(outcome)")
             return

@@ -66,11 +66,23 @@ enum Outage: Sendable, CustomTestStringConvertible {
             let token = try patiently { try gateway.mint(native) }
             let cached = ["Cookie: sallyport=\(try patiently { try gateway.browser() })"]
             let other = ["Cookie: sallyport=\(try patiently { try gateway.browser(.grace) })"]
-            #expect(eventually { (try? gateway.get("/", cached).status) == 200 })
-            try await outage.begin(proxy, server)
-
-            // Sessions that were read recently are still served; part of their five seconds may be over.
-            #expect(try gateway.get("/", cached).status == 200)
+            // Sessions that were read recently are still served, for five seconds. Where a busy machine has taken most of
+            // these, the answer proves nothing, and the outage begins again.
+            for attempt in 1... {
+                #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
+                let beforeRead = ContinuousClock.now
+                #expect(eventually { (try? gateway.get("/", cached).status) == 200 })
+                try await outage.begin(proxy, server)
+                let status = try gateway.get("/", cached).status
+                let isEarly = ContinuousClock.now - beforeRead < .seconds(4)
+                if isEarly || attempt == 5 {
+                    #expect(isEarly && status == 200)
+                    break
+                }
+                try await outage.end(proxy, server)
+                // Then the session is read again.
+                try await Task.sleep(for: .seconds(5))
+            }
             // All other requests fail at once, except that the first may have to wait for its deadline.
             expectUnavailable(try gateway.exchange(native), "mint")
             expectUnavailable(try gateway.get("/?session_transfer_token=\(token)"), "handoff by query")

@@ -78,7 +78,7 @@ import Testing
                 """
             let files = [
                 "client-secret": script.clients[0].secret ?? "",
-                "secret": String((0..<43).map { _ in "abcdefghijklmnopqrstuvwxyz".randomElement() ?? "a" }),
+                "secret": "\(UUID())\(UUID())",
             ]
             let environment = ["SALLYPORT_REDIS_URL": RedisURLs.standalone(server.port)]
             let gateways = try (0..<2).map { _ in try Gateway(settings, files: files, environment: environment) }

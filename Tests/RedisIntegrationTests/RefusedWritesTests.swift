@@ -1,6 +1,7 @@
 import Foundation
 import GatewayBench
 import RedisServers
+import TestSupport
 import Testing
 
 /// Reasons why a Redis that can be read refuses to write.

@@ -152,7 +152,7 @@ import Glibc
 
     @Test("When gateways are restarted one after the other, no request fails, whichever front is used")
     func restarts() async throws {
-        let fronts = Front.allCases.compactMap { front in front.program.map { (front, $0) } }
+        let fronts = try Front.allCases.map { ($0, try $0.program) }
         let app = try Self.app()
         defer { app.stop() }
         try await RedisServer.with { redis in
@@ -200,7 +200,7 @@ import Glibc
         arguments: Front.allCases
     )
     func unready(_ front: Front) async throws {
-        guard let program = front.program else { return }
+        let program = try front.program
         let app = try Self.app()
         defer { app.stop() }
         try await RedisServer.with { redis in
@@ -227,7 +227,7 @@ import Glibc
 
     @Test("The fronts let WebSockets, event streams and large bodies through", arguments: Front.allCases)
     func streams(_ front: Front) async throws {
-        guard let program = front.program else { return }
+        let program = try front.program
         let app = try FakeUpstream { link in
             guard let request = link.next() else { return }
             switch request.target {

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayBench
 import RedisServers
+import TestSupport
 import Testing
 
 /// How a primary is replaced.

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayBench
 import RedisServers
+import TestSupport
 import Testing
 
 /// What the end of a native app's session or refresh token does to streams that browsers have open at two gateways.

@@ -3,6 +3,7 @@ import NIOCore
 import RedisServers
 import RedisStore
 import Sessions
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -77,7 +78,7 @@ import Vocabulary
     }
 
     private func truncate(_ rounds: Int, _ name: Int, over client: RedisClient) async throws -> Outcome {
-        var random = SystemRandomNumberGenerator()
+        var random = SeededNumbers(seed: UInt64(name))
         var total = Outcome()
         for round in 0..<rounds {
             try await client.waitUntilConnected()
@@ -148,9 +149,7 @@ import Vocabulary
                 let outcome = try await self.ask(["a", "b", "bad", "c"], over: client)
                 #expect(outcome.answered <= 2 && outcome.failed >= 2)
                 try await client.waitUntilConnected()
-                while try await self.ask(["d"], over: client).answered == 0 {
-                    try await Task.sleep(for: .milliseconds(5))
-                }
+                try await waitUntil("an answer") { try await self.ask(["d"], over: client).answered == 1 }
             }
         }
     }
@@ -164,11 +163,16 @@ import Vocabulary
         }
         try await FakeRedis.with(answer) { fake in
             try await withClient(fake.configuration()) { client in
+                var total = Outcome()
                 for round in 0..<50 {
                     try await client.waitUntilConnected()
-                    _ = try await self.ask(["extra \(round)"], over: client)
-                    for index in 0..<5 { _ = try await self.ask(["\(round) \(index)"], over: client) }
+                    for key in ["extra \(round)"] + (0..<5).map({ "\(round) \($0)" }) {
+                        let outcome = try await self.ask([key], over: client)
+                        total.answered += outcome.answered
+                        total.failed += outcome.failed
+                    }
                 }
+                #expect(total.answered >= 50 && total.answered + total.failed == 300)
             }
         }
     }

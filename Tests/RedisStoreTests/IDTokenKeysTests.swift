@@ -5,6 +5,7 @@ import NIOCore
 import RedisServers
 import RedisStore
 import Sessions
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -50,7 +51,7 @@ struct IDTokenKeysTests {
             #expect(names[0] == names[1])
             let rotation = try await one.keys.rotate(after: Self.hour)
             for member in [one, two] {
-                while member.published != [names[0], rotation.keyID] { try await Task.sleep(for: .milliseconds(5)) }
+                try await waitUntil("the next key") { member.published == [names[0], rotation.keyID] }
                 #expect(try await member.signer == names[0])
             }
             for member in [one, two] {

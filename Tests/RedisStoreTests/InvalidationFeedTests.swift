@@ -3,6 +3,7 @@ import NIOCore
 import RedisServers
 import RedisStore
 import Sessions
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -36,7 +37,7 @@ import Vocabulary
                 #expect(try await listener.present(token) == 2)
                 #expect(try await listener.present(bystander) == 2)
                 // A session that was written a moment ago is still being announced.
-                try await eventually {
+                try await waitUntil {
                     try await listener.present(bystander)
                     return try await listener.trusting(bystander) == 2
                 }
@@ -48,7 +49,7 @@ import Vocabulary
                     }
                 try await ended.get()
                 let start = clock.now
-                try await eventually { try await listener.trusting(token) == 0 }
+                try await waitUntil { try await listener.trusting(token) == 0 }
                 delays.append(clock.now - start)
                 #expect(try await listener.trusting(bystander) == 2)
                 #expect(try await listener.present(token) == 0)
@@ -64,7 +65,7 @@ import Vocabulary
         try await self.withTwo { _, listener, _, other in
             let (token, key) = try await listener.signIn(through: other)
             for _ in 0..<5 {
-                try await eventually {
+                try await waitUntil {
                     try await listener.present(token)
                     return try await listener.trusting(token) == 2
                 }
@@ -76,7 +77,7 @@ import Vocabulary
                     on: loops.next()
                 ).get()
                 #expect(answer == .done)
-                try await eventually { try await listener.trusting(token) == 0 }
+                try await waitUntil { try await listener.trusting(token) == 0 }
                 #expect(try await listener.present(token) == 2)
             }
             #expect(listener.events.filter { $0 == .doubted }.isEmpty)
@@ -88,7 +89,7 @@ import Vocabulary
         try await self.withTwo { _, listener, client, other in
             let fixture = StoreFixture(client)
             let (token, key) = try await listener.signIn(through: other)
-            try await eventually {
+            try await waitUntil {
                 try await listener.present(token)
                 return try await listener.trusting(token) == 2
             }
@@ -111,7 +112,7 @@ import Vocabulary
             let (last, lastKey) = try await listener.signIn(through: other)
             try await listener.present(last)
             _ = try await other.end(lastKey, on: loops.next()).get()
-            try await eventually { try await listener.trusting(last) == 0 }
+            try await waitUntil { try await listener.trusting(last) == 0 }
             #expect(try await listener.trusting(token) == 2)
             #expect(!listener.events.contains(.doubted))
         }
@@ -125,13 +126,13 @@ import Vocabulary
             let bytes = try #require(try await client.dump()[place])
             let set = RedisCommand("SET", [place, bytes, Array("PX".utf8), Array("2000".utf8)])
             // Until it was read after its announcement and before its expiry.
-            try await eventually {
+            try await waitUntil {
                 #expect(try await client.send(set, on: loops.next()).get() == .status("OK"))
                 try await Task.sleep(for: .milliseconds(100))
                 try await listener.present(token)
                 return try await listener.trusting(token) == 2
             }
-            try await eventually { try await listener.entries() == 0 }
+            try await waitUntil { try await listener.entries() == 0 }
             #expect(try await listener.present(token) == 0)
         }
     }
@@ -142,7 +143,7 @@ import Vocabulary
             for _ in 0..<10 { try await listener.present(listener.signIn(through: other).token) }
             let flush = RedisCommand("EVAL", "return redis.call(ARGV[1])", "0", command)
             #expect(try await client.send(flush, on: loops.next()).get() == .status("OK"))
-            try await eventually { try await listener.entries() == 0 }
+            try await waitUntil { try await listener.entries() == 0 }
             #expect(!listener.events.contains(.doubted))
         }
     }
@@ -165,7 +166,7 @@ import Vocabulary
                 """
             let arguments = [Array(script.utf8), Array("\(keys.count)".utf8)] + keys
             #expect(try await client.send(RedisCommand("EVAL", arguments), on: loops.next()).get() == .integer(1))
-            try await eventually { try await listener.entries() == 0 }
+            try await waitUntil { try await listener.entries() == 0 }
             #expect(!listener.events.contains(.doubted))
         }
     }
@@ -182,7 +183,7 @@ import Vocabulary
                 """
             let arguments = [Array(script.utf8), Array("1".utf8), Keyspace.record(key)]
             #expect(try await client.send(RedisCommand("EVAL", arguments), on: loops.next()).get() == .integer(1))
-            try await eventually { try await listener.entries() == 0 }
+            try await waitUntil { try await listener.entries() == 0 }
             // Its own ending may be among the first; the others follow in a few steps.
             try await Task.sleep(for: .milliseconds(200))
             let longest = pulses.map { $0.stop() }.max() ?? .zero
@@ -201,8 +202,8 @@ import Vocabulary
                 return 1
                 """
             #expect(try await client.ask("EVAL", script, "0") == .integer(1))
-            try await eventually { listener.events.contains(.doubted) && listener.trusts == 2 }
-            try await eventually { try await listener.trusting(token) == 0 }
+            try await waitUntil { listener.events.contains(.doubted) && listener.trusts == 2 }
+            try await waitUntil { try await listener.trusting(token) == 0 }
             #expect(try await listener.present(token) == 2)
             #expect(try await listener.trusting(token) == 2)
         }
@@ -213,21 +214,21 @@ import Vocabulary
         try await self.withTwo { _, listener, client, other in
             let (token, _) = try await listener.signIn(through: other)
             for round in 1...3 {
-                try await eventually {
+                try await waitUntil {
                     try await listener.present(token)
                     return try await listener.trusting(token) == 2
                 }
                 #expect(try await client.ask("CLIENT", "KILL", "TYPE", "pubsub") == .integer(1))
-                try await eventually { listener.trusts == round + 1 }
+                try await waitUntil { listener.trusts == round + 1 }
                 #expect(listener.events.count { $0 == .doubted } == round)
                 // Known, but doubtful.
-                try await eventually { try await listener.trusting(token) == 0 }
+                try await waitUntil { try await listener.trusting(token) == 0 }
                 #expect(try await listener.entries() == 2)
                 #expect(try await listener.present(token) == 2)
             }
             // Endings after that are heard of again.
             try await other.end(subject: "alice", on: loops.next()).get()
-            try await eventually { try await listener.entries() == 0 }
+            try await waitUntil { try await listener.entries() == 0 }
         }
     }
 
@@ -237,11 +238,11 @@ import Vocabulary
             let (token, _) = try await listener.signIn(through: other)
             try await listener.present(token)
             server.pause()
-            try await eventually { listener.events.contains(.doubted) }
+            try await waitUntil { listener.events.contains(.doubted) }
             #expect(try await listener.trusting(token) == 0)
             #expect(!listener.client.status.invalidationIsUp)
             server.resume()
-            try await eventually { listener.trusts == 2 }
+            try await waitUntil { listener.trusts == 2 }
             #expect(listener.client.status.invalidationIsUp)
             #expect(try await listener.present(token) == 2)
         }
@@ -272,7 +273,7 @@ import Vocabulary
             try FileManager.default.createDirectory(at: dump, withIntermediateDirectories: false)
             _ = try await listener.signIn(through: other)
             try server.command("BGSAVE")
-            try await eventually { try server.info("rdb_last_bgsave_status") == "err" }
+            try await waitUntil { try server.info("rdb_last_bgsave_status") == "err" }
             #expect(throws: (any Error).self) { try server.command("PING") }
             try await Task.sleep(for: .milliseconds(3500))
             #expect(listener.client.status.invalidationIsUp)
@@ -286,12 +287,12 @@ import Vocabulary
             try await listener.present(listener.signIn(through: other).token)
             #expect(try await listener.entries() == 2)
             server.kill()
-            try await eventually { listener.events.contains(.doubted) }
+            try await waitUntil { listener.events.contains(.doubted) }
             // Its sessions may still serve while nothing else can be asked.
             #expect(try await listener.entries() == 2)
             try await server.start()
-            try await eventually { listener.trusts == 2 }
-            try await eventually { try await listener.entries() == 0 }
+            try await waitUntil { listener.trusts == 2 }
+            try await waitUntil { try await listener.entries() == 0 }
         }
     }
 
@@ -311,7 +312,7 @@ import Vocabulary
                 configuration.user = "gate"
                 configuration.password = Secret("word")
                 try await Listener.with(configuration, trusting: false) { listener in
-                    try await eventually {
+                    try await waitUntil {
                         listener.events.contains { event in
                             if case .refused(_, let error) = event { error.code == "NOPERM" } else { false }
                         }
@@ -322,7 +323,7 @@ import Vocabulary
                     #expect(try await listener.trusting(token) == 0)
                     #expect(!listener.client.status.invalidationIsUp)
                     try await allow("+client|tracking")
-                    try await eventually { listener.trusts == 1 }
+                    try await waitUntil { listener.trusts == 1 }
                     #expect(try await listener.present(token) == 2)
                     #expect(try await listener.trusting(token) == 2)
                     // Reported once, however often it was tried.

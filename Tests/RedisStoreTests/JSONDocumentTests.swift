@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -29,8 +30,9 @@ import Vocabulary
 
     @Test("Equal documents have equal bytes, in whatever order their members came")
     func order() {
+        var numbers = SeededNumbers(seed: 30)
         for _ in 0..<20 {
-            let members = (0..<30).map { ("member \($0)", JSONValue.integer($0)) }.shuffled()
+            let members = (0..<30).map { ("member \($0)", JSONValue.integer($0)) }.shuffled(using: &numbers)
             let document = JSONDocument(.object(Dictionary(members, uniquingKeysWith: { $1 })))
             #expect(document == JSONDocument(.object(Dictionary(members.reversed(), uniquingKeysWith: { $1 }))))
         }

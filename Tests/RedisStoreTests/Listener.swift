@@ -3,6 +3,7 @@ import RedisServers
 import RedisStore
 import Sessions
 import Synchronization
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -56,7 +57,7 @@ final class Listener: Sendable {
         let listener = try await Listener(configuration)
         try await listener.store.start()
         do {
-            if trusting { try await eventually { listener.events.contains(.trusted) } }
+            if trusting { try await waitUntil { listener.events.contains(.trusted) } }
             try await body(listener)
         } catch {
             try await listener.store.shutDown()
@@ -151,21 +152,5 @@ final class LoopPulse: Sendable {
     func stop() -> Duration {
         self.task.cancel()
         return self.beats.state.withLock { $0.longest }
-    }
-}
-
-/// Waits until `condition` holds, for far longer than it can take, but not forever.
-func eventually(
-    within patience: Duration = .seconds(60),
-    _ location: SourceLocation = #_sourceLocation,
-    _ condition: () async throws -> Bool
-) async throws {
-    let end = ContinuousClock.now + patience
-    while !(try await condition()) {
-        guard ContinuousClock.now < end else {
-            Issue.record("it did not come to pass", sourceLocation: location)
-            throw CancellationError()
-        }
-        try await Task.sleep(for: .milliseconds(1))
     }
 }

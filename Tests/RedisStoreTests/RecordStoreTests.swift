@@ -5,6 +5,7 @@ import RedisStore
 import Sessions
 import StoreConformance
 import Synchronization
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -316,7 +317,7 @@ extension StoreFixture {
                 let client = try RedisClient(configuration: server.configuration(), group: loops)
                 let store = RedisStore(client: client, ring: StoreFixture.ring, clock: .system, caches: caches)
                 try await store.start()
-                try await eventually { !caches.isDoubting }
+                try await waitUntil { !caches.isDoubting }
                 let fixture = StoreFixture(other)
                 let document = Invalidation.document(
                     store.names(of: DocumentKey(collection: TestDocument.collection, id: "app"))[0]
@@ -324,7 +325,7 @@ extension StoreFixture {
                 func expectTold(_ invalidation: Invalidation, _ step: () async throws -> Void) async throws {
                     told.withLock { $0[invalidation] = nil }
                     try await step()
-                    try await eventually { told.withLock { $0[invalidation] ?? 0 >= loopCount } }
+                    try await waitUntil { told.withLock { $0[invalidation] ?? 0 >= loopCount } }
                 }
                 try await expectTold(document) {
                     let answer = try await fixture.put("1", id: "app")

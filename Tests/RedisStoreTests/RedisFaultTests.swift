@@ -4,6 +4,7 @@ import NIOPosix
 import RedisServers
 import RedisStore
 import Sessions
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -54,8 +55,8 @@ import Vocabulary
             try await withClient(configuration) { client in
                 try await client.waitUntilConnected()
                 let loop = loops.next()
-                while (try? await client.send(RedisCommand("SET", "a", "1"), on: loop).get()) == nil {
-                    try await Task.sleep(for: .milliseconds(5))
+                try await waitUntil("a write") {
+                    (try? await client.send(RedisCommand("SET", "a", "1"), on: loop).get()) == .status("OK")
                 }
                 server.pause()
                 let asked = ["a", "b", "c"].map { client.send(RedisCommand("GET", $0), on: loop) }
@@ -67,12 +68,11 @@ import Vocabulary
                     try await client.send(RedisCommand("PING"), on: loop).get()
                 }
                 server.resume()
-                var reply: RedisReply?
-                while reply == nil {
-                    try await Task.sleep(for: .milliseconds(5))
-                    reply = try? await client.send(RedisCommand("GET", "a"), on: loop).get()
+                try await waitUntil("an answer") {
+                    let reply = try? await client.send(RedisCommand("GET", "a"), on: loop).get()
+                    if let reply { #expect(reply == .bulk([0x31])) }
+                    return reply != nil
                 }
-                #expect(reply == .bulk([0x31]))
             }
         }
     }
@@ -83,9 +83,12 @@ import Vocabulary
             try await withClient(server.configuration()) { client in
                 for _ in 0..<5 {
                     try await client.waitUntilConnected()
-                    _ = try? await client.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no")
+                    try await waitUntil("each loop's connection is killed") {
+                        let count = Int(try server.command("CLIENT", "KILL", "TYPE", "normal"))
+                        return count.map { $0 >= client.loopCount } ?? false
+                    }
                 }
-                while (try? await client.ask("PING")) == nil { try await Task.sleep(for: .milliseconds(5)) }
+                try await waitUntil("an answer") { (try? await client.ask("PING")) == .status("PONG") }
             }
         }
     }

@@ -1,6 +1,7 @@
 import NIOCore
 import RedisServers
 import RedisStore
+import TestSupport
 import Vocabulary
 
 extension RedisServer {
@@ -41,12 +42,12 @@ extension RedisClient {
 
     /// Waits until every loop has a connection that serves.
     func waitUntilConnected() async throws {
-        while self.connectedLoops < self.loopCount { try await Task.sleep(for: .milliseconds(5)) }
+        try await waitUntil("a connection for each loop") { self.connectedLoops == self.loopCount }
     }
 
     /// Waits until no loop has one.
     func waitUntilDisconnected() async throws {
-        while self.connectedLoops > 0 { try await Task.sleep(for: .milliseconds(5)) }
+        try await waitUntil("no loop has a connection") { self.connectedLoops == 0 }
     }
 
     /// Every key of the database, with its value if it is a string.

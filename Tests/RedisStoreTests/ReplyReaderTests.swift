@@ -1,10 +1,12 @@
+import Foundation
 import NIOCore
 import RedisStore
+import TestSupport
 import Testing
 
 @Suite struct ReplyReaderTests {
     /// Reads `text` fed in pieces of `size` bytes.
-    private func read(
+    private static func read(
         _ text: String,
         piece size: Int = Int.max,
         limits: ReplyLimits = ReplyLimits()
@@ -41,14 +43,14 @@ import Testing
 
     @Test("Replies of every type are read, however they are cut", arguments: [1, 2, 3, 5, 7, 1000])
     func pieces(size: Int) throws {
-        #expect(try self.read(Self.stream, piece: size) == Self.replies)
+        #expect(try Self.read(Self.stream, piece: size) == Self.replies)
     }
 
     @Test("Invalidation messages of RESP2 are read")
     func invalidation() throws {
         let text = "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n*1\r\n$3\r\ns:1\r\n"
         #expect(
-            try self.read(text) == [
+            try Self.read(text) == [
                 .array([
                     .bulk(Array("message".utf8)), .bulk(Array("__redis__:invalidate".utf8)),
                     .array([.bulk(Array("s:1".utf8))]),
@@ -65,12 +67,12 @@ import Testing
         ]
     )
     func nonsense(text: String) {
-        #expect(throws: ReplyError.malformed) { try self.read(text) }
+        #expect(throws: ReplyError.malformed) { try Self.read(text) }
     }
 
     @Test("A string with a wrong terminator is an error, in whatever pieces", arguments: [1, 4, 100])
     func terminator(size: Int) {
-        #expect(throws: ReplyError.malformed) { try self.read("$3\r\nabcXX+OK\r\n", piece: size) }
+        #expect(throws: ReplyError.malformed) { try Self.read("$3\r\nabcXX+OK\r\n", piece: size) }
     }
 
     @Test("An announced length is not trusted and not waited for")
@@ -78,9 +80,9 @@ import Testing
         let limits = ReplyLimits(bytes: 1000, elements: 10)
         let body = String(repeating: "a", count: 1001)
         #expect(throws: ReplyError.tooLarge) {
-            try self.read("$9223372036854775807\r\n" + body + body, piece: 100, limits: limits)
+            try Self.read("$9223372036854775807\r\n" + body + body, piece: 100, limits: limits)
         }
-        #expect(throws: ReplyError.malformed) { try self.read("$1001\r\n\(body)\r\n", limits: limits) }
+        #expect(throws: ReplyError.malformed) { try Self.read("$1001\r\n\(body)\r\n", limits: limits) }
     }
 
     @Test(
@@ -91,7 +93,7 @@ import Testing
         let limits = ReplyLimits(bytes: 1000, elements: 10)
         let body = String(repeating: "a", count: 1000)
         for text in ["+\(body)\r\n", "-\(body)\r\n", "$1000\r\n\(body)\r\n", "*1\r\n$1000\r\n\(body)\r\n"] {
-            #expect(try self.read(text, piece: size, limits: limits).count == 1)
+            #expect(try Self.read(text, piece: size, limits: limits).count == 1)
         }
     }
 
@@ -99,7 +101,7 @@ import Testing
     func endlessLine() {
         let limits = ReplyLimits(bytes: 1000, elements: 10)
         #expect(throws: ReplyError.tooLarge) {
-            try self.read("+" + String(repeating: "a", count: 2000), piece: 100, limits: limits)
+            try Self.read("+" + String(repeating: "a", count: 2000), piece: 100, limits: limits)
         }
     }
 
@@ -107,33 +109,33 @@ import Testing
     func manyElements() throws {
         let limits = ReplyLimits(bytes: 1000, elements: 10)
         // An array that announces two thousand million elements costs nothing until they arrive.
-        #expect(try self.read("*2147483647\r\n:1\r\n", limits: limits) == [])
+        #expect(try Self.read("*2147483647\r\n:1\r\n", limits: limits) == [])
         #expect(throws: ReplyError.malformed) {
-            try self.read("*2147483647\r\n" + String(repeating: ":1\r\n", count: 11), limits: limits)
+            try Self.read("*2147483647\r\n" + String(repeating: ":1\r\n", count: 11), limits: limits)
         }
         let nested = "*3\r\n" + String(repeating: "*4\r\n" + String(repeating: ":1\r\n", count: 4), count: 3)
-        #expect(throws: ReplyError.malformed) { try self.read(nested, limits: limits) }
+        #expect(throws: ReplyError.malformed) { try Self.read(nested, limits: limits) }
         // Below the limit, again and again, with one reader.
         let small = "*10\r\n" + String(repeating: ":1\r\n", count: 10)
-        #expect(try self.read(small + small + small, limits: limits).count == 3)
+        #expect(try Self.read(small + small + small, limits: limits).count == 3)
     }
 
     @Test("The strings of one reply are counted together")
     func manyBytes() throws {
         let limits = ReplyLimits(bytes: 1000, elements: 100)
         let part = "$300\r\n" + String(repeating: "a", count: 300) + "\r\n"
-        #expect(try self.read("*3\r\n" + part + part + part, piece: 100, limits: limits).count == 1)
+        #expect(try Self.read("*3\r\n" + part + part + part, piece: 100, limits: limits).count == 1)
         #expect(throws: ReplyError.malformed) {
-            try self.read("*4\r\n" + part + part + part + part, piece: 100, limits: limits)
+            try Self.read("*4\r\n" + part + part + part + part, piece: 100, limits: limits)
         }
-        #expect(try self.read(part + part + part + part, piece: 100, limits: limits).count == 4)
+        #expect(try Self.read(part + part + part + part, piece: 100, limits: limits).count == 4)
     }
 
     @Test("Arrays nest as deep as hiredis allows, and no deeper")
     func nesting() throws {
         let deep = String(repeating: "*1\r\n", count: 7) + ":1\r\n"
-        #expect(try self.read(deep).count == 1)
-        #expect(throws: ReplyError.malformed) { try self.read(String(repeating: "*1\r\n", count: 50) + ":1\r\n") }
+        #expect(try Self.read(deep).count == 1)
+        #expect(throws: ReplyError.malformed) { try Self.read(String(repeating: "*1\r\n", count: 50) + ":1\r\n") }
     }
 
     @Test("An error is final, whatever comes after it")
@@ -146,13 +148,38 @@ import Testing
         }
     }
 
-    @Test("Random bytes neither crash nor leak memory")
-    func randomBytes() {
-        var random = SystemRandomNumberGenerator()
+    /// Replies, whole and broken, that are built of the characters of RESP.
+    private static func readNoise(_ count: Int, seed: UInt64) -> (read: Int, refused: Int) {
+        var numbers = SeededNumbers(seed: seed)
         let alphabet = Array("+-:$*0123456789\r\n\r\n\r\nab%~".utf8)
-        for _ in 0..<3000 {
-            let bytes = (0..<60).map { _ in alphabet.randomElement(using: &random) ?? 0 }
-            _ = try? self.read(String(decoding: bytes, as: UTF8.self), piece: 7)
+        var (read, refused) = (0, 0)
+        for _ in 0..<count {
+            let bytes = (0..<60).map { _ in alphabet.randomElement(using: &numbers) ?? 0 }
+            do {
+                read += try self.read(String(decoding: bytes, as: UTF8.self), piece: 7).count
+            } catch {
+                refused += 1
+            }
+        }
+        return (read, refused)
+    }
+
+    @Test("Random bytes are replies or an error, and never a crash", arguments: 0..<4 as Range<UInt64>)
+    func randomBytes(seed: UInt64) {
+        let (read, refused) = Self.readNoise(1000, seed: seed)
+        #expect(read > 0 && refused > 500)
+    }
+
+    @Test("Whatever is read or refused, no memory stays in use", .enabled(if: getenv("ASAN_OPTIONS") == nil))
+    func memory() async {
+        // In a process of its own, where nothing else takes memory.
+        await #expect(processExitsWith: .success) {
+            // What is made once is there afterwards.
+            _ = ReplyReaderTests.readNoise(1000, seed: 5)
+            let before = Heap.bytesInUse
+            _ = ReplyReaderTests.readNoise(3000, seed: 6)
+            // Two bytes for each reader, of which any leak has more.
+            #expect(Heap.bytesInUse - before < 6000)
         }
     }
 

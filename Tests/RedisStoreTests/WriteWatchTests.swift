@@ -2,6 +2,7 @@ import NIOCore
 import RedisServers
 import RedisStore
 import Synchronization
+import TestSupport
 import Testing
 
 /// Primaries that can be read and refuse to write.

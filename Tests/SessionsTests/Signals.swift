@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import Testing
 
 /// Blocks a thread until it is opened.
 final class Gate: Sendable {
@@ -7,8 +8,16 @@ final class Gate: Sendable {
 
     func open() { self.isOpen.store(true, ordering: .releasing) }
 
+    /// Waits far longer than a test may take, but not forever: the thread belongs to all tests.
     func wait() {
-        while !self.isOpen.load(ordering: .acquiring) { sched_yield() }
+        let end = ContinuousClock.now + .seconds(60)
+        while !self.isOpen.load(ordering: .acquiring) {
+            guard ContinuousClock.now < end else {
+                Issue.record("a gate that is not opened")
+                return
+            }
+            sched_yield()
+        }
     }
 }
 

@@ -6,6 +6,7 @@ import Sessions
 import SignIn
 import StoreBench
 import Synchronization
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -23,7 +24,7 @@ struct PressureTests {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<64 {
                 group.addTask {
-                    while !isOver.isSet {
+                    while !isOver.isSet, !Task.isCancelled {
                         let address = "2001:db8:0:\(String(number, radix: 16))::1"
                         let result = try await desk.attempt("u\(number)", "wrong", from: address)
                         #expect(result != .signedIn)
@@ -53,7 +54,7 @@ struct PressureTests {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<250 {
                 group.addTask {
-                    while !isOver.isSet {
+                    while !isOver.isSet, !Task.isCancelled {
                         let result = try await desk.attempt("u\(number)", "wrong", from: "10.\(number).0.1")
                         if result == .unavailable(.providerUnavailable) {
                             isFull.set()
@@ -62,7 +63,7 @@ struct PressureTests {
                     }
                 }
             }
-            while !isFull.isSet { try await Task.sleep(for: .milliseconds(2)) }
+            try await waitUntil("no place is left") { isFull.isSet }
             for _ in 0..<5 {
                 #expect(try await desk.attempt(from: "203.0.113.9") == .signedIn)
             }

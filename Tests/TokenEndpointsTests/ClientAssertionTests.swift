@@ -296,7 +296,10 @@ struct ClientAssertionTests {
     func faults() throws {
         func fault(_ value: JSONValue) -> String? { ClientAssertions.fault(inKeys: JSONText.encode(value)) }
         let key = Self.key.publicKey.value
-        guard case .object(var members) = key else { return }
+        guard case .object(var members) = key else {
+            Issue.record("no object: \(key)")
+            return
+        }
         #expect(fault(["keys": [key]]) == nil)
         #expect(fault(["keys": []]) == "the key set is empty")
         #expect(fault(["kid": "a"]) != nil && ClientAssertions.fault(inKeys: [0x7B]) != nil)

@@ -68,7 +68,10 @@ struct DelegatedAccessTests {
         let info = await world.post([], fields: bearer, to: world.userInfo.endpoint)
         #expect(info.body["act"] == ["sub": "bob"] && info.body["sub"] == "alice", "\(info.body)")
         // The client is public and may not ask: the record is what introspection shows.
-        guard case .record(let key) = world.authority.readSession(Array(token.utf8)) else { return }
+        guard case .record(let key) = world.authority.readSession(Array(token.utf8)) else {
+            Issue.record("no session token: \(answer.body)")
+            return
+        }
         #expect(try await world.store.session(key, on: world.loop).get()?.record.actor == "bob")
     }
 

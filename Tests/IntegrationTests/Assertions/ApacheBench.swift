@@ -11,12 +11,11 @@ struct ApacheBench {
     let port: Int
 
     /// nil, with a note, if it is not installed.
-    init?(in folder: URL) throws {
+    init(in folder: URL) throws {
         guard let program = Servers.find(["/usr/sbin/apache2"]),
             FileManager.default.fileExists(atPath: Self.modules + "/mod_auth_openidc.so")
         else {
-            Servers.missing("apache2 with libapache2-mod-auth-openidc")
-            return nil
+            try Servers.missing("apache2 with libapache2-mod-auth-openidc")
         }
         self.program = program
         self.folder = folder

@@ -11,8 +11,8 @@ import Testing
     func signsIn() throws {
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
-        guard let apache = try ApacheBench(in: folder) else { return }
-        guard let front = try TLSFront(in: folder) else { return }
+        let apache = try ApacheBench(in: folder)
+        let front = try TLSFront(in: folder)
         let port = try ServerPorts.take()
         let settings = Config.file(
             upstream: apache.port,

@@ -9,10 +9,9 @@ struct TLSFront {
     let port: Int
 
     /// nil, with a note, if it is not installed.
-    init?(in folder: URL) throws {
+    init(in folder: URL) throws {
         guard let program = Servers.find(["/usr/sbin/nginx"]) else {
-            Servers.missing("nginx")
-            return nil
+            try Servers.missing("nginx")
         }
         self.program = program
         self.folder = folder

@@ -162,7 +162,7 @@ import Testing
 
     @Test("The printed app signs its user in, unchanged, with compat.exchange: documented")
     func app() throws {
-        guard let node = Servers.find(["/usr/bin/node", "/usr/local/bin/node"]) else { return Servers.missing("node") }
+        guard let node = Servers.find(["/usr/bin/node", "/usr/local/bin/node"]) else { try Servers.missing("node") }
         let upstream = try FakeUpstream()
         defer { upstream.stop() }
         let more = "exchange: {return_to: [\"myapp://auth/callback\"]}\ncompat: {exchange: documented}\n"

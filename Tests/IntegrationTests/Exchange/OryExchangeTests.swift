@@ -120,7 +120,7 @@ struct OryExchangeTests {
 
     private func walk(_ client: String, at gateway: Gateway) throws {
         let python = try #require(OryClient.python)
-        guard try Servers.run(python, ["-c", "import \(client)"]).status == 0 else { return Servers.missing(client) }
+        guard try Servers.run(python, ["-c", "import \(client)"]).status == 0 else { try Servers.missing(client) }
         let run = try Servers.run(python, ["-c", Self.script, client, "127.0.0.1:\(gateway.port)", Request.host])
         #expect(run.status == 0 && run.output == "done\n", "\(run.output)")
         #expect(!gateway.output.contains("spi_") && !gateway.output.contains("spx_"))

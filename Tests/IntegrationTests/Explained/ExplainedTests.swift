@@ -67,6 +67,7 @@ import Testing
                 tokens[user] = try gateway.native(user)
             }
             let explained = Self.explain(requests, gateway)
+            #expect(explained.count == requests.count)
             var kinds: [String: Int] = [:]
             for (request, said) in zip(requests, explained) {
                 let done = try Self.send(request, gateway, app, cookies, tokens)

@@ -215,7 +215,7 @@ struct OAuthClientTests {
         for method in ["client_secret_basic", "client_secret_post"] {
             let folder = try Servers.folder()
             defer { try? FileManager.default.removeItem(at: folder) }
-            guard let apache = try ApacheBench(in: folder), let front = try TLSFront(in: folder) else { return }
+            let (apache, front) = (try ApacheBench(in: folder), try TLSFront(in: folder))
             let port = try ServerPorts.take()
             let api = try apache.start(
                 [

@@ -8,9 +8,8 @@ extension RealApp {
     /// An app with Django's own sessions, on the server of Python's library, which reads `_` as `-`.
     static let django = RealApp(
         testDescription: "django",
-        isInstalled: {
-            if Self.djangoPython == nil { print("skipped: django is not installed") }
-            return Self.djangoPython != nil
+        requireInstalled: {
+            if Self.djangoPython == nil { try Servers.missing("django", isOptional: true) }
         },
         command: { folder, port in
             let files = [

@@ -8,9 +8,8 @@ extension RealApp {
     /// A page for PHP's own server, which writes a later field of another spelling over an earlier one.
     static let php = RealApp(
         testDescription: "php",
-        isInstalled: {
-            if Self.phpProgram == nil { Servers.missing("php-cli") }
-            return Self.phpProgram != nil
+        requireInstalled: {
+            if Self.phpProgram == nil { try Servers.missing("php-cli") }
         },
         command: { folder, port in
             let page = """

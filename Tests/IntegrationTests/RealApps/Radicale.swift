@@ -8,9 +8,8 @@ extension RealApp {
     /// PyPI's server of calendars and address books.
     static let radicale = RealApp(
         testDescription: "radicale",
-        isInstalled: {
-            if Self.radicalePython == nil { print("skipped: radicale is not installed") }
-            return Self.radicalePython != nil
+        requireInstalled: {
+            if Self.radicalePython == nil { try Servers.missing("radicale", isOptional: true) }
         },
         command: { folder, port in
             let file = folder.appending(path: "radicale.ini")

@@ -7,8 +7,8 @@ import Vocabulary
 /// A web app that takes its user from `X-Remote-User`, set up as the README says.
 struct RealApp: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    /// Whether it is installed; otherwise that is reported.
-    let isInstalled: @Sendable () -> Bool
+    /// Ends the test if it is not installed.
+    let requireInstalled: @Sendable () throws -> Void
     /// Writes its files to the folder and returns the program and the arguments that serve on the port.
     let command: @Sendable (_ folder: URL, _ port: Int) throws -> (program: String, arguments: [String])
     /// A request whose answer tells who the app's user is.
@@ -56,7 +56,7 @@ struct RealAppWorld {
     ///
     /// - Parameter identity: Further lines of `identity`.
     static func with(_ app: RealApp, identity: String = "", _ body: (RealAppWorld) throws -> Void) throws {
-        guard app.isInstalled() else { return }
+        try app.requireInstalled()
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let port = try ServerPorts.take()

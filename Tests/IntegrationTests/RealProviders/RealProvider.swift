@@ -31,17 +31,11 @@ enum RealProviderKind: String, CaseIterable, Sendable {
     /// Debian's server.
     case glewlwyd
 
-    /// Whether it is installed; otherwise that is reported.
-    var isInstalled: Bool {
+    /// Ends the test if it is not installed.
+    func requireInstalled() throws {
         switch self {
-        case .idpyoidc:
-            if IDPyOIDC.python != nil { return true }
-            print("skipped: idpyoidc is not installed")
-            return false
-        case .glewlwyd:
-            if Glewlwyd.program != nil { return true }
-            Servers.missing("glewlwyd")
-            return false
+        case .idpyoidc: if IDPyOIDC.python == nil { try Servers.missing("idpyoidc", isOptional: true) }
+        case .glewlwyd: if Glewlwyd.program == nil { try Servers.missing("glewlwyd") }
         }
     }
 

@@ -81,6 +81,7 @@ import Testing
             var user = WebUser(world.gateway)
             let urls = ["\(world.first)/1", "\(world.second)/2", "\(world.first)/3"]
             let pages = try user.open(together: urls)
+            #expect(pages.count == urls.count)
             for (url, page) in zip(urls, pages) {
                 let arrival = try world.provider.signIn(&user, at: page)
                 #expect(arrival.url == url && arrival.answer.status == 200, "\(user.trail)")

@@ -36,9 +36,13 @@ import Testing
             let workers = DispatchGroup()
             for number in 0..<4 {
                 DispatchQueue.global().async(group: workers) {
+                    var turn = number
                     while !isDone.withLock({ $0 }) {
+                        turn += 1
                         // The newest most often.
-                        let token = tokens.withLock { number.isMultiple(of: 2) ? $0.last : $0.randomElement() } ?? ""
+                        let token = tokens.withLock {
+                            number.isMultiple(of: 2) ? $0[$0.count - 1] : $0[turn % $0.count]
+                        }
                         let fields = "Accept: */*\r\nAuthorization: Bearer \(token)"
                         let request = "GET /api HTTP/1.1\r\nHost: \(world.first.dropFirst(7))\r\n\(fields)\r\n\r\n"
                         let answer = try? world.gateway.request(request)

@@ -74,7 +74,7 @@ struct RealWorld {
         _ body: (RealWorld) throws -> Void,
         _ settings: (_ port: Int, _ upstream: Int, _ issuer: String) -> (String, [String: String])
     ) throws {
-        guard kind.isInstalled else { return }
+        try kind.requireInstalled()
         let port = try ServerPorts.take()
         let first = "http://localhost:\(port)"
         let provider = try kind.start(for: first, life: life)

@@ -128,7 +128,7 @@ struct ReasonAlone {
 
     /// Uses a token that was minted before its Redis was restarted with all its data.
     func quarantined() throws {
-        guard Servers.find(["/usr/bin/redis-server"]) != nil else { return Servers.missing("redis-server") }
+        guard Servers.find(["/usr/bin/redis-server"]) != nil else { try Servers.missing("redis-server") }
         let redis = try RedisProcess(["--appendonly", "yes", "--appendfsync", "always"])
         defer { redis.stop() }
         try self.withSecret("store: {redis: {url: \"redis://127.0.0.1:\(redis.port)\"}}\n") { gateway throws in

@@ -31,10 +31,9 @@ struct CookbookTests {
     ])
     func refusesTheFormsInJSON(_ name: String) throws {
         let example = try Self.example(name)
-        for form in ["json", "json_flat"] {
-            guard let value = example["output"]?[form] else { continue }
-            #expect(refusal { _ = try JWS.header(of: JSONText.encode(value)) } != nil)
-        }
+        let values = ["json", "json_flat"].compactMap { example["output"]?[$0] }
+        #expect(!values.isEmpty)
+        for value in values { #expect(refusal { _ = try JWS.header(of: JSONText.encode(value)) } != nil) }
     }
 
     private static func example(_ name: String) throws -> JSONValue {

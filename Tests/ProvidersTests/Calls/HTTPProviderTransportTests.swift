@@ -3,6 +3,7 @@ import NIOPosix
 import NIOSSL
 import Providers
 import RedisServers
+import TestSupport
 import Testing
 import Transport
 import Vocabulary
@@ -181,7 +182,7 @@ struct HTTPProviderTransportTests {
         let transport = try client.transport()
         let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/", timeLimit: .seconds(60))
         let task = Task { await self.failure(transport, call) }
-        while server.requests.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+        try await waitUntil("a request") { !server.requests.isEmpty }
         task.cancel()
         #expect(await task.value?.isUnsent == false)
         await client.shutdown()
@@ -233,7 +234,7 @@ struct HTTPProviderTransportTests {
             let slow = (0..<8).map { _ in
                 Task { await self.failure(transport, ProviderCall("GET", url + "slow", timeLimit: .seconds(60))) }
             }
-            while server.requests.count < 8 { try await Task.sleep(for: .milliseconds(5)) }
+            try await waitUntil("eight requests") { server.requests.count == 8 }
             let error = await self.failure(transport, ProviderCall("GET", url, timeLimit: .milliseconds(50)))
             #expect(error?.isUnsent == true && error?.cause == .time && error?.detail.contains("busy") == true)
             for task in slow { task.cancel() }

@@ -3,6 +3,7 @@ import Providers
 import Sessions
 import Settings
 import StoreBench
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -266,7 +267,7 @@ struct IntrospectionTests {
                 return await group.reduce(into: []) { $0.append($1) }
             }
         }
-        while self.transport.calls.count < 128 { try await Task.sleep(for: .milliseconds(1)) }
+        try await waitUntil("128 calls") { self.transport.calls.count == 128 }
         self.transport.release()
         let all = await verdicts.value
         #expect(all.allSatisfy { $0 == .unavailable || $0.known != nil } && all.count == 200)

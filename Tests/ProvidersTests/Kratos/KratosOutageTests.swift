@@ -57,9 +57,11 @@ struct KratosOutageTests {
         #expect(try await desk.resolve(self.token) == .unavailable(.providerUnavailable))
     }
 
-    @Test("An unknown token is unavailable at once, and nothing of that is kept", arguments: Failure.allCases)
+    @Test(
+        "An unknown token is unavailable at once, and nothing of that is kept",
+        arguments: Failure.allCases.filter { $0 != .wallOf401 }
+    )
     func unknown(failure: Failure) async throws {
-        guard failure != .wallOf401 else { return }
         let kratos = KratosDesk()
         let desk = try await TokenDesk([kratos.provider])
         failure.begin(at: kratos)

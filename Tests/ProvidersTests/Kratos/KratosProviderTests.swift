@@ -2,6 +2,7 @@ import Providers
 import Sessions
 import Settings
 import StoreBench
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -166,17 +167,17 @@ struct KratosProviderTests {
     }
 
     @Test("Two thousand questions about one token are one call, and those that come a moment later share its answer")
-    func singleFlight() async {
+    func singleFlight() async throws {
         let desk = KratosDesk()
         desk.transport.on(KratosDesk.whoami, .json(desk.session()))
         desk.transport.hold()
-        await withTaskGroup(of: Bool.self) { group in
+        try await withThrowingTaskGroup(of: Bool.self) { group in
             for _ in 0..<2000 {
                 group.addTask { await desk.provider.introspect(Secret(KratosDesk.token)).known != nil }
             }
-            while desk.transport.calls.isEmpty { await Task.yield() }
+            try await waitUntil("a call") { !desk.transport.calls.isEmpty }
             desk.transport.release()
-            for await isKnown in group { #expect(isKnown) }
+            for try await isKnown in group { #expect(isKnown) }
         }
         #expect(await desk.provider.introspect(Secret(KratosDesk.token)).known != nil)
         #expect(desk.transport.calls.count == 1)

@@ -1,5 +1,6 @@
 import Providers
 import StoreBench
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -147,7 +148,7 @@ struct MetadataCacheTests {
         self.transport.hold()
         let cache = try self.cache()
         let waiting = (0..<50).map { _ in Task { await cache.current() } }
-        while self.asked == 0 { await Task.yield() }
+        try await waitUntil("a call") { self.asked > 0 }
         #expect(cache.known == nil)
         self.transport.release()
         for task in waiting { #expect(await task.value != nil) }
@@ -184,7 +185,7 @@ struct MetadataCacheTests {
         self.answer()
         let cache = try self.cache()
         cache.start()
-        while cache.known == nil { await Task.yield() }
+        try await waitUntil("metadata") { cache.known != nil }
         #expect(self.asked == 1)
         self.transport.on(OpenIDDesk.metadataURL, ProviderAnswer(status: 500))
         self.clock.advance(by: .seconds(3600))
@@ -207,9 +208,9 @@ struct MetadataCacheTests {
             let cache = try self.cache()
             released = cache
             cache.start()
-            while cache.known == nil { await Task.yield() }
+            try await waitUntil("metadata") { cache.known != nil }
         }
-        while released != nil { await Task.yield() }
+        try await waitUntil("its release") { released == nil }
         #expect(self.asked == 1)
     }
 }

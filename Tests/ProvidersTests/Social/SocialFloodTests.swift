@@ -1,6 +1,7 @@
 import Providers
 import Settings
 import StoreBench
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -18,13 +19,13 @@ struct SocialFloodTests {
             await verifier.verify(SocialSignIn(artefact: Secret("invented")))
         }
         transport.hold()
-        await withTaskGroup(of: SocialVerdict.self) { group in
+        try await withThrowingTaskGroup(of: SocialVerdict.self) { group in
             for _ in 0..<64 { group.addTask { await verify() } }
-            while transport.calls.count < 64 { await Task.yield() }
+            try await waitUntil("64 calls") { transport.calls.count == 64 }
             #expect(await verify().outage?.contains("too many calls") == true)
             #expect(transport.calls.count == 64)
             transport.release()
-            for await verdict in group { #expect(verdict.outage?.contains("no server") == true) }
+            for try await verdict in group { #expect(verdict.outage?.contains("no server") == true) }
         }
         #expect(await verify().outage?.contains("no server") == true)
     }

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayBench
 import RedisServers
+import TestSupport
 import Testing
 
 /// What answers at the address of Redis, and how Redis is configured.

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayBench
 import RedisServers
+import TestSupport
 import Testing
 
 /// The message names exactly the rights that the gateway's user lacks.

@@ -49,8 +49,10 @@ final class Consumer {
     }
 
     /// Presents a token, and repeats the attempt while the answer is 503, because Redis may be late on a busy machine.
-    func complete(_ token: String) -> Consumption {
-        var outcome = self.consume(token)
+    ///
+    /// - Parameter first: The outcome of a first try; nil: there was none.
+    func complete(_ token: String, after first: Consumption? = nil) -> Consumption {
+        var outcome = first ?? self.consume(token)
         for _ in 0..<200 {
             guard case .unavailable(let attempt) = outcome else { break }
             usleep(20_000)

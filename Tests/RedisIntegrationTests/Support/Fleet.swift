@@ -2,6 +2,7 @@ import Foundation
 import GatewayBench
 import RedisServers
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(Glibc)

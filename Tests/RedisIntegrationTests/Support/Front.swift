@@ -8,11 +8,14 @@ enum Front: String, Sendable, CaseIterable {
     case nginx
     case haproxy
 
-    /// The path of its program; nil if it is not installed, which is reported.
-    var program: String? {
-        let program = Servers.find(["/usr/sbin/\(self.rawValue)"])
-        if program == nil { Servers.missing(self.rawValue) }
-        return program
+    /// The path of its program. A test that needs it ends if it is not installed.
+    var program: String {
+        get throws {
+            guard let program = Servers.find(["/usr/sbin/\(self.rawValue)"]) else {
+                try Servers.missing(self.rawValue)
+            }
+            return program
+        }
     }
 
     /// Starts it. It runs until the returned process is stopped.

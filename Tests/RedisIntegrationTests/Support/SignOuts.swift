@@ -2,6 +2,7 @@ import Foundation
 import GatewayBench
 import RedisServers
 import Synchronization
+import TestSupport
 
 /// Signs sessions out at a steady rate at all gateways, whatever happens to Redis, and checks that acknowledged
 /// sign-outs last.
@@ -52,7 +53,7 @@ final class SignOuts: Sendable {
         return try (0..<count).map { number in
             try patiently {
                 if number % 40 == 0 {
-                    let address = "127.3.\(UInt8.random(in: 0...250)).\(UInt8.random(in: 1...250))"
+                    let address = "127.3.\(number / 200 % 250).\(number % 200 + 1)"
                     return try fleet[0].browser(.grace, from: address)
                 }
                 guard case .signedIn(let cookie) = consumer.complete(try minter.mint()) else {

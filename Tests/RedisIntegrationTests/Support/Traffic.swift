@@ -2,6 +2,7 @@ import Foundation
 import GatewayBench
 import RedisServers
 import Synchronization
+import TestSupport
 
 /// Browsers that race for tokens without a pause at all gateways, whatever happens to gateways and to Redis.
 final class Traffic: Sendable {

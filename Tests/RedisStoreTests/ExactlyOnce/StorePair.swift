@@ -1,5 +1,6 @@
 import RedisServers
 import RedisStore
+import TestSupport
 import Testing
 import Vocabulary
 

@@ -2,6 +2,7 @@ import NIOCore
 import RedisServers
 import RedisStore
 import Sessions
+import TestSupport
 import Testing
 import Vocabulary
 

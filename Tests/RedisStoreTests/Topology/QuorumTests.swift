@@ -3,6 +3,7 @@ import RedisServers
 import RedisStore
 import Sessions
 import Synchronization
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -26,7 +27,7 @@ import Vocabulary
                 func read() async throws -> Bool {
                     try await listener.store.session(key, on: loops.next()).get() != nil
                 }
-                try await eventually { try await listener.present(token) == 2 }
+                try await waitUntil { try await listener.present(token) == 2 }
                 group.sentinels[0].pause()
                 try await Task.sleep(for: .seconds(6))
                 #expect(listener.client.status.cutOff == nil)
@@ -42,14 +43,14 @@ import Vocabulary
                 await #expect(throws: StoreError.unavailable) {
                     try await listener.store.end(key, on: loops.next()).get()
                 }
-                try await eventually { try await listener.trusting(token) == 0 }
+                try await waitUntil { try await listener.trusting(token) == 0 }
                 #expect(!listener.client.status.invalidationIsUp)
 
                 group.sentinels[1].resume()
                 group.sentinels[0].resume()
                 try await waitUntil("it is over") { listener.client.status.cutOff == nil }
                 #expect(try await read())
-                try await eventually { listener.events.last { $0 == .trusted || $0 == .doubted } == .trusted }
+                try await waitUntil { listener.events.last { $0 == .trusted || $0 == .doubted } == .trusted }
                 #expect(listener.events.count { $0 == .rejoined } == 1)
             }
         }

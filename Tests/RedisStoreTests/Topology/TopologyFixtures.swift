@@ -4,6 +4,7 @@ import RedisStore
 import Sessions
 import StoreBench
 import StoreConformance
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -106,15 +107,22 @@ extension StoreFixture {
     }
 
     /// Consumes with a new attempt and a new session; nil when the store is unavailable or the token is not live.
-    func tryToConsume(_ key: RecordKey) async -> Consumption? {
-        try? await self.consume(
+    func tryToConsume(_ key: RecordKey) async -> Consumption? { try? await self.consumeAnew(key) }
+
+    /// The same; throws when the store is unavailable or the token is not live.
+    func consumeAnew(_ key: RecordKey) async throws -> Consumption {
+        let outcome = try await self.consume(
             key,
             creating: self.draft(lineage: key.lineage),
             attempt: self.authority.newAttempt()
         )
+        guard let outcome else { throw NotLive() }
+        return outcome
     }
 
-    /// Tries until the store answers.
+    private struct NotLive: Error {}
+
+    /// Tries until the store answers. The step throws when it does not: `#require` would report each try.
     func untilAnswered<Answer>(_ what: String, _ step: () async throws -> Answer) async throws -> Answer {
         var answer: Answer?
         try await waitUntil(what) {

@@ -133,9 +133,11 @@ struct ManagedNamesTests {
         }
     }
 
-    @Test("A spelling of a field that the gateway reads does not reach the app", arguments: punctuation)
+    @Test(
+        "A spelling of a field that the gateway reads does not reach the app",
+        arguments: punctuation.filter { $0 != "-" }
+    )
     func aliases(mark: String) {
-        guard mark != "-" else { return }
         let lines = [
             "X\(mark)Session\(mark)Token: a", "Content\(mark)Length: 5", "Transfer\(mark)Encoding: chunked",
             "X\(mark)Request\(mark)Id: a", "X\(mark)HTTP\(mark)Method\(mark)Override: DELETE",

@@ -123,12 +123,17 @@ struct PathReadingTests {
         ]
     )
     func everyOffset(oddity: String) {
+        let refusedAlone: Bool = withReading(Array("/\(oddity)b".utf8)) { outcome in
+            if case .refused = outcome { true } else { false }
+        }
         for before in 1..<20 {
             for after in 0..<10 {
                 let text = "/" + String(repeating: "a", count: before) + oddity + String(repeating: "b", count: after)
                 withReading(Array(text.utf8)) { outcome in
-                    guard case .read(let reading) = outcome else { return }
-                    #expect(!reading.habits.isEmpty, "\(text)")
+                    switch outcome {
+                    case .read(let reading): #expect(!reading.habits.isEmpty, "\(text)")
+                    case .refused: #expect(refusedAlone, "\(text)")
+                    }
                 }
             }
         }

@@ -120,6 +120,7 @@ struct HandoffFamilyTests {
 
     @Test("A sign-out that fails half-way can be repeated and then ends everything")
     func repeatedSignOut() async throws {
+        var failures = 0
         for calls in 0..<12 {
             let bench = try HostBench()
             var (browser, native) = try await self.handoff(bench, on: self.a)
@@ -129,6 +130,7 @@ struct HandoffFamilyTests {
             let first = try await browser.signOut(self.b)
             bench.store.fail(with: nil)
             if first.status == 503 {
+                failures += 1
                 #expect(browser.cookie(self.b) != nil)
                 #expect(try await browser.signOut(self.b).status == 303)
             }
@@ -137,6 +139,7 @@ struct HandoffFamilyTests {
             }
             #expect(try await self.isLive(native.token, bench))
         }
+        #expect(failures > 0 && failures < 12)
     }
 
     @Test("Sign-out of the native app ends the sessions of its handoffs on every host")

@@ -7,6 +7,7 @@ import Settings
 import SignIn
 import StoreBench
 import Synchronization
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -250,23 +251,11 @@ final class GrantDesk: Sendable {
             self.time.now >= renewAt
         else { return }
         node.grants.renew(session, holder.key)
-        await self.settled(node)
+        try await self.settled(node)
     }
 
     /// Waits until nothing is under way at the node.
-    func settled(_ node: Node) async {
-        while node.grants.isBusy { try? await Task.sleep(for: .milliseconds(1)) }
-    }
-}
-
-/// Waits until `condition` holds, for far longer than it can take.
-func eventually(_ location: SourceLocation = #_sourceLocation, _ condition: () async throws -> Bool) async throws {
-    let end = ContinuousClock.now + .seconds(30)
-    while !(try await condition()) {
-        guard ContinuousClock.now < end else {
-            Issue.record("it did not come to pass", sourceLocation: location)
-            throw CancellationError()
-        }
-        try await Task.sleep(for: .milliseconds(1))
+    func settled(_ node: Node) async throws {
+        try await waitUntil("nothing is under way") { !node.grants.isBusy }
     }
 }

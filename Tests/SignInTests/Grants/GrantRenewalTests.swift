@@ -5,6 +5,7 @@ import Providers
 import Sessions
 import SignIn
 import StoreBench
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -74,12 +75,12 @@ struct GrantRenewalTests {
                 group.addTask { (index % 2 == 0 ? one : other).grants.renew(holder.session, holder.key) }
             }
         }
-        try await eventually { desk.provider.heldCount == 1 }
+        try await waitUntil { desk.provider.heldCount == 1 }
         // The session goes on meanwhile.
         for node in [one, other] { node.grants.renew(holder.session, holder.key) }
         #expect(try await desk.session(holder) == holder.session)
         desk.provider.release()
-        for node in [one, other] { await desk.settled(node) }
+        for node in [one, other] { try await desk.settled(node) }
         for node in [one, other] { try await desk.use(holder, at: node) }
         let session = try #require(try await desk.session(holder))
         #expect(session.identity.traits == ["name": "Alice Cooper"])
@@ -152,7 +153,7 @@ struct GrantRenewalTests {
         desk.provider.script(isOtherUser ? .otherUser : .ended)
         desk.time.advance(by: .seconds(240))
         node.grants.renew(holder.session, holder.key)
-        await desk.settled(node)
+        try await desk.settled(node)
         #expect(try await desk.session(holder) == nil)
         #expect(try await desk.grant(holder, node) == nil)
         let detail = isOtherUser ? "the answer is for another user" : "invalid_grant"
@@ -160,7 +161,7 @@ struct GrantRenewalTests {
         let event = try #require(desk.events[0].auditEvent(of: holder.session))
         #expect(event.kind == .sessionEnded && event.reason == .sessionProviderEnded && event.subject == "alice")
         node.grants.renew(holder.session, holder.key)
-        await desk.settled(node)
+        try await desk.settled(node)
         #expect(desk.events.count == 1)
     }
 
@@ -250,7 +251,7 @@ struct GrantRenewalTests {
             #expect(session.provider?.renewAt == nil)
             #expect(session.provider?.tokensEndAt == desk.time.now.advanced(by: .seconds(60)))
             node.grants.renew(session, holder.key)
-            await desk.settled(node)
+            try await desk.settled(node)
             #expect(desk.events.count == 1)
         }
     }
@@ -294,12 +295,12 @@ struct GrantRenewalTests {
         desk.provider.hold()
         desk.time.advance(by: .seconds(240))
         node.grants.renew(holder.session, holder.key)
-        try await eventually { desk.provider.heldCount == 1 }
+        try await waitUntil { desk.provider.heldCount == 1 }
         desk.store.fail(with: .unavailable)
         desk.provider.release()
-        try await eventually { desk.waits.count > 100 }
+        try await waitUntil { desk.waits.count > 100 }
         desk.store.fail(with: nil)
-        await desk.settled(node)
+        try await desk.settled(node)
         #expect(desk.events == [.renewed])
         desk.time.advance(by: .seconds(240))
         try await desk.use(holder, at: other)
@@ -314,10 +315,10 @@ struct GrantRenewalTests {
         desk.provider.hold()
         desk.time.advance(by: .seconds(240))
         node.grants.renew(holder.session, holder.key)
-        try await eventually { desk.provider.heldCount == 1 }
+        try await waitUntil { desk.provider.heldCount == 1 }
         desk.store.change { $0.lostReplacements = count }
         desk.provider.release()
-        await desk.settled(node)
+        try await desk.settled(node)
         desk.store.change { $0.lostReplacements = 0 }
         #expect(try await desk.grant(holder, node)?.tokens.refreshToken == Secret("refresh-2"))
         desk.time.advance(by: .seconds(240))
@@ -351,7 +352,7 @@ struct GrantRenewalTests {
             desk.time.advance(by: .seconds(240))
             desk.provider.hold()
             dying.grants.renew(try #require(try await desk.session(holder)), holder.key)
-            try await eventually { desk.provider.heldCount == 1 }
+            try await waitUntil { desk.provider.heldCount == 1 }
             // It never writes again.
             desk.time.advance(by: ProviderGrant.leaseTime - .milliseconds(1))
             try await desk.use(holder, at: other)
@@ -359,21 +360,21 @@ struct GrantRenewalTests {
             desk.time.advance(by: .milliseconds(1))
             other.grants.renew(try #require(try await desk.session(holder)), holder.key)
             if rotates {
-                await desk.settled(other)
+                try await desk.settled(other)
                 #expect(desk.provider.heldCount == 1)
                 #expect(desk.events.last == .lost(detail: "the gateway that was refreshing has died"))
                 let session = try #require(try await desk.session(holder), "nobody is signed out")
                 #expect(session.provider?.renewAt == nil && session.provider?.tokensEndAt != nil)
                 // It was only slow: what it got is taken.
                 desk.provider.release()
-                await desk.settled(dying)
+                try await desk.settled(dying)
                 let again = try #require(try await desk.session(holder))
                 #expect(again.provider?.renewAt != nil && again.provider?.tokensEndAt == nil)
                 #expect(!desk.provider.isPunished)
             } else {
-                try await eventually { desk.provider.heldCount == 2 }
+                try await waitUntil { desk.provider.heldCount == 2 }
                 desk.provider.release()
-                for node in [dying, other] { await desk.settled(node) }
+                for node in [dying, other] { try await desk.settled(node) }
                 #expect(try await desk.grant(holder, other)?.lease == nil)
                 #expect(try await desk.session(holder)?.provider?.renewAt ?? desk.time.now > desk.time.now)
             }
@@ -390,9 +391,9 @@ struct GrantRenewalTests {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         try await node.grants.renewed(holder.session, holder.key, on: loop).get()
         #expect(desk.events.isEmpty)
-        try await eventually { desk.provider.heldCount == 1 }
+        try await waitUntil { desk.provider.heldCount == 1 }
         desk.provider.release()
-        await desk.settled(node)
+        try await desk.settled(node)
         #expect(desk.events == [.renewed])
     }
 
@@ -405,11 +406,11 @@ struct GrantRenewalTests {
         desk.time.advance(by: .seconds(400))
         desk.provider.hold()
         let waits = [one, one, other].map { $0.grants.renewed(holder.session, holder.key, on: loop) }
-        try await eventually { desk.provider.heldCount == 1 }
+        try await waitUntil { desk.provider.heldCount == 1 }
         desk.provider.release()
         for wait in waits { try await wait.get() }
         #expect(desk.events == [.renewed])
-        for node in [one, other] { await desk.settled(node) }
+        for node in [one, other] { try await desk.settled(node) }
         let grant = try #require(holder.session.provider?.grant)
         #expect(try await one.grants.tokens(grant, on: loop).get()?.access == Secret("access-2"))
         // Nothing can be renewed now: there is nothing to wait for.
@@ -428,10 +429,10 @@ struct GrantRenewalTests {
         desk.provider.hold()
         desk.time.advance(by: .seconds(240))
         node.grants.renew(holder.session, holder.key)
-        try await eventually { desk.provider.heldCount == 1 }
+        try await waitUntil { desk.provider.heldCount == 1 }
         try await node.sessions.end(holder.session.lineage)
         desk.provider.release()
-        await desk.settled(node)
+        try await desk.settled(node)
         #expect(try await desk.session(holder) == nil)
         #expect(desk.provider.revoked.map(\.accessToken) == [Secret("access-2")])
         #expect(desk.events.isEmpty)
@@ -445,11 +446,11 @@ struct GrantRenewalTests {
         let requester = try SignInDesk().requester(cookies: [holder.token])
         let ended = try await node.sessions.endPresented(by: requester)
         #expect(ended.map(\.tokens?.idToken) == [Secret("id-1")])
-        await desk.settled(node)
+        try await desk.settled(node)
         #expect(desk.provider.revoked.map(\.refreshToken) == [Secret("refresh-1")])
         #expect(try await desk.grant(holder, node) == nil)
         #expect(try await node.sessions.endPresented(by: requester).isEmpty)
-        await desk.settled(node)
+        try await desk.settled(node)
         #expect(desk.provider.revoked.count == 1)
     }
 
@@ -471,7 +472,7 @@ struct GrantRenewalTests {
             return
         }
         #expect(try await desk.session(holder) == nil)
-        await desk.settled(node)
+        try await desk.settled(node)
         #expect(desk.provider.revoked.isEmpty)
     }
 
@@ -497,7 +498,7 @@ struct GrantRenewalTests {
         desk.provider.hold()
         desk.time.advance(by: .seconds(240))
         node.grants.renew(holder.session, holder.key)
-        try await eventually { desk.provider.heldCount == 1 }
+        try await waitUntil { desk.provider.heldCount == 1 }
         async let drained: Void = node.grants.drain(until: .now + .seconds(30))
         desk.provider.release()
         await drained

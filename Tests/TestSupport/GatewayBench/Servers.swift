@@ -1,3 +1,4 @@
+import Dispatch
 package import Foundation
 import TestSupport
 package import Testing
@@ -8,13 +9,19 @@ import Glibc
 
 /// Real server programs, for tests that run where these are installed.
 package enum Servers {
-    /// Reports a missing program: a failure under `CI=true`, otherwise only a printed note.
-    package static func missing(_ name: String, sourceLocation: SourceLocation = #_sourceLocation) {
-        if ProcessInfo.processInfo.environment["CI"] == "true" {
-            Issue.record("\(name) is not installed", sourceLocation: sourceLocation)
-        } else {
-            print("skipped: \(name) is not installed")
+    /// Ends a test for which a program is missing: as a failure under `CI=true`, otherwise as skipped.
+    ///
+    /// - Parameter isOptional: Whether CI does without it as well.
+    /// - Throws: always.
+    package static func missing(
+        _ name: String,
+        isOptional: Bool = false,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> Never {
+        if !isOptional, ProcessInfo.processInfo.environment["CI"] == "true" {
+            throw BenchFailure("\(name) is not installed")
         }
+        try Test.cancel("\(name) is not installed", sourceLocation: sourceLocation)
     }
 
     /// The first of these paths that is an executable file.
@@ -23,11 +30,14 @@ package enum Servers {
     }
 
     /// Runs a program to its end. It gets only the environment that is given here.
+    ///
+    /// - Parameter seconds: After this time it is killed, and its status is that of the signal.
     package static func run(
         _ program: String,
         _ arguments: [String],
         environment: [String: String] = [:],
-        input: [UInt8] = []
+        input: [UInt8] = [],
+        within seconds: Double = 300
     ) throws -> (status: Int32, output: String) {
         let process = Process()
         process.executableURL = URL(filePath: program)
@@ -42,8 +52,11 @@ package enum Servers {
         process.standardOutput = pipe
         process.standardError = pipe
         try process.run()
+        let killing = DispatchWorkItem { kill(process.processIdentifier, SIGKILL) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: killing)
         let output = pipe.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
+        killing.cancel()
         return (process.terminationStatus, String(decoding: output, as: UTF8.self))
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayBench
+import TestSupport
 
 /// A Redis Cluster of three primaries, each with an optional replica.
 package final class RedisCluster: Sendable {

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayBench
 import NIOCore
+import TestSupport
 
 /// A primary with two replicas, and three sentinels that watch them.
 ///

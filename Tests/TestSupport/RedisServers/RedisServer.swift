@@ -207,18 +207,3 @@ package final class RedisServer: Sendable {
         return text?.firstMatch(of: /calls=(\d+)/).flatMap { Int($0.1) } ?? 0
     }
 }
-
-/// Waits until a condition holds, and checks it repeatedly.
-///
-/// - Throws: `BenchFailure` if it does not hold in time.
-package func waitUntil(
-    _ what: String,
-    within patience: Duration = .seconds(60),
-    _ condition: () async throws -> Bool
-) async throws {
-    let deadline = ContinuousClock.now + patience
-    while try await !condition() {
-        guard ContinuousClock.now < deadline else { throw BenchFailure("\(what): not within \(patience)") }
-        try await Task.sleep(for: .milliseconds(10))
-    }
-}

@@ -30,7 +30,9 @@ import Testing
     }
 
     @Test func takesEveryItemThatMustBeTaken() throws {
-        for item in try Corpus.all() where item.class == "accept" {
+        let items = try Corpus.all().filter { $0.class == "accept" }
+        #expect(items.count > 100)
+        for item in items {
             let reader = WireReader.read(item.bytes)
             #expect(reader.requests.first?.isComplete == true, "\(item.id): \(reader.end)")
         }
