@@ -180,8 +180,8 @@ import Glibc
                 lines.first?.contains(#""upstream":"app""#) == true
                     && lines.first?.contains(#""reason":"upstream.tls""#) == true
             )
-            let denied = #"sallyport_decisions_total{route="app.example.com/**",decision="denied",reason="upstream.tls"}"#
-            #expect(try gateway.metric(denied) == 3, "\(name)")
+            let labels = #"route="app.example.com/**",decision="denied",reason="upstream.tls""#
+            #expect(try gateway.metric("sallyport_decisions_total{\(labels)}") == 3, "\(name)")
         }
     }
 

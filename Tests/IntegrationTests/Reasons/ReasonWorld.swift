@@ -118,7 +118,7 @@ final class ReasonWorld {
             )
         } catch {
             self.app.stop()
-        self.plain.stop()
+            self.plain.stop()
             throw error
         }
     }
@@ -126,6 +126,7 @@ final class ReasonWorld {
     func stop() {
         self.gateway.stop()
         self.app.stop()
+        self.plain.stop()
     }
 
     /// A session token that was never handed out, in the form of one.
