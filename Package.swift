@@ -301,8 +301,8 @@ let package = Package(
         .testTarget(
             name: "TokenEndpointsTests",
             dependencies: [
-                "TokenEndpoints", "Endpoints", "OAuth", "IDTokens", "DPoP", "JOSE", "Providers", "SignIn", "Handoff",
-                "Sessions", "Settings",
+                "TokenEndpoints", "Endpoints", "OAuth", "IDTokens", "DPoP", "JOSE", "Providers", "Rules", "SignIn",
+                "Handoff", "Sessions", "Settings",
                 "Observability", "AddressIntelligence", "StoreBench", "EndpointBench", "Cryptography", "Vocabulary",
                 "Clients", nioCore,
                 nioPosix,

@@ -43,6 +43,9 @@ package struct TokenRecord: Sendable {
     package var cascaded = 0
     /// What the operator's rules said.
     package var rules: [RuleFinding] = []
+    /// Whether the access token is only made for a session-transfer token, which is judged by rules of its own, and the client
+    /// does not get it.
+    var isForTransfer = false
 
     init(_ act: Act, _ requester: TokenRequester, _ devices: DeviceObserver) {
         self.act = act
@@ -108,7 +111,9 @@ package struct TokenRecord: Sendable {
     private var details: [(String, String)] {
         let details: [(String, String?)] = [
             ("act", self.act.rawValue), ("actor", self.actor), ("detail", self.detail),
-            ("rule", self.rules.objecting), ("scope", self.scopes.isEmpty ? nil : self.scopes.joined(separator: " ")),
+            ("rule", self.rules.objecting),
+            ("scope_rules", self.rules.limiting.isEmpty ? nil : self.rules.limiting.joined(separator: ",")),
+            ("scope", self.scopes.isEmpty ? nil : self.scopes.joined(separator: " ")),
         ]
         return details.compactMap { name, value in value.map { (name, $0) } }
     }

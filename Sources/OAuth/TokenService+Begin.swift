@@ -61,15 +61,19 @@ extension TokenService {
     ///
     /// Refusals: `credential.malformed`, `credential.other_key`, `session.unknown` (ended, a browser's, or an access
     /// token, which gives no other), `session.other_client`, `proof.missing` and `proof.other_key` (a provider's token that
-    /// is bound to a key), and those of providers.
+    /// is bound to a key), `rule.denied`, and those of providers.
+    ///
+    /// - Parameter forTransfer: Whether the client gets no access token, but a session-transfer token that is minted from it.
     package func exchange(
         _ token: Secret,
         for api: APISettings?,
         scopes: [String],
+        forTransfer: Bool = false,
         by requester: TokenRequester
     ) async -> TokenOutcome {
         var record = TokenRecord(.exchanged, requester, self.devices)
         record.audience = api?.audience
+        record.isForTransfer = forTransfer
         let outcome: TokenOutcome
         do {
             outcome = try await self.exchange(token, api, scopes, requester, &record)
@@ -100,6 +104,7 @@ extension TokenService {
     /// Refusals: those of `exchange` for a provider's token.
     package func exchange(refreshToken token: Secret, by requester: TokenRequester) async -> TokenOutcome {
         var record = TokenRecord(.refreshed, requester, self.devices)
+        record.isForTransfer = true
         let outcome: TokenOutcome
         do {
             let tokens = self.foreign?.refreshTokens
@@ -135,7 +140,7 @@ extension TokenService {
         guard session.session.clientID == nil || session.session.clientID == requester.client.clientID else {
             return .refused(.sessionOtherClient)
         }
-        return try await self.issue(session, for: api, scopes: scopes, to: requester)
+        return try await self.issue(session, for: api, scopes: scopes, to: requester, &record)
     }
 
     /// Exchanges a token that a provider made. A proof binds that token to its key as well: whoever steals it cannot
@@ -174,26 +179,41 @@ extension TokenService {
         if let provider = session.provider { try await foreign.note(key.lineage, session, provider) }
         let granted =
             scopes ?? APIDirectory.granted([APIDirectory.openID] + session.scopes, of: nil, hasRefresh: false)
-        return try await self.issue(NewSession(key: key, session: session), for: api, scopes: granted, to: requester)
+        return try await self.issue(
+            NewSession(key: key, session: session),
+            for: api,
+            scopes: granted,
+            to: requester,
+            &record
+        )
     }
 
-    /// An access token of a session for the requester.
+    /// An access token of a session for the requester, if the rules allow it, with the scopes that they leave.
     private func issue(
         _ session: NewSession,
         for api: APISettings?,
         scopes: [String],
-        to requester: TokenRequester
+        to requester: TokenRequester,
+        _ record: inout TokenRecord
     ) async throws(StoreError) -> TokenOutcome {
+        var rules = RuleJudgement()
+        if !record.isForTransfer {
+            let facts = Self.facts(of: session.session.identity, requester, record, for: api, scopes: scopes)
+            rules = self.rules.judge(.exchange, facts)
+            record.rules += rules.findings
+        }
+        if let objection = rules.objection { return .denied(text: objection.text) }
+        let left = rules.left(of: scopes)
         var owner = session
         owner.session.clientID = requester.client.clientID
-        let access = self.access(of: owner, for: api?.audience, scopes: scopes, boundTo: requester.keyThumbprint)
+        let access = self.access(of: owner, for: api?.audience, scopes: left, boundTo: requester.keyThumbprint)
         guard try await self.write(access.record, of: session) else { return .refused(.sessionUnknown) }
         return .issued(
             IssuedTokens(
                 access: access.token,
                 lifetime: access.record.session.expiresAt.since(access.record.session.issuedAt),
                 audience: api?.audience,
-                scopes: scopes,
+                scopes: left,
                 keyThumbprint: requester.keyThumbprint,
                 session: owner,
                 root: session.key
@@ -213,27 +233,23 @@ extension TokenService {
         by requester: TokenRequester
     ) async -> TokenOutcome {
         var record = TokenRecord(.socialExchanged, requester, self.devices)
-        let session = self.session(of: user, scopes: scopes, requester)
+        var session = self.session(of: user, scopes: scopes, requester)
         record.note(session, audience: api?.audience)
-        let facts = RuleFacts(
-            request: RuleFacts.Request(
-                address: record.device.address,
-                asn: record.device.asn,
-                userAgent: record.device.userAgent
-            ),
-            authority: requester.authority,
-            userID: user.identity.id,
-            traits: user.identity.traits,
-            clientID: requester.client.clientID
-        )
-        let rules = self.rules.judge(.signIn, facts)
+        let facts = Self.facts(of: user.identity, requester, record, for: api, scopes: scopes)
+        var rules = self.rules.judge(.signIn, facts)
         record.rules = rules.findings
+        if rules.objection == nil {
+            rules = self.rules.judge(.exchange, facts)
+            record.rules += rules.findings
+        }
         if let objection = rules.objection {
             record.sessionID = nil
             return self.journal.take(.denied(text: objection.text), record)
         }
-        let hasRefresh = requester.client.getsRefreshToken(scopes)
-        let granted = hasRefresh ? scopes : scopes.filter { $0 != APIDirectory.offlineAccess }
+        let left = rules.left(of: scopes)
+        session.scopes = left
+        let hasRefresh = requester.client.getsRefreshToken(left)
+        let granted = hasRefresh ? left : left.filter { $0 != APIDirectory.offlineAccess }
         let grant = Grant(
             session: session,
             audience: api?.audience,
@@ -250,6 +266,28 @@ extension TokenService {
             outcome = Self.unavailable(error)
         }
         return self.journal.take(outcome, record)
+    }
+
+    /// What rules may know of an access token that would be issued.
+    private static func facts(
+        of identity: Identity,
+        _ requester: TokenRequester,
+        _ record: TokenRecord,
+        for api: APISettings?,
+        scopes: [String]
+    ) -> RuleFacts {
+        RuleFacts(
+            request: RuleFacts.Request(
+                address: record.device.address,
+                asn: record.device.asn,
+                userAgent: record.device.userAgent
+            ),
+            authority: requester.authority,
+            userID: identity.id,
+            traits: identity.traits,
+            clientID: requester.client.clientID,
+            exchange: RuleFacts.Exchange(audience: api?.audience, scopes: scopes)
+        )
     }
 
     /// Records that a request was refused before anything was looked up for it.

@@ -14,7 +14,8 @@ package struct RuleBook: Sendable {
         self.places = places
     }
 
-    /// Judges an act: the first rule whose condition holds decides, unless it is in dry run.
+    /// Judges an act: the first rule whose condition holds decides, unless it is in dry run. One about scopes takes its part
+    /// of them and lets the next ones be judged.
     package func judge(_ stage: RuleStage, _ facts: @autoclosure () -> RuleFacts) -> RuleJudgement {
         let rules = self.rules.filter { $0.stages.contains(stage) }
         return rules.isEmpty ? RuleJudgement() : Self.judge(rules, facts().event(self.places))
@@ -35,6 +36,10 @@ package struct RuleBook: Sendable {
             switch (rule.effect, rule.isDryRun) {
             case (.deny, true): judgement.findings.append(RuleFinding(rule: rule.name, result: .wouldDeny))
             case (.signIn, true): judgement.findings.append(RuleFinding(rule: rule.name, result: .wouldAskToSignIn))
+            case (.scopes, true): judgement.findings.append(RuleFinding(rule: rule.name, result: .wouldLimitScopes))
+            case (.scopes, false):
+                judgement.findings.append(RuleFinding(rule: rule.name, result: .scopes))
+                judgement.limits.append(rule.scopes)
             case (.deny, false), (.signIn, false):
                 let result: RuleResult = rule.effect == .deny ? .deny : .signIn
                 judgement.findings.append(RuleFinding(rule: rule.name, result: result))

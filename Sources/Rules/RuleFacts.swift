@@ -44,6 +44,20 @@ package struct RuleFacts: Sendable {
     package var actor: String?
     /// The client that makes the request; nil where none takes part.
     package var clientID: String?
+    /// The access token that an exchange would give; nil at other stages.
+    package var exchange: Exchange?
+
+    /// An access token that would be issued.
+    package struct Exchange: Sendable {
+        /// The API's name; nil: none.
+        package var audience: String?
+        package var scopes: [String]
+
+        package init(audience: String?, scopes: [String]) {
+            self.audience = audience
+            self.scopes = scopes
+        }
+    }
 
     /// - Parameter authority: `host[:port]` of the request.
     package init(
@@ -53,8 +67,10 @@ package struct RuleFacts: Sendable {
         userID: String,
         traits: JSONValue,
         actor: String? = nil,
-        clientID: String?
+        clientID: String?,
+        exchange: Exchange? = nil
     ) {
+        self.exchange = exchange
         self.request = request
         self.hostname = authority.map(Self.hostname)
         self.token = token
@@ -86,6 +102,10 @@ package struct RuleFacts: Sendable {
         members["user"] = .object(user)
         members["session"] = self.actor.map { .object(["actor": .object(["sub": .string($0)])]) }
         members["client"] = self.clientID.map { .object(["client_id": .string($0)]) }
+        if let exchange = self.exchange {
+            members["resource_server"] = exchange.audience.map { .object(["identifier": .string($0)]) }
+            members["transaction"] = .object(["requested_scopes": .array(exchange.scopes.map(JSONValue.string))])
+        }
         return .object(members)
     }
 

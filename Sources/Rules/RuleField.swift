@@ -23,12 +23,13 @@ package struct RuleField: Sendable, Equatable {
     /// As a condition names it.
     package var name: String { "event." + self.path.joined(separator: ".") }
 
-    /// Where there is such a field: a session-transfer token only while one is consumed, and whoever acts for the user
-    /// only by one.
+    /// Where there is such a field: a session-transfer token only while one is consumed, whoever acts for the user only by
+    /// one, and an access token's API and scopes only where one is issued.
     package var stages: Set<RuleStage> {
         switch self.path[0] {
         case Self.token: [.consume]
         case Self.session: [.consume, .mint]
+        case Self.api, Self.transaction: [.exchange]
         default: Set(RuleStage.allCases)
         }
     }
@@ -41,6 +42,8 @@ package struct RuleField: Sendable, Equatable {
 
     private static let token = "session_transfer_token"
     private static let session = "session"
+    private static let api = "resource_server"
+    private static let transaction = "transaction"
     /// How many names may follow `event.user`.
     private static let deepestTrait = 8
 
@@ -57,6 +60,7 @@ package struct RuleField: Sendable, Equatable {
             RuleField("client.client_id", .text), RuleField("user.user_id", .text),
             RuleField("request.hostname", .text), RuleField("\(Self.token).client_id", .text),
             RuleField("\(Self.token).scope", .texts), RuleField("\(Self.session).actor.sub", .text),
+            RuleField("\(Self.api).identifier", .text), RuleField("\(Self.transaction).requested_scopes", .texts),
         ]
         + Self.ofRequest.flatMap { field in
             [

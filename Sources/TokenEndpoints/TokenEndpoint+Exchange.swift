@@ -45,7 +45,7 @@ extension TokenEndpoint {
     /// token that is made of it.
     private func parent(_ presented: Secret, _ requester: TokenRequester) async throws(OAuthError) -> Secret {
         guard requester.client.canCreateTransferToken, self.tokens.isForeign(presented) else { return presented }
-        let outcome = await self.tokens.exchange(presented, for: nil, scopes: [], by: requester)
+        let outcome = await self.tokens.exchange(presented, for: nil, scopes: [], forTransfer: true, by: requester)
         return try Self.issued(outcome, for: .sessionToken).access ?? presented
     }
 

@@ -23,6 +23,29 @@ struct RuleSettingsTests {
         #expect(settings.geo == nil)
     }
 
+    @Test("A rule about scopes says what is left of them, only where a client gets some")
+    func scopes() throws {
+        func text(_ more: String) -> String { "rules: [{name: a, when: \"true\", \(more)}]\n" }
+        for (more, expected) in [
+            ("scopes: {only: [openid, orders:read]}", Rule.Scopes(only: ["openid", "orders:read"])),
+            ("scopes: {remove: offline_access}", Rule.Scopes(remove: ["offline_access"])),
+            ("scopes: {only: [], remove: [a]}", Rule.Scopes(only: [], remove: ["a"])),
+        ] {
+            let settings = try #require(Fixture().settings(adding: text("at: exchange, then: scopes, \(more)")))
+            #expect(settings.rules[0].effect == .scopes && settings.rules[0].scopes == expected)
+            #expect(settings.rules[0].stages == [.exchange])
+        }
+        let scopes = "scopes: {remove: [a]}"
+        for (more, key) in [
+            ("at: [exchange, mint], then: scopes, \(scopes)", "then"), ("then: scopes, \(scopes)", "then"),
+            ("at: exchange, then: deny, \(scopes)", "scopes"),
+            ("at: exchange, then: scopes, text: x, \(scopes)", "text"),
+            ("at: exchange, then: scopes, scopes: {remove: [\"a b\"]}", "scopes.remove[0]"),
+        ] {
+            #expect(Fixture().problems(adding: text(more)).map(\.key) == ["rules[0].\(key)"], "\(more)")
+        }
+    }
+
     struct Row: Sendable, CustomTestStringConvertible {
         let text: String
         let key: String
@@ -58,6 +81,8 @@ struct RuleSettingsTests {
         Row("when: event.session.actor.name == missing, then: deny", "when", at: "event", "the unknown field"),
         Row("when: true, then: sign_in, at: mint", "then", "sign_in of a rule that is not only for consume"),
         Row("when: true, then: sign_in, text: No", "text", "a text of a rule with then: sign_in"),
+        Row("when: true, then: sign_in, at: exchange", "then", "sign_in of a rule that is not only for consume"),
+        Row("when: true, then: scopes, at: exchange", "then", "scopes without scopes.only and scopes.remove"),
         Row("when: true, then: allow", "then", "\"allow\""),
         Row("when: true, then: deny, at: []", "at", "an empty list"),
         Row("when: true, then: deny, at: [login]", "at[0]", "\"login\""),

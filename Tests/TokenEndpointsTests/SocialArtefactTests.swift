@@ -1,6 +1,7 @@
 import OAuth
 import Observability
 import Providers
+import Rules
 import Sessions
 import Settings
 import StoreBench
@@ -33,8 +34,12 @@ import Vocabulary
         }
     }
 
-    private static func world(issuedAt: UnixTime?, apis: [APISettings] = []) -> TokenWorld {
-        TokenWorld(apis: apis, social: SocialVerifiers([.google: Verifier(issuedAt: issuedAt)])) {
+    private static func world(
+        issuedAt: UnixTime?,
+        apis: [APISettings] = [],
+        rules: RuleBook = RuleBook()
+    ) -> TokenWorld {
+        TokenWorld(apis: apis, social: SocialVerifiers([.google: Verifier(issuedAt: issuedAt)]), rules: rules) {
             $0.socialLogins = $0.clientID == "native-app" ? [.google] : []
         }
     }
@@ -67,6 +72,68 @@ import Vocabulary
         }
         let only = await Self.exchange(Self.world(issuedAt: nil, apis: [Self.apis[0]]), ["scope": nil])
         #expect(only.text("scope") == "\(own) orders:read orders:write")
+    }
+
+    @Test("a rule takes scopes away from an exchange, of native social and of a session token; it grants none")
+    func limited() async throws {
+        func rule(_ name: String, _ when: String, _ scopes: Rule.Scopes, isDryRun: Bool = false) throws -> Rule {
+            Rule(
+                name: name,
+                stages: [.exchange],
+                condition: try RuleCondition(when),
+                effect: .scopes,
+                scopes: scopes,
+                isDryRun: isDryRun
+            )
+        }
+        let rules = RuleBook([
+            try rule("dry", "true", Rule.Scopes(only: []), isDryRun: true),
+            try rule(
+                "api",
+                #"event.resource_server.identifier == "\(TokenWorld.api)""#,
+                Rule.Scopes(remove: ["orders:write"])
+            ),
+            try rule("other", #"event.resource_server.identifier == "x""#, Rule.Scopes(only: [])),
+            try rule(
+                "few",
+                #""email" in event.transaction.requested_scopes"#,
+                Rule.Scopes(only: ["openid", "orders:read", "orders:write", "admin"])
+            ),
+        ])
+        let world = Self.world(issuedAt: nil, apis: Self.apis, rules: rules)
+        let answer = await Self.exchange(world, ["scope": nil, "audience": TokenWorld.api])
+        #expect(answer.text("scope") == "openid orders:read" && !answer.text("id_token").isEmpty)
+        let events = world.records.all.last?.auditEvents ?? []
+        #expect(events.map { $0.details.first { $0.0 == "scope_rules" }?.1 } == [nil, "api,few"])
+        #expect(events.first?.details.map(\.1) == ["dry", "true"])
+        var session = world.parameters(try await world.signIn())
+        session["audience"] = TokenWorld.api
+        #expect(await world.post(json: session).text("scope") == "orders:read")
+        session["scope"] = "orders:write"
+        #expect(await world.post(json: session).body["scope"] == nil)
+    }
+
+    @Test("a rule that denies exchanges is access_denied, and nothing is issued")
+    func denied() async throws {
+        let rules = RuleBook([
+            Rule(
+                name: "no",
+                stages: [.exchange],
+                condition: try RuleCondition(#"event.client.client_id == "native-app""#),
+                effect: .deny,
+                text: "Not here."
+            )
+        ])
+        let world = Self.world(issuedAt: nil, apis: Self.apis, rules: rules)
+        var session = world.parameters(try await world.signIn())
+        session["audience"] = TokenWorld.api
+        for answer in [await Self.exchange(world), await world.post(json: session)] {
+            #expect(answer.status == 403 && answer.error == "access_denied" && answer.description == "Not here.")
+            #expect(world.records.all.last?.rules.objecting == "no")
+        }
+        // A session-transfer token is minted, which is another stage.
+        session["audience"] = "urn:auth.example.com:session_transfer"
+        #expect(await world.post(json: session).status == 200)
     }
 
     @Test("an exchange that fails is recorded with the audience that it names")

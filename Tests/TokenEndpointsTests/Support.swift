@@ -11,6 +11,7 @@ import NIOCore
 import NIOPosix
 import OAuth
 import Providers
+import Rules
 import Sessions
 import Settings
 import SignIn
@@ -79,6 +80,7 @@ final class TokenWorld: Sendable {
         social: SocialVerifiers = SocialVerifiers(),
         accessTokens: (any TokenProvider)? = nil,
         refreshTokens: (any TokenProvider)? = nil,
+        rules: RuleBook = RuleBook(),
         _ change: (inout ClientSettings) -> Void = { _ in }
     ) {
         let clock = self.clock.clock
@@ -117,6 +119,7 @@ final class TokenWorld: Sendable {
             limiter: limiter,
             users: RealmUsers(.default, records, clients: registry),
             journal: TokenJournal { records.keep($0) },
+            rules: rules,
             foreign: foreign,
             loops: group,
             clock: clock

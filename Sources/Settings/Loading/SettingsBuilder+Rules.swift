@@ -31,6 +31,10 @@ extension SettingsBuilder {
                 stages: Set(stages),
                 condition: condition,
                 effect: effect,
+                scopes: Rule.Scopes(
+                    only: tree.tree("scopes")?.texts("only"),
+                    remove: tree.tree("scopes")?.texts("remove") ?? []
+                ),
                 text: tree.text("text"),
                 isDryRun: tree.boolean("dry_run") ?? false
             )
@@ -54,20 +58,53 @@ extension SettingsBuilder {
                 tree["then"]?.origin ?? tree.origin,
                 "\(key).then",
                 found: "sign_in of a rule that is not only for consume",
-                allowed: "deny at mint and sign_in, where no sign-in can follow",
+                allowed: "deny at mint, sign_in and exchange, where no sign-in can follow",
                 mend: "write deny, or remove the other stages from at"
             )
         }
-        if rule.effect == .signIn, let text = tree["text"] {
+        if rule.effect != .deny, let text = tree["text"] {
             self.report(
                 text.origin,
                 "\(key).text",
-                found: "a text of a rule with then: sign_in",
-                allowed: "a text only with then: deny, because the sign-in page shows none",
+                found: "a text of a rule with then: \(rule.effect.rawValue)",
+                allowed: "a text only with then: deny, because nothing else shows one",
                 mend: "remove the text"
             )
         }
+        self.checkScopes(of: rule, tree, key: key)
         self.checkFields(of: rule, tree, key: key)
+    }
+
+    private mutating func checkScopes(of rule: Rule, _ tree: SettingsTree, key: String) {
+        guard rule.effect == .scopes else {
+            guard let origin = tree["scopes"]?.origin else { return }
+            return self.report(
+                origin,
+                "\(key).scopes",
+                found: "scopes of a rule with then: \(rule.effect.rawValue)",
+                allowed: "scopes only with then: scopes",
+                mend: "write then: scopes, or remove them"
+            )
+        }
+        let origin = tree["then"]?.origin ?? tree.origin
+        if rule.stages != [.exchange] {
+            self.report(
+                origin,
+                "\(key).then",
+                found: "scopes of a rule that is not only for exchange",
+                allowed: "scopes only at exchange, where a client gets some",
+                mend: "write at: exchange"
+            )
+        }
+        if rule.scopes == Rule.Scopes(), !self.isPartial {
+            self.report(
+                origin,
+                "\(key).then",
+                found: "scopes without scopes.only and scopes.remove",
+                allowed: "scopes with what is left of them",
+                mend: "add the key scopes with only or remove"
+            )
+        }
     }
 
     /// A field that is always missing would make a rule mean nothing, or something else than it says.

@@ -19,7 +19,7 @@ struct RuleTrial {
             token["request"] = self.completed(token["request"])
             event["session_transfer_token"] = .object(token)
         }
-        let stages: [RuleStage] = event["session_transfer_token"] == nil ? [.mint, .signIn] : [.consume]
+        let stages: [RuleStage] = event["session_transfer_token"] == nil ? [.mint, .signIn, .exchange] : [.consume]
         let text = String(decoding: JSONText.encode(.object(event)), as: UTF8.self)
         return [("event", [text])]
             + stages.map { ("rules at \($0.rawValue)", self.lines(at: $0, .object(event))) }
@@ -41,7 +41,9 @@ struct RuleTrial {
         let lines = rules.enumerated().map { index, rule in
             guard rule.condition.applies(to: event) else { return "\(rule.name): does not apply" }
             if rule.isDryRun { return "\(rule.name): applies; in dry run, else \(Self.words(rule))" }
-            guard index == deciding else { return "\(rule.name): applies; an earlier rule decides" }
+            guard index == deciding || rule.effect == .scopes && index < deciding ?? rules.count else {
+                return "\(rule.name): applies; an earlier rule decides"
+            }
             return "\(rule.name): applies; \(Self.words(rule))"
         }
         return lines + [objection.map { "refused, \($0.reason.rawValue)" } ?? "not refused"]
@@ -51,6 +53,15 @@ struct RuleTrial {
         switch rule.effect {
         case .deny: rule.text.map { "denies: \($0)" } ?? "denies"
         case .signIn: "asks the user to sign in"
+        case .scopes:
+            "takes scopes away: " + Self.words(rule.scopes)
         }
+    }
+
+    private static func words(_ scopes: Rule.Scopes) -> String {
+        var words: [String] = []
+        if let only = scopes.only { words.append(only.isEmpty ? "all" : "all but \(only.joined(separator: " "))") }
+        if !scopes.remove.isEmpty { words.append(scopes.remove.joined(separator: " ")) }
+        return words.joined(separator: ", and ")
     }
 }
