@@ -187,10 +187,10 @@ import Glibc
 
     @Test("TLS that does not come about has a reason of its own, and the log says once a minute what is wrong")
     func faults() throws {
-        guard let folder = try self.certificates() else { return Servers.missing("openssl or python3") }
+        guard let folder = try self.certificates() else { try Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }
         let hasExpired = FileManager.default.fileExists(atPath: folder.appending(path: "expired.pem").path)
-        if !hasExpired { Servers.missing("faketime") }
+        if !hasExpired { try Servers.missing("faketime") }
         let wrong = "certificate is not for wrong.internal"
         let required = "requires a client certificate"
         let cases: [(mode: String, ca: String, name: String?, client: Bool, words: String)] =
@@ -233,7 +233,7 @@ import Glibc
 
     @Test("An app without TLS on a port that should have it has the same reason")
     func plaintext() throws {
-        guard let folder = try self.certificates() else { return Servers.missing("openssl or python3") }
+        guard let folder = try self.certificates() else { try Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }
         for (answer, words) in [
             ("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "answers without TLS"),
@@ -273,7 +273,7 @@ import Glibc
             }
         }
         guard with({ bind(descriptor, $0, $1) }) == 0, listen(descriptor, 0) == 0 else {
-            return Servers.missing("an IPv6 loopback address")
+            try Servers.missing("an IPv6 loopback address")
         }
         var fillers: [Int32] = []
         defer { for filler in fillers { close(filler) } }

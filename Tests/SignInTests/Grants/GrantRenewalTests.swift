@@ -50,7 +50,7 @@ struct GrantRenewalTests {
             desk.provider.set(claims, inPart: true)
             desk.time.advance(by: .seconds(240))
             node.grants.renew(try #require(try await desk.session(holder)), holder.key)
-            await desk.settled(node)
+            try await desk.settled(node)
             try await desk.use(holder, at: node)
             expected = expected.merged(with: .object(claims.mapValues { .string($0) }))
             #expect(try await desk.session(holder)?.identity.traits == expected)
@@ -58,7 +58,7 @@ struct GrantRenewalTests {
         desk.provider.script(.otherUser)
         desk.time.advance(by: .seconds(240))
         node.grants.renew(try #require(try await desk.session(holder)), holder.key)
-        await desk.settled(node)
+        try await desk.settled(node)
         #expect(try await desk.session(holder) == nil, "of another user")
     }
 
