@@ -90,7 +90,7 @@ import Vocabulary
             try rule("dry", "true", Rule.Scopes(only: []), isDryRun: true),
             try rule(
                 "api",
-                #"event.resource_server.identifier == "\(TokenWorld.api)""#,
+                #"event.resource_server.identifier == "\#(TokenWorld.api)""#,
                 Rule.Scopes(remove: ["orders:write"])
             ),
             try rule("other", #"event.resource_server.identifier == "x""#, Rule.Scopes(only: [])),

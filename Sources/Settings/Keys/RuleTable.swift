@@ -30,7 +30,7 @@ extension Section {
                         .list(.text(.scope)),
                         "All other scopes are left out; an empty list leaves none."
                     ),
-                    SettingsKey("remove", .list(.text(.scope)), default: "none", "These scopes are left out."),
+                    SettingsKey("remove", .list(.text(.scope)), "These scopes are left out."),
                 ])
             ),
             "With then: scopes, what is left of the scopes that the client would get."
