@@ -74,13 +74,12 @@ struct ProxiedCallTests {
             let transport = try client.transport(caFile: certificates.authority, proxies: proxies)
             let call = ProviderCall("POST", "https://\(Self.host)/token", body: Array("a=b".utf8))
             for _ in 0..<2 { #expect(try await transport.send(call).body == Array("ok".utf8)) }
-            #expect(
-                proxy.requests == [
-                    "CONNECT \(Self.host):443 HTTP/1.1\r\nHost: \(Self.host):443\r\nUser-Agent: sallyport\r\n"
-                        + "Proxy-Authorization: Basic dXNlcjpwQHNz\r\n\r\n"
-                ],
-                "the second call uses the connection of the first"
-            )
+            let question =
+                "CONNECT \(Self.host):443 HTTP/1.1\r\nHost: \(Self.host):443\r\nUser-Agent: sallyport\r\n"
+                + "Proxy-Authorization: Basic dXNlcjpwQHNz\r\n\r\n"
+            // The second call uses the connection of the first, unless that rested for a second.
+            #expect(proxy.requests.count == server.connections)
+            #expect(proxy.requests.allSatisfy { $0 == question }, "\(proxy.requests)")
             #expect(server.requests.count == 2)
             #expect(
                 server.requests.allSatisfy {
