@@ -4,7 +4,8 @@ package struct NotInTime: Error, CustomStringConvertible {
 }
 
 /// Waits until a condition holds, and checks it repeatedly: for far longer than it can take on a busy machine, but not
-/// forever.
+/// forever. Time alone is not enough to give up: where other tests keep all threads busy, what is waited for stands still
+/// as well, so the condition is checked a thousand times at least.
 ///
 /// - Parameters:
 ///   - what: What is waited for, for the message.
@@ -18,8 +19,10 @@ package func waitUntil(
     _ condition: () async throws -> Bool
 ) async throws {
     let deadline = ContinuousClock.now + patience
+    var checks = 0
     while try await !condition() {
-        guard ContinuousClock.now < deadline else {
+        checks += 1
+        guard checks < 1000 || ContinuousClock.now < deadline else {
             throw NotInTime(description: "\(file):\(line): \(what): not within \(patience)")
         }
         try await Task.sleep(for: .milliseconds(2))
