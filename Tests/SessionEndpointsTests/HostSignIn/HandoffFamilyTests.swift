@@ -139,7 +139,7 @@ struct HandoffFamilyTests {
             }
             #expect(try await self.isLive(native.token, bench))
         }
-        #expect(failures > 0 && failures < 12)
+        #expect(failures > 0)
     }
 
     @Test("Sign-out of the native app ends the sessions of its handoffs on every host")
