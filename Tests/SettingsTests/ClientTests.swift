@@ -54,6 +54,7 @@ struct ClientTests {
             let names = routes.split(separator: ", ")
             let list = names.map { "{path: /\($0)/**, client: \($0)}" }.joined(separator: ", ")
             let text = """
+                trusted_proxies: [10.0.0.0/8]
                 routes: [{path: /**}, \(list)]
                 clients:
                   - {client_id: a, session_transfer: {allowed_authentication_methods: [query], enforce_device_binding: ip}}
