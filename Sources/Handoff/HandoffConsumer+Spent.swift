@@ -23,8 +23,6 @@ extension HandoffConsumer {
         switch marker {
         case .used(let id, session: let kept?) where kept == attempt.request.existing?.key:
             return self.answerKept(isThisTry: id == own?.id, marker, attempt, on: loop)
-        case .used(let id, session: let kept?) where kept == attempt.renewal?.key:
-            return self.answerRenewed(isThisTry: id == own?.id, marker, record, attempt, on: loop)
         case own?.success:
             return self.store.confirm(marker, of: attempt.key, on: loop).flatMap { [record] in
                 self.completeSignIn(attempt, late: record, on: loop)
@@ -64,54 +62,6 @@ extension HandoffConsumer {
         return promised.map { [record] in
             self.journal.record(record)
             return .alreadySignedIn
-        }
-    }
-
-    /// The token was used up in this browser, which kept its session under a new token: it gets that token again, because
-    /// the answer was lost or two requests overtook each other.
-    private func answerRenewed(
-        isThisTry: Bool,
-        _ marker: Marker,
-        _ replayed: HandoffRecord,
-        _ attempt: Attempt,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<HandoffOutcome> {
-        guard let renewal = attempt.renewal else {
-            self.journal.record(replayed)
-            return loop.makeSucceededFuture(.refused(.handoffReplayed, endsExisting: false))
-        }
-        var record = self.record(isThisTry ? .sessionStays : .repeated, attempt)
-        record.sessionID = attempt.request.existing?.session.id
-        record.fingerprint = renewal.key.fingerprint
-        record.subject = attempt.request.existing?.session.subject
-        let promised =
-            isThisTry
-            ? self.store.confirm(marker, of: attempt.key, on: loop) : loop.makeSucceededVoidFuture()
-        return promised.flatMap { [record] in self.renew(renewal.token, record, attempt, on: loop) }
-    }
-
-    /// Lets the browser's session go on under `token`.
-    func renew(
-        _ token: Secret,
-        _ record: HandoffRecord,
-        _ attempt: Attempt,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<HandoffOutcome> {
-        guard let existing = attempt.request.endable, let renewal = attempt.renewal else {
-            self.journal.record(record)
-            return loop.makeSucceededFuture(.alreadySignedIn)
-        }
-        return SessionRenewal.renew(
-            existing.key,
-            as: renewal.key,
-            now: self.clock.now(),
-            in: self.store,
-            on: loop
-        ).map { session in
-            self.journal.record(record)
-            // It has ended between: the request that ended it has told the browser.
-            guard let session else { return .alreadySignedIn }
-            return .renewed(token: token, session: session)
         }
     }
 

@@ -9,7 +9,7 @@ package import Vocabulary
 ///
 /// ```
 /// presented -> syntax -> own session? -> lookup -+-> live  -> judged -+-> consume, create session -> signedIn
-///                |            |                  |                    +-> consume, keep session   -> renewed
+///                |            |                  |                    +-> consume, keep session   -> alreadySignedIn
 ///                |            |                  |                    +-> leave, ask the user     -> unconfirmed
 ///                |            |                  |                    +-> burn or leave           -> refused
 ///             refused   alreadySignedIn          +-> spent  -+-> by this try  -> completed        -> signedIn, refused
@@ -116,11 +116,6 @@ package struct HandoffConsumer: Sendable {
             )
         }
 
-        /// Under which the browser's session goes on, if it stays; nil if there is none whose token the gateway makes.
-        var renewal: (token: Secret, key: RecordKey)? {
-            self.request.endable.map { self.authority.renewal(of: $0.key, by: self.request.token) }
-        }
-
         /// Whether the browser is signed in by this token already.
         var isRepeated: Bool { self.request.existing?.session.bornOf == self.key }
     }
@@ -181,9 +176,6 @@ package struct HandoffConsumer: Sendable {
         ).flatMap { consumption in
             switch consumption {
             case .done:
-                if case .renewed(let token, _) = plan.outcome {
-                    return self.renew(token, plan.record, attempt, on: loop)
-                }
                 return self.finish(plan, attempt.request, on: loop)
             case .spent(let marker):
                 return self.answerSpent(marker, attempt, minted: stored.record, on: loop)
@@ -259,17 +251,15 @@ package struct HandoffConsumer: Sendable {
                     lifetimes: self.lifetimes,
                     now: now
                 )
-            if made == nil, let existing = request.existing,
-                existing.session.isRetired || request.existingSuffices && existing.session.outranks(session)
+            if made == nil, let existing = request.existing, request.existingSuffices,
+                existing.session.outranks(session)
             {
-                // A session that has been renewed a moment ago is not renewed again: the browser has its new token.
-                let renewal = existing.session.isRetired ? nil : attempt.renewal
                 record.outcome = .sessionStays
                 record.sessionID = existing.session.id
-                record.fingerprint = (renewal?.key ?? existing.key).fingerprint
+                record.fingerprint = existing.key.fingerprint
                 return Plan(
-                    marker: .used(transfer.id, session: renewal?.key ?? existing.key),
-                    outcome: renewal.map { .renewed(token: $0.token, session: existing.session) } ?? .alreadySignedIn,
+                    marker: .used(transfer.id, session: existing.key),
+                    outcome: .alreadySignedIn,
                     record: record
                 )
             }

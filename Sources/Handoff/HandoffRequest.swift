@@ -72,8 +72,6 @@ package enum HandoffOutcome: Sendable {
     /// The browser keeps its session: the token made it, or the token is used up and would have made a worse one for
     /// the same user. The token is removed, nothing else happens.
     case alreadySignedIn
-    /// The same, and the browser gets a new token for its session: the former one ends (`SessionRenewal`).
-    case renewed(token: Secret, session: Session)
     /// Not signed in by this token. The reason is for logs only. `endsExisting`: the browser's session of another user
     /// has ended.
     case refused(Reason, endsExisting: Bool)

@@ -91,7 +91,7 @@ extension TokenService {
                 try await self.end(session, &record)
                 return .refused(.refreshReplayed)
             }
-            if let parent = family.parent, try await !self.lives(parent) {
+            if let parent = family.parent, try await self.kept(parent) == nil {
                 try await self.end(session, &record)
                 return .refused(.refreshUnknown)
             }
@@ -170,11 +170,6 @@ extension TokenService {
     func session(_ key: RecordKey) async throws(StoreError) -> NewSession? {
         let stored = try await self.ask { [users] store, loop in store.session(key, in: users, on: loop) }
         return stored.map { NewSession(key: key, session: $0.record) }
-    }
-
-    /// Whether the browser's session lives that was under `key`; a handoff may have renewed its token since.
-    private func lives(_ key: RecordKey) async throws(StoreError) -> Bool {
-        try await self.ask { store, loop in SessionRenewal.session(behind: key, in: store, on: loop) } != nil
     }
 
     /// A session that the store keeps, also if its user or its client has gone.

@@ -100,9 +100,6 @@ package struct Session: Sendable, Hashable {
     package var actor: String?
     /// Whether a browser keeps the cookie of a web session until the session ends; else until the browser closes.
     package var isPersistent: Bool
-    /// Whether it goes on under another token, which a handoff gave to its browser (`SessionRenewal`). This record only
-    /// serves what the browser had sent before.
-    package var isRetired = false
 
     package init(
         id: String,

@@ -40,25 +40,6 @@ package struct TransferAttempt: Sendable {
 }
 
 extension TokenAuthority {
-    /// The token under which a browser's session goes on after a handoff with the transfer token `token`, and its key.
-    ///
-    /// The same session and token give the same result on every gateway with the same secret, so that a browser that lost
-    /// the answer gets it again. Whoever has only one of both cannot compute it, nor can anybody without the gateway's
-    /// secret.
-    ///
-    /// - Parameter former: The key of the session until now.
-    package func renewal(of former: RecordKey, by token: [UInt8]) -> (token: Secret, key: RecordKey) {
-        let ours = self.secret(of: token) ?? self.current
-        // No token begins with this label, and no other message under the pepper does.
-        var message: [UInt8] = []
-        message.append(utf8: "renewal 1 ")
-        message.append(contentsOf: former.digest.bytes)
-        message.append(contentsOf: token)
-        let keys = HKDF(secret: ours.pepper.sha256(message).bytes)
-        let random = keys.bytes(for: "sallyport renewal session token 1", count: Self.randomBytes)
-        return self.make(.session, in: former.lineage, random: random, under: ours)
-    }
-
     /// The try that the holder of `secret` makes with the token or ticket under `transfer` on `host` (its public
     /// authority).
     ///

@@ -117,10 +117,6 @@ struct HandoffPair {
             guard replaces == nil || replaces == former else { throw Difference("it replaced another session") }
             return web
         case (.stays, .alreadySignedIn): return given.existing
-        case (.stays, .renewed(let token, let session)):
-            guard let web = given.existing else { break }
-            self.webs[web] = HandoffStage.Kept(token: token, key: try self.stage.key(of: token), session: session)
-            return web
         case (.refused(let reasons, let ends), .refused(let reason, let endsExisting)):
             guard reasons.contains(reason), ends == endsExisting else { break }
             return ends ? nil : given.existing

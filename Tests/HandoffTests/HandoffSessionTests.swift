@@ -1,6 +1,5 @@
 import AddressIntelligence
 import Handoff
-import NIOCore
 import Observability
 import Sessions
 import Settings
@@ -68,8 +67,8 @@ struct HandoffSessionTests {
         let token = try await world.minted(try await world.signIn())
         let old = try await world.signIn("alice", kind: .web, origin: .browser)
         let existing = (old.key, old.session)
-        let renewed = try #require(try await world.consume(token, existing: existing).renewed)
-        #expect(renewed.session == old.session && renewed.token != old.token)
+        #expect(try await world.consume(token, existing: existing).isAlreadySignedIn)
+        #expect(try await world.session(old.key)?.id == old.session.id)
         let record = try #require(world.records.last)
         #expect(record.outcome == .sessionStays && record.code?.rawValue == "ssa" && record.result == .consumed)
         #expect(record.sessionID == old.session.id && record.endedSessionID == nil && record.subject == "alice")
@@ -77,90 +76,10 @@ struct HandoffSessionTests {
         #expect(event.kind == .transferTokenConsumed)
         #expect(event.details.contains { $0 == ("session_stays", "true") })
 
-        let again = try await world.consume(token, existing: existing).renewed
-        #expect(again?.token == renewed.token, "the same browser once more, which has not got the answer")
+        #expect(try await world.consume(token, existing: existing).isAlreadySignedIn, "the same browser once more")
         #expect(world.records.last?.outcome == .repeated)
-        let key = try #require(world.authority.key(.session, of: renewed.token.bytes))
-        #expect(try await world.consume(token, existing: (key, renewed.session)).isAlreadySignedIn)
         #expect(try await world.consume(token, from: "12.0.0.1").refusal == .handoffReplayed)
-        #expect(try await world.session(key) == old.session)
-    }
-
-    @Test("a kept session's former token serves what the browser had sent before, for half a minute, and then nobody")
-    func renewal() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        let old = try await world.signIn("alice", kind: .web, origin: .browser)
-        let renewed = try #require(
-            try await world.consume(try await world.minted(app), existing: (old.key, old.session)).renewed
-        )
-        let key = try #require(world.authority.key(.session, of: renewed.token.bytes))
-        let retired = try #require(try await world.session(old.key))
-        #expect(retired.isRetired && retired.id == old.session.id && retired.subject == old.session.subject)
-        // Another handoff that the browser had sent before neither renews again nor ends anything.
-        #expect(try await world.consume(try await world.minted(app), existing: (old.key, retired)).isAlreadySignedIn)
-        #expect(try await world.session(key) == old.session)
-        world.clock.advance(by: .seconds(29))
         #expect(try await world.session(old.key) != nil)
-        world.clock.advance(by: .seconds(1))
-        #expect(try await world.session(old.key) == nil)
-        #expect(try await world.session(key) == old.session)
-        // What was made from the session still finds it, after many handoffs as well.
-        var last = (key, renewed.session)
-        for _ in 0..<3 {
-            let next = try #require(try await world.consume(try await world.minted(app), existing: last).renewed)
-            last = (try #require(world.authority.key(.session, of: next.token.bytes)), next.session)
-            world.clock.advance(by: .seconds(31))
-        }
-        let behind = try await SessionRenewal.session(behind: old.key, in: world.store, on: world.loop).get()
-        #expect(behind?.record == old.session)
-    }
-
-    @Test("a sign-out with either token ends a kept session and its lineage", arguments: [true, false])
-    func signOutAfterRenewal(former: Bool) async throws {
-        let world = try World()
-        let old = try await world.signIn("alice", kind: .web, origin: .browser)
-        let token = try await world.minted(try await world.signIn())
-        let renewed = try #require(try await world.consume(token, existing: (old.key, old.session)).renewed)
-        let key = try #require(world.authority.key(.session, of: renewed.token.bytes))
-        let presented = former ? old.key : key
-        let session = try #require(try await world.session(presented))
-        try await session.end(presented, in: world.store, on: world.loop).get()
-        #expect(try await world.session(key) == nil)
-        #expect(try await world.session(old.key) == nil)
-        let behind = try await SessionRenewal.session(behind: old.key, in: world.store, on: world.loop).get()
-        #expect(behind == nil)
-    }
-
-    @Test("a session of an earlier handoff stays in its family when it goes on under a new token")
-    func renewalInFamily() async throws {
-        let world = try World()
-        let app = try await world.signIn(lifetime: .seconds(600))
-        let first = try #require(try await world.consume(try await world.minted(app)).signedIn)
-        let root = try #require(world.authority.key(.session, of: first.token.bytes))
-        // It ends with its app, as what another token would make.
-        let renewed = try #require(
-            try await world.consume(try await world.minted(app), existing: (root, first.session)).renewed
-        )
-        let key = try #require(world.authority.key(.session, of: renewed.token.bytes))
-        #expect(renewed.session.familyRoot(key) == root && renewed.session.id == first.session.id)
-        world.clock.advance(by: .seconds(31))
-        try await renewed.session.end(key, in: world.store, on: world.loop).get()
-        #expect(try await world.session(key) == nil)
-        #expect(try await world.session(app.key) != nil, "the app stays signed in")
-    }
-
-    @Test("a session that ends while a handoff is under way does not come back under a new token")
-    func endedBeforeRenewal() async throws {
-        let world = try World()
-        let old = try await world.signIn("alice", kind: .web, origin: .browser)
-        let token = try await world.minted(try await world.signIn())
-        let (store, loop) = (world.store, world.loop)
-        world.store.change { $0.beforeConsume = { try await store.end(old.session.lineage, on: loop).get() } }
-        #expect(try await world.consume(token, existing: (old.key, old.session)).isAlreadySignedIn)
-        let renewal = world.authority.renewal(of: old.key, by: token.bytes)
-        #expect(try await world.session(renewal.key) == nil)
-        #expect(try await world.session(old.key) == nil)
     }
 
     @Test("a replay does not end a session that the token did not create, whatever the policy")
@@ -169,7 +88,7 @@ struct HandoffSessionTests {
         let client = ClientSettings.web { $0.revokesDerivedOnReplay = true }
         let token = try await world.minted(try await world.signIn())
         let old = try await world.signIn("alice", kind: .web, origin: .browser)
-        #expect(try await world.consume(token, client: client, existing: (old.key, old.session)).renewed != nil)
+        #expect(try await world.consume(token, client: client, existing: (old.key, old.session)).isAlreadySignedIn)
         #expect(try await world.consume(token, from: "12.0.0.1", client: client).refusal == .handoffReplayed)
         #expect(world.records.last?.revokedDerived == false)
         #expect(try await world.session(old.key) != nil)
@@ -191,7 +110,7 @@ struct HandoffSessionTests {
 
         let strong = try await world.signIn("alice", kind: .web, origin: .browser, lifetime: .seconds(60), aal: .aal3)
         let kept = try await world.consume(try await world.minted(app), existing: (strong.key, strong.session))
-        #expect(kept.renewed?.session == strong.session, "a handoff lowers no level")
+        #expect(kept.isAlreadySignedIn, "a handoff lowers no level")
     }
 
     @Test("if the answer is lost when a longer session stays, the repetition completes and is recorded once")
@@ -204,7 +123,7 @@ struct HandoffSessionTests {
         let lost = try await world.consume(token, existing: (old.key, old.session), attempt: attempt)
         #expect(lost.storeError == .unavailable)
         let again = try await world.consume(token, existing: (old.key, old.session), attempt: attempt)
-        #expect(again.renewed?.session == old.session && world.store.confirmations == 1)
+        #expect(again.isAlreadySignedIn && world.store.confirmations == 1)
         #expect(world.records.all.map(\.outcome) == [.minted, .unavailable, .sessionStays])
     }
 

@@ -257,12 +257,6 @@ extension HandoffOutcome {
         return true
     }
 
-    /// The session that stays and its new token; nil for every other outcome.
-    var renewed: (token: Secret, session: Session)? {
-        guard case .renewed(let token, let session) = self else { return nil }
-        return (token, session)
-    }
-
     var isAlreadySignedIn: Bool {
         guard case .alreadySignedIn = self else { return false }
         return true

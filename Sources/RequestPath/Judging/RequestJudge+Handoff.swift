@@ -298,10 +298,6 @@ extension RequestJudge {
                 let account = given.configuration.handoffCookies.account(host.settings.cookieReach)
                 self.findings.addLine(account.line(setting: mark))
             }
-        case .renewed(let token, let session):
-            // This request goes on with the former token, which serves for a moment.
-            self.findings.note = nil
-            self.findings.addLine(cookie.line(setting: token, maxAge: session.cookieAge(at: given.now)))
         case .alreadySignedIn, .unconfirmed:
             break
         case .refused(let reason, let endsExisting):
@@ -347,7 +343,6 @@ extension RequestJudge {
         case .signedIn(_, let session, _):
             isDelegated = session.actor != nil
             (recorded, binding) = (.signedIn, request.client.bindingDryRun && !isDelegated ? .dryRun : .match)
-        case .renewed: (recorded, binding) = (.sessionStays, nil)
         case .alreadySignedIn: (recorded, binding) = (.repeated, nil)
         case .denied(let reason, _):
             isDelegated = reason == .handoffAlreadySignedIn

@@ -101,10 +101,6 @@ package struct HandoffEndpoint: Sendable {
             // The user had confirmed it, and the answer was lost.
             let signedIn = self.requestCookies.signedIn(token, session, by: self.sessions, request)
             return self.leave(pending, request, fields: signedIn)
-        case .ended(.renewed(let token, let session)):
-            let cookie = self.requestCookies.cookie(request)
-            let renewed = cookie.setting(token, maxAge: session.cookieAge(at: self.sessions.clock.now()))
-            return self.leave(pending, request, fields: [("set-cookie", renewed)])
         case .ended(.alreadySignedIn), .ended(.unconfirmed): return self.leave(pending, request)
         case .ended(.denied(let reason, let text)):
             return .problem(

@@ -15,5 +15,5 @@ extension SessionIndex {
 
 extension Session {
     /// Whether users find it among their sessions: an access token is a part of the session from which it comes.
-    package var isListed: Bool { self.access == nil && !self.isRetired }
+    package var isListed: Bool { self.access == nil }
 }

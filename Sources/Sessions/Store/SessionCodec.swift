@@ -28,7 +28,6 @@ extension Session {
         writer.write(
             byte: self.form.rawValue | (self.endsAlone ? Self.aloneBit : 0) | (self.actor == nil ? 0 : Self.actorBit)
                 | (isOfDefault ? 0 : Self.realmBit) | (self.isPersistent ? Self.persistentBit : 0)
-                | (self.isRetired ? Self.retiredBit : 0)
         )
         writer.write(byte: self.origin.byte)
         writer.write(self.lineage.tag)
@@ -79,8 +78,6 @@ extension Session {
     private static let realmBit: UInt8 = 0x10
     /// Added to the form of a session whose cookie the browser keeps.
     private static let persistentBit: UInt8 = 0x08
-    /// Added to the form of a session that goes on under another token.
-    private static let retiredBit: UInt8 = 0x80
 
     private var form: Form {
         if self.access != nil { return .access }
@@ -91,7 +88,7 @@ extension Session {
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Session {
         let id = try reader.text()
         let formByte = try reader.byte()
-        let bits = self.aloneBit | self.actorBit | self.realmBit | self.persistentBit | self.retiredBit
+        let bits = self.aloneBit | self.actorBit | self.realmBit | self.persistentBit
         guard let form = Form(rawValue: formByte & ~bits) else { throw CompactFormatError() }
         let originByte = try reader.byte()
         guard let origin = Session.Origin.allCases.first(where: { $0.byte == originByte }) else {
@@ -131,7 +128,6 @@ extension Session {
             actor: formByte & self.actorBit != 0 ? try reader.text() : nil,
             isPersistent: formByte & self.persistentBit != 0
         )
-        session.isRetired = formByte & self.retiredBit != 0
         if formByte & self.realmBit != 0 { session.identity.realm = Realm(try reader.text()) }
         return session
     }

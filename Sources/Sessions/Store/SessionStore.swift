@@ -152,8 +152,8 @@ package protocol SessionStore: Sendable {
     func note(_ session: NewSession, on loop: any EventLoop)
 
     /// Compare-and-swap: if the live session under `key` is still `judged`, `session` replaces it and keeps its idle
-    /// deadline and its epoch. It must have the same subject and lineage, and no later expiry. A session that has ended,
-    /// idled out or expired, or whose subject's sessions ended since it began, is never written again: `.absent`.
+    /// deadline and its epoch. It must have the same subject, lineage and expiry. A session that has ended, idled out
+    /// or expired, or whose subject's sessions ended since it began, is never written again: `.absent`.
     ///
     /// The future succeeds when every loop of this process has forgotten the former session; other processes forget it
     /// as they do a session that ended. Streams stay open. When an answer is lost, read and judge again.

@@ -109,7 +109,6 @@ struct TransferTrial {
         return switch outcome {
         case .signedIn(_, let session, _):
             "it would sign \(session.identity.id) in, for \(session.clientID ?? "no client")"
-        case .renewed: "the browser would keep its session, under a new token"
         case .alreadySignedIn: "the browser would keep its session"
         case .unconfirmed: "the user would be asked first"
         case .refused(let reason, _): "it would be refused, \(fate): \(reason.rawValue)"

@@ -33,10 +33,6 @@ struct HandoffStepTests {
         }
     }
 
-    private func renewed(_ fixture: JudgeFixture) throws -> HandoffOutcome {
-        .renewed(token: Secret("sps_renewed"), session: try fixture.live().session.session)
-    }
-
     private func signedIn(_ fixture: JudgeFixture) throws -> HandoffOutcome {
         let live = try fixture.live()
         return .signedIn(token: Secret(Array(live.token.utf8)), session: live.session.session, replaces: nil)
@@ -63,7 +59,7 @@ struct HandoffStepTests {
         let fixture = try self.fixture()
         for (outcome, reason, set) in [
             (try self.signedIn(fixture), nil, [fixture.cookie(), fixture.cookie("-account")]),
-            (.alreadySignedIn, nil, []), (try self.renewed(fixture), nil, [fixture.cookie()]),
+            (.alreadySignedIn, nil, []),
             (.refused(.handoffExpired, endsExisting: false), .handoffExpired, [fixture.cookie("-notice")]),
         ] as [(HandoffOutcome, Reason?, Set<String>)] {
             let request = JudgedRequest(fixture, "GET", Self.query)
