@@ -42,23 +42,6 @@ import Vocabulary
         #expect(result.status == 64 && result.output.contains("did you mean \(command)?"), "\(result.output)")
     }
 
-    /// An empty value is mostly a variable of a script that is not set.
-    @Test(arguments: [
-        (["check", "--config="], "--config has no value"), (["check", "--config", ""], "--config has no value"),
-        (["check", "--config"], "--config"), (["check", "--confg", "x"], "--config"),
-        (["demo", "--port", "70000"], "--port must be a number from 0 to 65535"), (["keys", "make"], "<file>"),
-    ])
-    func saysWhichOptionIsWrong(_ words: [String], _ mend: String) throws {
-        let result = try Servers.run(Gateway.binary.path, words)
-        #expect(result.status == 64 && result.output.contains(mend), "\(result.output)")
-    }
-
-    @Test(arguments: ["bash", "zsh", "fish"])
-    func completesCommandsInAShell(_ shell: String) throws {
-        let result = try Servers.run(Gateway.binary.path, ["--generate-completion-script", shell])
-        #expect(result.status == 0 && result.output.contains("healthcheck") && result.output.contains("insecure-http"))
-    }
-
     @Test(arguments: [["help", "run"], ["--help"], ["keys", "--help"]])
     func showsHelp(_ words: [String]) throws {
         let result = try Servers.run(Gateway.binary.path, words)

@@ -1,4 +1,4 @@
-import ArgumentParser
+import CommandParsing
 import Cryptography
 import Vocabulary
 
@@ -7,18 +7,20 @@ import Glibc
 #endif
 
 /// `sallyport hash-password`: the `password_hash` of a user in the settings.
-struct HashPasswordCommand: ParsableCommand {
+struct HashPasswordCommand: Command {
     /// The longest password that the static provider accepts, in bytes.
     private static let longest = 1024
 
-    static let configuration = CommandConfiguration(
-        commandName: "hash-password",
+    static let summary = CommandSummary(
+        name: "hash-password",
         abstract: "Print the scrypt hash of a password, for password_hash of a static user.",
         discussion: """
             At a terminal it asks for the password twice and shows nothing of it. Otherwise the password is the first \
             line of standard input.
             """
     )
+
+    init(_ form: inout CommandForm) {}
 
     func run() throws {
         do {
@@ -29,7 +31,7 @@ struct HashPasswordCommand: ParsableCommand {
             Console.say(String(decoding: Scrypt.hash(password: password).bytes, as: UTF8.self))
         } catch let failure as PrivateFileFailure {
             Console.complain("\(failure)")
-            throw ExitCode.failure
+            throw CommandFailure()
         }
     }
 

@@ -1,10 +1,10 @@
-import ArgumentParser
+import CommandParsing
 import Settings
 
 /// `sallyport healthcheck`: prints one line and exits with 0 or 1, for `HEALTHCHECK` in images without a shell.
-struct HealthcheckCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "healthcheck",
+struct HealthcheckCommand: Command {
+    static let summary = CommandSummary(
+        name: "healthcheck",
         abstract: "Ask the running gateway's admin listener whether it is ready; exit status 0 or 1.",
         discussion: """
             The address is that of --admin, else SALLYPORT_ADMIN_LISTEN, else admin.listen in the settings file. \
@@ -12,52 +12,50 @@ struct HealthcheckCommand: ParsableCommand {
             """
     )
 
-    @OptionGroup var options: SettingsOptions
+    let options: SettingsOptions
+    let admin: String?
+    let live: Bool
+    let timeout: Int
 
-    @Option(
-        help: ArgumentHelp(
-            "The address of the admin listener, instead of the one in the settings.",
-            valueName: "address:port"
+    init(_ form: inout CommandForm) {
+        self.options = SettingsOptions(&form)
+        self.admin = form.option(
+            "admin",
+            "address:port",
+            "The address of the admin listener, instead of the one in the settings."
         )
-    )
-    var admin: String?
+        self.live = form.flag("live", "Ask only whether the gateway is alive.")
+        self.timeout = form.option("timeout", "seconds", default: 3, in: 1...60, "Give up after this many seconds.")
+    }
 
-    @Flag(help: "Ask only whether the gateway is alive.")
-    var live = false
-
-    @Option(help: ArgumentHelp("Give up after this many seconds.", valueName: "seconds"))
-    var timeout = 3
-
-    func validate() throws {
-        guard (1...60).contains(self.timeout) else { throw ValidationError("--timeout must be 1 to 60 seconds.") }
+    func validate() throws(UsageError) {
         guard self.admin.map({ ListenAddress($0) != nil }) ?? true else {
-            throw ValidationError("--admin must be an address and a port, e.g. 127.0.0.1:9090.")
+            throw UsageError("--admin must be an address and a port, e.g. 127.0.0.1:9090.")
         }
     }
 
     func run() throws {
         let address: ListenAddress
         do {
-            let environment = Process.environment
             guard
                 let admin = try self.admin.flatMap({ ListenAddress($0) })
-                    ?? SettingsLoader.adminListen(file: self.options.config, environment: environment)
+                    ?? SettingsLoader.adminListen(file: self.options.config, environment: Process.environment)
             else {
                 Console.complain("there is no admin listener to ask")
-                throw ExitCode.failure
+                throw CommandFailure()
             }
             address = admin
         } catch let failure as SettingsFailure {
             Console.complain("invalid settings: \(failure.problems[0])")
-            throw ExitCode.failure
+            throw CommandFailure()
         }
         do {
             let answer = try AdminProbe.get(self.live ? "/healthz" : "/readyz", at: address, seconds: self.timeout)
             Console.say("\(answer.status) \(answer.line)")
-            guard answer.status == 200 else { throw ExitCode.failure }
+            guard answer.status == 200 else { throw CommandFailure() }
         } catch let failure as AdminProbe.Failure {
             Console.complain(failure.description)
-            throw ExitCode.failure
+            throw CommandFailure()
         }
     }
 }

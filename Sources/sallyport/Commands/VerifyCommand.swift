@@ -1,10 +1,10 @@
-import ArgumentParser
+import CommandParsing
 import JOSE
 
 /// `sallyport verify-jws`: verifies one token as the gateway would, for test vectors and for operators.
-struct VerifyCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "verify-jws",
+struct VerifyCommand: Command {
+    static let summary = CommandSummary(
+        name: "verify-jws",
         abstract: "Verify the signature of a token on standard input and print its payload; exit status 0 or 1.",
         discussion: """
             The token is a JWS in compact form (RFC 7515), at most 8 KiB. Its payload goes to standard output byte by \
@@ -17,21 +17,22 @@ struct VerifyCommand: ParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The file with the keys.", valueName: "file"))
-    var jwks: String
+    let jwks: String
+    let alg: [String]
 
-    @Option(
-        help: ArgumentHelp(
-            "An algorithm that is allowed, e.g. ES256; may be given several times. Default: all that fit a key of the file.",
-            valueName: "name"
+    init(_ form: inout CommandForm) {
+        self.jwks = form.required("jwks", "file", "The file with the keys.")
+        self.alg = form.repeatable(
+            "alg",
+            "name",
+            "An algorithm that is allowed, e.g. ES256. Default: all that fit a key of the file."
         )
-    )
-    var alg: [String] = []
+    }
 
-    func validate() throws {
+    func validate() throws(UsageError) {
         for name in self.alg where JWSAlgorithm(rawValue: name) == nil {
             let names = JWSAlgorithm.allCases.map(\.rawValue).joined(separator: ", ")
-            throw ValidationError("--alg must be one of \(names).")
+            throw UsageError("--alg must be one of \(names).")
         }
     }
 
@@ -48,14 +49,14 @@ struct VerifyCommand: ParsableCommand {
             }
         } catch let error as JOSEError {
             Console.complain("refused: \(error.detail)")
-            throw ExitCode.failure
+            throw CommandFailure()
         }
     }
 
     private func content() throws -> [UInt8] {
         if let bytes = Console.read(self.jwks, atMost: JOSELimits.keySet + 1) { return bytes }
         Console.complain("\(self.jwks) cannot be read")
-        throw ExitCode.failure
+        throw CommandFailure()
     }
 
     /// What is on standard input, without line breaks at its end.

@@ -1,4 +1,4 @@
-import ArgumentParser
+import CommandParsing
 import Cryptography
 import SessionEndpoints
 import Sessions
@@ -9,45 +9,51 @@ import Vocabulary
 ///
 /// A gateway never meets a token or record of a secret that it does not accept: a new secret is first accepted
 /// everywhere (`add`), then used (`promote`), and the old one is removed when nothing made with it is left (`retire`).
-struct KeysCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "keys",
-        abstract: "Make the secret, and rotate it without ending any session.",
-        discussion: """
-            A rotation has three steps: add, promote, retire. After each, give the file to every gateway and restart \
-            them one by one. Each step says what comes next and when. Secrets are never printed.
+enum KeysCommand {
+    static let group = CommandGroup(
+        CommandSummary(
+            name: "keys",
+            abstract: "Make the secret, and rotate it without ending any session.",
+            discussion: """
+                A rotation has three steps: add, promote, retire. After each, give the file to every gateway and restart \
+                them one by one. Each step says what comes next and when. Secrets are never printed.
 
-            rotate-signing is apart from that: it replaces the key in the store that signs id_tokens.
-            """,
-        subcommands: [
-            MakeKeys.self, AddKey.self, PromoteKey.self, RetireKeys.self, ListKeys.self, RotateSigningKey.self,
+                rotate-signing is apart from that: it replaces the key in the store that signs id_tokens.
+                """
+        ),
+        [
+            .command(MakeKeys.self), .command(AddKey.self), .command(PromoteKey.self), .command(RetireKeys.self),
+            .command(ListKeys.self), .command(RotateSigningKey.self),
         ]
     )
 }
 
-/// The argument that all steps take.
-struct SecretFileArgument: ParsableArguments {
-    @Argument(help: ArgumentHelp("The file in secret_file.", valueName: "file"))
-    var file: String
+extension CommandForm {
+    /// The operand of all steps.
+    fileprivate mutating func secretFile() -> String {
+        self.operand("file", "The file in secret_file.")
+    }
 }
 
 /// `sallyport keys make FILE`
-struct MakeKeys: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "make",
+struct MakeKeys: Command {
+    static let summary = CommandSummary(
+        name: "make",
         abstract: "Make a new file with one secret, mode 0600; an existing file is never overwritten."
     )
 
-    @OptionGroup var place: SecretFileArgument
+    let file: String
+
+    init(_ form: inout CommandForm) { self.file = form.secretFile() }
 
     func run() throws {
         let secret = SecretFile(.generated(besides: []))
         try KeysStep.perform {
-            try PrivateFile.make(at: self.place.file, with: secret.bytes)
+            try PrivateFile.make(at: self.file, with: secret.bytes)
         }
         Console.say(
             """
-            made \(self.place.file): key \(TokenAuthority.keyID(of: secret.ring.current)) signs and seals
+            made \(self.file): key \(TokenAuthority.keyID(of: secret.ring.current)) signs and seals
             next: name this file in secret_file or SALLYPORT_SECRET_FILE of every gateway, the same file for all; only the \
             gateway's user should be able to read it
             """
@@ -56,28 +62,30 @@ struct MakeKeys: ParsableCommand {
 }
 
 /// `sallyport keys add FILE`
-struct AddKey: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "add",
+struct AddKey: Command {
+    static let summary = CommandSummary(
+        name: "add",
         abstract: "Step 1 of a rotation: add a secret that is accepted, but not used yet."
     )
 
-    @OptionGroup var place: SecretFileArgument
+    let file: String
+
+    init(_ form: inout CommandForm) { self.file = form.secretFile() }
 
     func run() throws {
-        try KeysStep.change(self.place.file) { file in
+        try KeysStep.change(self.file) { file in
             let secret = Secret.generated(besides: file.ring.all)
             guard file.add(secret) else {
                 throw PrivateFileFailure(
                     file.entries.contains(where: \.isWaiting)
-                        ? "another secret waits already: promote it first, with `sallyport keys promote \(self.place.file)`"
+                        ? "another secret waits already: promote it first, with `sallyport keys promote \(self.file)`"
                         : "there are \(file.entries.count) secrets: remove old ones first, with `sallyport keys retire`"
                 )
             }
             return """
                 added key \(TokenAuthority.keyID(of: secret)), which waits; \(TokenAuthority.keyID(of: file.ring.current)) signs and seals as before
                 next: give this file to every gateway and restart each; once all of them run with it, and not before:
-                  sallyport keys promote \(self.place.file)
+                  sallyport keys promote \(self.file)
                 if apps verify X-Auth-Assertion, wait \(KeysStep.settling) more before that: they keep the keys of \
                 jwks.json for a while (caches \(KeysStep.maxAge)), and must know the new one before it signs
                 """
@@ -86,20 +94,22 @@ struct AddKey: ParsableCommand {
 }
 
 /// `sallyport keys promote FILE`
-struct PromoteKey: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "promote",
+struct PromoteKey: Command {
+    static let summary = CommandSummary(
+        name: "promote",
         abstract: "Step 2: use the added secret to sign and seal; the others stay accepted."
     )
 
-    @OptionGroup var place: SecretFileArgument
+    let file: String
+
+    init(_ form: inout CommandForm) { self.file = form.secretFile() }
 
     func run() throws {
-        try KeysStep.change(self.place.file) { file in
+        try KeysStep.change(self.file) { file in
             let former = TokenAuthority.keyID(of: file.ring.current)
             guard file.promote() else {
                 throw PrivateFileFailure(
-                    "no secret waits for its promotion: add one first, with `sallyport keys add \(self.place.file)`"
+                    "no secret waits for its promotion: add one first, with `sallyport keys add \(self.file)`"
                 )
             }
             return """
@@ -107,24 +117,26 @@ struct PromoteKey: ParsableCommand {
                 next: give this file to every gateway and restart each, in any order
                 then wait until all earlier sessions have ended: session.native.absolute (90d unless set otherwise) or \
                 session.absolute, whichever is longer, counted from the last restart; then:
-                  sallyport keys retire \(self.place.file)
+                  sallyport keys retire \(self.file)
                 """
         }
     }
 }
 
 /// `sallyport keys retire FILE`
-struct RetireKeys: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "retire",
+struct RetireKeys: Command {
+    static let summary = CommandSummary(
+        name: "retire",
         abstract:
             "Step 3: remove every secret that does not sign. Tokens and sessions made with those are refused from then on."
     )
 
-    @OptionGroup var place: SecretFileArgument
+    let file: String
+
+    init(_ form: inout CommandForm) { self.file = form.secretFile() }
 
     func run() throws {
-        try KeysStep.change(self.place.file) { file in
+        try KeysStep.change(self.file) { file in
             let dropped = file.retire().map { TokenAuthority.keyID(of: $0) }
             guard !dropped.isEmpty else { throw PrivateFileFailure("there is one secret, and it signs") }
             return """
@@ -136,17 +148,19 @@ struct RetireKeys: ParsableCommand {
 }
 
 /// `sallyport keys list FILE`
-struct ListKeys: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "list",
+struct ListKeys: Command {
+    static let summary = CommandSummary(
+        name: "list",
         abstract: "Print the ids of the keys, as tokens contain them, and what each is used for."
     )
 
-    @OptionGroup var place: SecretFileArgument
+    let file: String
+
+    init(_ form: inout CommandForm) { self.file = form.secretFile() }
 
     func run() throws {
         try KeysStep.perform {
-            let file = try KeysStep.read(PrivateFile(at: self.place.file), self.place.file)
+            let file = try KeysStep.read(PrivateFile(at: self.file), self.file)
             for (index, entry) in file.entries.enumerated() {
                 let use = index == 0 ? "signs and seals" : entry.isWaiting ? "accepted, waits for promote" : "accepted"
                 Console.say("\(TokenAuthority.keyID(of: entry.secret))  \(use)")
@@ -167,7 +181,7 @@ enum KeysStep {
             try step()
         } catch let failure as PrivateFileFailure {
             Console.complain(failure.description)
-            throw ExitCode.failure
+            throw CommandFailure()
         }
     }
 
