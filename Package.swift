@@ -472,8 +472,7 @@ let package = Package(
         .testTarget(
             name: "EndpointsTests",
             dependencies: [
-                "Endpoints", "EndpointBench", "Pages", "AddressIntelligence", "Cryptography", "TestSupport",
-                "Vocabulary",
+                "Endpoints", "EndpointBench", "Pages", "Cryptography", "TestSupport", "Vocabulary",
             ],
             swiftSettings: tested
         ),

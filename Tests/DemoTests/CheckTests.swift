@@ -154,7 +154,7 @@ import Testing
         let readme = try String(contentsOf: Gateway.root.appending(path: "README.md"), encoding: .utf8)
         let blocks = readme.split(separator: "```yaml\n").dropFirst().map { $0.prefix { $0 != "`" } }
         let providers = blocks.filter { $0.hasPrefix("provider:") }
-        #expect(providers.count == 4)
+        #expect(providers.count == 6)
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
         try Data("a secret of the client".utf8).write(to: folder.appending(path: "client-secret"))

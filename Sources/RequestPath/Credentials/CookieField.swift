@@ -232,3 +232,19 @@ package final class OwnCookies: Sendable {
         }
     }
 }
+
+extension RequestHead {
+    /// Makes the only `Cookie` line that has cookies of the gateway the one that `line(.cookie)` finds. False: two lines have
+    /// some, and readers could pick different ones.
+    package func findOwnCookies(_ cookies: OwnCookies, in base: Bytes) -> Bool {
+        guard self.hasSeveralCookies else { return true }
+        var hasFound = false
+        for index in 0..<self.fields.count where self.fields[index].role == .cookie {
+            guard cookies.find(in: self.fields[index].value, base).hasAny else { continue }
+            if hasFound { return false }
+            hasFound = true
+            self.choose(index, as: .cookie)
+        }
+        return true
+    }
+}

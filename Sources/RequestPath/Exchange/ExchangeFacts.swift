@@ -72,17 +72,12 @@ struct ExchangeFacts {
     var logUserAgent: Slice?
     var logReferer: Slice?
 
-    /// Whether the request was permitted. What happens to it then is no decision of the gateway's, unless it refuses the
-    /// body.
-    private var isPermitted: Bool {
-        self.isForwarded && (self.isAppsAnswer || self.reason.map(\.isFailure) ?? true)
-    }
-
-    /// What was decided; nil: the connection ended before.
+    /// What was decided; nil: the connection ended before. A permitted request that the gateway answers itself, because its
+    /// app failed, counts by its reason, so that the metrics name it.
     var decision: RequestDecision? {
-        guard let reason = self.reason, !self.isPermitted else { return .allowed }
+        guard let reason = self.reason, !(self.isForwarded && self.isAppsAnswer) else { return .allowed }
         guard reason == .clientGone || reason == .gatewayDraining else { return .denied(reason) }
-        return self.endpointPath == nil ? nil : .allowed
+        return self.isForwarded || self.endpointPath != nil ? .allowed : nil
     }
 
     mutating func keep(_ head: RequestHead, _ buffer: ByteBuffer) {

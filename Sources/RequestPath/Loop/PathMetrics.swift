@@ -219,7 +219,7 @@ extension Reason {
 
 /// What the gateway decided about a request.
 enum RequestDecision: Equatable {
-    /// It was forwarded, also if it failed later, or answered by an endpoint.
+    /// It was forwarded, also if the client left later or the app's answer was cut, or answered by an endpoint.
     case allowed
     case denied(Reason)
 }

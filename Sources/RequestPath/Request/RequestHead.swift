@@ -136,18 +136,9 @@ package final class RequestHead {
         return count
     }
 
-    /// Makes the only `Cookie` line that has cookies of the gateway the one that `line(.cookie)` finds. False: two lines have
-    /// some, and readers could pick different ones.
-    package func findOwnCookies(_ cookies: OwnCookies, in base: Bytes) -> Bool {
-        guard self.hasSeveralCookies else { return true }
-        var hasFound = false
-        for index in 0..<self.fields.count where self.fields[index].role == .cookie {
-            guard cookies.find(in: self.fields[index].value, base).hasAny else { continue }
-            if hasFound { return false }
-            hasFound = true
-            self.firstLines[Int(FieldRole.cookie.rawValue)] = Int16(truncatingIfNeeded: index)
-        }
-        return true
+    /// Makes line `index` the one that `line(role)` finds.
+    func choose(_ index: Int, as role: FieldRole) {
+        self.firstLines[Int(role.rawValue)] = Int16(truncatingIfNeeded: index)
     }
 
     /// Whether the target is `*`, which only OPTIONS may have (RFC 9112 3.2.4).

@@ -42,7 +42,7 @@ struct AllowedOriginsTests {
                 }
                 for origin in [
                     "https://evil.example", "https://spa.example.com:8443", "https://spa.example.com.evil.example",
-                    "https://SPA.example.com", "http://spa.example.com", "null", "*",
+                    "http://spa.example.com", "null", "*",
                 ] {
                     let lines = ["Origin: \(origin)"] + Self.ask
                     let refused = try gateway.request(Request.get(path, lines, method: "OPTIONS"))

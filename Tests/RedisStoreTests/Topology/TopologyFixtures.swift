@@ -122,13 +122,14 @@ extension StoreFixture {
 
     private struct NotLive: Error {}
 
-    /// Tries until the store answers. The step throws when it does not: `#require` would report each try.
+    /// Tries until the store answers. The step throws when it does not, without reporting each try.
     func untilAnswered<Answer>(_ what: String, _ step: () async throws -> Answer) async throws -> Answer {
         var answer: Answer?
         try await waitUntil(what) {
             answer = try? await step()
             return answer != nil
         }
-        return try #require(answer)
+        guard let answer else { throw NotLive() }
+        return answer
     }
 }

@@ -112,10 +112,12 @@ extension Gateway {
         from source: String? = nil,
         fields: [String] = []
     ) throws -> Answer {
+        let type =
+            sessionToken.hasPrefix("spa_")
+            ? "urn:ietf:params:oauth:token-type:access_token" : "urn:sallyport:params:oauth:token-type:session_token"
         let form = [
             "grant_type=urn:ietf:params:oauth:grant-type:token-exchange", "client_id=\(client)",
-            "subject_token=\(sessionToken)",
-            "subject_token_type=urn:sallyport:params:oauth:token-type:session_token",
+            "subject_token=\(sessionToken)", "subject_token_type=\(type)",
             "requested_token_type=urn:auth0:params:oauth:token-type:session_transfer_token",
             "audience=urn:\(audience):session_transfer",
         ]
