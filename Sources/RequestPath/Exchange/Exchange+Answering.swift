@@ -143,6 +143,15 @@ extension Exchange {
         self.stream?.answerEnded(end)
     }
 
+    /// What was decided; nil: the connection ended before. A permitted request that the gateway answers itself, because its
+    /// app failed, counts by its reason, so that the metrics name it.
+    var decision: RequestDecision? {
+        guard let reason = self.facts.reason, !(self.facts.isForwarded && self.facts.isAppsAnswer)
+        else { return .allowed }
+        guard reason == .clientGone || reason == .gatewayDraining else { return .denied(reason) }
+        return self.facts.isForwarded || self.facts.endpointPath != nil ? .allowed : nil
+    }
+
     /// Records the end of the exchange in the metrics and the access log.
     func conclude(_ reason: Reason?) {
         guard self.facts.isOpen else { return }
@@ -154,7 +163,7 @@ extension Exchange {
             endpoint: self.facts.endpointPath,
             status: self.facts.status,
             reason: self.facts.reason,
-            decision: self.facts.decision,
+            decision: self.decision,
             nanoseconds: duration
         )
         if self.facts.logBytes != nil { self.log(nanoseconds: duration) }

@@ -53,7 +53,7 @@ extension Exchange {
     @inline(__always)
     private func describeAnswer(_ entry: inout AccessEntry) {
         entry.status = self.facts.status
-        switch self.facts.decision {
+        switch self.decision {
         case .allowed: entry.decision = "allowed"
         case .denied: entry.decision = "denied"
         case nil: break

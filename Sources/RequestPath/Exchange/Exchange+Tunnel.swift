@@ -18,26 +18,33 @@ extension Exchange: SessionHolder {
     }
 
     package func tunnelled(_ bytes: ByteBuffer) {
-        guard let stream = self.stream, let tunnel = self.tunnel else { return }
-        var bytes = bytes
-        if tunnel.isLeaving {
-            let count = bytes.withUnsafeReadableBytes { tunnel.fromApp.passFrame($0.bindMemory(to: UInt8.self)) }
-            bytes.moveWriterIndex(to: bytes.readerIndex + count)
-        } else {
-            bytes.withUnsafeReadableBytes { tunnel.fromApp.pass($0.bindMemory(to: UInt8.self)) }
-        }
+        guard let isLeaving = self.tunnel?.isLeaving else { return }
+        if isLeaving { return self.passLastFrame(bytes) }
+        bytes.withUnsafeReadableBytes { self.tunnel?.fromApp.pass($0.bindMemory(to: UInt8.self)) }
+        self.passToClient(bytes)
+    }
+
+    /// Passes what belongs to the app's current frame, and leaves the tunnel at its end.
+    private func passLastFrame(_ bytes: ByteBuffer) {
+        let count = bytes.withUnsafeReadableBytes { self.tunnel?.fromApp.passFrame($0.bindMemory(to: UInt8.self)) }
+        guard let frame = bytes.getSlice(at: bytes.readerIndex, length: count ?? 0) else { return }
+        self.passToClient(frame)
+        if self.tunnel?.fromApp.isBetweenFrames == true { self.leaveTunnel() }
+    }
+
+    @inline(__always)
+    private func passToClient(_ bytes: ByteBuffer) {
+        guard let stream = self.stream else { return }
         self.facts.bytesOut &+= bytes.readableBytes
         self.facts.lastProgress = self.loop.now
         stream.writeAndFlush(bytes)
-        guard self.phase == .tunnel else { return }
-        if tunnel.isLeaving, tunnel.fromApp.isBetweenFrames { return self.leaveTunnel() }
-        if !stream.isWritable { self.upstream?.pause() }
+        if self.phase == .tunnel, !stream.isWritable { self.upstream?.pause() }
     }
 
     /// Passes bytes of the client to the app.
     package func tunnelToUpstream(_ bytes: ByteBuffer) {
-        guard let upstream = self.upstream, let tunnel = self.tunnel else { return }
-        bytes.withUnsafeReadableBytes { tunnel.fromClient.pass($0.bindMemory(to: UInt8.self)) }
+        guard let upstream = self.upstream else { return }
+        bytes.withUnsafeReadableBytes { self.tunnel?.fromClient.pass($0.bindMemory(to: UInt8.self)) }
         self.facts.lastProgress = self.loop.now
         upstream.writeAndFlush(bytes)
         if self.upstream === upstream, !upstream.isWritable { self.stream?.pauseReading() }
@@ -62,7 +69,7 @@ extension Exchange: SessionHolder {
         guard let tunnel = self.tunnel else { return }
         if self.loop.closesIdle, !tunnel.isLeaving {
             // Its peers would not end it by themselves in the time that is left.
-            tunnel.isLeaving = true
+            self.tunnel?.isLeaving = true
             if !tunnel.fromApp.isWithinFrame { return self.leaveTunnel() }
         }
         if tunnel.clientHasEnded, let upstream = self.upstream {
@@ -127,7 +134,7 @@ extension Exchange: SessionHolder {
 }
 
 /// Both directions of a WebSocket.
-final class Tunnel {
+struct Tunnel {
     var fromApp = WebSocketFrames()
     var fromClient = WebSocketFrames()
     /// Whether the client sends nothing more.
@@ -137,7 +144,7 @@ final class Tunnel {
 
     /// Whether data were passed on since the last call. Control frames are none: they keep connections open, without a
     /// user.
-    func takeData() -> Bool {
+    mutating func takeData() -> Bool {
         // Each is asked.
         let (down, up) = (self.fromApp.takeData(), self.fromClient.takeData())
         return down || up

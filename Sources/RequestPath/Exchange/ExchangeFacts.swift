@@ -72,14 +72,6 @@ struct ExchangeFacts {
     var logUserAgent: Slice?
     var logReferer: Slice?
 
-    /// What was decided; nil: the connection ended before. A permitted request that the gateway answers itself, because its
-    /// app failed, counts by its reason, so that the metrics name it.
-    var decision: RequestDecision? {
-        guard let reason = self.reason, !(self.isForwarded && self.isAppsAnswer) else { return .allowed }
-        guard reason == .clientGone || reason == .gatewayDraining else { return .denied(reason) }
-        return self.isForwarded || self.endpointPath != nil ? .allowed : nil
-    }
-
     mutating func keep(_ head: RequestHead, _ buffer: ByteBuffer) {
         self.logBytes = buffer
         self.logMethod = head.method

@@ -1,12 +1,14 @@
 /// Follows the frame lengths of a WebSocket stream (RFC 6455 5.2) without reading the contents, so that the gateway can
 /// insert its own close frame between two frames and never inside one.
 package struct WebSocketFrames: Sendable, Equatable {
-    private var header: (UInt8, UInt8) = (0, 0)
-    private var headerCount = 0
-    private var extendedLength: UInt64 = 0
-    private var extendedRemaining = 0
+    /// The payload's bytes that are to come; within a header, its length as far as it was read.
     private var payloadRemaining: UInt64 = 0
-    private var maskRemaining = 0
+    /// The first byte of the current frame's header.
+    private var opcode: UInt8 = 0
+    /// The header's bytes that were read of those two that each has; none outside a header.
+    private var headerCount: UInt8 = 0
+    private var lengthRemaining: UInt8 = 0
+    private var maskRemaining: UInt8 = 0
     /// False after bytes that are not valid frames. Then no frame may be inserted.
     package private(set) var isFollowing = true
     /// Whether a close frame has passed. Behind it there are no others (RFC 6455 5.5.1).
@@ -52,58 +54,62 @@ package struct WebSocketFrames: Sendable, Equatable {
         return self.isFollowing ? index : bytes.count
     }
 
-    /// Records a byte of a header, or what there is of the payload, and returns the number of bytes.
+    /// Records a whole header, a byte of one, or what there is of the payload, and returns the number of bytes.
+    @inline(__always)
     private mutating func step(_ bytes: UnsafeBufferPointer<UInt8>, _ index: Int) -> Int {
-        guard self.headerCount == 0, self.payloadRemaining > 0 else {
+        let available = bytes.count - index
+        guard self.headerCount == 0 else {
             self.headerByte(bytes[index])
             return 1
         }
-        let count = min(UInt64(bytes.count - index), self.payloadRemaining)
-        self.payloadRemaining -= count
-        if self.isDataFrame { self.hasData = true }
-        return Int(count)
+        if self.payloadRemaining > 0 {
+            let count = min(UInt64(available), self.payloadRemaining)
+            self.payloadRemaining -= count
+            if self.isDataFrame { self.hasData = true }
+            return Int(count)
+        }
+        self.opcode = bytes[index]
+        // The header of a short frame mostly comes whole.
+        if available >= 6, bytes[index + 1] & 0x7F < 126 {
+            self.payloadRemaining = UInt64(bytes[index + 1] & 0x7F)
+            self.headerEnds()
+            return bytes[index + 1] & 0x80 == 0 ? 2 : 6
+        }
+        self.headerCount = 1
+        return 1
     }
 
     /// Whether the current frame has data: the opcodes of control frames have their highest bit set (RFC 6455 5.2).
-    private var isDataFrame: Bool { self.header.0 & 0x08 == 0 }
+    private var isDataFrame: Bool { self.opcode & 0x08 == 0 }
 
+    /// Records a byte of a header behind its first.
     private mutating func headerByte(_ byte: UInt8) {
-        if self.headerCount == 0 {
-            self.header.0 = byte
-            self.headerCount = 1
-        } else if self.headerCount == 1 {
-            self.header.1 = byte
+        if self.headerCount == 1 {
             self.headerCount = 2
             self.maskRemaining = byte & 0x80 == 0 ? 0 : 4
-            self.extendedLength = 0
             switch byte & 0x7F {
-            case 126: self.extendedRemaining = 2
-            case 127: self.extendedRemaining = 8
-            default:
-                self.extendedRemaining = 0
-                self.extendedLength = UInt64(byte & 0x7F)
+            case 126: self.lengthRemaining = 2
+            case 127: self.lengthRemaining = 8
+            default: self.payloadRemaining = UInt64(byte & 0x7F)
             }
-            self.finishHeader()
-        } else if self.extendedRemaining > 0 {
-            self.extendedLength = self.extendedLength << 8 | UInt64(byte)
-            self.extendedRemaining -= 1
-            self.finishHeader()
+        } else if self.lengthRemaining > 0 {
+            self.payloadRemaining = self.payloadRemaining << 8 | UInt64(byte)
+            self.lengthRemaining -= 1
         } else {
             self.maskRemaining -= 1
-            self.finishHeader()
         }
+        if self.lengthRemaining == 0, self.maskRemaining == 0 { self.headerEnds() }
     }
 
-    private mutating func finishHeader() {
-        guard self.extendedRemaining == 0, self.maskRemaining == 0 else { return }
-        if self.extendedLength > UInt64(Int64.max) {
+    @inline(__always)
+    private mutating func headerEnds() {
+        guard self.payloadRemaining <= UInt64(Int64.max) else {
             self.isFollowing = false
             return
         }
-        self.payloadRemaining = self.extendedLength
         self.headerCount = 0
         if self.isDataFrame { self.hasData = true }
-        if self.header.0 & 0x0F == 0x08 { self.hasClosed = true }
+        if self.opcode & 0x0F == 0x08 { self.hasClosed = true }
     }
 }
 
