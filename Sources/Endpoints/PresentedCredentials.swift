@@ -31,8 +31,6 @@ package struct PresentedCredentials: Sendable, Equatable {
     package var authorization: Authorization?
     /// The content of `DPoP` (RFC 9449 4): the proof of a key; nil when absent.
     package var proof: Secret?
-    /// `X-Session-Token` or `Authorization` is repeated, so neither is read.
-    package var isRepeated: Bool
 
     /// The maximum number of session cookies: a browser does not get more, and each costs a look-up.
     package static let mostSessionCookies = 8
@@ -46,8 +44,7 @@ package struct PresentedCredentials: Sendable, Equatable {
         handoff: HandoffCredentials = HandoffCredentials(),
         sessionToken: Secret? = nil,
         authorization: Authorization? = nil,
-        proof: Secret? = nil,
-        isRepeated: Bool = false
+        proof: Secret? = nil
     ) {
         self.sessionCookies = sessionCookies
         self.providerCookies = providerCookies
@@ -56,7 +53,6 @@ package struct PresentedCredentials: Sendable, Equatable {
         self.sessionToken = sessionToken
         self.authorization = authorization
         self.proof = proof
-        self.isRepeated = isRepeated
     }
 
     /// The token of `X-Session-Token` or `Authorization: Bearer`; nil when there is none.

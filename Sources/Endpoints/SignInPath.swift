@@ -38,64 +38,46 @@ package enum SignInPath {
     package static func url(on origin: String) -> String { origin + self.path }
 }
 
-/// What the next sign-in must reach, as the query of the sign-in page says it. A query that someone has changed only
-/// makes the user's own sign-in harder: the route checks the session in any case.
-package struct SignInDemand: Sendable, Hashable {
-    private static let prompt = (name: "prompt", value: "login")
-    private static let aal = "aal"
-    private static let maxAge = "max_age"
-    private static let loginHint = "login_hint"
-    /// The longest hint in bytes; a longer one is left out.
-    private static let longestHint = 320
-
-    /// Whether a user who is already signed in must authenticate again (`prompt=login`, OpenID Connect Core 3.1.2.1).
-    package var isAgain: Bool
-    /// The lowest level; nil: any.
-    package var aal: AssuranceLevel?
-    /// The longest time since the user authenticated, in whole seconds; nil: any.
-    package var maxAge: Duration?
-    /// What the user types at the provider, as far as a client knows it (OpenID Connect Core 3.1.2.1). It demands nothing.
-    package var loginHint: String?
-
-    package init(
-        isAgain: Bool = false,
-        aal: AssuranceLevel? = nil,
-        maxAge: Duration? = nil,
-        loginHint: String? = nil
-    ) {
-        self.isAgain = isAgain
-        self.aal = aal
-        self.maxAge = maxAge
-        self.loginHint = loginHint.flatMap { (1...Self.longestHint).contains($0.utf8.count) ? $0 : nil }
+extension SignInDemand {
+    /// The names of the query's parameters.
+    private enum Name {
+        static let prompt = "prompt"
+        static let aal = "aal"
+        static let maxAge = "max_age"
+        static let loginHint = "login_hint"
     }
 
-    /// The demand in a query. A parameter that is repeated or has another form demands nothing.
+    /// The value of `prompt` that demands a new sign-in.
+    private static let login = "login"
+
+    /// The demand in the query of the sign-in page. A parameter that is repeated or has another form demands nothing. A
+    /// query that someone has changed only makes the user's own sign-in harder: the route checks the session in any case.
     package init(_ query: [(name: String, value: String)]) {
         func only(_ name: String) -> String? {
             let values = query.filter { $0.name == name }.map(\.value)
             return values.count == 1 ? values[0] : nil
         }
-        let maxAge: Duration? = only(Self.maxAge).flatMap { text in
+        let maxAge: Duration? = only(Name.maxAge).flatMap { text in
             guard (1...9).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
                 return nil
             }
             return Int64(text).map { .seconds($0) }
         }
         self.init(
-            isAgain: only(Self.prompt.name) == Self.prompt.value,
-            aal: only(Self.aal).flatMap { text in AssuranceLevel.demandable.first { $0.rawValue == text } },
+            isAgain: only(Name.prompt) == Self.login,
+            aal: only(Name.aal).flatMap { text in AssuranceLevel.demandable.first { $0.rawValue == text } },
             maxAge: maxAge,
-            loginHint: only(Self.loginHint)
+            loginHint: only(Name.loginHint)
         )
     }
 
     /// The query parameters that say it.
     var parameters: [(name: String, value: String)] {
         var parameters: [(name: String, value: String)] = []
-        if self.isAgain { parameters.append(Self.prompt) }
-        if let aal = self.aal { parameters.append((Self.aal, aal.rawValue)) }
-        if let maxAge = self.maxAge { parameters.append((Self.maxAge, String(maxAge.components.seconds))) }
-        if let hint = self.loginHint { parameters.append((Self.loginHint, hint)) }
+        if self.isAgain { parameters.append((Name.prompt, Self.login)) }
+        if let aal = self.aal { parameters.append((Name.aal, aal.rawValue)) }
+        if let maxAge = self.maxAge { parameters.append((Name.maxAge, String(maxAge.components.seconds))) }
+        if let hint = self.loginHint { parameters.append((Name.loginHint, hint)) }
         return parameters
     }
 }

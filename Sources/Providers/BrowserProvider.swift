@@ -8,7 +8,7 @@ package protocol BrowserProvider: Sendable {
 
     /// What a sign-in with this wish must reach. The provider's settings may demand more than the wish does. Whoever
     /// begins the sign-in keeps it, and judges by it what `complete` returns.
-    func demands(of wish: BrowserSignIn) -> SignInDemands
+    func demand(of wish: BrowserSignIn) -> SignInDemand
 
     /// Begins a sign-in. It may ask the provider first, with its own time limit.
     func begin(_ wish: BrowserSignIn) async -> BrowserBeginning
@@ -33,36 +33,18 @@ package protocol BrowserProvider: Sendable {
 }
 
 extension BrowserProvider {
-    package func demands(of wish: BrowserSignIn) -> SignInDemands {
-        SignInDemands(isAgain: wish.isAgain, aal: wish.aal, maxAge: wish.maxAge)
-    }
+    package func demand(of wish: BrowserSignIn) -> SignInDemand { wish.demand }
 }
 
-/// The requirements of a sign-in in a browser.
+/// A sign-in in a browser, as whoever begins it wishes it.
 package struct BrowserSignIn: Sendable, Hashable {
     /// The URL to which the provider sends the browser back: the callback below the configured `public_url`.
     package var callback: String
-    /// Whether the user must authenticate again even if the provider has a session of that user (`prompt=login`).
-    package var isAgain: Bool
-    /// The lowest level to reach; nil: any.
-    package var aal: AssuranceLevel?
-    /// The longest time since the user authenticated; nil: any.
-    package var maxAge: Duration?
-    /// What the user types at the provider, if it is known.
-    package var loginHint: String?
+    package var demand: SignInDemand
 
-    package init(
-        callback: String,
-        isAgain: Bool = false,
-        aal: AssuranceLevel? = nil,
-        maxAge: Duration? = nil,
-        loginHint: String? = nil
-    ) {
+    package init(callback: String, demand: SignInDemand = SignInDemand()) {
         self.callback = callback
-        self.isAgain = isAgain
-        self.aal = aal
-        self.maxAge = maxAge
-        self.loginHint = loginHint
+        self.demand = demand
     }
 }
 

@@ -84,7 +84,7 @@ package struct BrowserSignInFlow: Sendable {
             let pending = KeptSignIn(
                 providerState: state,
                 returnTo: returnTo,
-                demands: self.provider.demands(of: wish),
+                demand: self.provider.demand(of: wish),
                 begunAt: self.sessions.clock.now(),
                 app: app,
                 isRepeat: isRepeat
@@ -219,10 +219,10 @@ package struct BrowserSignInFlow: Sendable {
         _ requester: Requester,
         _ now: UnixTime
     ) -> Bool {
-        guard let session = former.first?.session, requester.cookies.count == 1, !pending.demands.isAgain,
+        guard let session = former.first?.session, requester.cookies.count == 1, !pending.demand.isAgain,
             session.issuedAt >= pending.begunAt
         else { return false }
-        let unmet = pending.demands.unmet(
+        let unmet = pending.demand.unmet(
             level: session.aal,
             authenticatedAt: session.authenticatedAt,
             begunAt: pending.begunAt,

@@ -1,5 +1,5 @@
-internal import Cryptography
-package import Providers
+import Cryptography
+import Providers
 package import Vocabulary
 
 /// A sign-in at a provider that has begun: what the browser keeps, sealed, until it comes back. Nothing is stored for it.
@@ -16,7 +16,7 @@ package struct KeptSignIn: Sendable, Equatable {
     /// The path on this host to which the browser goes afterwards.
     package var returnTo: String
     /// What the sign-in must reach.
-    package var demands: SignInDemands
+    package var demand: SignInDemand
     package var begunAt: UnixTime
     /// The native app for which the user signs in; nil: the session is the browser's.
     package var app: WaitingApp?
@@ -30,7 +30,7 @@ package struct KeptSignIn: Sendable, Equatable {
     /// What the sign-in must reach and has not reached; nil if it has reached everything.
     func unmet(by authentication: Authentication, at now: UnixTime) -> String? {
         let time = authentication.authenticatedAt
-        return self.demands.unmet(
+        return self.demand.unmet(
             level: authentication.aal,
             authenticatedAt: time == Authentication.unknownTime ? nil : time,
             begunAt: self.begunAt,
@@ -115,9 +115,9 @@ extension KeptSignIn {
         writer.write(byte: Self.version)
         writer.write(self.begunAt.milliseconds)
         writer.write(self.returnTo)
-        writer.write(byte: (self.demands.isAgain ? Flag.isAgain : 0) | (self.isRepeat ? Flag.isRepeat : 0))
-        writer.write(optional: self.demands.aal) { $0.write($1.rawValue) }
-        writer.write(optional: self.demands.maxAge) { $0.write($1.wholeMilliseconds) }
+        writer.write(byte: (self.demand.isAgain ? Flag.isAgain : 0) | (self.isRepeat ? Flag.isRepeat : 0))
+        writer.write(optional: self.demand.aal) { $0.write($1.rawValue) }
+        writer.write(optional: self.demand.maxAge) { $0.write($1.wholeMilliseconds) }
         writer.write(list: self.providerState?.bytes ?? []) { $0.write(byte: $1) }
         writer.write(optional: self.app) { writer, app in
             writer.write(app.flow)
@@ -139,7 +139,7 @@ extension KeptSignIn {
         let maxAge: Duration? = try reader.optional { (reader) throws(CompactFormatError) in
             .milliseconds(try reader.signed())
         }
-        self.demands = SignInDemands(isAgain: flags & Flag.isAgain != 0, aal: aal, maxAge: maxAge)
+        self.demand = SignInDemand(isAgain: flags & Flag.isAgain != 0, aal: aal, maxAge: maxAge)
         let state = try reader.list { (reader) throws(CompactFormatError) in try reader.byte() }
         if version == Self.version {
             self.isRepeat = flags & Flag.isRepeat != 0

@@ -52,7 +52,6 @@ package struct ClientAuthentication: Sendable {
         let clientID = try parameters.text("client_id")
         let secret = try parameters.text("client_secret")
         let assertion = try parameters.text("client_assertion").map { Secret($0) }
-        guard !request.credentials.isRepeated else { throw .invalidRequest("Credentials must not be repeated.") }
         let authorization = request.credentials.authorization
         // "The client MUST NOT use more than one authentication method in each request."
         guard [authorization != nil, secret != nil, assertion != nil].count(where: { $0 }) <= 1 else {

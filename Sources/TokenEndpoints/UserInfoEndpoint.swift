@@ -25,9 +25,6 @@ package struct UserInfoEndpoint: Sendable {
 
     /// Errors are JSON and not problem documents, because Auth0's SDKs parse nothing else.
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
-        guard !request.credentials.isRepeated else {
-            return Self.refusal(.credentialRepeated, "invalid_request", #"Bearer error="invalid_request""#)
-        }
         guard let token = Self.token(request) else {
             return Self.refusal(.credentialMissing, nil, self.proofs.challenge.anyScheme)
         }

@@ -126,6 +126,11 @@ import Glibc
         return folder
     }
 
+    /// An app with TLS. What `mode` means is in its script.
+    private func server(_ port: Int, _ mode: String = "", in folder: URL) throws -> Servers.Running {
+        try Servers.Running("/usr/bin/python3", ["server.py", "\(port)", mode], in: folder, port: port)
+    }
+
     private func settings(
         _ port: Int,
         _ folder: URL,
@@ -148,7 +153,7 @@ import Glibc
         guard let folder = try self.certificates() else { try Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }
         let port = try ServerPorts.take()
-        let server = try Servers.Running("/usr/bin/python3", ["server.py", "\(port)"], in: folder, port: port)
+        let server = try self.server(port, in: folder)
         defer { server.stop() }
         try Gateway.with(self.settings(port, folder)) { gateway throws in
             let wire = try gateway.connect()
@@ -204,12 +209,7 @@ import Glibc
             ] + (hasExpired ? [("expired", "ca", "app.internal", false, "certificate has expired")] : [])
         for (mode, ca, name, client, words) in cases {
             let port = try ServerPorts.take()
-            let server = try Servers.Running(
-                "/usr/bin/python3",
-                ["server.py", "\(port)", mode],
-                in: folder,
-                port: port
-            )
+            let server = try self.server(port, mode, in: folder)
             defer { server.stop() }
             try self.expectFault(
                 self.settings(port, folder, ca: ca, name: name, client: client),
@@ -219,12 +219,7 @@ import Glibc
         }
         // The gateway's certificate is of another authority than the app's.
         let port = try ServerPorts.take()
-        let server = try Servers.Running(
-            "/usr/bin/python3",
-            ["server.py", "\(port)", "mutual"],
-            in: folder,
-            port: port
-        )
+        let server = try self.server(port, "mutual", in: folder)
         defer { server.stop() }
         let foreign = self.settings(port, folder, client: true).replacing("/client.pem", with: "/other.pem")
             .replacing("/client.key", with: "/other.key")
@@ -324,7 +319,7 @@ import Glibc
         guard let folder = try self.certificates() else { try Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }
         let port = try ServerPorts.take()
-        let server = try Servers.Running("/usr/bin/python3", ["server.py", "\(port)"], in: folder, port: port)
+        let server = try self.server(port, in: folder)
         defer { server.stop() }
         try Gateway.with(self.settings(port, folder)) { gateway throws in
             #expect(try !gateway.get("/cut").isWhole)
@@ -336,12 +331,7 @@ import Glibc
         guard let folder = try self.certificates() else { try Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }
         let port = try ServerPorts.take()
-        let server = try Servers.Running(
-            "/usr/bin/python3",
-            ["server.py", "\(port)", "mutual"],
-            in: folder,
-            port: port
-        )
+        let server = try self.server(port, "mutual", in: folder)
         defer { server.stop() }
         try Gateway.with(self.settings(port, folder, client: true)) { gateway throws in
             #expect(try gateway.get().text == "sni=app.internal client=the-gateway")

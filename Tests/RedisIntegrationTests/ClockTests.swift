@@ -47,6 +47,25 @@ import Testing
             if case .refused = consumer.consume(token) { continue }
             Issue.record("a used token is taken again by \(gateway.port)")
         }
+        try self.confirm(try writer.mint(native, from: address), writer, reader)
+    }
+
+    /// Follows a link on another site at one gateway, and confirms it at the other.
+    private func confirm(_ token: String, _ first: Gateway, _ second: Gateway) throws {
+        let navigation = ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"]
+        let link = try first.get("/?session_transfer_token=\(token)", navigation + ["Sec-Fetch-Site: cross-site"])
+        let waiting = link.values("set-cookie").first { $0.hasPrefix("sallyport-handoff=") }
+        let jar = "Cookie: \(try #require(waiting, "\(link.lines)").prefix { $0 != ";" })"
+        let page = try second.get("/.sallyport/handoff", navigation + [jar])
+        let proof = try #require(page.text.firstMatch(of: /name="proof" value="([^"]+)"/), "\(page.lines)").1
+        let own = [
+            "Sec-Fetch-Site: same-origin", "Origin: \(Request.origin)", jar,
+            "Content-Type: application/x-www-form-urlencoded",
+        ]
+        let answer = try second.request(
+            Request.post("/.sallyport/handoff", navigation + own, body: "proof=\(proof)")
+        )
+        #expect(answer.status == 303, "\(second.port): \(answer.lines)")
     }
 
     @Test("check --network reports the difference between Redis's clock and the machine's")

@@ -180,7 +180,7 @@ struct ExchangeTests {
         #expect(button["attributes"]?["name"] == "provider" && button["attributes"]?["value"] == "company")
         #expect(button["meta"]?["label"]?["text"] == "Sign in with Company account")
         _ = try await app.signIn()
-        #expect(app.browser.provider.wishes.map(\.isAgain) == [true])
+        #expect(app.browser.provider.wishes.map(\.demand.isAgain) == [true])
         let strong = code + [(name: "aal", value: "aal2")]
         let refused = try await app.gateway.send("GET", "/self-service/login/api", query: strong)
         #expect(refused.status == 401 && refused.error?["id"] == "session_aal1_required")
@@ -190,7 +190,7 @@ struct ExchangeTests {
         try await app.begin(query: strong, fields: [("x-session-token", token)])
         #expect(app.flow["requested_aal"] == "aal2")
         let weak = try await app.signIn()
-        #expect(app.browser.provider.wishes.last?.aal == .aal2)
+        #expect(app.browser.provider.wishes.last?.demand.aal == .aal2)
         #expect(try await app.exchange(nil, try ExchangingApp.code(in: weak)).status == 422)
     }
 

@@ -13,7 +13,7 @@ private struct CodeProvider: BrowserProvider {
 
     func begin(_ wish: BrowserSignIn) async -> BrowserBeginning {
         guard !self.isAway else { return .unavailable }
-        let prompt = wish.isAgain ? "&prompt=login" : ""
+        let prompt = wish.demand.isAgain ? "&prompt=login" : ""
         return .redirect(
             url: "https://idp.example.com/authorize?redirect_uri=\(wish.callback)&state=s1\(prompt)",
             id: "s1",

@@ -33,11 +33,11 @@ struct KeptSignInTests {
 
     @Test("It holds all that completes the sign-in, is opened for its id and host only, and reveals nothing")
     func sealed() async throws {
-        let wish = BrowserSignIn(callback: "", isAgain: true, aal: .aal2, maxAge: .seconds(600))
+        let wish = BrowserSignIn(callback: "", demand: SignInDemand(isAgain: true, aal: .aal2, maxAge: .seconds(600)))
         let (id, kept) = try await self.begin(wish, returnTo: "/r?a=1")
         let pending = try #require(self.flow.pending(kept, id: id, on: SignInDesk.host))
         #expect(pending.returnTo == "/r?a=1" && pending.begunAt == self.desk.time.now && !pending.isRepeat)
-        #expect(pending.demands == SignInDemands(isAgain: true, aal: .aal2, maxAge: .seconds(600)))
+        #expect(pending.demand == SignInDemand(isAgain: true, aal: .aal2, maxAge: .seconds(600)))
         #expect(pending.providerState == Secret("verifier of \(id)"))
         #expect(self.flow.pending(kept, id: "other", on: SignInDesk.host) == nil)
         #expect(self.flow.pending(kept, id: id, on: "\(SignInDesk.host):8443") == nil)
@@ -58,13 +58,16 @@ struct KeptSignInTests {
 
     @Test("Shortened, it says where it leads and what it demands, and nothing that completes it")
     func shortened() async throws {
-        let (id, kept) = try await self.begin(BrowserSignIn(callback: "", aal: .aal2), returnTo: "/r?a=1")
+        let (id, kept) = try await self.begin(
+            BrowserSignIn(callback: "", demand: SignInDemand(aal: .aal2)),
+            returnTo: "/r?a=1"
+        )
         let pending = try #require(self.flow.pending(kept, id: id, on: SignInDesk.host))
         let text = try #require(self.flow.shortened(pending, id: id, on: SignInDesk.host))
         #expect(text.bytes.count < kept.bytes.count)
         let short = try #require(self.flow.pending(text, id: id, on: SignInDesk.host))
         #expect(short.providerState == nil && short.returnTo == "/r?a=1" && short.begunAt == pending.begunAt)
-        #expect(short.demands == pending.demands && short.app == pending.app)
+        #expect(short.demand == pending.demand && short.app == pending.app)
         #expect(self.flow.shortened(short, id: id, on: SignInDesk.host) == nil)
     }
 
@@ -90,7 +93,7 @@ struct KeptSignInTests {
         let kept = Secret(Base64URL.encoded(keys.seal(writer.bytes, for: place)))
         let pending = try #require(self.flow.pending(kept, id: "id", on: SignInDesk.host))
         #expect(pending.providerState == nil && !pending.isRepeat && pending.returnTo == "/r?a=1")
-        #expect(pending.demands == SignInDemands(isAgain: true, aal: .aal2, maxAge: .seconds(300)))
+        #expect(pending.demand == SignInDemand(isAgain: true, aal: .aal2, maxAge: .seconds(300)))
         #expect(pending.app == (version == 2 ? WaitingApp(flow: "flow", returnTo: "myapp://back") : nil))
         let outcome = await self.flow.complete(
             pending,

@@ -42,7 +42,7 @@ struct AuthorizationRequest: Sendable {
             let challenge = SHA256.digest(Array(pending.verifier.utf8)).base64URL
             parameters += [("code_challenge", challenge), ("code_challenge_method", "S256")]
         }
-        if let prompt = self.prompt(isAgain: wish.isAgain) { parameters.append(("prompt", prompt)) }
+        if let prompt = self.prompt(isAgain: wish.demand.isAgain) { parameters.append(("prompt", prompt)) }
         if self.isOpenID { parameters += self.openIDParameters(wish, pending) }
         parameters += self.settings.parameters.filter { !Self.reserved.contains($0.name) }.map { ($0.name, $0.value) }
         return (URLQuery.appending(parameters, to: endpoint), pending)
@@ -50,19 +50,22 @@ struct AuthorizationRequest: Sendable {
 
     private func openIDParameters(_ wish: BrowserSignIn, _ pending: PendingSignIn) -> [URLQuery.Parameter] {
         var parameters: [URLQuery.Parameter] = [("nonce", pending.nonce)]
-        if let maxAge = self.demands(of: wish).maxAge {
+        if let maxAge = self.demand(of: wish).maxAge {
             parameters.append(("max_age", String(maxAge.components.seconds)))
         }
-        if let values = wish.aal.flatMap(self.acrValues) { parameters.append(("acr_values", values)) }
-        if let hint = wish.loginHint, hint.isPlain(upTo: Self.longestHint) { parameters.append(("login_hint", hint)) }
+        if let values = wish.demand.aal.flatMap(self.acrValues) { parameters.append(("acr_values", values)) }
+        if let hint = wish.demand.loginHint, hint.isPlain(upTo: Self.longestHint) {
+            parameters.append(("login_hint", hint))
+        }
         return parameters
     }
 
     /// What the sign-in must reach: the shorter of the ages that are wished for and configured, in whole seconds.
-    func demands(of wish: BrowserSignIn) -> SignInDemands {
-        let seconds = [wish.maxAge, self.settings.maxAge].compactMap { $0?.components.seconds }.min()
-        let maxAge = seconds.map { Duration.seconds(min(max($0, 0), Self.longestAge)) }
-        return SignInDemands(isAgain: wish.isAgain, aal: wish.aal, maxAge: maxAge)
+    func demand(of wish: BrowserSignIn) -> SignInDemand {
+        let seconds = [wish.demand.maxAge, self.settings.maxAge].compactMap { $0?.components.seconds }.min()
+        var demand = wish.demand
+        demand.maxAge = seconds.map { Duration.seconds(min(max($0, 0), Self.longestAge)) }
+        return demand
     }
 
     /// What is configured for the level, or for the lowest one above it.

@@ -1,7 +1,7 @@
 import Vocabulary
 
 /// Decides on a sign-in for which all claims are there: who may sign in. Whether the user authenticated as required is
-/// judged with what the browser kept of the sign-in (`SignInDemands`).
+/// judged with what the browser kept of the sign-in (`SignInDemand`).
 struct SignInJudge: Sendable {
     let mapping: ClaimsMapping
     let admission: Admission

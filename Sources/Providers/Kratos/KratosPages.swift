@@ -5,8 +5,8 @@ extension KratosProvider: SignInPageProvider {
     /// their second factor only.
     package func signInPath(_ wish: BrowserSignIn) -> String {
         var parameters = [(name: "return_to", value: wish.callback)]
-        if let aal = wish.aal, aal > .aal1 { parameters.append(("aal", AssuranceLevel.aal2.rawValue)) }
-        if wish.isAgain || wish.maxAge != nil { parameters.append(("refresh", "true")) }
+        if let aal = wish.demand.aal, aal > .aal1 { parameters.append(("aal", AssuranceLevel.aal2.rawValue)) }
+        if wish.demand.isAgain || wish.demand.maxAge != nil { parameters.append(("refresh", "true")) }
         return "/self-service/login/browser?" + FormText.encoded(parameters)
     }
 

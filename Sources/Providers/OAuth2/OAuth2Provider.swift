@@ -50,7 +50,7 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
 
     package var name: String { self.settings.name }
 
-    package func demands(of wish: BrowserSignIn) -> SignInDemands { self.request.demands(of: wish) }
+    package func demand(of wish: BrowserSignIn) -> SignInDemand { self.request.demand(of: wish) }
 
     package func begin(_ wish: BrowserSignIn) async -> BrowserBeginning {
         let (url, pending) = self.request.make(wish, at: self.authorizationURL)

@@ -60,7 +60,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     /// Fetches the issuer's metadata, and keeps them fresh from now on.
     package func start() { self.issuer.start() }
 
-    package func demands(of wish: BrowserSignIn) -> SignInDemands { self.request.demands(of: wish) }
+    package func demand(of wish: BrowserSignIn) -> SignInDemand { self.request.demand(of: wish) }
 
     package func begin(_ wish: BrowserSignIn) async -> BrowserBeginning {
         guard let metadata = await self.issuer.metadata.current() else { return .unavailable }

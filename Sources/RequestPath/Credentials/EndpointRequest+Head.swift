@@ -69,10 +69,9 @@ extension FieldRole {
 }
 
 extension PresentedCredentials {
-    /// Reads the credentials of a request to an endpoint.
+    /// Reads the credentials of a request to an endpoint. The parser refuses a field that presents one twice.
     package init(_ head: RequestHead, _ base: Bytes, cookies: OwnCookies) {
         self.init()
-        var lines: (authorization: Int, sessionToken: Int) = (0, 0)
         for index in 0..<head.fields.count {
             let value = head.fields[index].value
             switch head.fields[index].role {
@@ -96,10 +95,8 @@ extension PresentedCredentials {
                     self.companions.append(CompanionCookie(label: label, value: Secret(Array(value.bytes(in: base)))))
                 }
             case .sessionToken:
-                lines.sessionToken += 1
                 self.sessionToken = value.isEmpty ? nil : Secret(Array(value.bytes(in: base)))
             case .authorization:
-                lines.authorization += 1
                 self.authorization =
                     switch AuthorizationField(value, base) {
                     case .bearer(let token): .bearer(Secret(Array(token.bytes(in: base))))
@@ -108,15 +105,9 @@ extension PresentedCredentials {
                     case .other: .other
                     }
             case .dpop:
-                // The parser refuses a second one.
                 self.proof = Secret(Array(value.bytes(in: base)))
             default: break
             }
-        }
-        if lines.authorization > 1 || lines.sessionToken > 1 {
-            self.isRepeated = true
-            self.authorization = nil
-            self.sessionToken = nil
         }
     }
 }

@@ -1,4 +1,3 @@
-package import Endpoints
 package import Sessions
 package import Settings
 package import Vocabulary

@@ -166,7 +166,7 @@ extension BrowserSessionEndpoints {
                 request,
                 flow,
                 returnTo: pending.returnTo,
-                demanding: SignInDemand(pending.demands),
+                demanding: pending.demand,
                 for: app,
                 isRepeat: true,
                 fields: cleared

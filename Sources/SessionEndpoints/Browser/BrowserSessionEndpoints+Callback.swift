@@ -24,7 +24,7 @@ extension BrowserSessionEndpoints {
             return await self.comeBack(request, flow, native, for: app, pending, clearing: cleared)
         }
         let returnTo = pending?.returnTo ?? "/"
-        let demand = pending.map { SignInDemand($0.demands) } ?? SignInDemand()
+        let demand = pending?.demand ?? SignInDemand()
         func refuse(
             _ reason: Reason,
             _ fields: [(name: String, value: String)] = [],
@@ -67,12 +67,5 @@ extension BrowserSessionEndpoints {
         case .throttled(let wait): return refuse(.signInThrottled, retryAfter: wait)
         case .unavailable(let reason): return refuse(reason)
         }
-    }
-}
-
-extension SignInDemand {
-    /// What a sign-in that has begun must reach.
-    init(_ demands: SignInDemands) {
-        self.init(isAgain: demands.isAgain, aal: demands.aal, maxAge: demands.maxAge)
     }
 }

@@ -36,13 +36,7 @@ extension BrowserSessionEndpoints {
         isRepeat: Bool = false,
         fields: [(name: String, value: String)] = []
     ) async -> EndpointResponse {
-        let wish = BrowserSignIn(
-            callback: request.origin + Self.callbackPath,
-            isAgain: demand.isAgain,
-            aal: demand.aal,
-            maxAge: demand.maxAge,
-            loginHint: demand.loginHint
-        )
+        let wish = BrowserSignIn(callback: request.origin + Self.callbackPath, demand: demand)
         switch await flow.begin(wish, returnTo: returnTo, on: request.authority, for: app, isRepeat: isRepeat) {
         case .redirect(let url, let id, let kept):
             return .seeOther(url, fields: self.signInCookies.keep(kept, id: id, request, flow) + fields)

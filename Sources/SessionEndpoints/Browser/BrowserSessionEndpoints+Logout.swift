@@ -18,7 +18,6 @@ extension BrowserSessionEndpoints {
     ///
     /// A token in a field, which no other site can make a browser send, is used before the cookie.
     func signOut(_ request: EndpointRequest) async -> EndpointResponse {
-        if request.credentials.isRepeated { return .problem(.credentialRepeated, requestID: request.requestID) }
         if let token = request.credentials.explicitToken { return await self.signOut(token, request) }
         let form = try? BodyParameters(request, accepting: [.form])
         let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self))

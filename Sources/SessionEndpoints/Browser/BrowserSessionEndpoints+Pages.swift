@@ -34,14 +34,7 @@ extension BrowserSessionEndpoints {
         guard demand.isAgain || !recent.isRepeating(request, at: now) else {
             return self.refuse(.signInRepeated, request, returnTo: returnTo, demanding: demand)
         }
-        let path = pages.provider.signInPath(
-            BrowserSignIn(
-                callback: request.origin + returnTo,
-                isAgain: demand.isAgain,
-                aal: demand.aal,
-                maxAge: demand.maxAge
-            )
-        )
+        let path = pages.provider.signInPath(BrowserSignIn(callback: request.origin + returnTo, demand: demand))
         return .seeOther(pages.home + path, fields: [recent.note(request, at: now)])
     }
 }

@@ -111,7 +111,7 @@ package struct HostSignInEndpoints: Sendable {
             on: request.authority,
             from: issuer.authority,
             returnTo: returnTo,
-            demand: TicketDemand(isAgain: demand.isAgain, aal: demand.aal, maxAge: demand.maxAge)
+            demand: demand
         )
         return self.ask(issuer, beginning, request)
     }
@@ -171,14 +171,14 @@ package struct HostSignInEndpoints: Sendable {
         case .throttled(let wait):
             return .problem(.ticketThrottled, requestID: request.requestID, retryAfter: wait)
         case .expired:
-            return .seeOther(audience.origin + SignInPath.leading(to: "/".utf8, demanding: SignInDemand(asked.demand)))
+            return .seeOther(audience.origin + SignInPath.leading(to: "/".utf8, demanding: asked.demand))
         case .signIn(let reason):
             // The user has just signed in here, and the browser has brought no session.
             if reason != nil, request.only(TicketPath.isBack.name) == TicketPath.isBack.value {
                 self.tickets.recordRefusal(.ticketNoCookie, for: requester)
                 return self.refuse(.ticketNoCookie, request)
             }
-            var demand = SignInDemand(asked.demand)
+            var demand = asked.demand
             if reason == nil { demand.isAgain = true }
             let target = TicketPath.asking(id, sealed, isBack: true)
             let clears = reason?.refusal?.clearsSession == true
@@ -298,12 +298,6 @@ package struct HostSignInEndpoints: Sendable {
         )
         response.signIn = SignInPath.leading(to: returnTo.utf8, demanding: demand)
         return response
-    }
-}
-
-extension SignInDemand {
-    fileprivate init(_ demand: TicketDemand) {
-        self.init(isAgain: demand.isAgain, aal: demand.aal, maxAge: demand.maxAge)
     }
 }
 

@@ -76,13 +76,6 @@ extension NativeFlowEndpoints {
         _ aal: String?,
         _ hasCode: Bool
     ) async -> EndpointResponse? {
-        if request.credentials.isRepeated {
-            return Herodot.error(
-                .credentialRepeated,
-                "The credential stands in the request more than once.",
-                to: request
-            )
-        }
         var missing = Reason.credentialMissing
         if aal != nil || !refresh, let token = request.credentials.explicitToken {
             do {

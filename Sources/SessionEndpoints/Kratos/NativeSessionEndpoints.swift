@@ -42,13 +42,6 @@ package struct NativeSessionEndpoints: Sendable {
     /// Kratos, a cookie that is not the gateway's is skipped; one that is the gateway's decides.
     @Sendable
     private func whoami(_ request: EndpointRequest) async -> EndpointResponse {
-        if request.credentials.isRepeated {
-            return Herodot.error(
-                .credentialRepeated,
-                "The credential stands in the request more than once.",
-                to: request
-            )
-        }
         guard request.parameters("tokenize_as").isEmpty else {
             return Herodot.error(
                 .requestParameters,

@@ -48,13 +48,6 @@ package struct SessionListEndpoints: Sendable {
         _ request: EndpointRequest,
         _ answer: (FoundSession) async throws(StoreError) -> EndpointResponse
     ) async -> EndpointResponse {
-        if request.credentials.isRepeated {
-            return Herodot.error(
-                .credentialRepeated,
-                "The credential stands in the request more than once.",
-                to: request
-            )
-        }
         do {
             switch try await self.native.presented(request) {
             case .none(let reason): return Herodot.error(reason, "No valid session cookie found.", to: request)

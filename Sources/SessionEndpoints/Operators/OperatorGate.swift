@@ -67,7 +67,7 @@ package struct OperatorGate: Sendable {
         _ act: Act,
         then answer: (Caller) async -> EndpointResponse
     ) async -> EndpointResponse {
-        guard case .bearer(let presented) = request.credentials.authorization, !request.credentials.isRepeated else {
+        guard case .bearer(let presented) = request.credentials.authorization else {
             return self.refuse(.operatorUnknown, nil, act, request)
         }
         let digest = SHA256.digest(presented.bytes).bytes

@@ -67,7 +67,7 @@ package struct HostTickets: Sendable {
         on host: String,
         from issuer: String,
         returnTo: String,
-        demand: TicketDemand = TicketDemand(),
+        demand: SignInDemand = SignInDemand(),
         back: String? = nil
     ) -> Beginning {
         let nonce = TicketNonce(secret: AttemptSecret(), begunAt: self.sessions.clock.now(), returnTo: returnTo)

@@ -17,7 +17,7 @@ package struct TicketIssueCase: Sendable {
     /// The browser's session on the host that is asked.
     package var session: Session
     package var begunAt: UnixTime
-    package var demand: TicketDemand
+    package var demand: SignInDemand
     /// What the routes of the host that asks compare of a device.
     package var bindings: Set<BindingMode>
     /// The device that asks.
@@ -27,7 +27,7 @@ package struct TicketIssueCase: Sendable {
     package init(
         session: Session,
         begunAt: UnixTime,
-        demand: TicketDemand,
+        demand: SignInDemand,
         bindings: Set<BindingMode>,
         device: DeviceFacts,
         now: UnixTime

@@ -19,29 +19,14 @@ package struct TicketRequest: Sendable, Hashable {
     /// SHA-256 of the nonce.
     package var challenge: Digest256
     package var begunAt: UnixTime
-    package var demand: TicketDemand
+    /// How the user must have signed in.
+    package var demand: SignInDemand
     /// The path and query on the host that is asked to which the browser returns whatever happens; nil: the browser
     /// stays on the host that asks.
     package var back: String?
 
     /// Whether the user took too long, so that the browser has lost the nonce.
     func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
-}
-
-/// How the user must have signed in.
-package struct TicketDemand: Sendable, Hashable {
-    /// Whether a user who is signed in must authenticate again.
-    package var isAgain: Bool
-    /// The lowest level; nil: any.
-    package var aal: AssuranceLevel?
-    /// The longest time since the user authenticated; nil: any.
-    package var maxAge: Duration?
-
-    package init(isAgain: Bool = false, aal: AssuranceLevel? = nil, maxAge: Duration? = nil) {
-        self.isAgain = isAgain
-        self.aal = aal
-        self.maxAge = maxAge
-    }
 }
 
 /// What a browser keeps in a cookie of the host that asks for a ticket.
@@ -113,7 +98,7 @@ struct TicketSeal: Sendable {
             issuer: issuer,
             challenge: challenge,
             begunAt: UnixTime(milliseconds: try reader.signed()),
-            demand: TicketDemand(
+            demand: SignInDemand(
                 isAgain: try reader.byte() != 0,
                 aal: try reader.optional { (reader) throws(CompactFormatError) in
                     AssuranceLevel(named: try reader.text())

@@ -11,38 +11,13 @@ import Vocabulary
 @Suite("Calls to providers over HTTP")
 struct HTTPProviderTransportTests {
     private static let group = MultiThreadedEventLoopGroup.singleton
-    /// The loop of the clients.
-    private static let clientGroup = Result { try TransportGroup(count: 1) }
-
-    /// Runs `body` with a client, which is shut down at the end.
-    private func withClient<Value>(_ body: (ProviderHTTPClient) async throws -> Value) async throws -> Value {
-        let client = ProviderHTTPClient(group: try Self.clientGroup.get())
-        let result: Result<Value, any Error>
-        do {
-            result = .success(try await body(client))
-        } catch {
-            result = .failure(error)
-        }
-        await client.shutdown()
-        return try result.get()
-    }
-
-    private func failure(_ transport: HTTPProviderTransport, _ call: ProviderCall) async -> ProviderCallError? {
-        do {
-            let answer = try await transport.send(call)
-            Issue.record("an answer with status \(answer.status)")
-            return nil
-        } catch {
-            return error
-        }
-    }
 
     @Test("A call sends its method, fields and body; the answer has status, fields in lower case, and body")
     func call() async throws {
         let server = try await RawServer.start(Self.group) { _ in
             .answer("HTTP/1.1 201 Created\r\nX-One: 1\r\nDPoP-Nonce: n\r\nContent-Length: 5\r\n\r\nhello")
         }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let call = ProviderCall(
                 "POST",
                 "http://127.0.0.1:\(server.port)/token?a=b",
@@ -69,7 +44,7 @@ struct HTTPProviderTransportTests {
         let server = try await RawServer.start(Self.group) { _ in
             .answer("HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n")
         }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let answer = try await client.transport().send(ProviderCall("GET", "http://127.0.0.1:\(server.port)/"))
             #expect(answer.status == 302 && server.requests.count == 1)
         }
@@ -84,10 +59,10 @@ struct HTTPProviderTransportTests {
     )
     func large(_ rest: String) async throws {
         let server = try await RawServer.start(Self.group) { _ in .answer("HTTP/1.1 200 OK\r\n\(rest)") }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let url = "http://127.0.0.1:\(server.port)/"
             let transport = try client.transport()
-            let error = await self.failure(transport, ProviderCall("GET", url, bodyLimit: 10))
+            let error = await transport.failure(of: ProviderCall("GET", url, bodyLimit: 10))
             #expect(error?.isUnsent == false && error?.detail.contains("more than 10 bytes") == true)
             #expect(try await transport.send(ProviderCall("GET", url, bodyLimit: 11)).body.count == 11)
         }
@@ -103,7 +78,7 @@ struct HTTPProviderTransportTests {
     )
     func sent(_ reaction: RawServer.Reaction) async throws {
         let server = try await RawServer.start(Self.group) { _ in reaction }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             for body in ["", "refresh_token=secret-1"] {
                 let call = ProviderCall(
                     body.isEmpty ? "GET" : "POST",
@@ -112,7 +87,7 @@ struct HTTPProviderTransportTests {
                     body: Array(body.utf8),
                     timeLimit: .milliseconds(300)
                 )
-                let error = try #require(await self.failure(try client.transport(), call))
+                let error = try #require(try await client.transport().failure(of: call))
                 #expect(!error.isUnsent && error.detail.contains("127.0.0.1") && !error.detail.contains("secret"))
             }
         }
@@ -124,14 +99,14 @@ struct HTTPProviderTransportTests {
         let server = try await RawServer.start(Self.group) { _ in .close }
         let port = server.port
         try await server.stop()
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let transport = try client.transport()
             for url in [
                 "http://127.0.0.1:\(port)/", "https://127.0.0.1:\(port)/", "https://no-such-name.invalid/",
                 "http://192.0.2.1/", "file:///etc/passwd", "http+unix://%2Ftmp%2Fa/", "unix:///tmp/a", "https://a@b/",
             ] {
                 let call = ProviderCall("POST", url, body: Array("a=b".utf8), timeLimit: .seconds(2))
-                let error = await self.failure(transport, call)
+                let error = await transport.failure(of: call)
                 #expect(error?.isUnsent == true, "\(url)")
             }
         }
@@ -139,9 +114,9 @@ struct HTTPProviderTransportTests {
 
     @Test("A field value that is not allowed is refused and not shown")
     func badField() async throws {
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let call = ProviderCall("GET", "http://127.0.0.1:9/", fields: [("authorization", "secret\r\nX: y")])
-            let error = await self.failure(try client.transport(), call)
+            let error = try await client.transport().failure(of: call)
             #expect(error?.isUnsent == true && error?.detail.contains("secret") == false)
         }
     }
@@ -159,17 +134,17 @@ struct HTTPProviderTransportTests {
         let server = try await RawServer.start(Self.group, tls: context) { _ in
             .answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let call = ProviderCall("POST", "https://localhost:\(server.port)/", body: Array("a=b".utf8))
-            let stranger = try #require(await self.failure(try client.transport(), call))
+            let stranger = try #require(try await client.transport().failure(of: call))
             #expect(stranger.isUnsent && stranger.detail.contains("TLS"), "\(stranger)")
             let trusting = try client.transport(caFile: certificates.authority)
             #expect(try await trusting.send(call).status == 200)
             // The certificate has no address.
             let address = ProviderCall("POST", "https://127.0.0.1:\(server.port)/", body: Array("a=b".utf8))
-            #expect(await self.failure(trusting, address)?.isUnsent == true)
+            #expect(await trusting.failure(of: address)?.isUnsent == true)
             // A connection that was made with one trust serves no call with another.
-            #expect(try await self.failure(client.transport(), call)?.isUnsent == true)
+            #expect(try await client.transport().failure(of: call)?.isUnsent == true)
             #expect(throws: ProviderTLSError.self) { try client.transport(caFile: "/no/such/file.pem") }
         }
         try await server.stop()
@@ -178,15 +153,15 @@ struct HTTPProviderTransportTests {
     @Test("A call that is cancelled ends, and after the shutdown no call is sent")
     func ended() async throws {
         let server = try await RawServer.start(Self.group) { _ in .silence }
-        let client = ProviderHTTPClient(group: try Self.clientGroup.get())
+        let client = ProviderHTTPClient(group: try ProviderClientRig.group.get())
         let transport = try client.transport()
         let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/", timeLimit: .seconds(60))
-        let task = Task { await self.failure(transport, call) }
+        let task = Task { await transport.failure(of: call) }
         try await waitUntil("a request") { !server.requests.isEmpty }
         task.cancel()
         #expect(await task.value?.isUnsent == false)
         await client.shutdown()
-        #expect(await self.failure(transport, call)?.isUnsent == true)
+        #expect(await transport.failure(of: call)?.isUnsent == true)
         #expect(server.requests.count == 1)
         try await server.stop()
     }
@@ -196,7 +171,7 @@ struct HTTPProviderTransportTests {
         let server = try await RawServer.start(Self.group) { _ in
             .answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             for _ in 0..<20 {
                 _ = try await client.transport().send(ProviderCall("GET", "http://127.0.0.1:\(server.port)/"))
             }
@@ -212,7 +187,7 @@ struct HTTPProviderTransportTests {
         let server = try await RawServer.start(Self.group) { _ in
             .answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let transport = try client.transport()
             let url = "http://127.0.0.1:\(server.port)/"
             let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -228,14 +203,14 @@ struct HTTPProviderTransportTests {
     @Test("A call that waits for others ends at its time, was not sent, and takes no connection")
     func busy() async throws {
         let server = try await RawServer.start(Self.group) { $0.hasPrefix("GET /slow") ? .silence : .close }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let transport = try client.transport()
             let url = "http://127.0.0.1:\(server.port)/"
             let slow = (0..<8).map { _ in
-                Task { await self.failure(transport, ProviderCall("GET", url + "slow", timeLimit: .seconds(60))) }
+                Task { await transport.failure(of: ProviderCall("GET", url + "slow", timeLimit: .seconds(60))) }
             }
             try await waitUntil("eight requests") { server.requests.count == 8 }
-            let error = await self.failure(transport, ProviderCall("GET", url, timeLimit: .milliseconds(50)))
+            let error = await transport.failure(of: ProviderCall("GET", url, timeLimit: .milliseconds(50)))
             #expect(error?.isUnsent == true && error?.cause == .time && error?.detail.contains("busy") == true)
             for task in slow { task.cancel() }
             for task in slow { #expect(await task.value?.isUnsent == false) }
@@ -249,7 +224,7 @@ struct HTTPProviderTransportTests {
         let server = try await RawServer.start(Self.group) { _ in
             .answerAndClose("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             for _ in 0..<5 {
                 _ = try await client.transport().send(ProviderCall("POST", "http://127.0.0.1:\(server.port)/"))
                 try await Task.sleep(for: .milliseconds(50))
@@ -265,7 +240,7 @@ struct HTTPProviderTransportTests {
             request.hasPrefix("HEAD") || request.contains(" /empty")
                 ? .answer("HTTP/1.1 204 No Content\r\n\r\n") : .answerAndClose("HTTP/1.1 200 OK\r\n\r\nhello")
         }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let transport = try client.transport()
             let url = "http://127.0.0.1:\(server.port)/"
             #expect(try await transport.send(ProviderCall("GET", url)).body == Array("hello".utf8))
@@ -280,10 +255,10 @@ struct HTTPProviderTransportTests {
     @Test("A handshake that does not end in time is an error that says so, and the call was not sent")
     func handshakes() async throws {
         let silent = try await RawServer.start(Self.group) { _ in .silence }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let transport = try client.transport()
             let url = "https://127.0.0.1:\(silent.port)/"
-            let late = await self.failure(transport, ProviderCall("POST", url, timeLimit: .milliseconds(200)))
+            let late = await transport.failure(of: ProviderCall("POST", url, timeLimit: .milliseconds(200)))
             #expect(late?.isUnsent == true && late?.cause == .time && late?.detail.contains("handshake") == true)
         }
         try await silent.stop()
@@ -294,7 +269,7 @@ struct HTTPProviderTransportTests {
         let server = try await RawServer.start(Self.group) { _ in
             .answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             for (path, target) in [("", "/"), ("?a=b", "/?a=b"), ("/a%2Fb;c?d=%20", "/a%2Fb;c?d=%20")] {
                 let url = "http://LOCALHOST:\(server.port)\(path)"
                 _ = try await client.transport().send(ProviderCall("GET", url))
@@ -311,7 +286,7 @@ struct HTTPProviderTransportTests {
         let server = try await RawServer.start(Self.group) { _ in
             .answer("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nb")
         }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let transport = try client.transport()
             let url = "http://127.0.0.1:\(server.port)/"
             await withTaskGroup(of: Void.self) { group in
@@ -333,7 +308,7 @@ struct HTTPProviderTransportTests {
         let server = try await RawServer.start(Self.group) { _ in
             .answer("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")
         }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             for _ in 0..<2 {
                 let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/")
                 let answer = try await client.transport().send(call)

@@ -11,21 +11,8 @@ import Vocabulary
 @Suite("Calls to providers through a proxy")
 struct ProxiedCallTests {
     private static let group = MultiThreadedEventLoopGroup.singleton
-    private static let clientGroup = Result { try TransportGroup(count: 1) }
     /// A name that has no address: only the proxy can find it.
     private static let host = "idp.proxied.invalid"
-
-    private func withClient<Value>(_ body: (ProviderHTTPClient) async throws -> Value) async throws -> Value {
-        let client = ProviderHTTPClient(group: try Self.clientGroup.get())
-        let result: Result<Value, any Error>
-        do {
-            result = .success(try await body(client))
-        } catch {
-            result = .failure(error)
-        }
-        await client.shutdown()
-        return try result.get()
-    }
 
     /// What the settings make of these variables.
     private func proxies(_ variables: [String: String]) throws -> OutgoingProxies {
@@ -39,16 +26,6 @@ struct ProxiedCallTests {
             flags: InsecureFlags()
         )
         return try #require(loaded.settings.providers.first).proxies
-    }
-
-    private func failure(_ transport: HTTPProviderTransport, _ call: ProviderCall) async -> ProviderCallError? {
-        do {
-            let answer = try await transport.send(call)
-            Issue.record("an answer with status \(answer.status)")
-            return nil
-        } catch {
-            return error
-        }
     }
 
     private func server(_ certificates: Certificates) async throws -> RawServer {
@@ -69,7 +46,7 @@ struct ProxiedCallTests {
         let certificates = try Certificates()
         let server = try await self.server(certificates)
         let proxy = try await TestProxy.start(Self.group) { [port = server.port] _ in .tunnel(port) }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let proxies = try self.proxies(["HTTPS_PROXY": "http://user:p%40ss@127.0.0.1:\(proxy.port)"])
             let transport = try client.transport(caFile: certificates.authority, proxies: proxies)
             let call = ProviderCall("POST", "https://\(Self.host)/token", body: Array("a=b".utf8))
@@ -87,18 +64,18 @@ struct ProxiedCallTests {
                 }
             )
 
-            let stranger = try #require(await self.failure(try client.transport(proxies: proxies), call))
+            let stranger = try #require(try await client.transport(proxies: proxies).failure(of: call))
             #expect(stranger.cause == .certificate && stranger.isUnsent && stranger.detail.contains(Self.host))
             let other = ProviderCall("GET", "https://other.proxied.invalid/")
-            let misnamed = try #require(await self.failure(transport, other))
+            let misnamed = try #require(await transport.failure(of: other))
             #expect(misnamed.cause == .certificateName && misnamed.isUnsent)
 
             let direct = try client.transport(caFile: certificates.authority)
-            #expect(await self.failure(direct, call)?.cause == .name)
+            #expect(await direct.failure(of: call)?.cause == .name)
             let excepted = try self.proxies([
                 "HTTPS_PROXY": "http://127.0.0.1:\(proxy.port)", "NO_PROXY": ".proxied.invalid",
             ])
-            #expect(await self.failure(try client.transport(proxies: excepted), call)?.cause == .name)
+            #expect(try await client.transport(proxies: excepted).failure(of: call)?.cause == .name)
         }
         try await proxy.stop()
         try await server.stop()
@@ -121,7 +98,7 @@ struct ProxiedCallTests {
     )
     func refusals(reaction: TestProxy.Reaction, words: String) async throws {
         let proxy = try await TestProxy.start(Self.group) { _ in reaction }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let proxies = try self.proxies(["HTTPS_PROXY": "http://user:secret-1@127.0.0.1:\(proxy.port)"])
             let call = ProviderCall(
                 "POST",
@@ -130,7 +107,7 @@ struct ProxiedCallTests {
                 timeLimit: .milliseconds(500)
             )
             for _ in 0..<2 {
-                let error = try #require(await self.failure(try client.transport(proxies: proxies), call))
+                let error = try #require(try await client.transport(proxies: proxies).failure(of: call))
                 #expect(error.isUnsent && error.detail.contains(words), "\(error)")
                 #expect(error.detail.contains("the proxy 127.0.0.1:\(proxy.port)") && error.detail.contains(Self.host))
                 #expect(!error.detail.contains("secret"))
@@ -144,15 +121,15 @@ struct ProxiedCallTests {
         let proxy = try await TestProxy.start(Self.group) { _ in .close }
         let port = proxy.port
         try await proxy.stop()
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let proxies = try self.proxies(["https_proxy": "127.0.0.1:\(port)"])
             let call = ProviderCall("GET", "https://\(Self.host)/")
-            let error = try #require(await self.failure(try client.transport(proxies: proxies), call))
+            let error = try #require(try await client.transport(proxies: proxies).failure(of: call))
             #expect(
                 error.cause == .connection && error.isUnsent && error.detail.contains("the proxy 127.0.0.1:\(port)")
             )
             let unknown = try self.proxies(["https_proxy": "http://no-such-proxy.invalid:1"])
-            let nowhere = try #require(await self.failure(try client.transport(proxies: unknown), call))
+            let nowhere = try #require(try await client.transport(proxies: unknown).failure(of: call))
             #expect(nowhere.cause == .name && nowhere.detail.contains("the proxy no-such-proxy.invalid:1"))
         }
     }
@@ -164,7 +141,7 @@ struct ProxiedCallTests {
                 ? .answer("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
                 : .answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let proxies = try self.proxies(["http_proxy": "http://user:pass@127.0.0.1:\(proxy.port)"])
             let transport = try client.transport(allowsPlainHTTP: true, proxies: proxies)
             let url = "http://kratos.proxied.invalid:4433"
@@ -173,7 +150,7 @@ struct ProxiedCallTests {
             #expect(request.hasPrefix("GET \(url)/sessions/whoami?a=b HTTP/1.1\r\n"))
             #expect(request.contains("\r\nHost: kratos.proxied.invalid:4433\r\n"))
             #expect(request.contains("\r\nProxy-Authorization: Basic dXNlcjpwYXNz\r\n"))
-            let error = try #require(await self.failure(transport, ProviderCall("GET", "\(url)/closed")))
+            let error = try #require(await transport.failure(of: ProviderCall("GET", "\(url)/closed")))
             #expect(error.cause == .proxy && error.detail.contains("407"))
         }
         try await proxy.stop()
@@ -186,7 +163,7 @@ struct ProxiedCallTests {
         }
         let proxy = try await TestProxy.start(Self.group) { _ in .answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         }
-        try await self.withClient { client in
+        try await withProviderClient { client in
             let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/")
             let name = "http://127.0.0.1:\(proxy.port)"
             let environment = try self.proxies(["http_proxy": name, "ALL_PROXY": name])

@@ -46,7 +46,7 @@ private struct OAuth2Desk {
     {
         let begun = try await self.begin(wish)
         let completion = await self.provider.complete(begun.callback(), state: begun.state)
-        return completion.judged(by: self.provider.demands(of: wish), at: self.clock.now)
+        return completion.judged(by: self.provider.demand(of: wish), at: self.clock.now)
     }
 }
 
@@ -56,9 +56,7 @@ struct OAuth2ProviderTests {
     func begin() async throws {
         let wish = BrowserSignIn(
             callback: OpenIDDesk.callback,
-            aal: .aal2,
-            maxAge: .seconds(5),
-            loginHint: "jane@example.com"
+            demand: SignInDemand(aal: .aal2, maxAge: .seconds(5), loginHint: "jane@example.com")
         )
         let begun = try await OAuth2Desk().begin(wish)
         #expect(begun.url.hasPrefix(OAuth2Desk.authorizationURL + "?"))
@@ -143,8 +141,14 @@ struct OAuth2ProviderTests {
     func demands() async throws {
         let desk = try OAuth2Desk()
         let callback = OpenIDDesk.callback
-        #expect(try await desk.signIn(BrowserSignIn(callback: callback, maxAge: .seconds(60))).cause == .insufficient)
-        #expect(try await desk.signIn(BrowserSignIn(callback: callback, aal: .aal2)).cause == .insufficient)
+        #expect(
+            try await desk.signIn(BrowserSignIn(callback: callback, demand: SignInDemand(maxAge: .seconds(60)))).cause
+                == .insufficient
+        )
+        #expect(
+            try await desk.signIn(BrowserSignIn(callback: callback, demand: SignInDemand(aal: .aal2))).cause
+                == .insufficient
+        )
         #expect(try await OAuth2Desk { $0.allow.emailDomains = ["example.com"] }.signIn().cause == .notAllowed)
     }
 

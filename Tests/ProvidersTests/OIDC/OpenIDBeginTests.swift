@@ -60,21 +60,18 @@ struct OpenIDBeginTests {
         #expect(plain["prompt"] == "select_account" && plain["max_age"] == "3600" && plain["acr_values"] == nil)
         let wish = BrowserSignIn(
             callback: OpenIDDesk.callback,
-            isAgain: true,
-            aal: .aal2,
-            maxAge: .seconds(60),
-            loginHint: "jane@example.com"
+            demand: SignInDemand(isAgain: true, aal: .aal2, maxAge: .seconds(60), loginHint: "jane@example.com")
         )
         let asked = try await desk.begin(wish).parameters
         #expect(asked["prompt"] == "login select_account" && asked["max_age"] == "60")
         #expect(asked["acr_values"] == "urn:two phr" && asked["login_hint"] == "jane@example.com")
         let levels: [(AssuranceLevel, String)] = [(.aal1, "urn:two phr"), (.aal3, "phrh")]
         for (level, values) in levels {
-            let wish = BrowserSignIn(callback: OpenIDDesk.callback, aal: level)
+            let wish = BrowserSignIn(callback: OpenIDDesk.callback, demand: SignInDemand(aal: level))
             #expect(try await desk.begin(wish).parameters["acr_values"] == values)
         }
         for hint in ["", "a\nb", String(repeating: "a", count: 321)] {
-            let wish = BrowserSignIn(callback: OpenIDDesk.callback, loginHint: hint)
+            let wish = BrowserSignIn(callback: OpenIDDesk.callback, demand: SignInDemand(loginHint: hint))
             #expect(try await desk.begin(wish).parameters["login_hint"] == nil)
         }
     }

@@ -54,7 +54,7 @@ struct OpenIDClaimsTests {
         let user = try #require(try await desk.signIn().user)
         #expect(user.identity.traits == ["name": "Jane"] && user.aal == .aal1 && user.methods == ["oidc"])
         #expect(user.authenticatedAt == Authentication.unknownTime)
-        let wish = BrowserSignIn(callback: OpenIDDesk.callback, aal: .aal2)
+        let wish = BrowserSignIn(callback: OpenIDDesk.callback, demand: SignInDemand(aal: .aal2))
         #expect(try await desk.signIn(wish).cause == .insufficient)
     }
 

@@ -6,9 +6,9 @@ import Vocabulary
 
 @Suite("Whether a sign-in suffices")
 struct OpenIDDemandsTests {
-    private func wish(_ change: (inout BrowserSignIn) -> Void) -> BrowserSignIn {
+    private func wish(_ change: (inout SignInDemand) -> Void) -> BrowserSignIn {
         var wish = BrowserSignIn(callback: OpenIDDesk.callback)
-        change(&wish)
+        change(&wish.demand)
         return wish
     }
 
@@ -55,10 +55,10 @@ struct OpenIDDemandsTests {
     @Test("The settings may demand a more recent sign-in than is wished for, and never an older one")
     func configured() async throws {
         let desk = try OpenIDDesk { $0.authorization.maxAge = .seconds(300) }
-        #expect(desk.provider.demands(of: self.wish { $0.maxAge = .seconds(60) }).maxAge == .seconds(60))
-        #expect(desk.provider.demands(of: self.wish { $0.maxAge = .seconds(600) }).maxAge == .seconds(300))
+        #expect(desk.provider.demand(of: self.wish { $0.maxAge = .seconds(60) }).maxAge == .seconds(60))
+        #expect(desk.provider.demand(of: self.wish { $0.maxAge = .seconds(600) }).maxAge == .seconds(300))
         #expect(
-            desk.provider.demands(of: self.wish { $0.aal = .aal2 }) == SignInDemands(aal: .aal2, maxAge: .seconds(300))
+            desk.provider.demand(of: self.wish { $0.aal = .aal2 }) == SignInDemand(aal: .aal2, maxAge: .seconds(300))
         )
     }
 

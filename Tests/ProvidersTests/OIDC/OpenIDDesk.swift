@@ -140,7 +140,7 @@ final class OpenIDDesk: Sendable {
         let token = self.idToken(self.claims(nonce: begun.parameters["nonce"], claims), by: key, type: type)
         self.transport.on(Self.tokenURL, .json(Self.tokens(idToken: token, tokens)))
         let completion = await self.provider.complete(begun.callback(), state: begun.state)
-        return completion.judged(by: self.provider.demands(of: wish), at: self.clock.now)
+        return completion.judged(by: self.provider.demand(of: wish), at: self.clock.now)
     }
 }
 
@@ -159,9 +159,9 @@ struct DeskFailure: Error, CustomStringConvertible {
 
 extension BrowserCompletion {
     /// What becomes of a sign-in that began now and had to reach this.
-    func judged(by demands: SignInDemands, at now: UnixTime) -> BrowserCompletion {
+    func judged(by demand: SignInDemand, at now: UnixTime) -> BrowserCompletion {
         guard let user = self.user else { return self }
-        let unmet = demands.unmet(
+        let unmet = demand.unmet(
             level: user.aal,
             authenticatedAt: user.authenticatedAt == Authentication.unknownTime ? nil : user.authenticatedAt,
             begunAt: now,

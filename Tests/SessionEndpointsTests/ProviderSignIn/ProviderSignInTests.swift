@@ -72,7 +72,7 @@ struct ProviderSignInTests {
             browser.gateway.time.advance(by: .seconds(1))
         }
         #expect(try await browser.gateway.session(old).status == 401)
-        #expect(browser.provider.wishes.map(\.isAgain) == [false, false, true])
+        #expect(browser.provider.wishes.map(\.demand.isAgain) == [false, false, true])
         #expect(browser.gateway.store.sessionCount == 1)
     }
 
@@ -200,10 +200,10 @@ struct ProviderSignInTests {
             _ = try await browser.load(self.login, query)
         }
         let wishes = browser.provider.wishes
-        #expect(wishes.map(\.isAgain) == [true] + Array(repeating: false, count: 8))
-        #expect(wishes.map(\.aal) == [.aal2] + Array(repeating: nil, count: 8))
-        #expect(wishes.map(\.maxAge) == [.seconds(300), nil, nil, nil, nil, .zero, nil, nil, nil])
-        #expect(wishes.map(\.loginHint) == Array(repeating: nil, count: 6) + ["ada@example.com", nil, nil])
+        #expect(wishes.map(\.demand.isAgain) == [true] + Array(repeating: false, count: 8))
+        #expect(wishes.map(\.demand.aal) == [.aal2] + Array(repeating: nil, count: 8))
+        #expect(wishes.map(\.demand.maxAge) == [.seconds(300), nil, nil, nil, nil, .zero, nil, nil, nil])
+        #expect(wishes.map(\.demand.loginHint) == Array(repeating: nil, count: 6) + ["ada@example.com", nil, nil])
     }
 
     @Test("A sign-in that does not reach what was demanded is refused, and the session stays")

@@ -30,7 +30,7 @@ struct SignInCookieTests {
         let first = try await browser.comeBack("sign-in-1")
         #expect(first.status == 303 && first.value("location")?.hasSuffix("state=sign-in-21") == true)
         #expect(browser.provider.completions.isEmpty && browser.reasons.isEmpty)
-        #expect(browser.provider.wishes.last?.aal == .aal1)
+        #expect(browser.provider.wishes.last?.demand.aal == .aal1)
         let back = try await browser.comeBack("sign-in-21")
         #expect(back.value("location") == "/tab/1" && browser.session != nil)
         // By now the user is signed in: every other tab goes to its page.

@@ -43,7 +43,7 @@ struct TicketCaseTests {
     private struct Issue: Sendable, CustomStringConvertible {
         var description: String
         var suffices: Bool
-        var demand = TicketDemand()
+        var demand = SignInDemand()
         var bindings: Set<BindingMode> = []
         var change: @Sendable (inout Session) -> Void = { _ in }
     }
@@ -52,22 +52,22 @@ struct TicketCaseTests {
 
     private static let issues: [Issue] = [
         Issue(description: "nothing is demanded", suffices: true),
-        Issue(description: "a new sign-in is demanded", suffices: false, demand: TicketDemand(isAgain: true)),
-        Issue(description: "and was made", suffices: true, demand: TicketDemand(isAgain: true), change: Self.fresh),
-        Issue(description: "and a handoff came instead", suffices: false, demand: TicketDemand(isAgain: true)) {
+        Issue(description: "a new sign-in is demanded", suffices: false, demand: SignInDemand(isAgain: true)),
+        Issue(description: "and was made", suffices: true, demand: SignInDemand(isAgain: true), change: Self.fresh),
+        Issue(description: "and a handoff came instead", suffices: false, demand: SignInDemand(isAgain: true)) {
             Self.fresh(&$0)
             $0.origin = .transfer
         },
-        Issue(description: "and a ticket came instead", suffices: false, demand: TicketDemand(isAgain: true)) {
+        Issue(description: "and a ticket came instead", suffices: false, demand: SignInDemand(isAgain: true)) {
             Self.fresh(&$0)
             $0.bornOf = Self.authority.make(.session, in: Self.lineage).key
         },
-        Issue(description: "the level is reached", suffices: true, demand: TicketDemand(aal: .aal1)),
-        Issue(description: "the level is not reached", suffices: false, demand: TicketDemand(aal: .aal2)),
-        Issue(description: "and cannot be", suffices: true, demand: TicketDemand(aal: .aal2), change: Self.fresh),
-        Issue(description: "recent enough", suffices: true, demand: TicketDemand(maxAge: .seconds(601))),
-        Issue(description: "by less than the margin", suffices: false, demand: TicketDemand(maxAge: .seconds(600))),
-        Issue(description: "too old", suffices: false, demand: TicketDemand(maxAge: .seconds(60))),
+        Issue(description: "the level is reached", suffices: true, demand: SignInDemand(aal: .aal1)),
+        Issue(description: "the level is not reached", suffices: false, demand: SignInDemand(aal: .aal2)),
+        Issue(description: "and cannot be", suffices: true, demand: SignInDemand(aal: .aal2), change: Self.fresh),
+        Issue(description: "recent enough", suffices: true, demand: SignInDemand(maxAge: .seconds(601))),
+        Issue(description: "by less than the margin", suffices: false, demand: SignInDemand(maxAge: .seconds(600))),
+        Issue(description: "too old", suffices: false, demand: SignInDemand(maxAge: .seconds(60))),
         Issue(description: "the same device", suffices: true, bindings: [.ip]),
         Issue(description: "another device", suffices: false, bindings: [.ip]) {
             $0.device = Self.device(otherAddress)

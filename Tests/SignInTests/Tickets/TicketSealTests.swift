@@ -31,7 +31,7 @@ struct TicketSealTests {
         )
     }
 
-    private func begin(_ returnTo: String = "/x", demand: TicketDemand = TicketDemand(), back: String? = nil)
+    private func begin(_ returnTo: String = "/x", demand: SignInDemand = SignInDemand(), back: String? = nil)
         -> HostTickets.Beginning
     {
         self.tickets.begin(on: "b.example.com", from: "a.example.com", returnTo: returnTo, demand: demand, back: back)
@@ -39,7 +39,7 @@ struct TicketSealTests {
 
     @Test("Request and nonce come back as they were, and fit together")
     func roundTrip() throws {
-        let demand = TicketDemand(isAgain: true, aal: .aal2, maxAge: .seconds(600))
+        let demand = SignInDemand(isAgain: true, aal: .aal2, maxAge: .seconds(600))
         let begun = self.begin("/x?a=b", demand: demand, back: "/y")
         let request = try #require(self.tickets.request(begun.request, id: begun.id, issuer: "a.example.com"))
         let nonce = try #require(self.tickets.nonce(begun.kept, id: begun.id, on: "b.example.com"))

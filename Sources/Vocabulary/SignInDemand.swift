@@ -1,21 +1,32 @@
-package import Vocabulary
-
-/// How a user must have authenticated for a sign-in in a browser to count.
-package struct SignInDemands: Sendable, Hashable {
+/// How a user must sign in for the sign-in to count. A route, a client or another host demands it, and it goes with the
+/// browser to the provider and back.
+package struct SignInDemand: Sendable, Hashable {
     /// The clocks of the provider and of the gateway may differ by this.
     private static let leeway: Duration = .seconds(60)
+    /// The longest hint in bytes; a longer one is left out.
+    private static let longestHint = 320
 
-    /// Whether the user must authenticate again even if the provider has a session of that user.
+    /// Whether a user who is already signed in, here or at the provider, must authenticate again (`prompt=login`, OpenID
+    /// Connect Core 3.1.2.1).
     package var isAgain: Bool
     /// The lowest level to reach; nil: any.
     package var aal: AssuranceLevel?
-    /// The longest time since the user authenticated; nil: any.
+    /// The longest time since the user authenticated, in whole seconds; nil: any.
     package var maxAge: Duration?
+    /// What the user types at the provider, as far as a client knows it (OpenID Connect Core 3.1.2.1). It demands nothing,
+    /// and is not kept.
+    package var loginHint: String?
 
-    package init(isAgain: Bool = false, aal: AssuranceLevel? = nil, maxAge: Duration? = nil) {
+    package init(
+        isAgain: Bool = false,
+        aal: AssuranceLevel? = nil,
+        maxAge: Duration? = nil,
+        loginHint: String? = nil
+    ) {
         self.isAgain = isAgain
         self.aal = aal
         self.maxAge = maxAge
+        self.loginHint = loginHint.flatMap { (1...Self.longestHint).contains($0.utf8.count) ? $0 : nil }
     }
 
     /// Why a sign-in does not suffice; nil: it does. This is the only judgement of it.

@@ -1,0 +1,34 @@
+import Providers
+import Testing
+import Transport
+
+enum ProviderClientRig {
+    /// The loop of the clients.
+    static let group = Result { try TransportGroup(count: 1) }
+}
+
+/// Runs `body` with a client, which is shut down at the end.
+func withProviderClient<Value>(_ body: (ProviderHTTPClient) async throws -> Value) async throws -> Value {
+    let client = ProviderHTTPClient(group: try ProviderClientRig.group.get())
+    let result: Result<Value, any Error>
+    do {
+        result = .success(try await body(client))
+    } catch {
+        result = .failure(error)
+    }
+    await client.shutdown()
+    return try result.get()
+}
+
+extension HTTPProviderTransport {
+    /// The error of a call that is expected to fail.
+    func failure(of call: ProviderCall) async -> ProviderCallError? {
+        do {
+            let answer = try await self.send(call)
+            Issue.record("an answer with status \(answer.status)")
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
