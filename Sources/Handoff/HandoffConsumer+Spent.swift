@@ -59,9 +59,36 @@ extension HandoffConsumer {
         let promised =
             isThisTry
             ? self.store.confirm(marker, of: attempt.key, on: loop) : loop.makeSucceededVoidFuture()
-        return promised.map { [record] in
+        return promised.flatMap { [record] in self.renew(record, attempt, onlyAgain: !isThisTry, on: loop) }
+    }
+
+    /// Gives the browser a new token for the session that it keeps. The transfer token is used up by now: if the store
+    /// fails here, the repetition of the try goes on from there.
+    ///
+    /// - Parameter onlyAgain: Whether it only gets a token that it should have by now, because the answer was lost or two
+    ///   requests overtook each other.
+    func renew(
+        _ record: HandoffRecord,
+        _ attempt: Attempt,
+        onlyAgain: Bool,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<HandoffOutcome> {
+        guard let existing = attempt.request.endable, let token = attempt.request.existingToken else {
             self.journal.record(record)
-            return .alreadySignedIn
+            return loop.makeSucceededFuture(.alreadySignedIn)
+        }
+        return SuccessorToken.issue(
+            for: existing.key,
+            after: token,
+            by: self.authority,
+            onlyAgain: onlyAgain,
+            now: self.clock.now(),
+            in: self.store,
+            on: loop
+        ).map { issued in
+            self.journal.record(record)
+            // It has ended meanwhile: the request that ended it has told the browser.
+            return issued.map { .renewed(token: $0.token, session: $0.session) } ?? .alreadySignedIn
         }
     }
 

@@ -9,7 +9,7 @@ package import Vocabulary
 ///
 /// ```
 /// presented -> syntax -> own session? -> lookup -+-> live  -> judged -+-> consume, create session -> signedIn
-///                |            |                  |                    +-> consume, keep session   -> alreadySignedIn
+///                |            |                  |                    +-> consume, keep session   -> renewed
 ///                |            |                  |                    +-> leave, ask the user     -> unconfirmed
 ///                |            |                  |                    +-> burn or leave           -> refused
 ///             refused   alreadySignedIn          +-> spent  -+-> by this try  -> completed        -> signedIn, refused
@@ -150,6 +150,8 @@ package struct HandoffConsumer: Sendable {
     struct Plan: Sendable {
         var marker: Marker?
         var creating: NewSession?
+        /// Whether the browser gets a new token for the session that it keeps.
+        var renews = false
         var outcome: HandoffOutcome
         var record: HandoffRecord
     }
@@ -175,6 +177,8 @@ package struct HandoffConsumer: Sendable {
             on: loop
         ).flatMap { consumption in
             switch consumption {
+            case .done where plan.renews:
+                return self.renew(plan.record, attempt, onlyAgain: false, on: loop)
             case .done:
                 return self.finish(plan, attempt.request, on: loop)
             case .spent(let marker):
@@ -259,6 +263,7 @@ package struct HandoffConsumer: Sendable {
                 record.fingerprint = existing.key.fingerprint
                 return Plan(
                     marker: .used(transfer.id, session: existing.key),
+                    renews: true,
                     outcome: .alreadySignedIn,
                     record: record
                 )

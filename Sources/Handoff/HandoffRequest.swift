@@ -17,6 +17,9 @@ package struct HandoffRequest: Sendable {
     package var device: DeviceFacts
     /// The live session that the browser already has on this host: one of this gateway, or of the provider's own cookie.
     package var existing: (key: RecordKey, session: Session)?
+    /// The token by which the browser presents that session, and which another one takes the place of if the session stays
+    /// when a token of the same user is consumed; nil: it keeps its token.
+    package var existingToken: PresentedToken?
     /// Whether that session meets the route's requirements, so that it may stay when a token of the same user is
     /// consumed.
     package var existingSuffices = true
@@ -72,6 +75,8 @@ package enum HandoffOutcome: Sendable {
     /// The browser keeps its session: the token made it, or the token is used up and would have made a worse one for
     /// the same user. The token is removed, nothing else happens.
     case alreadySignedIn
+    /// The same, and the session goes on under a new token, which the browser gets (`SuccessorToken`).
+    case renewed(token: Secret, session: Session)
     /// Not signed in by this token. The reason is for logs only. `endsExisting`: the browser's session of another user
     /// has ended.
     case refused(Reason, endsExisting: Bool)

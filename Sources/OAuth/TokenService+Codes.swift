@@ -100,6 +100,7 @@ extension TokenService {
         session.idleLifetime = settings.idleLifetime ?? self.lifetimes.idle
         session.device = nil
         session.bornOf = nil
+        session.succession = nil
         session.endsAlone = !isBound && !wish.client.cascades
         session.provider = web.provider.map { ProviderSession(name: $0.name, sessionID: $0.sessionID) }
         if isBound, isProviders, let provider = web.provider {

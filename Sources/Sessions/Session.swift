@@ -100,6 +100,8 @@ package struct Session: Sendable, Hashable {
     package var actor: String?
     /// Whether a browser keeps the cookie of a web session until the session ends; else until the browser closes.
     package var isPersistent: Bool
+    /// Which of its tokens the browser of a web session has; nil: the one with which it began (`SuccessorToken`).
+    @Rare package var succession: TokenSuccession?
 
     package init(
         id: String,
@@ -124,7 +126,8 @@ package struct Session: Sendable, Hashable {
         keyThumbprint: String? = nil,
         endsAlone: Bool = false,
         actor: String? = nil,
-        isPersistent: Bool = false
+        isPersistent: Bool = false,
+        succession: TokenSuccession? = nil
     ) {
         self.id = id
         self.kind = kind
@@ -149,6 +152,7 @@ package struct Session: Sendable, Hashable {
         self.endsAlone = endsAlone
         self.actor = actor
         self.isPersistent = isPersistent
+        self.succession = succession
     }
 
     /// What the store calls the user (`Identity.subject`). Apps and operators are shown `identity.id`.

@@ -34,11 +34,9 @@ extension SessionService {
         var ended: [SignedOutSession] = []
         for cookie in requester.cookies {
             guard let key = self.authority.key(.session, of: cookie.bytes) else { continue }
-            let stored = try await self.stored(key)
-            let grant = await self.grant(of: stored)
-            guard case .ended(let session) = try await self.end(presented: key, stored, .web, grant, requester) else {
-                continue
-            }
+            let presented = try await self.presentation(by: key)
+            let grant = await self.grant(of: presented.session?.record)
+            guard case .ended(let session) = try await self.end(presented, .web, grant, requester) else { continue }
             ended.append(SignedOutSession(session: session, tokens: grant?.record.tokens))
         }
         // The cookie of a provider may not be one of its sessions any more.
@@ -57,9 +55,9 @@ extension SessionService {
         case .malformed: return try await self.end(foreign: token, for: requester)
         case .otherKey: return .credentialOtherKey
         case .record(let key):
-            let stored = try await self.stored(key)
-            let grant = await self.grant(of: stored)
-            switch try await self.end(presented: key, stored, .native, grant, requester) {
+            let presented = try await self.presentation(by: key)
+            let grant = await self.grant(of: presented.session?.record)
+            switch try await self.end(presented, .native, grant, requester) {
             case .ended: return nil
             case .kept: return .sessionUnknown
             case .absent: return try await self.knowsEnd(of: key) ? nil : .sessionUnknown
@@ -81,22 +79,21 @@ extension SessionService {
         }
     }
 
-    private func stored(_ key: RecordKey) async throws(StoreError) -> Session? {
-        try await self.ask { store, loop in store.session(key, on: loop) }?.record
-    }
-
     /// Ends what the token names, even if it ended before: a client that got 503 because the end was not confirmed
-    /// repeats its request. If its lineage ends, the provider's tokens are revoked in the background.
-    ///
-    /// - Parameter stored: The session if it lives.
+    /// repeats its request. If its lineage ends, the provider's tokens are revoked in the background. A token whose place
+    /// another one has taken ends nothing.
     private func end(
-        presented key: RecordKey,
-        _ stored: Session?,
+        _ presented: SessionPresentation,
         _ kind: Session.Kind,
         _ grant: KeptGrant?,
         _ requester: Requester
     ) async throws(StoreError) -> PresentedEnd {
-        let present = stored.flatMap { Self.isPresentable($0, kind, by: requester) ? $0 : nil }
+        let key = presented.key
+        let (number, now) = (presented.token.number, self.clock.now())
+        let mayEnd: @Sendable (Session) -> Bool = {
+            $0.accepts(tokenNumber: number, at: now) && Self.isPresentable($0, kind, by: requester)
+        }
+        let present = presented.session.flatMap { mayEnd($0.record) ? $0.record : nil }
         // The family first: once the presented session has ended, a repeated request does not find the family.
         let root = kind == .web ? present?.familyRoot(key) : nil
         var family: [RecordKey]?
@@ -105,7 +102,7 @@ extension SessionService {
         if let root, family != [key] {
             try await self.ask { HandoffFamily.end(root: root, sparing: key, isLast: false, in: $0, on: $1) }
         }
-        let end = try await self.endPresented(key, present, kind, requester)
+        let end = try await self.endPresented(key, present, if: mayEnd)
         if let root { try await self.ask { HandoffFamily.end(root: root, sparing: key, in: $0, on: $1) } }
         guard case .ended(let session) = end else { return end }
         var record = self.record(.signedOut, kind, requester)
@@ -117,19 +114,20 @@ extension SessionService {
         return end
     }
 
-    /// - Parameter present: The session if it lives and may be ended by the requester.
+    /// - Parameters:
+    ///   - present: The session if it lives and may be ended by the requester.
+    ///   - mayEnd: Whether the requester may end a session.
     private func endPresented(
         _ key: RecordKey,
         _ present: Session?,
-        _ kind: Session.Kind,
-        _ requester: Requester
+        if mayEnd: @escaping @Sendable (Session) -> Bool
     ) async throws(StoreError) -> PresentedEnd {
         guard let present else {
             // Dead, or the store has lost sight of it.
             return try await self.ask { store, loop in
                 store.end(
                     presented: key,
-                    reaching: { Self.isPresentable($0, kind, by: requester) ? $0.endReach : .nothing },
+                    reaching: { mayEnd($0) ? $0.endReach : .nothing },
                     on: loop
                 )
             }

@@ -86,27 +86,40 @@ extension SessionService {
 
     private func found(_ token: Secret) async throws(StoreError) -> PresentedSession {
         if let known = self.resolvers?.known(token, now: self.clock.now()) {
-            return self.presented(known.session, under: known.key)
+            return self.presented(known)
         }
         switch self.authority.read(.session, token.bytes) {
         case .malformed: return .none(.credentialMalformed)
         case .otherKey: return .none(.credentialOtherKey)
         case .record(let key):
             guard let read = self.resolvers?.read(token, key: key, now: self.clock.now()) else {
-                guard let found = try await self.living(key) else { return .none(.sessionUnknown) }
-                return .session(found)
+                return self.presented(try await self.presentation(by: key))
             }
             do {
-                return self.presented(try await read.get(), under: key)
+                return self.presented(try await read.get())
             } catch {
                 throw (error as? StoreError) ?? .unavailable
             }
         }
     }
 
-    private func presented(_ stored: Stored<Session>?, under key: RecordKey) -> PresentedSession {
-        guard let stored, self.users?.loss(of: stored.record) == nil else { return .none(.sessionUnknown) }
-        return .session(FoundSession(key: key, session: stored.record, usedAt: stored.usedAt))
+    private func presented(_ presentation: SessionPresentation?) -> PresentedSession {
+        guard let presentation, let stored = presentation.accepted(at: self.clock.now()),
+            self.users?.loss(of: stored.record) == nil
+        else { return .none(.sessionUnknown) }
+        return .session(
+            FoundSession(
+                key: presentation.key,
+                session: stored.record,
+                token: presentation.token,
+                usedAt: stored.usedAt
+            )
+        )
+    }
+
+    /// What the token with this key names, whether or not it is good any more.
+    func presentation(by token: RecordKey) async throws(StoreError) -> SessionPresentation {
+        try await self.ask { store, loop in SuccessorToken.presentation(by: token, in: store, on: loop) }
     }
 
     /// Puts a session that is handed out late into its user's list: where the answer of the try that made it was lost, it may

@@ -9,12 +9,16 @@ package import Vocabulary
 package struct FoundSession: Sendable {
     package let key: RecordKey
     package let session: Session
+    /// The token by which it is presented.
+    package let token: PresentedToken
     /// When a use of it was last noted; nil: not since it began, as far as is known.
     package var usedAt: UnixTime?
 
-    package init(key: RecordKey, session: Session, usedAt: UnixTime? = nil) {
+    /// - Parameter token: nil: the one with which the session began.
+    package init(key: RecordKey, session: Session, token: PresentedToken? = nil, usedAt: UnixTime? = nil) {
         self.key = key
         self.session = session
+        self.token = token ?? .first(key)
         self.usedAt = usedAt
     }
 

@@ -45,6 +45,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case sessionIdle = "session.idle"
     case sessionExpired = "session.expired"
     case sessionForgotten = "session.forgotten"
+    case sessionTokenReplaced = "session.token_replaced"
     case sessionOtherClient = "session.other_client"
     case sessionOtherHost = "session.other_host"
     case sessionOtherProvider = "session.other_provider"
@@ -203,7 +204,8 @@ extension Reason {
     /// found somewhere must not learn from the answer what became of it.
     package var told: Reason {
         switch self {
-        case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionRevoked: .sessionUnknown
+        case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionTokenReplaced, .sessionRevoked:
+            .sessionUnknown
         default: self
         }
     }

@@ -94,8 +94,9 @@ package struct Refusal: Equatable, Sendable {
         case .sessionOtherClient: Refusal(400)
         // Only logged: the answer is that of `Reason.told`, a stream under way is closed, a transfer token is removed, or a
         // session ends.
-        case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionRevoked, .sessionSignedOut,
-            .sessionOperatorEnded, .sessionProviderSignedOut, .sessionProviderEnded, .sessionPasswordChanged:
+        case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionTokenReplaced, .sessionRevoked,
+            .sessionSignedOut, .sessionOperatorEnded, .sessionProviderSignedOut, .sessionProviderEnded,
+            .sessionPasswordChanged:
             nil
 
         case .signInMalformed, .signInReturnToForbidden, .signInStateMismatch: Refusal(400)

@@ -61,6 +61,10 @@ struct HandoffModel: Sendable {
         var token: Int?
         let expiresAt: UnixTime
         var lives = true
+        /// How many tokens came before its present one.
+        var renewals = 0
+        /// When its present token took the place of the one before it.
+        var renewedAt = UnixTime(milliseconds: 0)
     }
 
     /// What may follow when a token is presented.
@@ -69,6 +73,9 @@ struct HandoffModel: Sendable {
         case signedIn(web: Int)
         /// Nothing happens; the browser keeps its session.
         case stays
+        /// The browser keeps its session, and gets the token of it with this number: a new one, or one that it should have
+        /// by now.
+        case renewed(number: Int)
         case refused(Set<Reason>, endsExisting: Bool)
         /// Its app is gone, and with it what was known of the token: nobody is signed in.
         case nobody
@@ -78,6 +85,8 @@ struct HandoffModel: Sendable {
     struct Presentation: Sendable {
         var token: Int
         var existing: Int?
+        /// Which of the tokens of that session the browser has.
+        var existingNumber = 0
         var place: Place
         var host: String
         var policy: HandoffPolicy
@@ -87,6 +96,8 @@ struct HandoffModel: Sendable {
 
     /// `session.transfer.absolute`
     static let transferredLife = Duration.seconds(1800)
+    /// How long a session's former token serves.
+    static let overlap = Duration.seconds(30)
 
     var apps: [App] = []
     var tokens: [Token] = []
@@ -94,11 +105,13 @@ struct HandoffModel: Sendable {
 
     mutating func present(_ given: Presentation) -> Expectation {
         let token = self.tokens[given.token]
-        let existing = given.existing.flatMap { self.webs[$0].lives ? $0 : nil }
+        let existing = given.existing.flatMap { self.presents($0, given.existingNumber, at: given.now) ? $0 : nil }
         if let existing, self.webs[existing].token == given.token { return .stays }
         guard self.apps[token.app].lives else { return .nobody }
         switch token.state {
-        case .usedUp(let kept) where kept == existing: return .stays
+        case .usedUp(let kept) where kept == existing:
+            let latest = self.webs[kept].renewals
+            return given.existingNumber < latest ? .renewed(number: latest) : .stays
         case .usedUp: return .refused([.handoffReplayed], endsExisting: false)
         case .used(let web):
             if given.policy.revokesDerived { self.webs[web].lives = false }
@@ -124,7 +137,11 @@ struct HandoffModel: Sendable {
         let expiresAt = given.now.advanced(by: Self.transferredLife)
         if let existing, given.existingSuffices, self.webs[existing].expiresAt >= expiresAt {
             self.tokens[given.token].state = .usedUp(keeping: existing)
-            return .stays
+            if given.existingNumber == self.webs[existing].renewals {
+                self.webs[existing].renewals += 1
+                self.webs[existing].renewedAt = given.now
+            }
+            return .renewed(number: self.webs[existing].renewals)
         }
         if let existing { self.webs[existing].lives = false }
         self.webs.append(Web(user: user, app: token.app, token: given.token, expiresAt: expiresAt))
@@ -137,6 +154,14 @@ struct HandoffModel: Sendable {
         if self.tokens[given.token].isOfFormerReign { return .refused([.handoffQuarantined], endsExisting: false) }
         self.tokens[given.token].state = .burned
         return .refused(reasons, endsExisting: false)
+    }
+
+    /// Whether a session lives, and its token with this number presents it.
+    func presents(_ web: Int, _ number: Int, at now: UnixTime) -> Bool {
+        let web = self.webs[web]
+        guard web.lives else { return false }
+        return number == web.renewals
+            || (number == web.renewals - 1 && now < web.renewedAt.advanced(by: Self.overlap))
     }
 
     mutating func signOut(app: Int) {

@@ -10,7 +10,10 @@ struct HandoffPair {
     var model = HandoffModel()
     var apps: [HandoffStage.Kept] = []
     var tokens: [Secret] = []
+    /// The sessions of browsers, each with the token of it that its browser has.
     var webs: [HandoffStage.Kept] = []
+    /// All tokens of each of these sessions, the first one first.
+    var webTokens: [[Secret]] = []
 
     init(_ stage: HandoffStage) {
         self.stage = stage
@@ -25,7 +28,7 @@ struct HandoffPair {
 
     mutating func signInBrowser(_ user: String, life: Duration = .seconds(86_400)) async throws -> Int {
         let kept = try await self.stage.signIn(user, kind: .web, life: life)
-        self.webs.append(kept)
+        self.note(kept)
         self.model.webs.append(HandoffModel.Web(user: user, expiresAt: kept.session.expiresAt))
         return self.webs.count - 1
     }
@@ -55,7 +58,9 @@ struct HandoffPair {
             throw Difference("a browser's session \(web) has minted")
         }
         let isTransferred = self.model.webs[web].app != nil
-        let expected: Reason = isTransferred && self.model.webs[web].lives ? .handoffNested : .sessionUnknown
+        // A later token is nothing but a browser's.
+        let isKnown = isTransferred && self.number(of: web) == 0 && self.model.webs[web].lives
+        let expected: Reason = isKnown ? .handoffNested : .sessionUnknown
         guard reason == expected else { throw Difference("nested mint \(web): \(reason.rawValue)") }
     }
 
@@ -63,14 +68,18 @@ struct HandoffPair {
     /// more, at the other gateway: the result is the same. With `confirms`, the user is asked first, and says yes: that
     /// changes nothing, and whoever would not be signed in is not asked.
     ///
+    /// - Parameter missesRenewal: Whether the gateway's answer is lost if it has a new token for the browser's session.
     /// - Returns: The session that the browser has afterwards.
     mutating func present(
         _ given: HandoffModel.Presentation,
         by transport: HandoffTransport = .cookie,
         confirms: Bool = false,
         losesAnswer: Bool = false,
+        missesRenewal: Bool = false,
         gateway: Int
     ) async throws -> Int? {
+        var given = given
+        given.existingNumber = given.existing.map { self.number(of: $0) } ?? 0
         let (stage, token, attempt) = (self.stage, self.tokens[given.token], AttemptSecret())
         let existing = given.existing.map { self.webs[$0] }
         func request() async throws -> HandoffRequest {
@@ -93,7 +102,7 @@ struct HandoffPair {
             case .asks(let session):
                 let user = self.model.apps[self.model.tokens[given.token].app].user
                 guard session.subject == user else { throw Difference("it asks about \(session.subject)") }
-            case .ended(let outcome): return try self.compare(outcome, given)
+            case .ended(let outcome): return try self.compare(outcome, given, missesRenewal: missesRenewal)
             }
         }
         if isOfFormerReign { self.stage.tricks.quarantine?(true) }
@@ -105,10 +114,14 @@ struct HandoffPair {
         if isAsked {
             guard case .signedIn = outcome else { throw Difference("it asked, and then said \(outcome)") }
         }
-        return try self.compare(outcome, given)
+        return try self.compare(outcome, given, missesRenewal: missesRenewal)
     }
 
-    private mutating func compare(_ outcome: HandoffOutcome, _ given: HandoffModel.Presentation) throws -> Int? {
+    private mutating func compare(
+        _ outcome: HandoffOutcome,
+        _ given: HandoffModel.Presentation,
+        missesRenewal: Bool = false
+    ) throws -> Int? {
         let expected = self.model.present(given)
         switch (expected, outcome) {
         case (.signedIn(let web), .signedIn(let token, let session, let replaces)):
@@ -117,6 +130,15 @@ struct HandoffPair {
             guard replaces == nil || replaces == former else { throw Difference("it replaced another session") }
             return web
         case (.stays, .alreadySignedIn): return given.existing
+        case (.renewed(let number), .renewed(let token, let session)):
+            guard let web = given.existing, session.id == self.webs[web].session.id else { break }
+            try self.note(token, number: number, of: web, isMissed: missesRenewal)
+            return web
+        // What is left of the token says that the browser should have this one by now.
+        case (.nobody, .renewed(let token, let session)):
+            guard let web = given.existing, session.id == self.webs[web].session.id else { break }
+            try self.note(token, number: self.model.webs[web].renewals, of: web, isMissed: missesRenewal)
+            return web
         case (.refused(let reasons, let ends), .refused(let reason, let endsExisting)):
             guard reasons.contains(reason), ends == endsExisting else { break }
             return ends ? nil : given.existing
@@ -138,8 +160,25 @@ struct HandoffPair {
             session.kind == .web, session.origin == .transfer, session.host == given.host, session.scopes.isEmpty,
             session.device?.address.description == given.place.rawValue
         else { throw Difference("the session is not the one expected: \(session)") }
-        self.webs.append(HandoffStage.Kept(token: token, key: try self.stage.key(of: token), session: session))
+        self.note(HandoffStage.Kept(token: token, key: try self.stage.key(of: token), session: session))
     }
+
+    /// The browser of a session gets its token with this number, unless it misses the answer.
+    private mutating func note(_ token: Secret, number: Int, of web: Int, isMissed: Bool) throws {
+        if number == self.webTokens[web].count { self.webTokens[web].append(token) }
+        guard self.webTokens[web].last == token, number == self.webTokens[web].count - 1 else {
+            throw Difference("it is not the token with the number \(number)")
+        }
+        if !isMissed { self.webs[web].token = token }
+    }
+
+    private mutating func note(_ web: HandoffStage.Kept) {
+        self.webs.append(web)
+        self.webTokens.append([web.token])
+    }
+
+    /// Which of the tokens of a session its browser has.
+    private func number(of web: Int) -> Int { self.webTokens[web].firstIndex(of: self.webs[web].token) ?? 0 }
 
     /// Two browsers without a session present a token at the two gateways at the same time.
     ///
@@ -191,7 +230,7 @@ struct HandoffPair {
 
     // MARK: Afterwards
 
-    /// Compares which sessions live.
+    /// Compares which sessions live, and which tokens present those of browsers.
     func compareSessions() async throws {
         for app in self.apps.indices where try await self.stage.lives(self.apps[app].key) != self.model.apps[app].lives
         {
@@ -200,6 +239,14 @@ struct HandoffPair {
         for web in self.webs.indices where try await self.stage.lives(self.webs[web].key) != self.model.webs[web].lives
         {
             throw Difference("session \(web) should \(self.model.webs[web].lives ? "live" : "have ended")")
+        }
+        for web in self.webs.indices {
+            for (number, token) in self.webTokens[web].enumerated() {
+                let expected = self.model.presents(web, number, at: self.stage.clock.now)
+                guard try await self.stage.isPresented(self.webs[web].key, by: token) == expected else {
+                    throw Difference("token \(number) of session \(web) should be \(expected ? "good" : "refused")")
+                }
+            }
         }
     }
 }

@@ -139,17 +139,18 @@ package struct HandoffStage: Sendable {
         suffices: Bool = true,
         attempt: AttemptSecret = AttemptSecret()
     ) async throws -> HandoffRequest {
-        let live = try await self.existing(existing)
+        let live = try await self.presented(existing)
         var request = HandoffRequest(
             token: token.bytes,
             transport: transport,
             authority: host,
             client: policy.client,
             device: try place.device("Browser/1.0"),
-            existing: live.map { ($0.key, $0.session) },
+            existing: live.map { ($0.kept.key, $0.kept.session) },
             attempt: attempt,
             requestID: "present"
         )
+        request.existingToken = live?.token
         request.existingSuffices = suffices
         return request
     }
@@ -168,10 +169,22 @@ package struct HandoffStage: Sendable {
         return try await loop.flatSubmit { consumer.preview(request, on: loop) }.get()
     }
 
-    private func existing(_ kept: Kept?) async throws -> Kept? {
-        guard var kept, let stored = try await self.store.session(kept.key, on: self.loop).get() else { return nil }
-        kept.session = stored.record
-        return kept
+    /// The session that the browser presents with the token that it has; nil if that is not good any more.
+    private func presented(_ kept: Kept?) async throws -> (kept: Kept, token: PresentedToken)? {
+        guard var kept else { return nil }
+        let key = try self.key(of: kept.token)
+        let presented = try await SuccessorToken.presentation(by: key, in: self.store, on: self.loop).get()
+        guard let session = presented.accepted(at: self.clock.now) else { return nil }
+        guard presented.key == kept.key else { throw Difference("the token presents another session") }
+        kept.session = session.record
+        return (kept, presented.token)
+    }
+
+    /// Whether the token is good for the session under `key`.
+    func isPresented(_ key: RecordKey, by token: Secret) async throws -> Bool {
+        let named = try self.key(of: token)
+        let presented = try await SuccessorToken.presentation(by: named, in: self.store, on: self.loop).get()
+        return presented.key == key && presented.accepted(at: self.clock.now) != nil
     }
 
     func lives(_ key: RecordKey) async throws -> Bool {

@@ -98,16 +98,19 @@ package struct HandoffWalk {
         let browser = Int.random(in: 0..<Self.browserCount, using: &self.numbers)
         let given = self.presentation(existing: self.browsers[browser])
         let (isLost, gateway, isAsked) = (self.chance(20), self.chance(50) ? 0 : 1, self.chance(25))
+        let isMissed = self.chance(15)
         self.trace.append(
             "browser \(browser) (\(given.existing.map(String.init) ?? "-")) presents \(given.token) at \(given.place), "
                 + "\(given.policy)\(given.existingSuffices ? "" : ", insufficient")"
                 + "\(isAsked ? ", asked first" : "")\(isLost ? ", answer lost" : "")"
+                + (isMissed ? ", misses a new token" : "")
         )
         self.browsers[browser] = try await self.pair.present(
             given,
             by: self.chance(50) ? .cookie : .query,
             confirms: isAsked,
             losesAnswer: isLost,
+            missesRenewal: isMissed,
             gateway: gateway
         )
     }

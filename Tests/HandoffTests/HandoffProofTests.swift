@@ -39,6 +39,12 @@ struct HandoffProofTests {
         }
     }
 
+    @Test("Tabs of a browser that keeps its session get the same new token, whichever comes first")
+    func tabs() async throws {
+        let stage = try Self.stage()
+        for number in 0..<500 { try await HandoffTabs.run(number: number, on: stage) }
+    }
+
     @Test("Every cell of the outcome matrix is as in the model", arguments: 0..<4)
     func matrix(shard: Int) async throws {
         let stage = try Self.stage()

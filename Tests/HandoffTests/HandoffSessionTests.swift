@@ -1,5 +1,6 @@
 import AddressIntelligence
 import Handoff
+import NIOCore
 import Observability
 import Sessions
 import Settings
@@ -67,8 +68,9 @@ struct HandoffSessionTests {
         let token = try await world.minted(try await world.signIn())
         let old = try await world.signIn("alice", kind: .web, origin: .browser)
         let existing = (old.key, old.session)
-        #expect(try await world.consume(token, existing: existing).isAlreadySignedIn)
-        #expect(try await world.session(old.key)?.id == old.session.id)
+        let renewed = try #require(try await world.consume(token, existing: existing).renewed)
+        #expect(renewed.session.id == old.session.id && renewed.token != old.token)
+        #expect(try await world.session(old.key) == renewed.session)
         let record = try #require(world.records.last)
         #expect(record.outcome == .sessionStays && record.code?.rawValue == "ssa" && record.result == .consumed)
         #expect(record.sessionID == old.session.id && record.endedSessionID == nil && record.subject == "alice")
@@ -76,10 +78,124 @@ struct HandoffSessionTests {
         #expect(event.kind == .transferTokenConsumed)
         #expect(event.details.contains { $0 == ("session_stays", "true") })
 
-        #expect(try await world.consume(token, existing: existing).isAlreadySignedIn, "the same browser once more")
+        let again = try await world.consume(token, existing: existing)
+        #expect(again.renewed?.token == renewed.token, "the same browser once more, which has not got the answer")
+        #expect(world.records.last?.outcome == .repeated)
+        let present = try #require(try await world.presented(renewed.token))
+        let repeated = try await world.consume(token, existing: present.existing, existingToken: present.token)
+        #expect(repeated.isAlreadySignedIn, "and once more with what it got")
         #expect(world.records.last?.outcome == .repeated)
         #expect(try await world.consume(token, from: "12.0.0.1").refusal == .handoffReplayed)
         #expect(try await world.session(old.key) != nil)
+    }
+
+    @Test("a kept session's former token serves what the browser had sent before, for half a minute, and then nobody")
+    func renewal() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        let old = try await world.signIn("alice", kind: .web, origin: .browser)
+        let second = try #require(
+            try await world.consume(try await world.minted(app), existing: (old.key, old.session)).renewed
+        ).token
+        // What another tab had sent with the former token gets the same one, and ends nothing.
+        let tab = try #require(try await world.presented(old.token))
+        let other = try await world.consume(
+            try await world.minted(app),
+            existing: tab.existing,
+            existingToken: tab.token
+        )
+        #expect(other.renewed?.token == second)
+        world.clock.advance(by: .seconds(29))
+        #expect(try await world.presented(old.token) != nil)
+        world.clock.advance(by: .seconds(1))
+        #expect(try await world.presented(old.token) == nil)
+        // With the next handoff the last one's former token is worth nothing at once, however young.
+        var tokens = [old.token, second]
+        for _ in 0..<3 {
+            let present = try #require(try await world.presented(tokens[tokens.count - 1]))
+            #expect(present.existing.key == old.key && present.existing.session.id == old.session.id)
+            let token = try await world.minted(app)
+            let outcome = try await world.consume(token, existing: present.existing, existingToken: present.token)
+            tokens.append(try #require(outcome.renewed).token)
+            for former in tokens.dropLast(2) { #expect(try await world.presented(former) == nil) }
+        }
+        #expect(Set(tokens).count == 5)
+        _ = try await world.store.end(old.key, on: world.loop).get()
+        for token in tokens { #expect(try await world.presented(token) == nil) }
+    }
+
+    @Test("wherever the store fails while a session is kept, the same try completes, and the browser stays signed in")
+    func failures() async throws {
+        var failed = 0
+        for calls in 0..<16 {
+            let world = try World()
+            let token = try await world.minted(try await world.signIn())
+            let old = try await world.signIn("alice", kind: .web, origin: .browser)
+            let attempt = AttemptSecret()
+            world.store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, calls) }
+            let first = try await world.consume(token, existing: (old.key, old.session), attempt: attempt)
+            world.store.fail(with: nil)
+            if first.storeError != nil { failed += 1 }
+            #expect(try await world.presented(old.token) != nil)
+            let present = try #require(try await world.presented(first.renewed?.token ?? old.token))
+            let second = try await world.consume(
+                token,
+                existing: present.existing,
+                existingToken: present.token,
+                attempt: attempt
+            )
+            let renewed = try #require(second.renewed, "\(calls): \(second)")
+            #expect(try await world.presented(renewed.token)?.existing.session.id == old.session.id)
+        }
+        #expect(failed > 5)
+    }
+
+    @Test(
+        "a session that a token made is recognised, and ends with a replay of it, however often its token was renewed"
+    )
+    func replayAfterRenewal() async throws {
+        let world = try World()
+        let client = ClientSettings.web { $0.revokesDerivedOnReplay = true }
+        let app = try await world.signIn(lifetime: .seconds(600))
+        let tokens = [try await world.minted(app), try await world.minted(app), try await world.minted(app)]
+        var last = try #require(try await world.consume(tokens[0], client: client).signedIn).token
+        for token in tokens[1...] {
+            let present = try #require(try await world.presented(last))
+            let next = try await world.consume(
+                token,
+                client: client,
+                existing: present.existing,
+                existingToken: present.token
+            )
+            last = try #require(next.renewed).token
+        }
+        for token in tokens {
+            let present = try #require(try await world.presented(last))
+            let again = try await world.consume(
+                token,
+                client: client,
+                existing: present.existing,
+                existingToken: present.token
+            )
+            #expect(again.isAlreadySignedIn && world.records.last?.outcome == .repeated)
+        }
+        #expect(try await world.consume(tokens[1], from: "12.0.0.1", client: client).refusal == .handoffReplayed)
+        #expect(try await world.presented(last) != nil, "that token had only kept the session")
+        #expect(try await world.consume(tokens[0], from: "12.0.0.1", client: client).refusal == .handoffReplayed)
+        #expect(try await world.presented(last) == nil)
+        #expect(world.records.last?.revokedDerived == true)
+    }
+
+    @Test("a session that ends while a handoff is under way does not come back under a new token")
+    func endedBeforeRenewal() async throws {
+        let world = try World()
+        let old = try await world.signIn("alice", kind: .web, origin: .browser)
+        let token = try await world.minted(try await world.signIn())
+        let (store, loop) = (world.store, world.loop)
+        world.store.change { $0.beforeConsume = { try await store.end(old.session.lineage, on: loop).get() } }
+        #expect(try await world.consume(token, existing: (old.key, old.session)).isAlreadySignedIn)
+        #expect(try await world.presented(old.token) == nil)
+        #expect(try await world.presented(world.authority.successor(of: old.key).token) == nil)
     }
 
     @Test("a replay does not end a session that the token did not create, whatever the policy")
@@ -88,7 +204,7 @@ struct HandoffSessionTests {
         let client = ClientSettings.web { $0.revokesDerivedOnReplay = true }
         let token = try await world.minted(try await world.signIn())
         let old = try await world.signIn("alice", kind: .web, origin: .browser)
-        #expect(try await world.consume(token, client: client, existing: (old.key, old.session)).isAlreadySignedIn)
+        #expect(try await world.consume(token, client: client, existing: (old.key, old.session)).renewed != nil)
         #expect(try await world.consume(token, from: "12.0.0.1", client: client).refusal == .handoffReplayed)
         #expect(world.records.last?.revokedDerived == false)
         #expect(try await world.session(old.key) != nil)
@@ -110,7 +226,7 @@ struct HandoffSessionTests {
 
         let strong = try await world.signIn("alice", kind: .web, origin: .browser, lifetime: .seconds(60), aal: .aal3)
         let kept = try await world.consume(try await world.minted(app), existing: (strong.key, strong.session))
-        #expect(kept.isAlreadySignedIn, "a handoff lowers no level")
+        #expect(kept.renewed?.session.id == strong.session.id, "a handoff lowers no level")
     }
 
     @Test("if the answer is lost when a longer session stays, the repetition completes and is recorded once")
@@ -123,7 +239,7 @@ struct HandoffSessionTests {
         let lost = try await world.consume(token, existing: (old.key, old.session), attempt: attempt)
         #expect(lost.storeError == .unavailable)
         let again = try await world.consume(token, existing: (old.key, old.session), attempt: attempt)
-        #expect(again.isAlreadySignedIn && world.store.confirmations == 1)
+        #expect(again.renewed?.session.id == old.session.id && world.store.confirmations == 1)
         #expect(world.records.all.map(\.outcome) == [.minted, .unavailable, .sessionStays])
     }
 

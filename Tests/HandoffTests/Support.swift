@@ -165,6 +165,7 @@ final class World: Sendable {
         host: String = "app.example.com",
         client: ClientSettings = .web,
         existing: (key: RecordKey, session: Session)? = nil,
+        existingToken: PresentedToken? = nil,
         existingSuffices: Bool = true,
         lastAccount: Secret? = nil,
         confirmation: [UInt8]? = nil,
@@ -181,6 +182,7 @@ final class World: Sendable {
             attempt: attempt,
             requestID: "req-consume"
         )
+        request.existingToken = existingToken ?? existing.map { .first($0.key) }
         request.existingSuffices = existingSuffices
         request.isFirstTry = isFirstTry
         request.lastAccount = lastAccount
@@ -191,6 +193,15 @@ final class World: Sendable {
     /// The live session under `key`, read from the store.
     func session(_ key: RecordKey) async throws -> Session? {
         try await self.store.session(key, on: self.loop).get()?.record
+    }
+
+    /// The live session that `token` presents, its key and which of its tokens it is.
+    func presented(_ token: Secret) async throws -> (
+        existing: (key: RecordKey, session: Session), token: PresentedToken
+    )? {
+        let presented = try await SuccessorToken.presentation(by: self.key(token), in: self.store, on: self.loop).get()
+        guard let session = presented.accepted(at: self.clock.now)?.record else { return nil }
+        return ((presented.key, session), presented.token)
     }
 
     /// The key of a session token.
@@ -255,6 +266,12 @@ extension HandoffOutcome {
     var isUnconfirmed: Bool {
         guard case .unconfirmed = self else { return false }
         return true
+    }
+
+    /// The session that stays and its new token; nil for every other outcome.
+    var renewed: (token: Secret, session: Session)? {
+        guard case .renewed(let token, let session) = self else { return nil }
+        return (token, session)
     }
 
     var isAlreadySignedIn: Bool {

@@ -121,6 +121,57 @@ import Testing
         }
     }
 
+    @Test("A copy of the cookie of a session that stays is worth nothing after the next handoff; its streams go on")
+    func copiedCookie() throws {
+        let isReplaced = Flag()
+        let app = try FakeUpstream { link in
+            while let request = link.next() {
+                guard request.target == "/stream" else {
+                    link.answer(body: "ok")
+                    continue
+                }
+                link.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n")
+                _ = isReplaced.isRaised(within: 30)
+                link.send("data: 2\n\n")
+                _ = link.wire.receiveAll(seconds: 30)
+            }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+            let stolen = try gateway.browser(.ada)
+            let stream = try gateway.connect()
+            stream.send(Request.get("/stream", ["Cookie: sallyport=\(stolen)"]))
+            #expect(stream.receive(through: "data: 1") != nil)
+            var cookies = [stolen]
+            for _ in 0..<2 {
+                let token = try gateway.transferToken(.ada)
+                let fields = ["Cookie: sallyport=\(cookies[cookies.count - 1])"]
+                let answer = try gateway.get("/hello?session_transfer_token=\(token)", fields)
+                cookies.append(try #require(answer.sessionCookie, "\(answer.lines)"))
+            }
+            #expect(Set(cookies).count == 3)
+            #expect(try gateway.get("/", ["Cookie: sallyport=\(stolen)"]).status == 401)
+            #expect(eventually { gateway.output.contains("session.token_replaced") })
+            // Nor does it sign the user out.
+            _ = try gateway.signOut(stolen)
+            for cookie in cookies[1...] {
+                #expect(try gateway.get("/", ["Cookie: sallyport=\(cookie)"]).status == 200)
+            }
+            // It is one session, for apps and for its user.
+            let ids = Set(app.requests.flatMap { $0.values("x-auth-session-id") })
+            let id = try #require(ids.first)
+            #expect(ids.count == 1)
+            let others = try gateway.get("/sessions", ["Cookie: sallyport=\(cookies[2])"])
+            #expect(others.status == 200 && !others.text.contains(id), "\(others.text)")
+            isReplaced.raise()
+            #expect(stream.receive(through: "data: 2") != nil)
+
+            _ = try gateway.signOut(cookies[2])
+            for cookie in cookies { #expect(try gateway.get("/", ["Cookie: sallyport=\(cookie)"]).status == 401) }
+            _ = stream.receiveAll()
+        }
+    }
+
     @Test("The same user's longer session stays and the token is used up; a shorter session is replaced")
     func sameUser() throws {
         try Gateway.withApp { gateway, _ throws in
@@ -131,8 +182,13 @@ import Testing
                     try byCookie
                     ? gateway.get("/", ["Cookie: sallyport=\(old); session_transfer_token=\(token)"])
                     : gateway.get("/?session_transfer_token=\(token)", ["Cookie: sallyport=\(old)"])
-                #expect(answer.sessionCookie == nil && answer.status == (byCookie ? 200 : 303), "\(answer.lines)")
-                #expect(try gateway.get("/", ["Cookie: sallyport=\(old)"]).status == 200)
+                #expect(answer.status == (byCookie ? 200 : 303), "\(answer.lines)")
+                // It goes on under a new token; the former one serves what the browser had sent before.
+                let new = try #require(answer.sessionCookie, "\(answer.lines)")
+                #expect(!new.isEmpty && new != old)
+                for cookie in [new, old] {
+                    #expect(try gateway.get("/", ["Cookie: sallyport=\(cookie)"]).status == 200)
+                }
                 #expect(try gateway.get("/?session_transfer_token=\(token)").sessionCookie == nil, "used up")
             }
             #expect(eventually { gateway.output.contains(#""session_stays":"true""#) })

@@ -57,6 +57,36 @@ import Testing
         }
     }
 
+    @Test("A handoff at one gateway makes a copy of the cookie worthless at the other; a sign-out ends every token")
+    func copiedCookie() async throws {
+        try await RedisServer.with { server in
+            let url = RedisURLs.standalone(server.port)
+            try await Fleet.with([url, url], loops: 2) { fleet in
+                try await fleet.waitUntilReady()
+                var cookies = [try patiently { try fleet[0].browser(.ada) }]
+                // Cached on every loop of the other gateway.
+                let wires = try (0..<6).map { _ in try fleet[1].connect() }
+                func statuses(_ cookie: String) -> Set<Int> {
+                    let request = Request.get("/", ["Cookie: sallyport=\(cookie)"])
+                    return Set(wires.map { (try? $0.request(request).status) ?? 0 })
+                }
+                #expect(eventually { statuses(cookies[0]) == [200] })
+                for gateway in 0..<2 {
+                    let token = try patiently { try fleet[gateway].transferToken(.ada) }
+                    let fields = ["Cookie: sallyport=\(cookies[gateway])"]
+                    let answer = try fleet[gateway].get("/?session_transfer_token=\(token)", fields)
+                    cookies.append(try #require(answer.sessionCookie, "\(answer.lines)"))
+                    #expect(eventually { statuses(cookies[gateway + 1]) == [200] })
+                }
+                #expect(eventually(within: 3) { statuses(cookies[0]) == [401] })
+                #expect(try fleet[0].get("/", ["Cookie: sallyport=\(cookies[0])"]).status == 401)
+                #expect(statuses(cookies[2]) == [200])
+                try patiently { try fleet[0].endSession(cookies[2]) }
+                for cookie in cookies { #expect(eventually(within: 3) { statuses(cookie) == [401] }) }
+            }
+        }
+    }
+
     @Test("Requests with one session cause one read per loop every four seconds, and no request waits for it")
     func reads() async throws {
         let (seconds, readsAllowed) = isSoak ? (20.0, 5) : (6.0, 2)

@@ -50,6 +50,13 @@ struct HandoffProofTests {
         }
     }
 
+    @Test("Tabs of a browser that keeps its session get the same new token, whichever comes first")
+    func tabs() async throws {
+        try await Self.with { stage, _ in
+            for number in 0..<200 { try await HandoffTabs.run(number: number, on: stage) }
+        }
+    }
+
     @Test("Every cell of the outcome matrix is as in the model")
     func matrix() async throws {
         try await Self.with { stage, _ in

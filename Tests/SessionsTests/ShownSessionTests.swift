@@ -32,7 +32,7 @@ import Vocabulary
         let read = try #require(
             self.resolvers.read(holder.token, key: holder.key, now: self.fixture.clock.now)
         )
-        read.assumeIsolated().map { $0?.record.subject }.whenComplete { shown.result = $0 }
+        read.assumeIsolated().map { $0?.session?.record.subject }.whenComplete { shown.result = $0 }
         return shown
     }
 

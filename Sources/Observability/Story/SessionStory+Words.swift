@@ -114,6 +114,8 @@ extension SessionStory {
         case .sessionExpired: "it reached its longest lifetime"
         case .sessionForgotten:
             "the gateway keeps sessions in its memory and was restarted after it began (or nobody was given that token)"
+        case .sessionTokenReplaced:
+            "a handoff gave the browser a new cookie, and this is the former one, or a copy of it that somebody has"
         case .sessionUnknown: "the store has nothing of it: it ended some time ago, or nobody was given that token"
         case .sessionRevoked: "it was ended before its time; session.ended says by whom"
         case .sessionSignedOut: "the user signed out"

@@ -35,7 +35,7 @@ package enum RedisNeeds {
 
     /// The types of keys (`Keyspace`). Each is tried, so that an ACL without one of them is found.
     package static let keyTypes = [
-        "s", "t", "h", "p", "w", "b", "v", "j", "k", "n", "x", "a", "q", "r",
+        "s", "t", "h", "p", "w", "b", "v", "j", "k", "n", "x", "a", "q", "r", "z",
         "m", "i", "g", "f", "e", "u", "l", "o", "c", "d", "y",
     ]
 

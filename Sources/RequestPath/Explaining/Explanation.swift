@@ -92,7 +92,9 @@ package struct Explanation: Sendable {
             case .otherKey: return .otherKey
             case .malformed: return .malformed
             case .record(let key):
-                guard let live = self.live, live.key == key, live.session.kind == question.kind else { return .none }
+                guard let live = self.live, live.presentedToken.key == key, live.session.kind == question.kind else {
+                    return .none
+                }
                 return .found(live)
             }
         }

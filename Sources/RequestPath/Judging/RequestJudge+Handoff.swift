@@ -256,6 +256,7 @@ extension RequestJudge {
             let binding = route.settings.enforcedBinding
             var consumed = request.value
             consumed.existing = (existing.key, existing.session)
+            consumed.existingToken = existing.presentedToken
             consumed.existingSuffices =
                 Requirements.unmet(route.settings.require, existing.session, given.now) == nil
                 && (binding == .none || self.bindingMismatch(binding, existing.session, given) == nil)
@@ -298,6 +299,9 @@ extension RequestJudge {
                 let account = given.configuration.handoffCookies.account(host.settings.cookieReach)
                 self.findings.addLine(account.line(setting: mark))
             }
+        case .renewed(let token, let session):
+            // This request goes on with the former token, which serves for a moment.
+            self.findings.addLine(cookie.line(setting: token, maxAge: session.cookieAge(at: given.now)))
         case .alreadySignedIn, .unconfirmed:
             break
         case .refused(let reason, let endsExisting):
@@ -343,6 +347,7 @@ extension RequestJudge {
         case .signedIn(_, let session, _):
             isDelegated = session.actor != nil
             (recorded, binding) = (.signedIn, request.client.bindingDryRun && !isDelegated ? .dryRun : .match)
+        case .renewed: (recorded, binding) = (.sessionStays, nil)
         case .alreadySignedIn: (recorded, binding) = (.repeated, nil)
         case .denied(let reason, _):
             isDelegated = reason == .handoffAlreadySignedIn

@@ -83,6 +83,7 @@ package struct HandoffEndpoint: Sendable {
         do throws(StoreError) {
             if case .session(let present) = try await self.sessions.browser(requester) {
                 handoff.existing = (present.key, present.session)
+                handoff.existingToken = present.token
             }
             preview = try await self.loops.ask(self.handoff) { [handoff] in $0.preview(handoff, on: $1) }
         } catch {
@@ -101,6 +102,10 @@ package struct HandoffEndpoint: Sendable {
             // The user had confirmed it, and the answer was lost.
             let signedIn = self.requestCookies.signedIn(token, session, by: self.sessions, request)
             return self.leave(pending, request, fields: signedIn)
+        case .ended(.renewed(let token, let session)):
+            let age = session.cookieAge(at: self.sessions.clock.now())
+            let renewed = self.requestCookies.cookie(request).setting(token, maxAge: age)
+            return self.leave(pending, request, fields: [("set-cookie", renewed)])
         case .ended(.alreadySignedIn), .ended(.unconfirmed): return self.leave(pending, request)
         case .ended(.denied(let reason, let text)):
             return .problem(

@@ -51,6 +51,8 @@ package final class CachedSession {
     /// The earliest of the three: a hit compares one time.
     private(set) var dueAt: UnixTime
 
+    /// The token, if it is not the one with which the session began.
+    @Rare private(set) var successor: PresentedToken?
     /// The provider's last verdict on a foreign token; nil for the gateway's own.
     @Rare private(set) var verdict: ForeignVerdict?
     /// The provider's tokens, if fields of the identity name them.
@@ -70,6 +72,7 @@ package final class CachedSession {
         hash: UInt32,
         key: RecordKey,
         stored: Stored<Session>,
+        successor: PresentedToken?,
         subjectNames: [String],
         readAt: UnixTime,
         turn: UInt64,
@@ -96,6 +99,7 @@ package final class CachedSession {
         self.renewAt = stored.record.provider?.renewAt ?? .never
         self.isLimited = Self.isLimited(stored.record, verdict)
         self.dueAt = .never
+        self._successor = Rare(wrappedValue: successor)
         self._verdict = Rare(wrappedValue: verdict)
         self._unreadSince = Rare(wrappedValue: nil)
         switch tokens {
@@ -130,8 +134,10 @@ package final class CachedSession {
 
     var touchInterval: Duration { .milliseconds(Int64(self.touchMilliseconds)) }
     package var version: RecordVersion { self.stored.version }
-    /// The name of the token in logs.
+    /// The name of the session's first token in logs, which it keeps.
     package var fingerprint: Fingerprint { self.key.fingerprint }
+    /// The token by which the session is presented.
+    package var presentedToken: PresentedToken { self.successor ?? .first(self.key) }
 
     /// Whether the entry has learned that the session ended. See `SessionCache.hasEnded`.
     var hasEnded: Bool { self.state == .ended }
@@ -157,7 +163,7 @@ package final class CachedSession {
     /// How long a read that began then lets the entry serve.
     private func end(ofReadAt readAt: UnixTime) -> UnixTime {
         let hardEnd = UnixTime(milliseconds: readAt.milliseconds + Self.hardMilliseconds)
-        let end = min(self.session.expiresAt, hardEnd)
+        let end = min(self.session.end(ofToken: self.successor?.number ?? 0), hardEnd)
         if let verdict = self.verdict { return min(end, verdict.usableUntil) }
         // Reads that are no use of the session, as for streams, do not carry it over its idle end.
         guard self.stored.usedAt != nil else { return end }

@@ -168,12 +168,14 @@ package final class SessionCache {
     /// confirmed and keeps its identity bytes; an entry of another version is replaced.
     ///
     /// - Parameters:
+    ///   - successor: The token, if it is not the one with which the session began.
     ///   - verdict: The provider's verdict on a foreign token; nil for the gateway's own tokens.
     ///   - tokens: The provider's tokens of a session of this version.
     ///   - names: Gives the store's names of a subject; called only when an entry is made.
     func insert(
         token: Secret,
         stored: Stored<Session>,
+        successor: PresentedToken? = nil,
         reading: Reading,
         readAt: UnixTime,
         verdict: ForeignVerdict? = nil,
@@ -193,6 +195,7 @@ package final class SessionCache {
             hash: hash,
             key: reading.key,
             stored: stored,
+            successor: successor,
             subjectNames: names(stored.record.subject),
             readAt: readAt,
             turn: reading.turn,

@@ -7,6 +7,12 @@ final class SessionFlight {
     typealias Outcome = Result<CachedSession?, StoreError>
 
     let token: Secret
+    /// The key that the token names, under which the flight is found.
+    let key: RecordKey
+    /// The token, once it is known not to be the one with which the session began.
+    var successor: PresentedToken?
+    /// Whether the session lives, and another token has taken this one's place.
+    var isSucceeded = false
     /// How a foreign token is judged; nil for the gateway's own tokens.
     let foreign: ForeignFlight?
     /// When the first attempt began; the age of the answer counts from here.
@@ -29,15 +35,23 @@ final class SessionFlight {
         let receiver: (Outcome) -> Void
     }
 
-    init(token: Secret, begunAt: UnixTime, reading: Reading, foreign: ForeignFlight? = nil) {
+    init(
+        token: Secret,
+        successor: PresentedToken? = nil,
+        begunAt: UnixTime,
+        reading: Reading,
+        foreign: ForeignFlight? = nil
+    ) {
         self.token = token
+        self.key = successor?.key ?? reading.key
+        self.successor = successor
         self.foreign = foreign
         self.begunAt = begunAt
         self.reading = reading
     }
 
-    /// The key of the session, under which the flight is found.
-    var key: RecordKey { self.reading.key }
+    /// The key of the session, as far as it is known.
+    var sessionKey: RecordKey { self.reading.key }
 
     /// The outcome, once the read is over.
     var known: Outcome? { self.outcome }
@@ -81,7 +95,7 @@ package struct SessionRead {
     package var refusal: Reason { self.flight.refusal }
 
     /// The name of the token in the logs.
-    package var fingerprint: Fingerprint { self.flight.key.fingerprint }
+    package var fingerprint: Fingerprint { self.flight.sessionKey.fingerprint }
 
     /// What the provider demands of the user, if that is why there is no session.
     package var demand: ProviderDemand? { self.flight.demand }

@@ -176,16 +176,25 @@ package final class SessionResolver {
         }
     }
 
-    /// - Parameter foreign: How a foreign token is judged; nil for the gateway's own tokens.
+    /// - Parameters:
+    ///   - key: The key of the session.
+    ///   - successor: The token, if it is known not to be the one with which the session began.
+    ///   - foreign: How a foreign token is judged; nil for the gateway's own tokens.
     func read(
         _ token: Secret,
         key: RecordKey,
+        successor: PresentedToken? = nil,
         foreign: ForeignFlight? = nil,
         now: UnixTime
     ) -> SessionFlight {
-        let reading = self.cache.beginReading(key)
-        let flight = SessionFlight(token: token, begunAt: now, reading: reading, foreign: foreign)
-        self.flights[key] = flight
+        let flight = SessionFlight(
+            token: token,
+            successor: successor,
+            begunAt: now,
+            reading: self.cache.beginReading(key),
+            foreign: foreign
+        )
+        self.flights[flight.key] = flight
         self.send(flight)
         return flight
     }
@@ -198,14 +207,14 @@ package final class SessionResolver {
             guard let question = self.question(for: entry, known) else { return nil }
             (key, foreign) = question
         }
-        if let underWay = self.flights[key] { return underWay }
+        if let underWay = self.flights[entry.successor?.key ?? key] { return underWay }
         self.cache.counts.refreshes += 1
-        return self.read(entry.token, key: key, foreign: foreign, now: now)
+        return self.read(entry.token, key: key, successor: entry.successor, foreign: foreign, now: now)
     }
 
     private func send(_ flight: SessionFlight) {
         if let foreign = flight.foreign { return self.ask(foreign, flight) }
-        self.store.session(flight.key, on: self.loop) { result in
+        self.store.session(flight.sessionKey, on: self.loop) { result in
             if self.arrivals.isEmpty {
                 let resolver = NIOLoopBound(self, eventLoop: self.loop)
                 self.loop.execute { resolver.value.takeArrivals() }
@@ -224,6 +233,14 @@ package final class SessionResolver {
     private func arrived(_ result: Result<SessionFinding, StoreError>, for flight: SessionFlight) {
         switch result {
         case .success(.live(let stored)):
+            // A copy of a cookie, for example, which somebody has taken.
+            if stored.record.succession != nil,
+                !stored.record.accepts(tokenNumber: flight.successor?.number ?? 0, at: self.clock.now())
+            {
+                flight.isSucceeded = true
+                flight.refusal = .sessionTokenReplaced
+                return self.forget(flight)
+            }
             if let loss = self.directory?.loss(of: stored.record) {
                 flight.refusal = loss
                 return self.forget(flight)
@@ -244,10 +261,34 @@ package final class SessionResolver {
             }
         case .success(.absent(let reason)):
             flight.refusal = reason
-            self.forget(flight)
+            if reason.told == .sessionUnknown, Self.mayBeSuccessor(flight) {
+                self.findSession(flight)
+            } else {
+                self.forget(flight)
+            }
         case .failure(let error):
             self.cache.endReading(flight.reading)
             self.finish(flight, .failure(error))
+        }
+    }
+
+    /// Whether the token may be one that another session has by now, instead of its first one.
+    private static func mayBeSuccessor(_ flight: SessionFlight) -> Bool {
+        flight.successor == nil && TokenAuthority.isWellFormed(.session, flight.token.bytes)
+    }
+
+    /// Reads the session whose later token this may be.
+    private func findSession(_ flight: SessionFlight) {
+        SuccessorToken.find(flight.key, in: self.store, on: self.loop).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(nil): self.forget(flight)
+            case .success(let found?):
+                self.cache.endReading(flight.reading)
+                flight.successor = PresentedToken(key: flight.key, number: found.number)
+                flight.reading = self.cache.beginReading(found.session)
+                self.send(flight)
+            case .failure(let error): self.arrived(.failure(error as? StoreError ?? .unavailable), for: flight)
+            }
         }
     }
 
@@ -277,6 +318,7 @@ package final class SessionResolver {
         let entry = self.cache.insert(
             token: flight.token,
             stored: stored,
+            successor: flight.successor,
             reading: flight.reading,
             readAt: flight.begunAt,
             tokens: tokens,
@@ -290,9 +332,9 @@ package final class SessionResolver {
         flight.hasAwaitedRenewal = true
         self.cache.endReading(flight.reading)
         let renewed =
-            self.renewer?.renewed(session, flight.key, on: self.loop) ?? self.loop.makeSucceededVoidFuture()
+            self.renewer?.renewed(session, flight.sessionKey, on: self.loop) ?? self.loop.makeSucceededVoidFuture()
         renewed.assumeIsolated().whenComplete { _ in
-            flight.reading = self.cache.beginReading(flight.key)
+            flight.reading = self.cache.beginReading(flight.sessionKey)
             self.send(flight)
         }
     }
@@ -301,7 +343,7 @@ package final class SessionResolver {
     func readAgain(_ flight: SessionFlight) {
         guard flight.reads < Self.maxReads else { return self.finish(flight, .failure(.unavailable)) }
         flight.reads += 1
-        flight.reading = self.cache.beginReading(flight.key)
+        flight.reading = self.cache.beginReading(flight.sessionKey)
         self.cache.counts.rereads += 1
         self.send(flight)
     }
@@ -319,23 +361,24 @@ package final class SessionResolver {
 
     /// The live session of this token if the loop knows it, for an endpoint that shows it: no use of the session. Only the
     /// gateway's own session tokens are found.
-    func shown(_ token: UnsafeRawBufferPointer, now: UnixTime) -> (key: RecordKey, session: Stored<Session>)? {
+    func shown(_ token: UnsafeRawBufferPointer, now: UnixTime) -> SessionPresentation? {
         guard self.readsShown else { return nil }
         guard let entry = self.cache.lookup(token, now: now), entry.verdict == nil, entry.session.access == nil else {
             return nil
         }
         self.cache.counts.hits += 1
         if now >= entry.refreshAt { self.refresh(entry, now: now) }
-        return (entry.key, entry.stored)
+        return SessionPresentation(entry)
     }
 
     /// The same for one that the loop does not know: it is read, and kept like a request's.
-    func readShown(_ token: Secret, key: RecordKey, now: UnixTime) -> EventLoopFuture<Stored<Session>?> {
+    func readShown(_ token: Secret, key: RecordKey, now: UnixTime) -> EventLoopFuture<SessionPresentation?> {
         self.cache.counts.misses += 1
         let flight = self.flights[key] ?? self.read(token, key: key, now: now)
-        let promise = self.loop.makePromise(of: Stored<Session>?.self)
+        let promise = self.loop.makePromise(of: SessionPresentation?.self)
         flight.whenOver { outcome in
-            promise.completeWith(self.answer(outcome, of: flight, nil).map { $0?.stored }.mapError { $0 })
+            let answer = self.answer(outcome, of: flight, nil)
+            promise.completeWith(answer.map { $0.map(SessionPresentation.init) }.mapError { $0 })
         }
         return promise.futureResult
     }
@@ -345,6 +388,8 @@ package final class SessionResolver {
     /// Reads the session behind an entry that was handed out for a stream again. True when it lives, and the entry is
     /// then confirmed; false when it has ended; a `StoreError` when the store cannot answer, however young the entry
     /// is.
+    ///
+    /// A stream goes on when another token has taken the place of the one that opened it: that is the same session.
     ///
     /// This does not count as a use of the session. It shares reads with requests, and makes no read when this loop
     /// knows newer state already.
@@ -360,7 +405,11 @@ package final class SessionResolver {
             case .success(.some(let found)):
                 if found !== entry { entry.confirm(readAt: found.readAt, turn: found.turn, verdict: found.verdict) }
                 promise.succeed(true)
-            case .success(.none): promise.succeed(false)
+            case .success(.none):
+                if flight.isSucceeded {
+                    entry.confirm(readAt: flight.begunAt, turn: flight.reading.turn, verdict: nil)
+                }
+                promise.succeed(flight.isSucceeded)
             case .failure(let error): promise.fail(error)
             }
         }
@@ -394,7 +443,7 @@ package final class SessionResolver {
     }
 
     private func refresh(_ entry: CachedSession, now: UnixTime) {
-        guard self.flights[entry.key] == nil else { return }
+        guard self.flights[entry.presentedToken.key] == nil else { return }
         // Until the answer replaces it. Without this, a failing store would be asked with every request.
         entry.refreshAt = now.advanced(by: SessionCache.refreshPause)
         _ = self.readAgain(entry, now: now)
@@ -404,5 +453,12 @@ package final class SessionResolver {
         entry.noteUse(now: now)
         // The result is ignored: losing a note only ends the session early.
         _ = self.store.touch(entry.key, on: self.loop)
+    }
+}
+
+extension SessionPresentation {
+    /// A session as the cache has it.
+    fileprivate init(_ entry: CachedSession) {
+        self.init(key: entry.key, token: entry.presentedToken, session: entry.stored)
     }
 }

@@ -22,14 +22,14 @@ package final class SessionResolvers: Sendable {
 
     /// The live session of this token if the caller's loop knows it; nil also when the caller is on no loop,
     /// or where reads for requests do more than show (`SessionResolver.readsShown`).
-    package func known(_ token: Secret, now: UnixTime) -> (key: RecordKey, session: Stored<Session>)? {
+    package func known(_ token: Secret, now: UnixTime) -> SessionPresentation? {
         guard let resolver = self.own else { return nil }
         return token.bytes.withUnsafeBytes { resolver.shown($0, now: now) }
     }
 
     /// Reads the session of this token, whose key is `key`, and keeps it on the caller's loop. nil in the same cases: then
     /// the store is to be asked directly.
-    package func read(_ token: Secret, key: RecordKey, now: UnixTime) -> EventLoopFuture<Stored<Session>?>? {
+    package func read(_ token: Secret, key: RecordKey, now: UnixTime) -> EventLoopFuture<SessionPresentation?>? {
         guard let resolver = self.own, resolver.readsShown else { return nil }
         return resolver.readShown(token, key: key, now: now)
     }

@@ -28,6 +28,7 @@ extension Session {
         writer.write(
             byte: self.form.rawValue | (self.endsAlone ? Self.aloneBit : 0) | (self.actor == nil ? 0 : Self.actorBit)
                 | (isOfDefault ? 0 : Self.realmBit) | (self.isPersistent ? Self.persistentBit : 0)
+                | (self.succession == nil ? 0 : Self.successionBit)
         )
         writer.write(byte: self.origin.byte)
         writer.write(self.lineage.tag)
@@ -57,6 +58,10 @@ extension Session {
         }
         if let actor = self.actor { writer.write(actor) }
         if !isOfDefault { writer.write(self.identity.realm.name) }
+        if let succession = self.succession {
+            writer.write(UInt64(succession.number))
+            writer.write(succession.since)
+        }
     }
 
     /// What follows the parts that every session has. Those that were written before there were other parts stay
@@ -78,6 +83,8 @@ extension Session {
     private static let realmBit: UInt8 = 0x10
     /// Added to the form of a session whose cookie the browser keeps.
     private static let persistentBit: UInt8 = 0x08
+    /// Added to the form of a session that does not have its first token any more.
+    private static let successionBit: UInt8 = 0x80
 
     private var form: Form {
         if self.access != nil { return .access }
@@ -88,7 +95,7 @@ extension Session {
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Session {
         let id = try reader.text()
         let formByte = try reader.byte()
-        let bits = self.aloneBit | self.actorBit | self.realmBit | self.persistentBit
+        let bits = self.aloneBit | self.actorBit | self.realmBit | self.persistentBit | self.successionBit
         guard let form = Form(rawValue: formByte & ~bits) else { throw CompactFormatError() }
         let originByte = try reader.byte()
         guard let origin = Session.Origin.allCases.first(where: { $0.byte == originByte }) else {
@@ -129,6 +136,9 @@ extension Session {
             isPersistent: formByte & self.persistentBit != 0
         )
         if formByte & self.realmBit != 0 { session.identity.realm = Realm(try reader.text()) }
+        if formByte & self.successionBit != 0 {
+            session.succession = TokenSuccession(number: try reader.tokenNumber(), since: try reader.time())
+        }
         return session
     }
 }

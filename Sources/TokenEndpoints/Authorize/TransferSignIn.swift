@@ -138,7 +138,7 @@ struct TransferSignIn: Sendable {
             // No client gets the token of this session.
             trial.outcome.user = self.tokens.presented(session, by: token)
             return false
-        case .alreadySignedIn: return true
+        case .alreadySignedIn, .renewed: return true
         case .unconfirmed:
             // No page asks here, so the user signs in.
             self.turnAway(.handoffOtherAccount, transport, trial)

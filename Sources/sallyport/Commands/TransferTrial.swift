@@ -109,7 +109,7 @@ struct TransferTrial {
         return switch outcome {
         case .signedIn(_, let session, _):
             "it would sign \(session.identity.id) in, for \(session.clientID ?? "no client")"
-        case .alreadySignedIn: "the browser would keep its session"
+        case .alreadySignedIn, .renewed: "the browser would keep its session"
         case .unconfirmed: "the user would be asked first"
         case .refused(let reason, _): "it would be refused, \(fate): \(reason.rawValue)"
         case .denied(.ruleDenied, let text): "a rule would deny it, \(fate)\(text.map { ": \($0)" } ?? "")"

@@ -24,7 +24,8 @@ enum RecordFuzzing {
         { Self.reading($0, ProviderSessionRecord.self) }, { Self.reading($0, LogoutReceipt.self) },
         { Self.reading($0, KeptFlow.self) }, { Self.reading($0, ReturnCode.self) },
         { Self.reading($0, HostTicket.self) },
-        { Self.reading($0, HandoffFamily.self) }, { Self.reading($0, ForeignSessionRecord.self) ?? Self.verdict($0) },
+        { Self.reading($0, HandoffFamily.self) }, { Self.reading($0, SuccessorToken.self) },
+        { Self.reading($0, ForeignSessionRecord.self) ?? Self.verdict($0) },
         { Self.reading($0, ExchangeClaim.self) }, { Self.reading($0, ClientChange.self) },
         { Self.reading($0, SigningKeyDocument.self) }, { Self.marker($0) }, { Self.envelopes($0) }, { Self.names($0) },
     ]

@@ -124,6 +124,17 @@ extension Reason {
             .inProcess("none of the tokens and codes of the former one count, wherever they are presented")
         case .sessionPasswordChanged:
             .alone { try $0.user(replacing: "JK3x34E88OjnlWzoh", with: "KK3x34E88OjnlWzoh") }
+        case .sessionTokenReplaced:
+            .request { world in
+                let first = try world.gateway.browser()
+                var token = first
+                for _ in 0..<2 {
+                    let fields = ["Cookie: sallyport=\(token)"]
+                    let handoff = "/?session_transfer_token=\(try world.gateway.transferToken())"
+                    token = try world.gateway.get(handoff, fields).sessionCookie ?? ""
+                }
+                return try world.gateway.get("/", ["Cookie: sallyport=\(first)"])
+            }
         case .sessionRevoked:
             .request { world in
                 let token = try world.gateway.browser()

@@ -7,7 +7,7 @@ import Testing
 /// The message names exactly the rights that the gateway's user lacks.
 @Suite("check --network: rights", .blocking) struct RightsTests {
     private static let types = [
-        "s", "t", "h", "p", "w", "b", "v", "j", "k", "n", "x", "a", "q", "r",
+        "s", "t", "h", "p", "w", "b", "v", "j", "k", "n", "x", "a", "q", "r", "z",
         "m", "i", "g", "f", "e", "u", "l", "o", "c", "d", "y",
     ]
     private static let channel = "&__redis__:invalidate"
