@@ -18,8 +18,8 @@ package struct LogoutToken: Sendable, Hashable {
     package var subject: String?
     /// `sid`; nil if all sessions of the subject end.
     package var sessionID: String?
-    /// Whether the provider's id_tokens name their sessions as well. Then a `sid` that is not known here has no session
-    /// left, and the subject's other sessions stay.
+    /// Whether the provider says that its id_tokens name their sessions as well. Then a `sid` that is not known here is
+    /// none of the sessions with another one, and these stay.
     package var namesEverySession: Bool
     /// From this time on the token is refused in any case.
     package var expiresAt: UnixTime

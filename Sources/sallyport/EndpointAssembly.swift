@@ -78,7 +78,11 @@ struct EndpointAssembly {
         }
         if let kratos = self.kratos { endpoints.append(self.exchange(at: kratos, sessions)) }
         if let provider = self.roles.logout {
-            let logout = ProviderLogout(provider: provider, ends: self.providerSessions, sessions: sessions)
+            let logout = ProviderLogout(
+                provider: provider,
+                ends: self.providerSessions,
+                users: self.userSessions(sessions)
+            )
             endpoints += ProviderLogoutEndpoints(logout: logout).endpoints
         }
         return endpoints

@@ -75,7 +75,7 @@ struct ProviderLogoutTests {
         self.logout = ProviderLogout(
             provider: TextualLogout(expiresAt: desk.time.now.advanced(by: .seconds(360))),
             ends: ends,
-            sessions: self.sessions
+            users: UserSessions(sessions: self.sessions, index: self.index, loops: loops)
         )
     }
 
@@ -156,6 +156,22 @@ struct ProviderLogoutTests {
         let laptop = try await self.signIn("ada", at: "s-2")
         #expect(try await self.obey("l-3 ada - all") == .ended)
         #expect(try await !self.lives(laptop))
+    }
+
+    @Test("A provider that says it names every session has not named this one: a sid that is not known ends it")
+    func unnamedSession() async throws {
+        let (unnamed, again) = (try await self.signIn("ada", at: nil), try await self.signIn("ada", at: nil))
+        let named = try await self.signIn("ada", at: "s-2")
+        let brian = try await self.signIn("brian", at: nil)
+        #expect(try await self.obey("l-1 - s-9 all") == .ended)
+        #expect(try await self.lives(unnamed), "the token names no subject")
+        #expect(try await self.obey("l-2 ada s-9 all") == .ended)
+        #expect(try await [self.lives(unnamed), self.lives(again)] == [false, false])
+        #expect(try await [self.lives(named), self.lives(brian)] == [true, true])
+        #expect(self.cascade.first?.details.map(\.1) == ["back-channel", "2"])
+        let later = try await self.signIn("ada", at: nil)
+        #expect(try await self.obey("l-3 ada s-2 all") == .ended)
+        #expect(try await [self.lives(named), self.lives(later)] == [false, true], "s-2 is known")
     }
 
     @Test("A sid that the provider uses again works for a new sign-in, and an old logout token does not end it")

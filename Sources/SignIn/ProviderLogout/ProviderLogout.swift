@@ -16,12 +16,14 @@ package struct ProviderLogout: Sendable {
 
     private let provider: any LogoutProvider
     private let ends: ProviderSessions
-    private let sessions: SessionService
+    private let users: UserSessions
+    private var sessions: SessionService { self.users.sessions }
 
-    package init(provider: any LogoutProvider, ends: ProviderSessions, sessions: SessionService) {
+    /// - Parameter users: Finds the sessions of a subject that began with no session of the provider.
+    package init(provider: any LogoutProvider, ends: ProviderSessions, users: UserSessions) {
         self.provider = provider
         self.ends = ends
-        self.sessions = sessions
+        self.users = users
     }
 
     /// Obeys a logout token (OpenID Connect Back-Channel Logout 1.0 2.5 to 2.7), once.
@@ -75,12 +77,27 @@ package struct ProviderLogout: Sendable {
         if let sessionID = logout.sessionID {
             let ended = try await self.end(sessionID)
             try await self.ends.endTokens(sessionID, of: self.provider.name)
-            // A provider may name a session in its logout tokens and not in its id_tokens. Then the subject decides.
-            if ended != nil || logout.namesEverySession { return ended ?? 0 }
+            if let ended { return ended }
         }
         guard let subject = logout.subject.map(self.sessions.realm.subject) else { return 0 }
+        // A provider may name a session in its logout tokens and not in its id_tokens. Then the subject decides.
+        if logout.sessionID != nil, logout.namesEverySession { return try await self.endUnnamed(of: subject) }
         let ended = await self.sessions.cascaded(of: subject, in: nil)
         try await self.ends.end(subject: subject)
+        return ended
+    }
+
+    /// Ends the sessions of a subject for which the provider named no session of its own, whatever it says of its
+    /// id_tokens: each may be the one that a `sid` means that is not known here. One with another `sid` is not.
+    ///
+    /// - Returns: How many sessions have ended.
+    private func endUnnamed(of subject: String) async throws(StoreError) -> Int {
+        let unnamed = try await self.users.all(of: subject).filter {
+            $0.session.provider?.name == self.provider.name && $0.session.provider?.sessionID == nil
+        }
+        let lineages = Array(Set(unnamed.map(\.session.lineage)))
+        let ended = await self.sessions.cascaded(of: subject, in: lineages)
+        for lineage in lineages { try await self.sessions.end(lineage) }
         return ended
     }
 
