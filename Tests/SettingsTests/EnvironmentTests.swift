@@ -180,6 +180,8 @@ struct EnvironmentTests {
     private static let serviceLinks: [(name: String, value: String)] = [
         ("SERVICE_HOST", "10.0.0.1"), ("SERVICE_HOST", "fd00::1"), ("SERVICE_PORT", "6379"),
         ("SERVICE_PORT_HTTP", "8080"), ("SERVICE_PORT_HTTP_ALT", "8081"), ("SERVICE_PORT_2ND", "8082"),
+        ("SERVICE_PORT_HTTP_METRICS_INTERNAL", "8083"), ("SERVICE_PORT_8080", "8080"), ("SERVICE_PORT__8080", "8080"),
+        ("SERVICE_PORT_A__B", "8084"), ("SERVICE_PORT_\(String(repeating: "A", count: 63))", "8085"),
         ("PORT", "tcp://10.0.0.1:8080"), ("PORT", "tcp://[fd00::1]:8080"), ("PORT", "udp://10.0.0.1:53"),
         ("PORT_8080_TCP", "tcp://10.0.0.1:8080"), ("PORT_8080_TCP_PROTO", "tcp"), ("PORT_8080_TCP_PORT", "8080"),
         ("PORT_8080_TCP_ADDR", "10.0.0.1"), ("PORT_53_UDP", "udp://[fd00::1]:53"), ("PORT_53_UDP_PROTO", "udp"),
@@ -219,10 +221,10 @@ struct EnvironmentTests {
     @Test(
         "a name that only resembles a service link is an error",
         arguments: [
-            "SERVICE", "SERVICE_HOSTS", "SERVICE_PORT_", "SERVICE_PORT_http", "SERVICE_PORT__X", "SERVICE_PORT_80",
+            "SERVICE", "SERVICE_HOSTS", "SERVICE_PORT_", "SERVICE_PORT_http", "SERVICE_PORT_X_", "SERVICE_PORT__",
             "PORTS", "PORT_8080", "PORT_8080_DCCP", "PORT_8080_TCP_", "PORT_8080_TCP_X", "PORT_TCP", "PORT_99999_TCP",
             "PORT_080_TCP", "PORT_8080_TCP_PORT_X", "PORT_8080_tcp", "_SERVICE_HOST", "redis_SERVICE_HOST",
-            "SERVICE_PORT_A_NAME_THAT_IS_TOO_LONG",
+            "SERVICE_PORT___X", "SERVICE_PORT_A_NAME_THAT_IS_TOO_LONG_\(String(repeating: "A", count: 40))",
         ]
     )
     func almostServiceLinks(name: String) {
@@ -239,6 +241,7 @@ struct EnvironmentTests {
         arguments: [
             ("SERVICE_HOST", "redis"), ("SERVICE_HOST", ""), ("SERVICE_HOST", "10.0.0.1:80"), ("SERVICE_PORT", "http"),
             ("SERVICE_PORT", "0"), ("SERVICE_PORT", "65536"), ("SERVICE_PORT", "+80"), ("SERVICE_PORT_HTTP", ":80"),
+            ("SERVICE_PORT_8080", "http"), ("SERVICE_PORT_A__B", "0"),
             ("PORT", "8080"), ("PORT", ":8080"), ("PORT", "tcp://redis:80"), ("PORT", "http://10.0.0.1:80"),
             ("PORT", "tcp://10.0.0.1"), ("PORT", "tcp://fd00::1:80"), ("PORT", "tcp://[10.0.0.1]:80"),
             ("PORT_80_TCP", "tcp://10.0.0.1:81"), ("PORT_80_TCP", "udp://10.0.0.1:80"), ("PORT_80_TCP_PROTO", "udp"),

@@ -14,8 +14,8 @@ internal import Vocabulary
 /// | `_PORT_<n>_<TCP, UDP or SCTP>_{PROTO,PORT,ADDR}` | `tcp`, the number, address |
 enum ServiceLink {
     private static let transports = ["TCP", "UDP", "SCTP"]
-    /// Of a port (RFC 6335 5.1).
-    private static let longestPortName = 15
+    /// The name of a service's port is a DNS label (RFC 1123 2.1).
+    private static let longestPortName = 63
 
     /// - Parameters:
     ///   - name: The variable's name, which begins with that of a service.
@@ -52,11 +52,12 @@ enum ServiceLink {
         }
     }
 
-    /// Letters, digits and single hyphens (`_` here), not at the ends, and at least one letter.
+    /// Letters, digits and hyphens (`_` here), which are not at the ends. Old kubelets write a `_` before a digit at the
+    /// beginning.
     private static func isPortName(_ parts: ArraySlice<Substring>) -> Bool {
-        let name = parts.joined(separator: "_")
-        return name.utf8.count <= Self.longestPortName && parts.allSatisfy { !$0.isEmpty }
-            && name.utf8.contains { (0x41...0x5A).contains($0) }
+        let words = parts.first?.isEmpty == true && parts.count > 1 ? parts.dropFirst() : parts
+        return words.joined(separator: "_").utf8.count <= Self.longestPortName
+            && words.first?.isEmpty == false && words.last?.isEmpty == false
     }
 
     /// `tcp://10.0.0.1:6379`, `tcp://[fd00::1]:6379`
