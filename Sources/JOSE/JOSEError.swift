@@ -8,6 +8,8 @@ package struct JOSEError: Error, Sendable, Hashable {
         case signature
         /// No key of the set is the one that the header names. The issuer may have published it since.
         case unknownKey
+        /// No known key has signed the token, and the issuer must not be asked now whether it has a new one.
+        case unsought
         /// `iss` is another one, or missing.
         case issuer
         /// `aud` names others only, or is missing.

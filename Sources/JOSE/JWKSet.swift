@@ -12,9 +12,9 @@ package struct JWKSet: Sendable {
     ///
     /// Several keys may have one `kid`: of different kinds (RFC 7517 4.5), or for different algorithms, or of one kind
     /// while an issuer goes over to a new key.
-    package init(_ json: [UInt8]) throws(JOSEError) {
+    package init(_ json: [UInt8], loneSurrogates: JSONText.LoneSurrogates = .refused) throws(JOSEError) {
         guard json.count <= JOSELimits.keySet else { throw JOSEError("the key set is too large") }
-        guard let document = JSONText.decode(json, maxDepth: JOSELimits.depth),
+        guard let document = JSONText.decode(json, maxDepth: JOSELimits.depth, loneSurrogates: loneSurrogates),
             case .array(let values) = document["keys"]
         else { throw JOSEError("the key set is not a JSON object with an array in keys") }
         try self.init(values) { (value) throws(JOSEError) in try JWK(value) }
@@ -51,6 +51,16 @@ package struct JWKSet: Sendable {
             if let keyID = key.keyID { places[keyID, default: []].append(index) }
         }
         self.places = places
+    }
+
+    /// Why a key that the issuer has published may not be in the set, to be written behind what a log says of the missing
+    /// key; empty if there is nothing to say.
+    package var shortcomings: String {
+        let unnamed = self.keys.count { $0.keyID == nil }
+        let named = unnamed == 0 ? "" : unnamed == 1 ? "; 1 key has no kid" : "; \(unnamed) keys have no kid"
+        guard !self.faults.isEmpty else { return named }
+        let told = self.faults.prefix(3).joined(separator: ", ")
+        return "\(named); left out: \(told)\(self.faults.count > 3 ? ", and \(self.faults.count - 3) more" : "")"
     }
 
     /// The document, without what was left out.

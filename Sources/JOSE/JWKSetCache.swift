@@ -5,8 +5,9 @@ package import Vocabulary
 ///
 /// - At most one fetch runs at a time.
 /// - A `kid` that is not in the set, or not for the token's algorithm, causes a fetch, because the issuer may have begun
-///   to use a new key. If the fetch does not find it, unknown `kid`s cause no other fetch until the cool-down has passed.
-///   They are not remembered.
+///   to use a new key. So does a signature that no key of the set has made, because the new key may have the `kid` of the
+///   former one, or none. Within each cool-down there are at most `KeySetState.mostSeeks` such fetches, whatever strangers
+///   send. What they name is not remembered.
 /// - Before the set is old it is read again in the background, so that no request waits.
 /// - While the issuer cannot be reached, the last good set is used until it is `maxStale` old.
 package final class JWKSetCache: Sendable {
@@ -23,7 +24,7 @@ package final class JWKSetCache: Sendable {
 
     /// - Parameters:
     ///   - maxAge: How old a set may be before it must be read again.
-    ///   - coolDown: The least time between two fetches for a `kid` that is not in the set.
+    ///   - coolDown: The time within which at most `KeySetState.mostSeeks` fetches look for a key.
     ///   - maxStale: How old the last good set may be while the issuer cannot be reached; at least `maxAge`.
     ///   - fetch: Returns the document. It limits its own time; it throws if the issuer has no good answer.
     package init(
@@ -41,37 +42,51 @@ package final class JWKSetCache: Sendable {
     /// The set for a token with this `kid` and `alg`, or with no `kid`; it may have to be read. nil: it never could be
     /// read, or is too old. The set may still lack the key.
     package func keys(for keyID: String?, _ algorithm: JWSAlgorithm? = nil) async -> JWKSet? {
-        await self.keys(keyID.map { .key($0, algorithm) } ?? .any)
+        await self.found(Self.need(keyID, algorithm)).set
+    }
+
+    private static func need(_ keyID: String?, _ algorithm: JWSAlgorithm?) -> KeySetState.Need {
+        keyID.map { .key($0, algorithm) } ?? .any
     }
 
     /// The same if the set is there and holds the key: at once, without waiting.
     package func known(_ keyID: String?, _ algorithm: JWSAlgorithm? = nil) -> JWKSet? {
-        let need = keyID.map { KeySetState.Need.key($0, algorithm) } ?? .any
+        let need = Self.need(keyID, algorithm)
         return self.state.withLock { state in
             let now = self.clock.now()
             guard state.keySet.ready(for: need, now: now) != nil else { return nil }
-            return self.act(on: &state, for: need, now: now, hasFetched: false).set
+            return self.act(on: &state, for: need, now: now, hasFetched: false).found?.set
         }
     }
 
     /// The token, verified with the issuer's keys; nil if that takes keys that cannot be read now: there is no set, or the
     /// token names a key that is not in it, perhaps a new one, and the last fetch failed.
     ///
-    /// A token without `kid` that no known key verifies is tried again with a new set. A token that is refused in any case
-    /// causes no fetch.
+    /// A token that no known key verifies is tried again with a new set. A token that is refused in any case causes no
+    /// fetch. The error is of the kind `unsought` if the key may be a new one for which the issuer must not be asked now.
     package func verify(_ token: [UInt8], allowing: Set<JWSAlgorithm>) async throws(JOSEError) -> JWS? {
         let token = try UnverifiedToken(token, allowing: allowing, headers: self.headers)
         let number = self.state.withLock { $0.keySet.number }
-        guard let keys = await self.keys(for: token.header.keyID, token.header.algorithm) else { return nil }
+        let found = await self.found(Self.need(token.header.keyID, token.header.algorithm))
+        guard let keys = found.set else { return nil }
         do throws(JOSEError) {
             return try token.verified(with: keys)
         } catch {
-            if Self.mayNeedAnotherSet(token, error), let newer = await self.keys(.newer(than: number)),
-                newer.keys != keys.keys
-            {
-                return try token.verified(with: newer)
+            var isFinal = found.isFinal
+            if Self.mayNeedAnotherSet(token, error) {
+                let newer = await self.found(.newer(than: number))
+                if let set = newer.set, set.keys != keys.keys { return try token.verified(with: set) }
+                isFinal = newer.isFinal
             }
             if error.kind == .unknownKey, self.failure != nil { return nil }
+            var error = error
+            if error.kind == .unknownKey { error.detail += keys.shortcomings }
+            guard isFinal || error.kind != .signature && error.kind != .unknownKey else {
+                throw JOSEError(
+                    "\(error.detail); the key may be new, and the issuer cannot be asked for it now",
+                    kind: .unsought
+                )
+            }
             throw error
         }
     }
@@ -83,27 +98,35 @@ package final class JWKSetCache: Sendable {
         do throws(JOSEError) {
             return try token.verified(with: keys)
         } catch {
-            if Self.mayNeedAnotherSet(token, error) { return nil }
+            // Most tokens of a flood are refused here.
+            let isSeekable = self.state.withLock { $0.keySet.isSeekable(self.clock.now()) }
+            if isSeekable, Self.mayNeedAnotherSet(token, error) { return nil }
             throw error
         }
     }
 
-    /// Without a name, the key may be a new one.
+    /// Whether the key may be a new one that no name of a missing key tells: it has the name of a known key, or none.
     private static func mayNeedAnotherSet(_ token: UnverifiedToken, _ error: JOSEError) -> Bool {
-        token.header.keyID == nil && (error.kind == .signature || error.kind == .unknownKey)
+        error.kind == .signature || error.kind == .unknownKey && token.header.keyID == nil
     }
 
     /// Why the last fetch failed; nil if it succeeded, or if there was none.
     package var failure: String? { self.state.withLock { $0.failure } }
 
-    private func keys(_ need: KeySetState.Need) async -> JWKSet? {
+    /// A set, and whether the issuer has said since that it has no better one (`KeySetState.Step.use`).
+    private struct Found {
+        let set: JWKSet?
+        let isFinal: Bool
+    }
+
+    private func found(_ need: KeySetState.Need) async -> Found {
         var hasFetched = false
         while true {
             let action = self.state.withLock { state in
                 self.act(on: &state, for: need, now: self.clock.now(), hasFetched: hasFetched)
             }
             switch action {
-            case .use(let set): return set
+            case .use(let found): return found
             case .wait(let flight, let isOwn):
                 // Not ended by the caller's cancellation: others may wait for it too.
                 await flight.value
@@ -113,12 +136,12 @@ package final class JWKSetCache: Sendable {
     }
 
     private enum Action {
-        case use(JWKSet?)
+        case use(Found)
         case wait(Task<Void, Never>, isOwn: Bool)
 
-        var set: JWKSet? {
-            guard case .use(let set) = self else { return nil }
-            return set
+        var found: Found? {
+            guard case .use(let found) = self else { return nil }
+            return found
         }
     }
 
@@ -129,16 +152,16 @@ package final class JWKSetCache: Sendable {
         hasFetched: Bool
     ) -> Action {
         switch state.keySet.step(for: need, now: now, hasFetched: hasFetched) {
-        case .use(let set): return .use(set)
+        case .use(let set, let isFinal): return .use(Found(set: set, isFinal: isFinal))
         case .useAndFetch(let set):
             state.flight = self.flight()
-            return .use(set)
+            return .use(Found(set: set, isFinal: true))
         case .fetch:
             let flight = self.flight()
             state.flight = flight
             return .wait(flight, isOwn: true)
         case .join:
-            guard let flight = state.flight else { return .use(state.keySet.set) }
+            guard let flight = state.flight else { return .use(Found(set: state.keySet.set, isFinal: false)) }
             return .wait(flight, isOwn: false)
         }
     }
@@ -147,9 +170,10 @@ package final class JWKSetCache: Sendable {
         Task {
             let result: Result<JWKSet, any Error>
             do {
-                let set = try JWKSet(try await self.fetch())
+                let set = try JWKSet(try await self.fetch(), loneSurrogates: .replaced)
                 result =
-                    set.keys.isEmpty ? .failure(JOSEError("the key set has no key that can be used")) : .success(set)
+                    set.keys.isEmpty
+                    ? .failure(JOSEError("the key set has no key that can be used\(set.shortcomings)")) : .success(set)
             } catch {
                 result = .failure(error)
             }

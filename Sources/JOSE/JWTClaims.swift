@@ -23,10 +23,14 @@ package final class JWTClaims: Sendable {
 
     /// Reads a JSON object. A claim of the wrong type is refused, also a time that is negative or after the year 9999. A
     /// claim that is null is missing.
-    package init(_ payload: [UInt8]) throws(JOSEError) {
-        guard let value = JSONText.decode(payload, maxDepth: JOSELimits.depth), let members = value.members else {
-            throw JOSEError("the payload is not a JSON object")
-        }
+    ///
+    /// - Parameter loneSurrogates: Where U+FFFD stands for them, a claim with a member of its own here is refused if it has
+    ///   that character, because it names a user, a session or a token.
+    package init(_ payload: [UInt8], loneSurrogates: JSONText.LoneSurrogates = .refused) throws(JOSEError) {
+        guard
+            let value = JSONText.decode(payload, maxDepth: JOSELimits.depth, loneSurrogates: loneSurrogates),
+            let members = value.members
+        else { throw JOSEError("the payload is not a JSON object") }
         self.value = value
         self.issuer = try Self.text("iss", members)
         self.subject = try Self.text("sub", members)
@@ -37,6 +41,11 @@ package final class JWTClaims: Sendable {
         self.issuedAt = try Self.time("iat", members)
         self.notBefore = try Self.time("nbf", members)
         self.audience = try Self.audience(members)
+        guard loneSurrogates == .replaced else { return }
+        let names = [self.issuer, self.subject, self.id, self.nonce, self.sessionID].compactMap(\.self) + self.audience
+        guard !names.contains(where: \.isDamaged) else {
+            throw JOSEError("iss, sub, aud, jti, nonce or sid has half a surrogate pair")
+        }
     }
 
     /// Any claim; nil if it is missing or null.

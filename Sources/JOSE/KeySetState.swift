@@ -24,7 +24,10 @@ struct KeySetState {
     /// What a caller does.
     enum Step {
         /// Use this set: there is none better for now. nil: there is none.
-        case use(JWKSet?)
+        ///
+        /// - Parameter isFinal: Whether the issuer has said so since the caller asked; else it may have what the caller
+        ///   needs, and must not be asked now.
+        case use(JWKSet?, isFinal: Bool)
         /// Use this set, and read it again without waiting.
         case useAndFetch(JWKSet)
         /// Read the set, wait, and ask again.
@@ -32,6 +35,10 @@ struct KeySetState {
         /// Wait for the fetch that runs, and ask again.
         case join
     }
+
+    /// How many fetches that are to find a key may begin within the cool-down: strangers can cause them, and one of theirs
+    /// must not keep a new key from being found.
+    static let mostSeeks = 4
 
     let maxAge: Duration
     let coolDown: Duration
@@ -43,9 +50,8 @@ struct KeySetState {
     private var readAt = UnixTime(milliseconds: 0)
     private var failures = 0
     private var failedAt = UnixTime(milliseconds: 0)
-    /// When the last fetch began that was to find a missing key and has not found it.
-    private var soughtAt: UnixTime?
-    private var sought: Need?
+    /// When the last fetches began that were to find a key, at most `mostSeeks`, the oldest first.
+    private var soughtAt: [UnixTime] = []
     private var isFetching = false
 
     init(maxAge: Duration, coolDown: Duration, maxStale: Duration) {
@@ -66,21 +72,20 @@ struct KeySetState {
     mutating func step(for need: Need, now: UnixTime, hasFetched: Bool) -> Step {
         if let set = self.ready(for: need, now: now) {
             let isAging = now.since(self.readAt) >= self.maxAge * 4 / 5
-            guard isAging, !self.isFetching, self.mayRetry(now) else { return .use(set) }
+            guard isAging, !self.isFetching, self.mayRetry(now) else { return .use(set, isFinal: true) }
             self.isFetching = true
             return .useAndFetch(set)
         }
         let best = now.since(self.readAt) <= self.maxStale ? self.set : nil
-        if hasFetched { return .use(best) }
+        if hasFetched { return .use(best, isFinal: self.failures == 0) }
         if self.isFetching { return .join }
         if self.isCurrent(now) {
             // The set is good, and the key is missing: the issuer may have published it since.
-            let isCool = self.soughtAt.map { now.since($0) >= self.coolDown } ?? true
-            guard isCool, self.mayRetry(now) else { return .use(best) }
-            self.soughtAt = now
-            self.sought = need
+            guard self.maySeek(now) else { return .use(best, isFinal: false) }
+            if self.soughtAt.count == Self.mostSeeks { self.soughtAt.removeFirst() }
+            self.soughtAt.append(now)
         } else if !self.mayRetry(now) {
-            return .use(best)
+            return .use(best, isFinal: false)
         }
         self.isFetching = true
         return .fetch
@@ -93,9 +98,6 @@ struct KeySetState {
         self.readAt = now
         self.failures = 0
         self.isFetching = false
-        // Only a fetch in vain counts against the next one, so that keys may change twice in a row.
-        if let sought, self.meets(sought) { self.soughtAt = nil }
-        self.sought = nil
     }
 
     /// Notes that a fetch failed.
@@ -103,7 +105,15 @@ struct KeySetState {
         self.failures += 1
         self.failedAt = now
         self.isFetching = false
-        self.sought = nil
+    }
+
+    /// Whether a fetch for a key that is not in the set may begin, or runs.
+    func isSeekable(_ now: UnixTime) -> Bool { self.isFetching || self.maySeek(now) }
+
+    private func maySeek(_ now: UnixTime) -> Bool {
+        guard self.mayRetry(now) else { return false }
+        guard self.soughtAt.count == Self.mostSeeks, let first = self.soughtAt.first else { return true }
+        return now.since(first) >= self.coolDown
     }
 
     /// Whether the set needs no fetch before it is used: it is young, or the issuer cannot be reached, as a fetch in the

@@ -8,11 +8,23 @@ package enum JSONText {
         return json.bytes
     }
 
+    /// What to make of half a surrogate pair in a text, such as `"\ud83d"`. The grammar allows it, and it is no character
+    /// (RFC 8259 8.2): programs that cut texts by UTF-16 units write it. In the name of a member it is always refused.
+    package enum LoneSurrogates: Sendable {
+        case refused
+        /// U+FFFD stands for it. Two texts may become one, so no text with this character may name anybody.
+        case replaced
+    }
+
     /// The value of a document; nil unless it is one JSON value in UTF-8, at most `maxDepth` levels deep, without
     /// repeated members.
-    package static func decode(_ bytes: [UInt8], maxDepth: Int = 32) -> JSONValue? {
+    package static func decode(
+        _ bytes: [UInt8],
+        maxDepth: Int = 32,
+        loneSurrogates: LoneSurrogates = .refused
+    ) -> JSONValue? {
         bytes.withUnsafeBufferPointer { bytes in
-            var reader = JSONReader(bytes, maxDepth: maxDepth)
+            var reader = JSONReader(bytes, maxDepth: maxDepth, loneSurrogates)
             return reader.document()
         }
     }
@@ -24,12 +36,14 @@ private struct JSONReader {
     private static let usualMembers = 12
 
     private let maxDepth: Int
+    private let loneSurrogates: JSONText.LoneSurrogates
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
 
-    init(_ bytes: UnsafeBufferPointer<UInt8>, maxDepth: Int) {
+    init(_ bytes: UnsafeBufferPointer<UInt8>, maxDepth: Int, _ loneSurrogates: JSONText.LoneSurrogates) {
         self.bytes = bytes
         self.maxDepth = maxDepth
+        self.loneSurrogates = loneSurrogates
     }
 
     mutating func document() -> JSONValue? {
@@ -57,7 +71,7 @@ private struct JSONReader {
         switch byte {
         case UInt8(ascii: "{"): return self.object(depth: depth)
         case UInt8(ascii: "["): return self.array(depth: depth)
-        case UInt8(ascii: "\""): return self.text().map(JSONValue.string)
+        case UInt8(ascii: "\""): return self.text(self.loneSurrogates).map(JSONValue.string)
         case UInt8(ascii: "t"): return self.literal("true", .bool(true))
         case UInt8(ascii: "f"): return self.literal("false", .bool(false))
         case UInt8(ascii: "n"): return self.literal("null", .null)
@@ -79,7 +93,7 @@ private struct JSONReader {
         if depth == 0 { members.reserveCapacity(Self.usualMembers) }
         repeat {
             self.skipBlanks()
-            guard self.next == UInt8(ascii: "\""), let name = self.text(), self.skip(UInt8(ascii: ":")),
+            guard self.next == UInt8(ascii: "\""), let name = self.text(.refused), self.skip(UInt8(ascii: ":")),
                 let value = self.value(depth: depth + 1), members.updateValue(value, forKey: name) == nil
             else { return nil }
         } while self.skip(UInt8(ascii: ","))
@@ -144,7 +158,7 @@ private struct JSONReader {
         return self.position > start
     }
 
-    private mutating func text() -> String? {
+    private mutating func text(_ loneSurrogates: JSONText.LoneSurrogates) -> String? {
         var content: [UInt8] = []
         self.position += 1
         while true {
@@ -157,7 +171,7 @@ private struct JSONReader {
                 guard content.isEmpty else { return String(utf8: (content + run)[...]) }
                 return isASCII ? String(decoding: run, as: UTF8.self) : String(validating: run, as: UTF8.self)
             case UInt8(ascii: "\\"):
-                guard let scalar = self.escape() else { return nil }
+                guard let scalar = self.escape(loneSurrogates) else { return nil }
                 content += run
                 content += String(scalar).utf8
             default:
@@ -180,7 +194,7 @@ private struct JSONReader {
         return (UnsafeBufferPointer(rebasing: self.bytes[self.position..<end]), seen < 0x80)
     }
 
-    private mutating func escape() -> Unicode.Scalar? {
+    private mutating func escape(_ loneSurrogates: JSONText.LoneSurrogates) -> Unicode.Scalar? {
         guard let byte = self.next else { return nil }
         self.position += 1
         switch byte {
@@ -192,14 +206,24 @@ private struct JSONReader {
         case UInt8(ascii: "t"): return "\t"
         case UInt8(ascii: "u"):
             guard let unit = self.codeUnit() else { return nil }
-            guard (0xD800...0xDBFF).contains(unit) else { return Unicode.Scalar(unit) }
-            // A high surrogate alone is not a character (RFC 8259 8.2).
-            guard self.literal(#"\u"#, .null) != nil, let low = self.codeUnit(), (0xDC00...0xDFFF).contains(low) else {
-                return nil
+            if let scalar = Unicode.Scalar(unit) { return scalar }
+            if let low = self.lowSurrogate(after: unit) {
+                return Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))
             }
-            return Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))
+            return loneSurrogates == .replaced ? "\u{FFFD}" : nil
         default: return nil
         }
+    }
+
+    /// The second half of a pair, if it follows this first one; else nothing is read.
+    private mutating func lowSurrogate(after high: UInt32) -> UInt32? {
+        let start = self.position
+        if high < 0xDC00, self.literal(#"\u"#, .null) != nil, let low = self.codeUnit(), (0xDC00...0xDFFF).contains(low)
+        {
+            return low
+        }
+        self.position = start
+        return nil
     }
 
     private mutating func codeUnit() -> UInt32? {

@@ -58,13 +58,16 @@ package struct BearerProvider: TokenProvider {
             }
             return self.judge(verified)
         } catch {
+            // Also if the key may be a new one that must not be looked for now (`unsought`): the keys were read within the
+            // last half minute, an issuer publishes a key before it signs with it, and anybody can send tokens of such keys.
             return .unknown(.credentialInvalidToken)
         }
     }
 
     /// Judges a token whose signature is verified.
     private func judge(_ token: JWS) -> TokenVerdict {
-        guard let claims = try? JWTClaims(token.payload), self.kind.accepts(token, claims) else {
+        guard let claims = try? JWTClaims(token.payload, loneSurrogates: .replaced), self.kind.accepts(token, claims)
+        else {
             return .unknown(.credentialInvalidToken)
         }
         let access = AccessTokenClaims(claims: claims, mapping: self.mapping)

@@ -66,7 +66,7 @@ extension ProviderAnswer {
     fileprivate var demandsNonce: Bool {
         switch self.status {
         case 400, 401:
-            JSONText.decode(self.body)?["error"]?.string == "use_dpop_nonce"
+            self.json()?["error"]?.string == "use_dpop_nonce"
                 || (self.field("www-authenticate")?.contains("use_dpop_nonce") ?? false)
         default: false
         }

@@ -1,3 +1,5 @@
+import Vocabulary
+
 /// Sends requests to the endpoints of a provider.
 package protocol ProviderTransport: Sendable {
     /// Sends a request once. Redirects are not followed, and a body over the call's limit is an error. TLS is verified.
@@ -61,6 +63,11 @@ package struct ProviderAnswer: Sendable {
     /// The first field of this name (lower case).
     package func field(_ name: String) -> String? {
         self.fields.first { $0.name == name }?.value
+    }
+
+    /// The body as JSON; nil if it is none.
+    func json(maxDepth: Int = 32) -> JSONValue? {
+        JSONText.decode(self.body, maxDepth: maxDepth, loneSurrogates: .replaced)
     }
 }
 

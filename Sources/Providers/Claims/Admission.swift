@@ -64,11 +64,12 @@ private struct EmailAddress: Equatable {
     let local: [UInt8]
     let domain: [UInt8]
 
-    /// nil unless the text has exactly one `@` with something on both sides, and no blank or control byte
+    /// nil unless the text has exactly one `@` with something on both sides, is whole, and has no blank or control byte
     /// (CVE-2026-40574).
     init?(_ text: String) {
         let parts = Self.folded(text).split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
         guard text.utf8.count <= Self.longest, parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty,
+            !text.isDamaged,
             text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F })
         else { return nil }
         self.local = Array(parts[0])

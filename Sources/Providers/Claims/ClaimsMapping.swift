@@ -45,8 +45,8 @@ package final class ClaimsMapping: Sendable {
         case .integer(let number): text = String(number)
         default: throw ClaimsError(detail: "the subject is neither a text nor an integer")
         }
-        guard text.isPlain(upTo: Self.longestSubject) else {
-            throw ClaimsError(detail: "the subject is empty, too long, or has control characters")
+        guard text.isPlain(upTo: Self.longestSubject), !text.isDamaged else {
+            throw ClaimsError(detail: "the subject is empty, too long, damaged, or has control characters")
         }
         return text
     }

@@ -10,7 +10,7 @@ enum TextList {
         case .comma:
             let trimmed = Self.trimmed(text[...])
             // `[1, 2]` is JSON too, but no list of texts.
-            if case .array(let elements)? = JSONText.decode(Array(trimmed.utf8)),
+            if case .array(let elements)? = JSONText.decode(Array(trimmed.utf8), loneSurrogates: .replaced),
                 elements.contains(where: { $0.string != nil })
             {
                 return elements.compactMap(\.string).filter { !$0.isEmpty }

@@ -66,7 +66,7 @@ enum TokenOutcome: Sendable, Equatable {
 
     /// JSON, or a form where the provider says so.
     private static func value(_ answer: ProviderAnswer) -> JSONValue? {
-        guard answer.isType("application/x-www-form-urlencoded") else { return JSONText.decode(answer.body) }
+        guard answer.isType("application/x-www-form-urlencoded") else { return answer.json() }
         guard let pairs = FormText.strictPairs(answer.body) else { return nil }
         let members = Dictionary(pairs.map { ($0.name, JSONValue.string($0.value)) }, uniquingKeysWith: { $1 })
         return members.count == pairs.count ? .object(members) : nil

@@ -50,7 +50,7 @@ struct UserInfo: Sendable {
             }
             return .token(token)
         }
-        guard let value = JSONText.decode(answer.body), case .object = value else {
+        guard let value = answer.json(), case .object = value else {
             throw UserInfoFault("the userinfo endpoint's answer is not a JSON object")
         }
         return .claims(value)

@@ -19,10 +19,11 @@ struct IntrospectionAnswer: Sendable {
     /// unavailable.
     func verdict(_ answer: ProviderAnswer, now: UnixTime) -> TokenVerdict {
         // 401 and 403 say that the gateway's own credentials are not accepted (RFC 7662 2.3).
-        guard answer.status == 200, let members = JSONText.decode(answer.body)?.members,
+        guard answer.status == 200, let members = answer.json()?.members,
             case .bool(let isActive) = members["active"]
         else { return .unavailable }
-        guard isActive, self.use.isSaid(by: members), members["sub"] != nil, let claims = try? JWTClaims(answer.body)
+        guard isActive, self.use.isSaid(by: members), members["sub"] != nil,
+            let claims = try? JWTClaims(answer.body, loneSurrogates: .replaced)
         else { return .unknown(.credentialInvalidToken) }
         let access = AccessTokenClaims(claims: claims, mapping: self.mapping)
         do throws(Reason) {

@@ -9,7 +9,7 @@ struct KratosAnswer: Sendable {
     /// The verdict in an answer. Anything but a session, Kratos's own 401 and its demand for another factor says nothing
     /// about the credential: too many requests (429), errors (5xx), and answers of something else that listens there.
     func verdict(_ answer: ProviderAnswer, now: UnixTime) -> TokenVerdict {
-        guard let document = JSONText.decode(answer.body) else { return .unavailable }
+        guard let document = answer.json() else { return .unavailable }
         switch answer.status {
         case 200:
             return KratosSession(document)?.verdict(cachedFor: self.lifetime(answer), now: now) ?? .unavailable

@@ -17,7 +17,7 @@ extension KratosProvider {
     /// When the user of a session in an answer of `exchange` signed in, by Kratos's clock; nil if the answer has no
     /// session.
     package static func signedInAt(_ answer: ProviderAnswer) -> UnixTime? {
-        guard let session = JSONText.decode(answer.body)?["session"].flatMap(KratosSession.init) else { return nil }
+        guard let session = answer.json()?["session"].flatMap(KratosSession.init) else { return nil }
         return [session.issuedAt, session.authenticatedAt].compactMap(\.self).max()
     }
 }

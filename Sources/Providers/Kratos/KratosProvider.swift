@@ -163,7 +163,7 @@ package final class KratosProvider: TokenProvider {
             self.call("GET", "/self-service/logout/browser", for: .revocation, fields: [field])
         )
         guard begun.status != 401 else { return true }
-        guard begun.status == 200, let token = JSONText.decode(begun.body)?["logout_token"]?.string
+        guard begun.status == 200, let token = begun.json()?["logout_token"]?.string
         else { return false }
         let path = "/self-service/logout?" + FormText.encoded([("token", token)])
         let answer = try await self.transport.send(self.call("GET", path, for: .revocation, fields: [field]))

@@ -26,11 +26,11 @@ struct KratosSession: Sendable {
         switch members["identity"] {
         case nil:
             self.identity = nil
-            self.isActive = members["active"] != .bool(false)
+            self.isActive = Self.isTrue(members["active"])
         case .some(let value):
             guard let person = value.members, let identity = Self.identity(person) else { return nil }
             self.identity = identity
-            self.isActive = members["active"] != .bool(false) && person["state"] != .string("inactive")
+            self.isActive = Self.isTrue(members["active"]) && (person["state"] ?? "active") == "active"
         }
         self.aal = AssuranceLevel(named: members["authenticator_assurance_level"]?.string ?? "")
         self.methods = Self.methods(members["authentication_methods"])
@@ -62,6 +62,9 @@ struct KratosSession: Sendable {
 
     // MARK: Members
 
+    /// Whether a member that may be missing says yes. What is neither true nor missing says no.
+    private static func isTrue(_ value: JSONValue?) -> Bool { (value ?? true) == true }
+
     private static func identity(_ members: [String: JSONValue]) -> Identity? {
         guard let id = members["id"]?.string, self.isID(id) else { return nil }
         return Identity(
@@ -74,7 +77,7 @@ struct KratosSession: Sendable {
 
     /// Kratos's ids are UUIDs. Any short text without control characters is taken, since ids can be imported.
     private static func isID(_ text: String) -> Bool {
-        (1...255).contains(text.utf8.count)
+        (1...255).contains(text.utf8.count) && !text.isDamaged
             && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
     }
 

@@ -33,7 +33,7 @@ struct LogoutTokenCheck: Sendable {
         guard type == nil || type == "logout+jwt" || type == "application/logout+jwt" || type == "jwt" else {
             throw JOSEError("typ is not that of a logout token")
         }
-        let claims = try JWTClaims(token.payload)
+        let claims = try JWTClaims(token.payload, loneSurrogates: .replaced)
         guard claims.issuer == self.issuer else { throw JOSEError("iss is not the issuer") }
         guard claims.audience.contains(self.clientID) else { throw JOSEError("aud is not the client") }
         guard let issuedAt = claims.issuedAt else { throw JOSEError("iat is missing") }
@@ -81,7 +81,6 @@ extension OpenIDProvider: LogoutProvider {
                 now: self.clock.now()
             ).judge(token)
         case .invalid(let detail): .invalid(detail: detail)
-        case .unknownKey: .invalid(detail: "the issuer publishes no key with the kid of the token that fits its alg")
         case .unavailable: .unavailable
         }
     }

@@ -49,7 +49,9 @@ package final class OpenIDIssuer: Sendable {
     }
 
     /// Why the keys are not known, for logs.
-    var outageOfKeys: String { "the issuer's keys are not known: \(self.keys.failure ?? "it has not answered yet")" }
+    private var outageOfKeys: String {
+        "the issuer's keys are not known: \(self.keys.failure ?? "it has not answered yet")"
+    }
 
     /// Fetches the metadata, and keeps them fresh from now on.
     package func start() { self.metadata.start() }
@@ -65,11 +67,11 @@ package final class OpenIDIssuer: Sendable {
                 return .valid(try JWS.verify(token, with: none, allowing: self.algorithms, sharedSecret: sharedSecret))
             }
             guard let verified = try await self.keys.verify(token, allowing: self.algorithms) else {
-                return .unavailable
+                return .unavailable(self.outageOfKeys)
             }
             return .valid(verified)
         } catch {
-            return error.kind == .unknownKey ? .unknownKey : .invalid(error.detail)
+            return SignatureVerdict(error)
         }
     }
 
@@ -98,8 +100,13 @@ package enum SignatureVerdict: Sendable {
     ///
     /// - Parameter detail: For logs, without a part of the token.
     case invalid(_ detail: String)
-    /// The issuer publishes no such key. It may do so since, if it was asked a moment ago.
-    case unknownKey
-    /// The issuer's keys are not known.
-    case unavailable
+    /// The issuer's keys are not known, or it may have a new one and must not be asked for it now.
+    ///
+    /// - Parameter detail: As of `invalid`.
+    case unavailable(_ detail: String)
+
+    /// What the error means to whoever can try again.
+    init(_ error: JOSEError) {
+        self = error.kind == .unsought ? .unavailable(error.detail) : .invalid(error.detail)
+    }
 }

@@ -116,7 +116,7 @@ extension OpenIDProvider {
     private static func howAuthenticated(_ idToken: Secret?) -> JSONValue {
         let parts = idToken?.bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false) ?? []
         guard parts.count == 3, let payload = Base64URL.decoded(parts[1]),
-            let members = JSONText.decode(payload)?.members
+            let members = JSONText.decode(payload, loneSurrogates: .replaced)?.members
         else { return .object([:]) }
         return .object(members.filter { UserClaims.ofSignIn.contains($0.key) })
     }

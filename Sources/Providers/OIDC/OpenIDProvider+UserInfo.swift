@@ -60,14 +60,13 @@ extension OpenIDProvider {
     private func claims(ofUserInfo token: [UInt8]) async throws(UserInfoFault) -> JSONValue {
         switch await self.issuer.verify(token, sharedSecret: self.settings.client.secret) {
         case .invalid(let detail): throw UserInfoFault("userinfo: \(detail)")
-        case .unknownKey: throw UserInfoFault("userinfo: the issuer publishes no key that fits the kid and alg")
-        case .unavailable: throw UserInfoFault(self.issuer.outageOfKeys, isOutage: true)
+        case .unavailable(let detail): throw UserInfoFault("userinfo: \(detail)", isOutage: true)
         case .valid(let token):
             if let type = token.type, IDTokenCheck.isOfAnotherKind(type) {
                 throw UserInfoFault("userinfo: typ is that of another kind of token")
             }
             do throws(JOSEError) {
-                let claims = try JWTClaims(token.payload)
+                let claims = try JWTClaims(token.payload, loneSurrogates: .replaced)
                 guard claims.issuer?.isExactly(self.name) == true else { throw JOSEError("iss is not the issuer") }
                 guard claims.audience.contains(where: { $0.isExactly(self.client.clientID) }) else {
                     throw JOSEError("aud is not the client")

@@ -117,9 +117,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
                 return .invalid(error)
             }
         case .invalid(let detail): return .unverified(detail: detail)
-        case .unknownKey:
-            return .unverified(detail: "the issuer publishes no key with the kid of the token that fits its alg")
-        case .unavailable: return .unavailable(detail: self.issuer.outageOfKeys)
+        case .unavailable(let detail): return .unavailable(detail: detail)
         }
     }
 }

@@ -27,7 +27,7 @@ package struct ProviderMetadata: Sendable, Hashable {
     /// Reads the document of `issuer`, and refuses it if it is of another one, or if an endpoint that sign-in needs is
     /// missing or not https. An issuer on loopback, in http, may name others of its kind.
     package init(_ body: [UInt8], of issuer: ProviderURL) throws(MetadataError) {
-        guard let value = JSONText.decode(body), case .object = value else {
+        guard let value = JSONText.decode(body, loneSurrogates: .replaced), case .object = value else {
             throw MetadataError("it is not a JSON object, or repeats a member")
         }
         try Self.checkIssuer(value["issuer"]?.string, issuer.text)

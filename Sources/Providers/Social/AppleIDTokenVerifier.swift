@@ -31,8 +31,7 @@ package struct AppleIDTokenVerifier: SocialVerifier {
     package func verify(_ signIn: SocialSignIn) async -> SocialVerdict {
         switch await self.keys.verify(signIn.artefact) {
         case .invalid(let detail): return .refused(detail: "Apple's id_token: \(detail)")
-        case .unknownKey: return .refused(detail: "Apple's id_token: Apple publishes no key with its kid")
-        case .unavailable: return .unavailable(detail: "Apple: \(self.keys.outage)")
+        case .unavailable(let detail): return .unavailable(detail: "Apple: \(detail)")
         case .valid(let token):
             do throws(IDTokenFault) {
                 return try self.verdict(token, signIn)
@@ -46,11 +45,13 @@ package struct AppleIDTokenVerifier: SocialVerifier {
         let now = self.clock.now()
         let stated: JWTClaims
         do throws(JOSEError) {
-            stated = try JWTClaims(token.payload)
+            stated = try JWTClaims(token.payload, loneSurrogates: .replaced)
         } catch {
             throw IDTokenFault(error.detail)
         }
-        guard let bundleID = stated.audience.first, self.settings.bundleIDs.contains(where: { $0.isExactly(bundleID) })
+        // An app presents the token, so that one that is also for another service may come from there.
+        guard let bundleID = stated.audience.first,
+            stated.audience.allSatisfy({ name in self.settings.bundleIDs.contains { $0.isExactly(name) } })
         else { throw IDTokenFault("aud is not in native_social.apple.bundle_ids", isForeign: true) }
         let check = IDTokenCheck(issuer: self.settings.issuer, clientID: bundleID, now: now, nonce: signIn.nonce)
         let (subject, claims) = try check.claims(of: token)

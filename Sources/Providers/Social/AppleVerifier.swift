@@ -86,8 +86,7 @@ package struct AppleVerifier: SocialVerifier {
         }
         switch await self.keys.verify(idToken) {
         case .invalid(let detail): return .refused(detail: "Apple's id_token: \(detail)")
-        case .unknownKey: return .refused(detail: "Apple's id_token: Apple publishes no key with its kid")
-        case .unavailable: return .unavailable(detail: "Apple: \(self.keys.outage)")
+        case .unavailable(let detail): return .unavailable(detail: "Apple: \(detail)")
         case .valid(let token):
             let now = self.clock.now()
             let check = IDTokenCheck(

@@ -11,7 +11,7 @@ enum FacebookTokenState: Sendable, Equatable {
 
     /// - Parameter leeway: How far the clocks may differ.
     init(_ answer: ProviderAnswer, appID: String, now: UnixTime, leeway: Duration) {
-        let document = JSONText.decode(answer.body, maxDepth: 16)
+        let document = answer.json(maxDepth: 16)
         guard answer.status == 200 else {
             self = Self.failure(answer.status, document?["error"])
             return

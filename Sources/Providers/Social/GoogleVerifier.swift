@@ -29,8 +29,7 @@ package struct GoogleVerifier: SocialVerifier {
     package func verify(_ signIn: SocialSignIn) async -> SocialVerdict {
         switch await self.keys.verify(signIn.artefact) {
         case .invalid(let detail): return .refused(detail: "id_token: \(detail)")
-        case .unknownKey: return .refused(detail: "id_token: Google publishes no key with its kid")
-        case .unavailable: return .unavailable(detail: "Google: \(self.keys.outage)")
+        case .unavailable(let detail): return .unavailable(detail: "Google: \(detail)")
         case .valid(let token):
             let now = self.clock.now()
             do throws(IDTokenFault) {
@@ -65,7 +64,7 @@ package struct GoogleVerifier: SocialVerifier {
         }
         let claims: JWTClaims
         do throws(JOSEError) {
-            claims = try JWTClaims(token.payload)
+            claims = try JWTClaims(token.payload, loneSurrogates: .replaced)
             try claims.checkTimes(now: now, leeway: Self.leeway)
         } catch {
             throw IDTokenFault(error.detail)

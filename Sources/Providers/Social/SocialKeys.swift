@@ -19,16 +19,13 @@ struct SocialKeys: Sendable {
     func verify(_ token: Secret) async -> SignatureVerdict {
         do throws(JOSEError) {
             guard let verified = try await self.cache.verify(token.bytes, allowing: [.rs256]) else {
-                return .unavailable
+                return .unavailable("the keys are not known: \(self.cache.failure ?? "they were not read yet")")
             }
             return .valid(verified)
         } catch {
-            return error.kind == .unknownKey ? .unknownKey : .invalid(error.detail)
+            return SignatureVerdict(error)
         }
     }
-
-    /// Why the keys are not known, for logs.
-    var outage: String { "the keys are not known: \(self.cache.failure ?? "they were not read yet")" }
 
     private static func fetch(_ url: ProviderURL, _ transport: any ProviderTransport) async throws -> [UInt8] {
         let call = ProviderCall(

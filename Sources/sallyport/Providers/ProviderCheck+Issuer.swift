@@ -35,7 +35,8 @@ extension ProviderCheck {
     static let json = [(name: "accept", value: "application/json")]
 
     private static func missing(in body: [UInt8]) -> [String] {
-        guard let value = JSONText.decode(body), case .object = value, value["issuer"] != nil else { return [] }
+        guard let value = JSONText.decode(body, loneSurrogates: .replaced), case .object = value, value["issuer"] != nil
+        else { return [] }
         return ["authorization_endpoint", "token_endpoint", "jwks_uri"].filter { value[$0] == nil }
     }
 

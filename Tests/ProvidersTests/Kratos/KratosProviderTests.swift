@@ -80,10 +80,26 @@ struct KratosProviderTests {
         Answer("no identity", ["identity": .null], .unknown(.credentialInvalidToken)),
         Answer("no member identity", ["identity": "absent"], .unknown(.credentialInvalidToken)),
         Answer("not active", ["active": false], .unknown(.credentialExpired)),
+        Answer("null for active", ["active": .null], nil),
+        Answer("a text for active", ["active": "false"], .unknown(.credentialExpired)),
+        Answer("another text for active", ["active": "true"], .unknown(.credentialExpired)),
+        Answer("a number for active", ["active": 0], .unknown(.credentialExpired)),
+        Answer("an object for active", ["active": [:]], .unknown(.credentialExpired)),
         Answer("at its end", ["expires_at": "2001-09-09T01:46:40Z"], .unknown(.credentialExpired)),
         Answer(
             "a disabled user",
             ["identity": ["id": "a", "traits": [:], "state": "inactive"]],
+            .unknown(.credentialExpired)
+        ),
+        Answer("null for state", ["identity": ["id": "a", "traits": [:], "state": .null]], nil),
+        Answer(
+            "another state",
+            ["identity": ["id": "a", "traits": [:], "state": "Inactive"]],
+            .unknown(.credentialExpired)
+        ),
+        Answer(
+            "a state that is no text",
+            ["identity": ["id": "a", "traits": [:], "state": false]],
             .unknown(.credentialExpired)
         ),
         Answer("no id", ["id": "absent"], .unavailable),

@@ -33,7 +33,7 @@ struct IDTokenTests {
     private static let faults: [(claim: String, value: JSONValue, detail: String)] = [
         ("iss", "https://idp.example.com/realms/main/", "iss"), ("iss", "https://evil.example.com", "iss"),
         ("iss", .null, "iss"), ("iss", 1, "iss"), ("aud", "other", "aud"), ("aud", .null, "aud"), ("aud", [], "aud"),
-        ("aud", ["other"], "aud"), ("aud", ["gateway", "other"], "azp"), ("aud", ["gateway", 1], "aud"),
+        ("aud", ["other"], "aud"), ("aud", ["other", "another"], "aud"), ("aud", ["gateway", 1], "aud"),
         ("azp", "other", "azp"), ("azp", 1, "azp"), ("azp", ["gateway"], "azp"), ("sub", .null, "sub"),
         ("sub", "", "subject"), ("sub", 7, "sub"), ("sub", "a\nb", "subject"), ("sub", "a\u{85}b", "subject"),
         ("sub", .string(String(repeating: "a", count: 256)), "subject"), ("exp", .null, "exp"), ("exp", "1", "exp"),
@@ -67,6 +67,7 @@ struct IDTokenTests {
     private static let variants: [[String: JSONValue]] = [
         ["exp": 1_799_999_941], ["exp": .number(1_800_000_000.5)], ["iat": 1_800_000_060], ["iat": 1],
         ["exp": 4_102_444_800], ["aud": ["gateway"]], ["aud": ["gateway", "other"], "azp": "gateway"],
+        ["aud": ["gateway", "gateway"]], ["aud": ["other", "gateway"]], ["aud": ["gateway"], "azp": "gateway"],
         ["azp": "gateway"], ["token_use": "id"], ["sub": .string(String(repeating: "a", count: 255))],
         ["at_hash": .string(Base64URL.encode(SHA2.sha256.digest(of: Array("access-1".utf8)).prefix(16)))],
     ]
@@ -132,8 +133,29 @@ struct IDTokenTests {
         #expect(try await desk.signIn().user != nil)
         let fetches = desk.transport.calls(of: OpenIDDesk.keysURL).count
         #expect(fetches == 2)
-        for _ in 0..<20 { _ = try await desk.signIn(by: SigningKey.generated(.es256)) }
-        #expect(desk.transport.calls(of: OpenIDDesk.keysURL).count <= fetches + 1)
+        for _ in 0..<3 { #expect(try await desk.signIn(by: SigningKey.generated(.es256)).cause == .invalidToken) }
+        for _ in 0..<20 {
+            #expect(try await desk.signIn(by: SigningKey.generated(.es256)).outage?.contains("may be new") == true)
+        }
+        #expect(desk.transport.calls(of: OpenIDDesk.keysURL).count == fetches + 3)
+    }
+
+    @Test("A key that takes the kid of the former one signs users in at once")
+    func sameKeyID() async throws {
+        let desk = try OpenIDDesk()
+        #expect(try await desk.signIn().user != nil)
+        let next = SigningKey.generated(.es256)
+        let value = next.publicKey.value.merged(with: ["kid": .string(desk.key.publicKey.keyID ?? "")])
+        desk.transport.on(OpenIDDesk.keysURL, .json(["keys": [value]]))
+        let begun = try await desk.begin()
+        let claims = JSONText.encode(desk.claims(nonce: begun.parameters["nonce"]))
+        let token = Secret(next.sign(claims, keyID: desk.key.publicKey.keyID))
+        desk.transport.on(
+            OpenIDDesk.tokenURL,
+            .json(OpenIDDesk.tokens(idToken: String(decoding: token.bytes, as: UTF8.self)))
+        )
+        let completion = await desk.provider.complete(begun.callback(), state: begun.state)
+        #expect(completion.user != nil, "\(completion)")
     }
 
     @Test("One kid for several keys: each signs users in by its own algorithm, and by no other")
@@ -143,6 +165,8 @@ struct IDTokenTests {
         let published = keys.map { $0.publicKey.value.merged(with: ["kid": "one", "alg": .null]) }
         desk.transport.on(OpenIDDesk.keysURL, .json(["keys": .array(published)]))
         func signIn(_ key: SigningKey, _ algorithm: JWSAlgorithm) async throws -> BrowserCompletion {
+            // So that the keys may be asked for again.
+            desk.clock.advance(by: .seconds(30))
             let begun = try await desk.begin()
             let header = JSONText.encode(["alg": .string(algorithm.rawValue), "kid": "one"])
             let claims = JSONText.encode(desk.claims(nonce: begun.parameters["nonce"]))
@@ -159,6 +183,36 @@ struct IDTokenTests {
             }
         }
         #expect(try await signIn(.generated(.rs256), .rs256).cause == .invalidToken)
+    }
+
+    /// A sign-in whose id_token has half a surrogate pair in place of each `~` in these claims.
+    private func cutSignIn(_ claims: [String: JSONValue]) async throws -> BrowserCompletion {
+        let desk = try OpenIDDesk {
+            $0.claims.traits = ["email", "name", "groups"].map { .init(name: $0, path: [$0]) }
+        }
+        let begun = try await desk.begin()
+        let whole = String(
+            decoding: JSONText.encode(desk.claims(nonce: begun.parameters["nonce"], claims)),
+            as: UTF8.self
+        )
+        let cut = whole.split(separator: "~", omittingEmptySubsequences: false).joined(separator: #"\ud83d"#)
+        let token = String(decoding: desk.key.sign(Array(cut.utf8)), as: UTF8.self)
+        desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: token)))
+        return await desk.provider.complete(begun.callback(), state: begun.state)
+    }
+
+    @Test("A claim that was cut within a character keeps nobody from signing in, unless it names somebody")
+    func cutClaims() async throws {
+        let completion = try await self.cutSignIn(["name": "Anna ~", "groups": ["staff", "~"], "x": ["y": "~"]])
+        let user = try #require(completion.user, "\(completion)")
+        #expect(user.identity.traits["name"] == "Anna \u{FFFD}")
+        #expect(user.identity.traits["groups"] == ["staff", "\u{FFFD}"])
+        for claims in [
+            ["sub": "user-~"], ["iss": .string(OpenIDDesk.issuer + "~")], ["aud": ["gateway", "~"]],
+            ["sid": "s-~"], ["nonce": "~"], ["jti": "~"], ["~": "a"],
+        ] as [[String: JSONValue]] {
+            #expect(try await self.cutSignIn(claims).cause == .invalidToken, "\(claims)")
+        }
     }
 
     @Test("Without the issuer's keys nothing is decided")

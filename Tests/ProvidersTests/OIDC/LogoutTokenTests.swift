@@ -91,6 +91,11 @@ struct LogoutTokenTests {
             Issue.record("another key")
             return
         }
+        let flooded = try OpenIDDesk()
+        for _ in 0..<5 { _ = try await self.verdict(desk: flooded, key: SigningKey.generated(.es256)) }
+        let next = SigningKey.generated(.es256)
+        flooded.transport.on(OpenIDDesk.keysURL, .json(JWKSet(keys: [next.publicKey]).value))
+        #expect(try await self.verdict(desk: flooded, key: next) == .unavailable, "the provider is to repeat it")
         let desk = try OpenIDDesk()
         desk.transport.on(OpenIDDesk.keysURL, ProviderAnswer(status: 503))
         #expect(try await self.verdict(desk: desk) == .unavailable)

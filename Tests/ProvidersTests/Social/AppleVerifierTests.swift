@@ -98,7 +98,7 @@ struct AppleVerifierTests {
 
     private static let faults: [(claim: String, value: JSONValue, detail: String)] = [
         ("iss", "https://appleid.apple.com/", "iss"), ("iss", .null, "iss"), ("aud", "com.example.other", "aud"),
-        ("aud", .null, "aud"), ("aud", ["com.example.app", "com.example.other"], "azp"), ("exp", 1_799_999_940, "exp"),
+        ("aud", .null, "aud"), ("aud", ["com.example.other"], "aud"), ("exp", 1_799_999_940, "exp"),
         ("exp", .null, "exp"), ("iat", .null, "iat"), ("iat", 1_800_000_061, "iat"), ("sub", .null, "sub"),
         ("sub", "", "subject"), ("nonce", "of the app", "nonce"), ("nonce", "", "nonce"), ("nonce", 1, "nonce"),
         ("at_hash", "AAAAAAAAAAAAAAAAAAAAAA", "at_hash"),
