@@ -44,13 +44,13 @@ final class UnfitIdentities: Sendable {
         }
         let trait = unfit.path.split(separator: ".").dropFirst(2).first
         let isTrait = unfit.path.hasPrefix("identity.traits.")
-        let claim = self.claims.flatMap { claims in
-            trait.map { claims.path(ofTrait: String($0)).joined(separator: ".") }
-        }
-        let source = isTrait ? claim.map { "\(unfit.path), from the claim \($0)," } ?? unfit.path : unfit.path
-        let own = "name a member of it, such as \(unfit.path).name"
+        let claim = isTrait ? self.claims.flatMap { claims in trait.map { claims.path(ofTrait: String($0)) } } : nil
+        let source = claim.map { "\(unfit.path), from the claim \(ClaimSettings.text(of: $0))," } ?? unfit.path
         let member =
-            isTrait ? claim.map { "name a member in claims.traits, such as \($0).name" } ?? own : own
+            claim.map { path in
+                "name a member in claims.traits, such as \(ClaimSettings.text(of: path + ["name"])), or write "
+                    + "\(ClaimSettings.text(of: path)){} for the names of its members"
+            } ?? "name a member of it, such as \(unfit.path).name"
         switch unfit.fault {
         case .object: return "\(field) is missing: \(source) is an object: \(member)"
         case .listOfObjects:

@@ -316,14 +316,38 @@ struct ProviderTests {
             ("https://e.example/g[].name", ["https://e.example/g", "name"]),
             ("https://e.example/g[]", ["https://e.example/g"]),
             (#"a\.b\\.c"#, [#"a.b\"#, "c"]),
+            (#"https://x\.test/groups"#, ["https://x.test/groups"]), ("https://[::1]/g", ["https://[::1]/g"]),
+            (#"https://x\.test/groups[].name"#, ["https://x.test/groups", "name"]),
+            (#"https://x.test/g\[].name"#, ["https://x.test/g[].name"]), ("http://x.test/a.b", ["http://x.test/a.b"]),
+            (#"https://x.test/a\\b[].c\.d"#, [#"https://x.test/a\b"#, "c.d"]), (#"a\{}.b"#, ["a{}", "b"]),
+            (#"a\{}"#, ["a{}"]), ("a{b}", ["a{b}"]), ("a{}b", ["a{}b"]),
         ] {
             #expect(ClaimSettings.path(path) == steps, "\(path)")
         }
         for path in [
             "a[", "a[0]", "a[]b", "[]", "[].a", "a[].", ".a", "a..b", "a[][]", #"a\b"#, "https://e.example/g[]x",
+            #"https://x.test/a\b"#, #"https://x.test/a\"#, "a{}", "https://x.test/a{}", #"a\\{}"#,
         ] {
             #expect(ClaimSettings.path(path) == nil, "\(path)")
         }
+        for path in [
+            ["groups"], ["a.b", "c"], ["a[]", "b{}"], [#"a\"#, "b"], ["https://x.test/g.h", "n.m"],
+            ["https://x.test/a[]b{}", "c"], [#"https://x.test/a\b"#],
+        ] {
+            #expect(ClaimSettings.path(ClaimSettings.text(of: path)) == path, "\(path)")
+        }
+        for (text, path) in [
+            ("roles{}", ["roles"]), ("a.roles{}", ["a", "roles"]), ("a[].roles{}", ["a", "roles"]), ("a[]{}", ["a"]),
+            ("https://x.test/roles{}", ["https://x.test/roles"]), (#"a\\{}"#, [#"a\"#]),
+        ] {
+            let names = ClaimSettings.Trait(name: "groups", path: path, takesNames: true)
+            #expect(ClaimSettings.Trait(name: "groups", at: text) == names, "\(text)")
+        }
+        for text in ["{}", "a.{}", "a[].{}", "[]{}"] {
+            #expect(ClaimSettings.Trait(name: "groups", at: text) == nil, "\(text)")
+        }
+        let roles = try self.openID("claims: {traits: {groups: \"urn:x:roles{}\"}}").claims.trait("groups")
+        #expect(roles == ClaimSettings.Trait(name: "groups", path: ["urn:x:roles"], takesNames: true))
         let lists = try self.openID(
             "claims: {traits: {teams: \"custom:teams\"}, text_lists: {groups: comma, teams: space}, groups_only: [app-*, b]}"
         ).claims

@@ -42,9 +42,11 @@ package struct UserClaims: Sendable, Hashable {
             .value(at: path)
     }
 
-    /// The value of a trait, in which a text that stands for a list is one; nil if it is absent or null.
+    /// The value of a trait, in which a text that stands for a list is one, and the names of members another; nil if it is
+    /// absent or null.
     func value(of trait: ClaimSettings.Trait) -> JSONValue? {
         let value = self.value(at: trait.path)
+        if trait.takesNames { return value?.names }
         guard let form = trait.textList, let text = value?.string else { return value }
         return .array(TextList.elements(of: text, form).map { .string($0) })
     }
@@ -79,6 +81,19 @@ package struct UserClaims: Sendable, Hashable {
 }
 
 extension JSONValue {
+    /// The names of an object's members, or of those of a list's objects, in order and each once; nil for anything else. A
+    /// member that is null or false is as good as none.
+    fileprivate var names: JSONValue? {
+        let objects: [JSONValue]
+        switch self {
+        case .object: objects = [self]
+        case .array(let elements): objects = elements
+        default: return nil
+        }
+        let names = objects.flatMap { ($0.members ?? [:]).filter { $0.value != .bool(false) }.keys }
+        return .array(Set(names).sorted().map(JSONValue.string))
+    }
+
     /// Texts are compared byte by byte, other values by what they mean.
     fileprivate func isExactly(_ other: JSONValue) -> Bool {
         if let text = self.string, let otherText = other.string { return text.isExactly(otherText) }

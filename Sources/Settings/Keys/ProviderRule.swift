@@ -135,21 +135,28 @@ extension TextRule {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte && $0 != 0x2E && $0 != 0x7E }
     }
 
-    /// The place of a claim. `ClaimSettings.path` reads it.
-    static let claimPath = TextRule(
-        "claim",
-        allowed:
-            "the name of a claim, or names joined by dots such as realm_access.roles or groups.name, also within lists; "
-            + "a name with dots is a URL, or has \\. for each",
-        pattern: "^.{1,256}$"
-    ) { text throws(SyntaxFault) in
-        guard ClaimSettings.path(text) != nil else {
-            throw SyntaxFault(
-                "write at most 16 names joined by dots, without control characters, none of them empty; [] may follow a name, "
-                    + "and \\[ is a bracket in one"
-            )
+    /// The place of a claim with the user's id. `ClaimSettings.path` reads it.
+    static let subjectPath = claimPath("names joined by dots such as data.id") { ClaimSettings.path($0) != nil }
+
+    /// The place of a trait's claim. `ClaimSettings.Trait` reads it.
+    static let traitPath = claimPath(
+        "names joined by dots such as realm_access.roles or groups.name, also within lists, and {} for an object's names"
+    ) { ClaimSettings.Trait(name: "trait", at: $0) != nil }
+
+    private static func claimPath(_ form: String, _ isOne: @escaping @Sendable (String) -> Bool) -> TextRule {
+        TextRule(
+            "claim",
+            allowed: "the name of a claim, or \(form); a name with dots is a URL, or has \\. for each",
+            pattern: "^.{1,256}$"
+        ) { text throws(SyntaxFault) in
+            guard isOne(text) else {
+                throw SyntaxFault(
+                    "write at most 16 names joined by dots, without control characters, none of them empty; [] may follow a "
+                        + "name, {} the last one of a trait, and \\[, \\{ and \\\\ are a bracket, a brace and a backslash in one"
+                )
+            }
+            return .text(text)
         }
-        return .text(text)
     }
 
     /// How a text stands for a list.

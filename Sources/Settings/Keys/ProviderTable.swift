@@ -176,7 +176,7 @@ extension Section {
         [
             SettingsKey(
                 "subject",
-                .text(.claimPath),
+                .text(.subjectPath),
                 required: true,
                 "The user's id at the provider, which never changes and never goes to another user, such as id."
             )
@@ -202,7 +202,7 @@ extension Section {
     )
 
     private static let introspectionClaims = Section(
-        [SettingsKey("subject", .text(.claimPath), default: "sub", "The user's id.")] + Self.traits + Self.levels
+        [SettingsKey("subject", .text(.subjectPath), default: "sub", "The user's id.")] + Self.traits + Self.levels
     )
 
     // MARK: Shared keys
@@ -283,7 +283,7 @@ extension Section {
     private static let traits = [
         SettingsKey(
             "traits",
-            .pairs(name: .traitName, value: .claimPath),
+            .pairs(name: .traitName, value: .traitPath),
             default: ClaimSettings().traits.map { $0.name == $0.path[0] ? $0.name : "\($0.name) from \($0.path[0])" }
                 .joined(separator: ", "),
             "Traits of the user and the claims that hold them; added to the default, or instead of one with the same name."

@@ -153,9 +153,11 @@ extension SettingsBuilder {
         let key = "\(key).claims"
         if let subject = tree.text("subject").flatMap(ClaimSettings.path) { claims.subject = subject }
         for (name, setting) in tree.tree("traits")?.entries ?? [] {
-            guard case .text(let text) = setting.value, let path = ClaimSettings.path(text) else { continue }
+            guard case .text(let text) = setting.value, let trait = ClaimSettings.Trait(name: name, at: text) else {
+                continue
+            }
             claims.traits.removeAll { $0.name == name }
-            claims.traits.append(ClaimSettings.Trait(name: name, path: path))
+            claims.traits.append(trait)
         }
         for (name, setting) in tree.tree("text_lists")?.entries ?? [] {
             guard case .text(let text) = setting.value else { continue }

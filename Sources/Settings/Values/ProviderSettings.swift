@@ -189,7 +189,7 @@ package struct AuthorizationSettings: Sendable, Equatable {
 /// - `subject` (path, default: sub; required for oauth2, and not there for oidc, where it is always sub).
 /// - `traits` (map of a trait's name to the path of a claim, default: email, email_verified, name, username from
 ///   preferred_username, groups, picture, locale): added to the default. A path has names separated by dots, e.g.
-///   `realm_access.roles` or `groups.name`; `ClaimSettings.path` reads it.
+///   `realm_access.roles` or `groups.name`, and perhaps `{}` at its end; `ClaimSettings.Trait.init(name:at:)` reads it.
 /// - `text_lists` (map of a trait's name to `comma` | `space`): the traits whose claim is one text with a list.
 /// - `groups_only` (list of patterns with `*`, default: all): which elements of the trait `groups` are kept.
 /// - `acr`, `amr` (maps of a value to `aal1` | `aal2` | `aal3`, not for oauth2): the level that a sign-in reached; the
@@ -199,13 +199,23 @@ package struct ClaimSettings: Sendable, Equatable {
         package var name: String
         /// The steps of the path to the claim.
         package var path: [String]
+        /// Whether the trait is the list of the names that the members of the claim have, as in
+        /// `{"admin": {...}, "staff": {...}}`. `{}` at the end of the path says so.
+        package var takesNames: Bool
         /// How a text of the claim stands for a list; nil: it is a text.
         package var textList: TextListForm?
 
-        package init(name: String, path: [String], textList: TextListForm? = nil) {
+        package init(name: String, path: [String], takesNames: Bool = false, textList: TextListForm? = nil) {
             self.name = name
             self.path = path
+            self.takesNames = takesNames
             self.textList = textList
+        }
+
+        /// A trait at this path, as it is written; nil if it is not one.
+        package init?(name: String, at text: String) {
+            guard let (path, takesNames) = ClaimSettings.place(text) else { return nil }
+            self.init(name: name, path: path, takesNames: takesNames)
         }
     }
 
@@ -255,42 +265,61 @@ package struct ClaimSettings: Sendable, Equatable {
     /// The highest level that a sign-in can reach.
     package var highest: AssuranceLevel { self.levels.map(\.level).max().map { max($0, .aal1) } ?? .aal1 }
 
-    /// The steps of a path to a claim: names separated by dots, with `\.`, `\[` and `\\` for a dot, a bracket and a
-    /// backslash in a name. `[]` after a name says that it is a list, into whose elements the next step leads; it may be left
-    /// out. A path that begins with `https://` or `http://` is a single name up to the first `[]`, as many providers name
+    /// The steps of a path to a claim: names separated by dots, with `\.`, `\[`, `\{` and `\\` for a dot, a bracket, a brace
+    /// and a backslash in a name. `[]` after a name says that it is a list, into whose elements the next step leads; it may be
+    /// left out. A path that begins with `https://` or `http://` is a single name up to the first `[]`, as many providers name
     /// their own claims by a URL. nil if it is not one.
     package static func path(_ text: String) -> [String]? {
-        let isPrintable = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
-        guard (1...256).contains(text.utf8.count), isPrintable else { return nil }
-        if ["https://", "http://"].contains(where: text.hasPrefix) {
-            guard let list = text.firstRange(of: "[]") else { return [text] }
-            let (name, rest) = (String(text[..<list.lowerBound]), text[list.upperBound...])
-            guard !rest.isEmpty else { return [name] }
-            guard rest.first == ".", let steps = Self.steps(rest.dropFirst()) else { return nil }
-            return [name] + steps
-        }
-        return Self.steps(text[...])
+        guard let (steps, takesNames) = Self.place(text), !takesNames else { return nil }
+        return steps
     }
 
-    private static func steps(_ text: Substring) -> [String]? {
+    /// The same for a path that may have `{}` at its end: see `Trait.takesNames`.
+    fileprivate static func place(_ text: String) -> (path: [String], takesNames: Bool)? {
+        let isPrintable = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
+        guard (1...256).contains(text.utf8.count), isPrintable else { return nil }
+        let isURL = ["https://", "http://"].contains(where: text.hasPrefix)
         var steps: [[UInt8]] = [[]]
         var rest = Array(text.utf8)[...]
         while let byte = rest.popFirst() {
+            let isInURL = isURL && steps.count == 1
             switch byte {
-            case UInt8(ascii: "."): steps.append([])
-            case UInt8(ascii: "["):
+            case UInt8(ascii: ".") where !isInURL: steps.append([])
+            case UInt8(ascii: "[") where !isInURL || rest.first == UInt8(ascii: "]"):
+                guard rest.popFirst() == UInt8(ascii: "]"), !steps[steps.count - 1].isEmpty else { return nil }
                 // Only at the end of a name.
-                guard rest.popFirst() == UInt8(ascii: "]"), rest.first ?? UInt8(ascii: ".") == UInt8(ascii: ".") else {
-                    return nil
-                }
+                guard !rest.isEmpty, !rest.elementsEqual("{}".utf8) else { continue }
+                guard rest.popFirst() == UInt8(ascii: ".") else { return nil }
+                steps.append([])
+            case UInt8(ascii: "{") where rest.elementsEqual("}".utf8):
+                return Self.checked(steps).map { ($0, true) }
             case UInt8(ascii: "\\"):
-                guard let escaped = rest.popFirst(), #".[\"#.utf8.contains(escaped) else { return nil }
+                guard let escaped = rest.popFirst(), #".[{\"#.utf8.contains(escaped) else { return nil }
                 steps[steps.count - 1].append(escaped)
             default: steps[steps.count - 1].append(byte)
             }
         }
+        return Self.checked(steps).map { ($0, false) }
+    }
+
+    private static func checked(_ steps: [[UInt8]]) -> [String]? {
         guard steps.count <= 16, steps.allSatisfy({ !$0.isEmpty }) else { return nil }
         return steps.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The path as it is written, which `path` reads.
+    package static func text(of path: [String]) -> String {
+        let isURL = path.first.map { name in ["https://", "http://"].contains(where: name.hasPrefix) } ?? false
+        var text = ""
+        for (index, step) in path.enumerated() {
+            if index > 0 { text += isURL && index == 1 ? "[]." : "." }
+            for character in step.unicodeScalars {
+                let isMark = character == "\\" || character == "[" || character == "{"
+                if isMark || character == "." && !(isURL && index == 0) { text += "\\" }
+                text.unicodeScalars.append(character)
+            }
+        }
+        return text
     }
 }
 

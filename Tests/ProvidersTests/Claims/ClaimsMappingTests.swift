@@ -48,6 +48,51 @@ struct ClaimsMappingTests {
         #expect(traits == ["groups": ["a", "b"]])
     }
 
+    @Test(
+        "A path with {} at its end is for the names of an object's members",
+        arguments: [
+            (["admin": ["1": "x"], "user": ["2": "y"]], "roles{}", ["admin", "user"]),
+            (
+                ["b": true, "a": "", "c": .null, "d": false, "e": 0, "f": [:], "g": []], "roles{}",
+                ["a", "b", "e", "f", "g"]
+            ),
+            ([:], "roles{}", []), ([["a": 1], ["b": 1, "a": 2], "text", 7, .null], "roles{}", ["a", "b"]),
+            ([["a": 1]], "roles[]{}", ["a"]), (["app": ["admin": 1]], "roles.app{}", ["admin"]),
+            ([["of": ["a": 1]], ["of": [["b": 1]]]], "roles[].of{}", ["a", "b"]), ("admin", "roles{}", nil),
+            (7, "roles{}", nil), (.null, "roles{}", nil), (["a, b": 1], "roles{}", ["a, b"]),
+        ] as [(JSONValue, String, JSONValue?)]
+    )
+    func names(roles: JSONValue, path: String, groups: JSONValue?) throws {
+        let trait = try #require(ClaimSettings.Trait(name: "groups", at: path))
+        #expect(try self.traits(["roles": roles]) { $0.traits = [trait] }["groups"] == groups)
+        var mapping = ClaimSettings()
+        mapping.traits = [trait]
+        var allow = AdmissionSettings()
+        allow.groups = ["admin"]
+        let isAdmitted = Admission(allow, mapping).refusal(UserClaims([["roles": roles]])) == nil
+        #expect(
+            isAdmitted
+                == (groups.map { if case .array(let names) = $0 { names.contains("admin") } else { false } } ?? false)
+        )
+    }
+
+    @Test("The roles of a project in Zitadel are groups, and only those that matter are kept")
+    func zitadel() throws {
+        let claim = "urn:zitadel:iam:org:project:roles"
+        let trait = try #require(ClaimSettings.Trait(name: "groups", at: "\(claim){}"))
+        let traits = try self.traits([claim: ["admin": ["1": "x.example"], "user": ["1": "x.example"]]]) {
+            $0.traits = [trait]
+            $0.groupsOnly = ["a*"]
+        }
+        #expect(traits == ["groups": ["admin"]])
+    }
+
+    @Test("A subject from which something is lost is nobody's")
+    func damagedSubject() {
+        #expect(throws: ClaimsError.self) { try ClaimsMapping.subject("a\u{FFFD}") }
+        #expect(throws: Never.self) { try ClaimsMapping.subject("a\u{1F600}") }
+    }
+
     @Test("Where the first document has no element with the member, the second one counts")
     func secondDocument() {
         let claims = UserClaims([["groups": [["id": 1]]], ["groups": [["name": "a"]]]])
