@@ -12,8 +12,12 @@ final class ProxyTunnel: ChannelInboundHandler {
     /// The longest head of the proxy's answer in bytes.
     private static let longestHead = 16_384
 
+    /// How many interim answers may come before the final one.
+    private static let mostInterims = 16
+
     private let question: String
     private var answer = ByteBuffer()
+    private var interims = 0
     private var isOpen = false
     private var hasFailed = false
     /// Adds the handlers of the connection through the tunnel.
@@ -42,16 +46,24 @@ final class ProxyTunnel: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !self.isOpen else { return context.fireChannelRead(data) }
         self.answer.writeImmutableBuffer(Self.unwrapInboundIn(data))
-        let bytes = self.answer.readableBytesView
-        guard let end = Self.end(of: bytes) else {
-            if bytes.count > Self.longestHead { self.fail(ProxyRefusal(status: nil), context) }
-            return
+        while let end = Self.end(of: self.answer.readableBytesView) {
+            guard let status = Self.status(self.answer.readableBytesView) else {
+                return self.fail(ProxyRefusal(status: nil), context)
+            }
+            guard Self.isInterim(status), self.interims < Self.mostInterims else {
+                return self.answered(status, hasMore: end < self.answer.writerIndex, context)
+            }
+            self.interims += 1
+            self.answer.moveReaderIndex(to: end)
         }
-        // Nothing may follow: the server speaks after the gateway does.
-        guard let status = Self.status(bytes), end == bytes.endIndex || !(200..<300).contains(status) else {
-            return self.fail(ProxyRefusal(status: nil), context)
-        }
+        if self.answer.readableBytes > Self.longestHead { self.fail(ProxyRefusal(status: nil), context) }
+    }
+
+    /// The proxy has said whether it opens the way.
+    private func answered(_ status: Int, hasMore: Bool, _ context: ChannelHandlerContext) {
         guard (200..<300).contains(status) else { return self.fail(ProxyRefusal(status: status), context) }
+        // Nothing may follow: the server speaks after the gateway does.
+        guard !hasMore else { return self.fail(ProxyRefusal(status: nil), context) }
         self.isOpen = true
         self.answer = ByteBuffer()
         do {
@@ -76,6 +88,9 @@ final class ProxyTunnel: ChannelInboundHandler {
         self.whenFailed(error)
         context.close(promise: nil)
     }
+
+    /// Whether another answer follows (RFC 9110 15.2). After 101 none does.
+    private static func isInterim(_ status: Int) -> Bool { (100..<200).contains(status) && status != 101 }
 
     /// Where the head ends, after the empty line.
     private static func end(of bytes: ByteBufferView) -> Int? {

@@ -15,7 +15,7 @@ struct ProxiedCallTests {
     private static let host = "idp.proxied.invalid"
 
     /// What the settings make of these variables.
-    private func proxies(_ variables: [String: String]) throws -> OutgoingProxies {
+    static func proxies(_ variables: [String: String]) throws -> OutgoingProxies {
         let start = [
             "SALLYPORT_UPSTREAM": "http://127.0.0.1:3000", "SALLYPORT_PUBLIC_URL": "https://app.example.com",
             "SALLYPORT_OIDC_URL": "https://\(Self.host)", "SALLYPORT_OIDC_CLIENT_ID": "sallyport",
@@ -47,14 +47,14 @@ struct ProxiedCallTests {
         let server = try await self.server(certificates)
         let proxy = try await TestProxy.start(Self.group) { [port = server.port] _ in .tunnel(port) }
         try await withProviderClient { client in
-            let proxies = try self.proxies(["HTTPS_PROXY": "http://user:p%40ss@127.0.0.1:\(proxy.port)"])
+            let proxies = try Self.proxies(["HTTPS_PROXY": "http://user:p%40ss@127.0.0.1:\(proxy.port)"])
             let transport = try client.transport(caFile: certificates.authority, proxies: proxies)
             let call = ProviderCall("POST", "https://\(Self.host)/token", body: Array("a=b".utf8))
             for _ in 0..<2 { #expect(try await transport.send(call).body == Array("ok".utf8)) }
             let question =
                 "CONNECT \(Self.host):443 HTTP/1.1\r\nHost: \(Self.host):443\r\nUser-Agent: sallyport\r\n"
                 + "Proxy-Authorization: Basic dXNlcjpwQHNz\r\n\r\n"
-            // The second call uses the connection of the first, unless that rested for a second.
+            // Each of the two takes a way of its own.
             #expect(proxy.requests.count == server.connections)
             #expect(proxy.requests.allSatisfy { $0 == question }, "\(proxy.requests)")
             #expect(server.requests.count == 2)
@@ -72,10 +72,32 @@ struct ProxiedCallTests {
 
             let direct = try client.transport(caFile: certificates.authority)
             #expect(await direct.failure(of: call)?.cause == .name)
-            let excepted = try self.proxies([
+            let excepted = try Self.proxies([
                 "HTTPS_PROXY": "http://127.0.0.1:\(proxy.port)", "NO_PROXY": ".proxied.invalid",
             ])
             #expect(try await client.transport(proxies: excepted).failure(of: call)?.cause == .name)
+        }
+        try await proxy.stop()
+        try await server.stop()
+    }
+
+    @Test(
+        "Interim answers of a proxy are passed over",
+        arguments: [
+            "HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n",
+            "HTTP/1.0 102 Processing\r\n\r\nHTTP/1.1 199\r\n\r\n",
+            String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 16),
+        ]
+    )
+    func interims(_ text: String) async throws {
+        let certificates = try Certificates()
+        let server = try await self.server(certificates)
+        let proxy = try await TestProxy.start(Self.group) { [port = server.port] _ in .tunnel(port, after: text) }
+        try await withProviderClient { client in
+            let proxies = try Self.proxies(["HTTPS_PROXY": "http://127.0.0.1:\(proxy.port)"])
+            let transport = try client.transport(caFile: certificates.authority, proxies: proxies)
+            let call = ProviderCall("POST", "https://\(Self.host)/token", body: Array("a=b".utf8))
+            #expect(try await transport.send(call).body == Array("ok".utf8))
         }
         try await proxy.stop()
         try await server.stop()
@@ -94,12 +116,21 @@ struct ProxiedCallTests {
             (.answer("HTTP/1.1 200 OK\r\n\r\nmore"), "as an HTTP proxy does"),
             (.answer("HTTP/1.1 20 OK\r\n\r\n"), "as an HTTP proxy does"), (.silence, "did not answer in time"),
             (.answer(String(repeating: "a", count: 20_000)), "as an HTTP proxy does"),
+            (.answer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 407 No\r\n\r\n"), "407"),
+            (.answer("HTTP/1.1 103 Early Hints\r\n\r\nwhat?\r\n\r\n"), "as an HTTP proxy does"),
+            (.answer("HTTP/1.1 103 Early Hints\r\n\r\n"), "did not answer in time"),
+            (.answer("HTTP/1.1 101 Switching Protocols\r\n\r\n"), "101"),
+            (.answer(String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 17)), "100"),
+            (
+                .answer("HTTP/1.1 100 Continue\r\n\r\n" + String(repeating: "a", count: 20_000)),
+                "as an HTTP proxy does"
+            ),
         ]
     )
     func refusals(reaction: TestProxy.Reaction, words: String) async throws {
         let proxy = try await TestProxy.start(Self.group) { _ in reaction }
         try await withProviderClient { client in
-            let proxies = try self.proxies(["HTTPS_PROXY": "http://user:secret-1@127.0.0.1:\(proxy.port)"])
+            let proxies = try Self.proxies(["HTTPS_PROXY": "http://user:secret-1@127.0.0.1:\(proxy.port)"])
             let call = ProviderCall(
                 "POST",
                 "https://\(Self.host)/",
@@ -122,13 +153,13 @@ struct ProxiedCallTests {
         let port = proxy.port
         try await proxy.stop()
         try await withProviderClient { client in
-            let proxies = try self.proxies(["https_proxy": "127.0.0.1:\(port)"])
+            let proxies = try Self.proxies(["https_proxy": "127.0.0.1:\(port)"])
             let call = ProviderCall("GET", "https://\(Self.host)/")
             let error = try #require(try await client.transport(proxies: proxies).failure(of: call))
             #expect(
                 error.cause == .connection && error.isUnsent && error.detail.contains("the proxy 127.0.0.1:\(port)")
             )
-            let unknown = try self.proxies(["https_proxy": "http://no-such-proxy.invalid:1"])
+            let unknown = try Self.proxies(["https_proxy": "http://no-such-proxy.invalid:1"])
             let nowhere = try #require(try await client.transport(proxies: unknown).failure(of: call))
             #expect(nowhere.cause == .name && nowhere.detail.contains("the proxy no-such-proxy.invalid:1"))
         }
@@ -142,7 +173,7 @@ struct ProxiedCallTests {
                 : .answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         }
         try await withProviderClient { client in
-            let proxies = try self.proxies(["http_proxy": "http://user:pass@127.0.0.1:\(proxy.port)"])
+            let proxies = try Self.proxies(["http_proxy": "http://user:pass@127.0.0.1:\(proxy.port)"])
             let transport = try client.transport(allowsPlainHTTP: true, proxies: proxies)
             let url = "http://kratos.proxied.invalid:4433"
             #expect(try await transport.send(ProviderCall("GET", "\(url)/sessions/whoami?a=b")).status == 200)
@@ -166,10 +197,10 @@ struct ProxiedCallTests {
         try await withProviderClient { client in
             let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/")
             let name = "http://127.0.0.1:\(proxy.port)"
-            let environment = try self.proxies(["http_proxy": name, "ALL_PROXY": name])
+            let environment = try Self.proxies(["http_proxy": name, "ALL_PROXY": name])
             #expect(try await client.transport(proxies: environment).send(call).status == 204)
             #expect(proxy.requests.isEmpty)
-            let asked = try self.proxies(["SALLYPORT_PROVIDER_HTTP_PROXY": name])
+            let asked = try Self.proxies(["SALLYPORT_PROVIDER_HTTP_PROXY": name])
             #expect(try await client.transport(proxies: asked).send(call).status == 200)
             #expect(proxy.requests.count == 1)
         }

@@ -5,8 +5,8 @@ import Synchronization
 /// An HTTP proxy on loopback that does with each request what a test says.
 final class TestProxy: Sendable {
     enum Reaction: Sendable {
-        /// Opens the way to this port of this machine, whatever host was asked for.
-        case tunnel(Int)
+        /// Opens the way to this port of this machine, whatever host was asked for, after this text.
+        case tunnel(Int, after: String = "")
         case answer(String)
         case close
         case silence
@@ -77,7 +77,7 @@ private final class ProxyHandler: ChannelInboundHandler, @unchecked Sendable {
         case .silence: break
         case .close: context.close(promise: nil)
         case .answer(let text): context.writeAndFlush(Self.wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
-        case .tunnel(let port):
+        case .tunnel(let port, let interim):
             ClientBootstrap(group: context.eventLoop)
                 .channelInitializer { server in
                     server.eventLoop.makeCompletedFuture {
@@ -90,7 +90,7 @@ private final class ProxyHandler: ChannelInboundHandler, @unchecked Sendable {
                     case .success(let server):
                         self.server = server
                         // In two pieces, as a slow proxy may send it.
-                        client.writeAndFlush(ByteBuffer(string: "HTTP/1.1 200 Connection est"), promise: nil)
+                        client.writeAndFlush(ByteBuffer(string: interim + "HTTP/1.1 200 Connection est"), promise: nil)
                         client.writeAndFlush(ByteBuffer(string: "ablished\r\nVia: test\r\n\r\n"), promise: nil)
                     case .failure: client.close(promise: nil)
                     }
