@@ -47,6 +47,7 @@ extension ProviderCallError {
         case is NIOSSLExtraError:
             return (.certificateName, "TLS with \(host) failed: its certificate is for another name")
         case let error as AnswerTooLarge: return (.size, "the answer of \(host) has more than \(error.limit) bytes")
+        case let error as AnswerEncoded: return (.other, Self.encoded(error, host))
         case is AnswerCutShort, HTTPParserError.invalidEOFState:
             return (.other, "\(host) closed the connection before its answer was complete")
         case is HTTPParserError: return (.other, "the answer of \(host) is not HTTP/1.1")
@@ -64,6 +65,11 @@ extension ProviderCallError {
         case .handshaking: "the TLS handshake with \(host) took too long"
         case .sent: "\(host) did not answer in time"
         }
+    }
+
+    private static func encoded(_ error: AnswerEncoded, _ host: String) -> String {
+        let coding = error.coding.isPlain(upTo: 64) ? error.coding : "one that cannot be shown"
+        return "the answer of \(host) is compressed (Content-Encoding: \(coding)), although the gateway asks for none"
     }
 
     private static func refusal(_ refusal: ProxyRefusal, _ proxy: String, _ host: String) -> String {

@@ -12,9 +12,6 @@ final class ProviderConnection: ChannelInboundHandler {
 
     /// Until the connection is open, without the handshake of TLS.
     private static let connectTimeout = TimeAmount.seconds(4)
-    /// Shorter than servers keep idle connections (2 s and more). Otherwise a request could be sent on a connection that
-    /// the server is closing, and it would be unknown whether a refresh token was used.
-    private static let idleTimeout = TimeAmount.seconds(1)
 
     let server: ProviderServer
     /// nil: it has been told of the end, or the process has no client any more.
@@ -25,6 +22,10 @@ final class ProviderConnection: ChannelInboundHandler {
     private var idleTimer: Scheduled<Void>?
     private var isConnecting = false
     private var isClosed = false
+    /// Whether it has answered a call before.
+    private var isKept = false
+    /// Whether a byte of the answer to its call has come.
+    private var hasAnswerBegun = false
 
     init(to server: ProviderServer, of owner: ProviderConnections) {
         self.server = server
@@ -116,8 +117,13 @@ final class ProviderConnection: ChannelInboundHandler {
     /// Whether a request can be sent now. Not if anything has arrived since the last answer, such as the end.
     var isUsable: Bool { !self.isClosed && self.channel?.isQuiet == true }
 
-    /// Whether bytes that arrive belong to an answer.
-    var isAnswering: Bool { self.exchange?.step == .sent }
+    /// Bytes have arrived.
+    ///
+    /// - Returns: Whether they belong to an answer.
+    func bytesArrived() -> Bool {
+        self.hasAnswerBegun = self.exchange?.step == .sent
+        return self.hasAnswerBegun
+    }
 
     /// Sends a request.
     func send(_ exchange: ProviderExchange) {
@@ -125,6 +131,7 @@ final class ProviderConnection: ChannelInboundHandler {
         self.idleTimer.take()?.cancel()
         self.exchange = exchange
         exchange.connection = self
+        self.hasAnswerBegun = false
         // From here on the server may act on the request.
         exchange.advance(to: .sent)
         context.write(Self.wrapOutboundOut(.head(exchange.head)), promise: nil)
@@ -134,9 +141,9 @@ final class ProviderConnection: ChannelInboundHandler {
         context.writeAndFlush(Self.wrapOutboundOut(.end(nil)), promise: nil)
     }
 
-    /// Waits for another call, and closes if none comes.
-    func rest() {
-        self.idleTimer = self.context?.eventLoop.assumeIsolated().scheduleTask(in: Self.idleTimeout) { self.close() }
+    /// Waits for another call, and closes if none comes in this time.
+    func rest(for time: TimeAmount) {
+        self.idleTimer = self.context?.eventLoop.assumeIsolated().scheduleTask(in: time) { self.close() }
     }
 
     /// The call is over before its answer is complete.
@@ -152,8 +159,18 @@ final class ProviderConnection: ChannelInboundHandler {
         self.ended()
     }
 
+    /// The connection of a call is lost. A kept one may have ended before the server saw the request: then the call is sent
+    /// again, if it may be.
+    private func lose(_ error: any Error) {
+        guard let exchange = self.exchange.take() else { return }
+        guard self.isKept, !self.hasAnswerBegun, exchange.takesKeptConnection, let owner = self.owner else {
+            return exchange.fail(error)
+        }
+        owner.beginAgain(exchange)
+    }
+
     private func failed(_ error: any Error) {
-        self.exchange.take()?.fail(error)
+        self.lose(error)
         self.close()
         self.left()
     }
@@ -162,7 +179,7 @@ final class ProviderConnection: ChannelInboundHandler {
         guard !self.isClosed else { return }
         self.isClosed = true
         self.idleTimer.take()?.cancel()
-        self.exchange.take()?.fail(AnswerCutShort())
+        self.lose(AnswerCutShort())
         self.left()
     }
 
@@ -198,10 +215,10 @@ final class ProviderConnection: ChannelInboundHandler {
         case .body(let part): exchange.received(part)
         case .end:
             self.exchange = nil
-            let isKept = exchange.complete()
+            self.isKept = exchange.complete()
             // What came with the answer, also the end of TLS, is handled first.
             context.eventLoop.assumeIsolated().execute {
-                if isKept, self.isUsable { self.owner?.free(self) } else { self.close() }
+                if self.isKept, self.isUsable { self.owner?.free(self) } else { self.close() }
             }
         }
     }
@@ -227,6 +244,6 @@ private final class UnaskedBytes: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if self.connection.isAnswering { context.fireChannelRead(data) } else { self.connection.close() }
+        if self.connection.bytesArrived() { context.fireChannelRead(data) } else { self.connection.close() }
     }
 }

@@ -62,6 +62,8 @@ final class ProviderExchange: @unchecked Sendable {
     let body: ByteBuffer
     let deadline: NIODeadline
     private(set) var step = Step.waiting
+    /// Whether it may be sent on a connection that has served another call, and again on a new one if that ends.
+    private(set) var takesKeptConnection: Bool
     /// The connection that was opened for it, or that it is sent on.
     weak var connection: ProviderConnection?
 
@@ -73,6 +75,8 @@ final class ProviderExchange: @unchecked Sendable {
     private var answerHead: HTTPResponseHead?
     private var answerBody = ByteBuffer()
     private(set) var isOver = false
+    /// Whether the server may have received the request, now or the time before.
+    private var wasSent = false
     /// Called once, when it is over.
     private var whenOver: (() -> Void)?
 
@@ -82,9 +86,12 @@ final class ProviderExchange: @unchecked Sendable {
         self.deadline = .now() + .nanoseconds(call.timeLimit.wholeMilliseconds * 1_000_000)
         self.bodyLimit = call.bodyLimit
         self.body = ByteBuffer(bytes: call.body)
+        self.takesKeptConnection = call.isRepeatable
         self.promise = loop.makePromise()
         var headers = HTTPHeaders(call.fields.map { ($0.name, $0.value) })
         headers.replaceOrAdd(name: "Host", value: url.authority)
+        // Without it any coding is acceptable (RFC 9110 12.5.3), and none is read.
+        headers.replaceOrAdd(name: "Accept-Encoding", value: "identity")
         // Some providers refuse requests without it.
         if !headers.contains(name: "User-Agent") { headers.add(name: "User-Agent", value: "sallyport") }
         headers.remove(name: "Transfer-Encoding")
@@ -119,6 +126,14 @@ final class ProviderExchange: @unchecked Sendable {
 
     func advance(to step: Step) {
         self.step = step
+        if step == .sent { self.wasSent = true }
+    }
+
+    /// Forgets the connection on which the request was sent: it is sent on a new one, in what is left of its time.
+    func startAgain() {
+        self.takesKeptConnection = false
+        self.connection = nil
+        self.step = .waiting
     }
 
     /// Ignored if the exchange is over.
@@ -128,7 +143,7 @@ final class ProviderExchange: @unchecked Sendable {
             error,
             of: self.host,
             through: self.server.proxy?.name,
-            isUnsent: self.step != .sent,
+            isUnsent: !self.wasSent,
             step: self.step
         )
         self.promise.fail(failure)
@@ -157,7 +172,12 @@ final class ProviderExchange: @unchecked Sendable {
             self.fail(ProxyRefusal(status: 407))
             return false
         }
+        if let coding = self.answerCoding {
+            self.fail(AnswerEncoded(coding: coding))
+            return false
+        }
         guard let head = self.answerHead, self.end() else { return false }
+        self.skipByteOrderMark()
         self.promise.succeed(
             ProviderAnswer(
                 status: Int(head.status.code),
@@ -167,6 +187,23 @@ final class ProviderExchange: @unchecked Sendable {
         )
         // After 101 the connection speaks another protocol.
         return head.isKeepAlive && head.status != .switchingProtocols
+    }
+
+    /// The coding of a good answer (RFC 9110 8.4) that makes it unreadable; nil: none. Some servers name one, or what is
+    /// none, and do not apply it. Other answers are judged by their status.
+    private var answerCoding: String? {
+        guard let head = self.answerHead, head.status == .ok,
+            let coding = head.headers.first(name: "content-encoding"),
+            String(validating: self.answerBody.readableBytesView, as: UTF8.self) == nil
+        else { return nil }
+        return coding
+    }
+
+    /// A reader of JSON "MAY ignore the presence of a byte order mark rather than treating it as an error" (RFC 8259 8.1).
+    private func skipByteOrderMark() {
+        if self.answerBody.readableBytesView.starts(with: [0xEF, 0xBB, 0xBF]) {
+            self.answerBody.moveReaderIndex(forwardBy: 3)
+        }
     }
 
     private func end() -> Bool {
@@ -189,6 +226,12 @@ struct AnswerCutShort: Error {}
 /// An answer has more bytes than its call allows.
 struct AnswerTooLarge: Error {
     let limit: Int
+}
+
+/// An answer is compressed, although its request accepts no coding.
+struct AnswerEncoded: Error {
+    /// `Content-Encoding`, as the server writes it.
+    let coding: String
 }
 
 /// The client has shut down.

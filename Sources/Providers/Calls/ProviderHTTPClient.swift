@@ -12,11 +12,14 @@ package final class ProviderHTTPClient: Sendable {
     /// Whether calls are not sent any more: the loop may have ended.
     private let isShutDown = Atomic(false)
 
-    /// - Parameter group: A `TransportGroup`, of which one loop has the connections. A handshake takes a millisecond, so
-    ///   it had better be no loop that serves requests.
-    package init(group: any EventLoopGroup) {
+    /// - Parameters:
+    ///   - group: A `TransportGroup`, of which one loop has the connections. A handshake takes a millisecond, so it had
+    ///     better be no loop that serves requests.
+    ///   - idleTime: How long a connection waits for another call: shorter than most servers keep idle ones (2 s and more),
+    ///     so that few calls have to be sent again.
+    package init(group: any EventLoopGroup, idleTime: TimeAmount = .seconds(1)) {
         self.loop = group.next()
-        self.connections = .makeBoxSendingValue(ProviderConnections(), eventLoop: self.loop)
+        self.connections = .makeBoxSendingValue(ProviderConnections(idleTime: idleTime), eventLoop: self.loop)
     }
 
     /// A transport over these connections.

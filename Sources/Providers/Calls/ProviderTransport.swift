@@ -2,7 +2,8 @@ import Vocabulary
 
 /// Sends requests to the endpoints of a provider.
 package protocol ProviderTransport: Sendable {
-    /// Sends a request once. Redirects are not followed, and a body over the call's limit is an error. TLS is verified.
+    /// Sends a request once; a question twice if the connection on which it was sent first had served other calls and ended
+    /// without a byte of an answer. Redirects are not followed, and a body over the call's limit is an error. TLS is verified.
     func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer
 }
 
@@ -44,6 +45,19 @@ package struct ProviderCall: Sendable {
         self.body = body
         self.bodyLimit = bodyLimit
         self.timeLimit = timeLimit
+    }
+
+    /// Whether the provider may receive it twice: it is a question, which changes nothing there (RFC 9110 9.2.2), and
+    /// proves nothing that is good for one request only (RFC 9449 11.1).
+    var isRepeatable: Bool {
+        guard !self.fields.contains(where: { $0.name == "dpop" }) else { return false }
+        switch self.purpose {
+        // Kratos ends a session and redeems codes by GET.
+        case .revocation, .exchange: return false
+        // A question, although it is a POST (RFC 7662 2.1).
+        case .introspection: return true
+        default: return self.method == "GET" || self.method == "HEAD"
+        }
     }
 }
 

@@ -31,7 +31,7 @@ struct HTTPProviderTransportTests {
             #expect(request.hasPrefix("POST /token?a=b HTTP/1.1\r\n") && request.hasSuffix("\r\n\r\nbody"))
             for line in [
                 "content-type: text/plain", "authorization: basic ytpi", "content-length: 4", "user-agent: sallyport",
-                "host: 127.0.0.1:\(server.port)",
+                "host: 127.0.0.1:\(server.port)", "accept-encoding: identity",
             ] {
                 #expect(request.lowercased().contains("\r\n\(line)\r\n"), "\(line)")
             }
@@ -226,7 +226,7 @@ struct HTTPProviderTransportTests {
         }
         try await withProviderClient { client in
             for _ in 0..<5 {
-                _ = try await client.transport().send(ProviderCall("POST", "http://127.0.0.1:\(server.port)/"))
+                _ = try await client.transport().send(ProviderCall("GET", "http://127.0.0.1:\(server.port)/"))
                 try await Task.sleep(for: .milliseconds(50))
             }
             #expect(server.connections == 5)
@@ -279,6 +279,82 @@ struct HTTPProviderTransportTests {
             }
         }
         try await server.stop()
+    }
+
+    /// gzip of `{}`.
+    private static let zipped: [UInt8] = [
+        0x1F, 0x8B, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xAB, 0xAE, 0x05, 0x00, 0x43, 0xBF, 0xA6, 0xA3,
+        0x02, 0x00, 0x00, 0x00,
+    ]
+
+    private static func answer(_ body: [UInt8], _ coding: String, status: String = "200 OK") -> [UInt8] {
+        Array("HTTP/1.1 \(status)\r\n\(coding)Content-Length: \(body.count)\r\n\r\n".utf8) + body
+    }
+
+    @Test(
+        "A compressed answer is an error that says so, whatever the coding is called",
+        arguments: ["gzip", "GZIP", "br", "identity, gzip", "x;\"y\" z"]
+    )
+    func compressed(_ coding: String) async throws {
+        let server = try await RawServer.start(Self.group) { _ in
+            .bytes(Self.answer(Self.zipped, "Content-Encoding: \(coding)\r\n"))
+        }
+        try await withProviderClient { client in
+            for method in ["GET", "POST"] {
+                let call = ProviderCall(method, "http://127.0.0.1:\(server.port)/")
+                let error = try #require(try await client.transport().failure(of: call))
+                #expect(!error.isUnsent && error.detail.contains("127.0.0.1 is compressed"), "\(error)")
+                #expect(error.detail.contains("Content-Encoding: \(coding)"), "\(error)")
+            }
+        }
+        try await server.stop()
+    }
+
+    @Test(
+        "An answer that is readable, or whose status says enough, is taken whatever coding it names",
+        arguments: [
+            (Array("{}".utf8), "", "200 OK"), (Array("{}".utf8), "Content-Encoding: identity\r\n", "200 OK"),
+            (Array("{}".utf8), "Content-Encoding: UTF-8\r\n", "200 OK"), ([], "Content-Encoding: gzip\r\n", "200 OK"),
+            (Array("{}".utf8), "Content-Encoding: gzip\r\n", "200 OK"), (Self.zipped, "", "200 OK"),
+            (Self.zipped, "Content-Encoding: gzip\r\n", "503 Service Unavailable"),
+            (Self.zipped, "Content-Encoding: gzip\r\n", "401 Unauthorized"),
+        ]
+    )
+    func readable(_ body: [UInt8], _ coding: String, _ status: String) async throws {
+        let server = try await RawServer.start(Self.group) { _ in
+            .bytes(Self.answer(body, coding, status: status))
+        }
+        try await withProviderClient { client in
+            let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/")
+            let answer = try await client.transport().send(call)
+            #expect(answer.body == body && "\(answer.status)" == status.prefix(3))
+        }
+        try await server.stop()
+    }
+
+    @Test("A byte order mark before a document is left out, and nothing else is")
+    func byteOrderMark() async throws {
+        let bodies = [
+            "\u{FEFF}{}": "{}", "\u{FEFF}\u{FEFF}{}": "\u{FEFF}{}", "{}\u{FEFF}": "{}\u{FEFF}", "\u{FEFF}": "",
+        ]
+        for (body, expected) in bodies {
+            for chunks in [false, true] {
+                let server = try await RawServer.start(Self.group) { _ in
+                    guard chunks else { return .bytes(Self.answer(Array(body.utf8), "")) }
+                    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    return .bytes(
+                        Array(head.utf8) + body.utf8.flatMap { Array("1\r\n".utf8) + [$0, 13, 10] }
+                            + Array("0\r\n\r\n".utf8)
+                    )
+                }
+                try await withProviderClient { client in
+                    let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/")
+                    let answer = try await client.transport().send(call)
+                    #expect(answer.body == Array(expected.utf8))
+                }
+                try await server.stop()
+            }
+        }
     }
 
     @Test("Bytes that nobody asked for are in no answer: neither after one nor before the next call")

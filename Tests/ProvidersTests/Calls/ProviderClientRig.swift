@@ -1,3 +1,4 @@
+import NIOCore
 import Providers
 import Testing
 import Transport
@@ -8,8 +9,13 @@ enum ProviderClientRig {
 }
 
 /// Runs `body` with a client, which is shut down at the end.
-func withProviderClient<Value>(_ body: (ProviderHTTPClient) async throws -> Value) async throws -> Value {
-    let client = ProviderHTTPClient(group: try ProviderClientRig.group.get())
+///
+/// - Parameter idleTime: How long its connections wait for another call.
+func withProviderClient<Value>(
+    idleTime: TimeAmount = .seconds(1),
+    _ body: (ProviderHTTPClient) async throws -> Value
+) async throws -> Value {
+    let client = ProviderHTTPClient(group: try ProviderClientRig.group.get(), idleTime: idleTime)
     let result: Result<Value, any Error>
     do {
         result = .success(try await body(client))

@@ -8,6 +8,7 @@ final class RawServer: Sendable {
     /// What it does with a request.
     enum Reaction: Sendable {
         case answer(String)
+        case bytes([UInt8])
         /// Closes without an answer.
         case close
         /// Writes and closes.
@@ -81,6 +82,7 @@ private final class RawHandler: ChannelInboundHandler {
         self.state.requests.withLock { $0.append(request) }
         switch self.reaction(request) {
         case .answer(let answer): context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
+        case .bytes(let bytes): context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
         case .close: context.close(promise: nil)
         case .answerAndClose(let answer):
             context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
