@@ -34,7 +34,7 @@ enum TokenOutcome: Sendable, Equatable {
     ///
     /// - Parameter error: The code; nil if the answer has none.
     case refused(error: String?, detail: String)
-    /// The provider is overloaded or failed.
+    /// The provider is overloaded or failed, or something before it answers.
     case busy(after: Duration?, detail: String)
     /// The request did not reach the provider.
     case unsent(detail: String)
@@ -50,8 +50,11 @@ enum TokenOutcome: Sendable, Equatable {
             } else if let error = value.flatMap(Self.errorCode) {
                 // Some providers of plain OAuth 2.0 report errors with this status.
                 self = .refused(error: error, detail: "the token endpoint answered \(error)")
-            } else {
+            } else if Self.isOfEndpoint(answer) {
                 self = .lost(detail: "the token endpoint's answer holds no usable access_token")
+            } else {
+                let detail = "the token endpoint answered with status 200 and no JSON object"
+                self = .busy(after: answer.retryAfter, detail: detail)
             }
         case 429, 500...599:
             self = .busy(after: answer.retryAfter, detail: "the token endpoint answered with status \(answer.status)")
@@ -70,6 +73,12 @@ enum TokenOutcome: Sendable, Equatable {
         guard let pairs = FormText.strictPairs(answer.body) else { return nil }
         let members = Dictionary(pairs.map { ($0.name, JSONValue.string($0.value)) }, uniquingKeysWith: { $1 })
         return members.count == pairs.count ? .object(members) : nil
+    }
+
+    /// Whether a body can be of the endpoint itself: a JSON object, whole or not, or a form. Else something before it
+    /// answers, such as a page that tells of maintenance, and the request has had no effect.
+    private static func isOfEndpoint(_ answer: ProviderAnswer) -> Bool {
+        answer.isType("application/x-www-form-urlencoded") || answer.body.first { $0 > 0x20 } == UInt8(ascii: "{")
     }
 
     private static func errorCode(_ value: JSONValue) -> String? {

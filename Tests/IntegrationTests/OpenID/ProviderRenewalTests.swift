@@ -99,12 +99,22 @@ import Vocabulary
         }
     }
 
-    @Test("F15: An outage of the provider signs nobody out, and ends with a renewal")
-    func outage() throws {
+    @Test(
+        "F15: An outage of the provider, or a page in place of its answer, signs nobody out, and ends with a renewal",
+        arguments: [
+            OpenIDFault.answer(status: 503, fields: [(name: "Retry-After", value: "1")]),
+            .answer(
+                status: 200,
+                body: "<html>Maintenance</html>",
+                fields: [(name: "Content-Type", value: "text/html")]
+            ),
+        ]
+    )
+    func outage(_ fault: OpenIDFault) throws {
         try OpenIDWorld.with(Self.provider(life: .seconds(2)), "") { (world) throws in
             var browser = OpenIDBrowser(world)
             #expect(try browser.open("/x").status == 200)
-            world.provider.breakDown(.token, with: .answer(status: 503, fields: [(name: "Retry-After", value: "1")]))
+            world.provider.breakDown(.token, with: fault)
             let end = Date().addingTimeInterval(6)
             while Date() < end { #expect(try browser.load("/x", Self.script).status == 200) }
             #expect(try world.gateway.metric(#"sallyport_provider_renewals_total{result="later"}"#) > 0)

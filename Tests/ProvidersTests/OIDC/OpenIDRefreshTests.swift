@@ -85,7 +85,16 @@ struct OpenIDRefreshTests {
             (ProviderAnswer(status: 503, fields: [("retry-after", "soon")]), .later(nil)),
             (ProviderAnswer(status: 500), .later(nil)),
             (.json(["error": "invalid_grant"], status: 500), .later(nil)),
+            (ProviderAnswer(status: 200), .later(nil)), (.json([1]), .later(nil)), (.json(.null), .later(nil)),
+            (ProviderAnswer(status: 200, body: Array("<html>{}".utf8)), .later(nil)),
+            (ProviderAnswer(status: 200, body: Array(" \n<!DOCTYPE html>".utf8)), .later(nil)),
+            (
+                ProviderAnswer(status: 200, fields: [("retry-after", "7")], body: Array("We are back soon".utf8)),
+                .later(.seconds(7))
+            ),
+            (.json(["error": "invalid_grant"]), .ended), (.json(["error": "server_error"]), .later(nil)),
             (ProviderAnswer(status: 200, body: Array("{".utf8)), .ambiguous),
+            (ProviderAnswer(status: 200, body: Array(#" {"access_token":"a","expi"#.utf8)), .ambiguous),
             (.json(["token_type": "Bearer"]), .ambiguous),
         ]
         for (answer, expected) in cases {
