@@ -320,7 +320,7 @@ struct ProviderTests {
             (#"https://x\.test/groups[].name"#, ["https://x.test/groups", "name"]),
             (#"https://x.test/g\[].name"#, ["https://x.test/g[].name"]), ("http://x.test/a.b", ["http://x.test/a.b"]),
             (#"https://x.test/a\\b[].c\.d"#, [#"https://x.test/a\b"#, "c.d"]), (#"a\{}.b"#, ["a{}", "b"]),
-            (#"a\{}"#, ["a{}"]), ("a{b}", ["a{b}"]), ("a{}b", ["a{}b"]),
+            (#"a\{}"#, ["a{}"]), ("a{b}", ["a{b}"]), (#"a\{}b"#, ["a{}b"]),
         ] {
             #expect(ClaimSettings.path(path) == steps, "\(path)")
         }
@@ -343,7 +343,7 @@ struct ProviderTests {
             let names = ClaimSettings.Trait(name: "groups", path: path, takesNames: true)
             #expect(ClaimSettings.Trait(name: "groups", at: text) == names, "\(text)")
         }
-        for text in ["{}", "a.{}", "a[].{}", "[]{}"] {
+        for text in ["{}", "a.{}", "a[].{}", "[]{}", "a{}.b", "a{}b", "a{}[]", "a{}{}"] {
             #expect(ClaimSettings.Trait(name: "groups", at: text) == nil, "\(text)")
         }
         let roles = try self.openID("claims: {traits: {groups: \"urn:x:roles{}\"}}").claims.trait("groups")

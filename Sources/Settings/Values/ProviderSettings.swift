@@ -291,8 +291,9 @@ package struct ClaimSettings: Sendable, Equatable {
                 guard !rest.isEmpty, !rest.elementsEqual("{}".utf8) else { continue }
                 guard rest.popFirst() == UInt8(ascii: ".") else { return nil }
                 steps.append([])
-            case UInt8(ascii: "{") where rest.elementsEqual("}".utf8):
-                return Self.checked(steps).map { ($0, true) }
+            case UInt8(ascii: "{") where rest.first == UInt8(ascii: "}"):
+                // Only at the end of the path.
+                return rest.count == 1 ? Self.checked(steps).map { ($0, true) } : nil
             case UInt8(ascii: "\\"):
                 guard let escaped = rest.popFirst(), #".[{\"#.utf8.contains(escaped) else { return nil }
                 steps[steps.count - 1].append(escaped)
