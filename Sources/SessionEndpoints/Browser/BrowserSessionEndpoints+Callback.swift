@@ -12,13 +12,30 @@ extension BrowserSessionEndpoints {
     /// provider knows the user by then.
     func comeBack(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
         guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
-        let requester = self.cookies.requester(request)
         let states = request.parameters("state")
         let id = states.count == 1 ? states[0] : ""
-        let cookies = self.signInCookies
-        let kept = cookies.kept(id, request)
+        guard let kept = self.signInCookies.kept(id, request) else {
+            return await self.comeBack(request, flow, id, nil)
+        }
+        let key = CallbackFlights.Key(
+            authority: request.authority,
+            kept: kept,
+            sessions: self.cookies.requester(request).cookies,
+            parameters: request.query.flatMap { [$0.name, $0.value] }
+        )
+        return await self.callbacks.answer(key) { await self.comeBack(request, flow, id, kept) }
+    }
+
+    /// The same for a browser that has kept this of the sign-in `id`; nil: nothing.
+    private func comeBack(
+        _ request: EndpointRequest,
+        _ flow: BrowserSignInFlow,
+        _ id: String,
+        _ kept: Secret?
+    ) async -> EndpointResponse {
+        let requester = self.cookies.requester(request)
         let pending = kept.flatMap { flow.pending($0, id: id, on: request.authority) }
-        let cleared = kept == nil ? [] : cookies.clear(id, request)
+        let cleared = kept == nil ? [] : self.signInCookies.clear(id, request)
         if let pending, let app = pending.app {
             guard let native = self.native else { return self.refuse(.signInStateMismatch, request, fields: cleared) }
             return await self.comeBack(request, flow, native, for: app, pending, clearing: cleared)

@@ -32,6 +32,7 @@ package struct BrowserSessionEndpoints: Sendable {
     let cookies: RequestCookies
     let providerSignOut: ProviderSignOut?
     let native: NativeSignIns?
+    let callbacks = CallbackFlights()
     private let way: Way
     private let handoffParameter: String
 

@@ -76,14 +76,19 @@ struct OpenIDBrowser {
         self.authority = authority
     }
 
-    /// Loads a path of the gateway, without following a redirect.
-    mutating func load(_ target: String, _ fields: [String] = Self.navigation, method: String = "GET") throws -> Answer
-    {
+    /// The request with which it loads a path of the gateway.
+    func request(_ target: String, _ fields: [String] = Self.navigation, method: String = "GET") -> String {
         var lines = ["\(method) \(target) HTTP/1.1", "Host: \(self.authority)"] + fields
         if !self.jar.isEmpty {
             lines.append("Cookie: " + self.jar.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: "; "))
         }
-        let answer = try self.world.gateway.request(lines.joined(separator: "\r\n") + "\r\n\r\n")
+        return lines.joined(separator: "\r\n") + "\r\n\r\n"
+    }
+
+    /// Loads a path of the gateway, without following a redirect.
+    mutating func load(_ target: String, _ fields: [String] = Self.navigation, method: String = "GET") throws -> Answer
+    {
+        let answer = try self.world.gateway.request(self.request(target, fields, method: method))
         for cookie in answer.values("set-cookie") {
             let pair = cookie.prefix { $0 != ";" }
             let name = String(pair.prefix { $0 != "=" })

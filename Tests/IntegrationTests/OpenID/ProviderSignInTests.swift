@@ -81,6 +81,23 @@ import Vocabulary
         }
     }
 
+    @Test("A callback that a browser sends several times at once redeems its code once, and all get its session")
+    func callbackAtOnce() throws {
+        try OpenIDWorld.with { world throws in
+            var browser = OpenIDBrowser(world)
+            let callback = try browser.callback("return_to=/x")
+            let request = browser.request(callback)
+            world.provider.hold(.token)
+            let wires = try (0..<4).map { _ in try world.gateway.connect() }
+            for wire in wires { wire.send(request) }
+            #expect(eventually { world.provider.waiting(at: .token) > 0 })
+            world.provider.heal(.token)
+            let all = try wires.map { try $0.answer() }
+            #expect(all.allSatisfy { $0.status == 303 && $0.value("location") == "/x" }, "\(all.map(\.lines))")
+            #expect(Set(all.map(\.sessionCookie)).count == 1 && world.provider.count(.token) == 1)
+        }
+    }
+
     @Test("Two tabs sign in at once; a bookmark of the callback and the back button end well")
     func tabs() throws {
         try OpenIDWorld.with { world throws in
