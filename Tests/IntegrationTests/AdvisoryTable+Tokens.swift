@@ -27,7 +27,7 @@ extension Advisory {
                 "mod_auth_openidc: a static key shadows a rotated one of the same kid; unknown kids fetch per request",
             tests: [
                 "P65: Of the keys of one kid none shadows another: each that fits the token's algorithm is tried",
-                "F16: Unknown kids cost one fetch per cool-down and leave nothing behind",
+                "F16: Unknown kids cost four fetches per cool-down at most, and leave nothing behind",
             ]
         ),
         Advisory(
