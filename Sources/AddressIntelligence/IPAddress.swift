@@ -43,6 +43,10 @@ package struct IPAddress: Hashable, Sendable {
     /// Whether the address is `0.0.0.0` or `::`, which mean every address or none.
     package var isUnspecified: Bool { self.bits == 0 || self.bits == Self.mappedPrefix }
 
+    /// Whether a client can have the address: not the unspecified ones and `255.255.255.255`, which some proxies write for
+    /// "not known" (RFC 6890 2.2.2, 2.2.3).
+    package var isClients: Bool { !self.isUnspecified && self.v4 != .max }
+
     /// Whether the address belongs to no public network: RFC 1918, shared space (RFC 6598), link-local (RFC 3927, RFC
     /// 4291 2.5.6), unique local (RFC 4193).
     package var isPrivate: Bool {

@@ -50,7 +50,7 @@ package final class ClientSnapshot: Sendable {
     /// Whether some client has exactly this origin among its `allowed_origins`: a preflight names no client.
     package func allows(origin: String) -> Bool {
         // Byte for byte: equal texts of Unicode can differ in their bytes.
-        self.origins.contains { $0.utf8.elementsEqual(origin.utf8) }
+        self.origins.contains { $0.isExactly(origin) }
     }
 
     /// Whether the realm has had the client since then.

@@ -99,7 +99,7 @@ extension JSONValue {
     /// Whether the values are of the same type and equal: texts by their bytes, numbers by their value.
     fileprivate func isSame(as other: JSONValue) -> Bool {
         switch (self, other) {
-        case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
+        case (.string(let left), .string(let right)): left.isExactly(right)
         case (.integer(let left), .number(let right)): Double(left) == right
         case (.number(let left), .integer(let right)): left == Double(right)
         default: self == other

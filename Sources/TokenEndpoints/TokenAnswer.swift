@@ -46,8 +46,8 @@ enum TokenAnswer {
         _ signer: IDTokenIssuer.Signer
     ) async -> [String: JSONValue] {
         var members: [String: JSONValue] = [:]
-        // A scope without elements has no syntax (RFC 6749 3.3).
-        if !tokens.scopes.isEmpty { members["scope"] = .string(tokens.scopes.joined(separator: " ")) }
+        // Also where none was granted: an answer without it says that all were (RFC 6749 5.1).
+        members["scope"] = .string(tokens.scopes.joined(separator: " "))
         if let refresh = tokens.refresh { members["refresh_token"] = Self.text(refresh) }
         if tokens.hasIdentity {
             let token = await signer.token(

@@ -28,6 +28,23 @@ package enum JSONValue: Sendable, Hashable {
         guard case .string(let text) = self else { return nil }
         return text
     }
+
+    /// The text that stands for a string, number or Boolean in fields and rules; nil for anything else.
+    package var scalarText: String? {
+        switch self {
+        case .bool(let flag): flag ? "true" : "false"
+        case .integer(let number): String(number)
+        case .number(let number): String(number)
+        case .string(let text): text
+        case .null, .array, .object: nil
+        }
+    }
+
+    /// The texts of a list's elements, or of the one value, as fields and rules see them; what has no text is left out.
+    package var scalarTexts: [String] {
+        guard case .array(let elements) = self.flattened else { return [self].compactMap(\.scalarText) }
+        return elements.compactMap(\.scalarText)
+    }
 }
 
 extension JSONValue {

@@ -86,7 +86,7 @@ package struct ProviderAnswer: Sendable {
 }
 
 /// Why there is no answer.
-package struct ProviderCallError: Error, Sendable, Hashable {
+package struct ProviderCallError: Error, Sendable, Hashable, CustomStringConvertible {
     package enum Cause: Sendable, Hashable {
         /// The host's name has no address.
         case name
@@ -112,6 +112,8 @@ package struct ProviderCallError: Error, Sendable, Hashable {
     /// For logs and `check --network`: what failed, without credentials.
     package var detail: String
     package var cause: Cause
+
+    package var description: String { self.detail }
 
     package init(isUnsent: Bool, detail: String, cause: Cause = .other) {
         self.isUnsent = isUnsent

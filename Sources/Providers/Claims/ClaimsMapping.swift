@@ -94,7 +94,7 @@ package final class ClaimsMapping: Sendable {
     }
 
     private func matters(_ group: JSONValue) -> Bool {
-        group.string.map { name in self.groupsOnly.contains { $0.matches(name) } } ?? false
+        group.scalarText.map { name in self.groupsOnly.contains { $0.matches(name) } } ?? false
     }
 
     /// The user as the claims describe them.

@@ -51,17 +51,15 @@ package struct UserClaims: Sendable, Hashable {
         return .array(TextList.elements(of: text, form).map { .string($0) })
     }
 
-    /// The texts of a trait, as `texts(at:)` has them.
-    func texts(of trait: ClaimSettings.Trait) -> [String] { Self.texts(self.value(of: trait)) }
+    /// The elements of a trait that is a list, or its one value, as fields and rules see them.
+    func texts(of trait: ClaimSettings.Trait) -> [String] { self.value(of: trait)?.scalarTexts ?? [] }
 
     /// The text at a path.
     package func text(at path: String...) -> String? { self.value(at: path)?.string }
 
     /// The texts of a list, or the one text, at a path; other elements are left out.
-    package func texts(at path: [String]) -> [String] { Self.texts(self.value(at: path)) }
-
-    private static func texts(_ value: JSONValue?) -> [String] {
-        switch value {
+    package func texts(at path: [String]) -> [String] {
+        switch self.value(at: path) {
         case .array(let elements): elements.compactMap(\.string)
         case .string(let text): [text]
         default: []

@@ -38,7 +38,9 @@ extension OpenIDProvider {
         func invalid(_ detail: String) -> BrowserCompletion {
             .refused(BrowserRefusal(.invalidToken, detail: "id_token: \(detail)"))
         }
-        guard let idToken = tokens.idToken else { return invalid("the answer of the token endpoint has none") }
+        guard let idToken = tokens.idToken else {
+            return invalid("the answer of the token endpoint has none, or one of more than \(JOSELimits.token) bytes")
+        }
         let subject: String
         let idClaims: JWTClaims
         switch await self.check(idToken, nonce: pending.nonce, accessToken: tokens.accessToken) {

@@ -100,8 +100,11 @@ extension OpenIDProvider {
             self.noteUserInfo(fault.detail)
             return isSigned ? .part(part) : .nothing(isSigned: false)
         case .whole(var whole):
-            guard isSigned || whole.text(at: "sub") != nil else { return .nothing(isSigned: false) }
-            whole.append(Self.howAuthenticated(previous))
+            guard isSigned || whole.text(at: "sub") != nil, let former = Self.claims(of: previous) else {
+                return .nothing(isSigned: isSigned)
+            }
+            // Without a new id_token (OpenID Connect Core 12.2), what the former one said stays where userinfo is silent.
+            whole.append(.object(isSigned ? former.filter { UserClaims.ofSignIn.contains($0.key) } : former))
             return .claims(whole, isSigned: isSigned)
         }
     }
@@ -111,13 +114,11 @@ extension OpenIDProvider {
         return try? self.mapping.authentication(subject, claims, fallback: "oidc", now: self.clock.now())
     }
 
-    /// What the id_token of the sign-in says about how and when the user authenticated: a refresh does not change it, and
-    /// its id_token may leave it out (OpenID Connect Core 12.2). It was verified when it came.
-    private static func howAuthenticated(_ idToken: Secret?) -> JSONValue {
+    /// The claims of the last id_token that was verified. How and when the user authenticated is not changed by a refresh,
+    /// and its id_token may leave it out (OpenID Connect Core 12.2). nil: there is no such token.
+    private static func claims(of idToken: Secret?) -> [String: JSONValue]? {
         let parts = idToken?.bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false) ?? []
-        guard parts.count == 3, let payload = Base64URL.decoded(parts[1]),
-            let members = JSONText.decode(payload, loneSurrogates: .replaced)?.members
-        else { return .object([:]) }
-        return .object(members.filter { UserClaims.ofSignIn.contains($0.key) })
+        guard parts.count == 3, let payload = Base64URL.decoded(parts[1]) else { return nil }
+        return JSONText.decode(payload, loneSurrogates: .replaced)?.members
     }
 }

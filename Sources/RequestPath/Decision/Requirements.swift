@@ -8,8 +8,8 @@ package enum Requirements {
     package static func unmet(_ require: RequirementSettings, _ session: Session, _ now: UnixTime) -> Reason? {
         if let aal = require.aal, session.aal < aal { return .requireAAL }
         if !require.groupsAny.isEmpty {
-            guard case .array(let groups)? = session.identity.traitsDocument["groups"]?.flattened,
-                groups.contains(where: { group in group.string.map(require.groupsAny.contains) ?? false })
+            let groups = session.identity.traitsDocument["groups"]?.scalarTexts ?? []
+            guard groups.contains(where: { group in require.groupsAny.contains { $0.isExactly(group) } })
             else { return .requireGroups }
         }
         if !require.scopes.allSatisfy(session.scopes.contains) { return .requireScopes }

@@ -53,14 +53,8 @@ struct IdentityText {
     }
 
     private func append(_ scalar: JSONValue, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
-        switch scalar {
-        case .null: break
-        case .bool(let flag): bytes.append(contentsOf: (flag ? "true" : "false").utf8)
-        case .integer(let number): bytes.append(contentsOf: String(number).utf8)
-        case .number(let number): bytes.append(contentsOf: String(number).utf8)
-        case .string(var text): if text.withUTF8({ self.encode($0, to: &bytes) }) { throw Unsafe() }
-        case .array, .object: throw Unsafe()
-        }
+        if scalar == .null { return }
+        guard var text = scalar.scalarText, !text.withUTF8({ self.encode($0, to: &bytes) }) else { throw Unsafe() }
     }
 
     /// Appends a text in the configured encoding. CR, LF and NUL are refused in any (CVE-2023-27493).

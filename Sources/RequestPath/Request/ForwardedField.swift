@@ -35,8 +35,7 @@ package enum ForwardedField {
     }
 
     /// Reads `address`, `address:port`, `[v6]` or `[v6]:port`, with or without a zone id. nil for names, `unknown` and
-    /// obfuscated hops, and for addresses that no client can have: `0.0.0.0`, `::` and `255.255.255.255`, which some
-    /// proxies write for "not known" (RFC 6890 2.2.2, 2.2.3).
+    /// obfuscated hops, and for addresses that no client can have (`IPAddress.isClients`).
     package static func address(_ text: UnsafeBufferPointer<UInt8>) -> IPAddress? {
         var bytes = text
         if bytes.first == UInt8(ascii: "[") {
@@ -52,11 +51,9 @@ package enum ForwardedField {
             guard Self.isPort(UnsafeBufferPointer(rebasing: bytes[colon...])) else { return nil }
             bytes = UnsafeBufferPointer(rebasing: bytes[..<colon])
         }
-        guard let address = IPAddress(utf8: bytes), address != Self.unspecified else { return nil }
-        return address.v4 == 0 || address.v4 == .max ? nil : address
+        guard let address = IPAddress(utf8: bytes), address.isClients else { return nil }
+        return address
     }
-
-    private static let unspecified = IPAddress(v6High: 0, v6Low: 0)
 
     /// `":" ( port / obfport )` (RFC 7239 6).
     private static func isPort(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {

@@ -1,4 +1,5 @@
 internal import AddressIntelligence
+import Vocabulary
 
 /// A registered `redirect_uri` of a client.
 package struct RedirectURI: Sendable, Hashable {
@@ -53,7 +54,7 @@ package struct RedirectURI: Sendable, Hashable {
     /// loopback.
     package func matches(_ presented: String) -> Bool {
         // Bytes: text is equal in Swift if it is canonically equivalent in Unicode.
-        if presented.utf8.elementsEqual(self.text.utf8) { return true }
+        if presented.isExactly(self.text) { return true }
         guard let portless = self.portless, let other = RedirectURI(presented) else { return false }
         return other.portless.map { $0.utf8.elementsEqual(portless.utf8) } ?? false
     }

@@ -152,7 +152,7 @@ struct AuthorizationRequest: Sendable {
         case "form_post": return .formPost
         case "web_message":
             guard let origin = RedirectURI(target)?.origin,
-                client.allowedOrigins.contains(where: { $0.utf8.elementsEqual(origin.utf8) })
+                client.allowedOrigins.contains(where: { $0.isExactly(origin) })
             else { return .query }
             return .webMessage(origin: origin)
         default: return .query

@@ -74,6 +74,9 @@ struct AdmissionTests {
             #expect(self.isAdmitted(["groups": value], groups: ["staff", "admin"]) == isAdmitted, "\(value)")
         }
         #expect(!self.isAdmitted(["groups": ["e\u{301}"]], groups: ["\u{E9}"]))
+        for value in [[7], 7, ["a", 7], "7"] as [JSONValue] {
+            #expect(self.isAdmitted(["groups": value], groups: ["7"]), "\(value)")
+        }
     }
 
     @Test("With addresses and groups, both are demanded")

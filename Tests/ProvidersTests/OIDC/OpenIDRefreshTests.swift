@@ -160,6 +160,37 @@ struct OpenIDRefreshTests {
         #expect(await self.refreshed(desk, tokens)?.1?.identity.traits == ["email": "new@example.com"])
     }
 
+    @Test(
+        "Without an id_token that counts, what the former one said stays where userinfo is silent, and no session ends"
+    )
+    func withoutIDToken() async throws {
+        let (desk, tokens) = try await self.signedIn(claims: ["groups": ["staff"]]) { $0.allow.groups = ["staff"] }
+        let key = SigningKey.generated(.es256)
+        let answers = [
+            nil, desk.idToken(desk.claims(nonce: nil, ["groups": ["other"]]), by: key),
+            desk.idToken(desk.claims(nonce: nil, ["exp": 1, "groups": ["other"]])),
+        ]
+        let cases: [([String: JSONValue], String)] = [
+            ([:], "jane@example.com"), (["email": "new@example.com"], "new@example.com"),
+        ]
+        for (userinfo, email) in cases {
+            let document: [String: JSONValue] = ["sub": .string(Self.subject)].merging(userinfo) { $1 }
+            desk.transport.on(OpenIDDesk.userinfoURL, .json(.object(document)))
+            for idToken in answers {
+                desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: idToken)))
+                let (new, user) = try #require(await self.refreshed(desk, tokens), "\(idToken ?? "none")")
+                #expect(new.idToken == tokens.idToken)
+                #expect(user?.identity.traits == ["email": .string(email)])
+            }
+        }
+        // What userinfo says counts.
+        desk.transport.on(OpenIDDesk.userinfoURL, .json(["sub": .string(Self.subject), "groups": ["other"]]))
+        guard case .ended = await desk.provider.refresh(tokens, of: Self.subject) else {
+            Issue.record("a user who may not sign in any more")
+            return
+        }
+    }
+
     @Test("How and when the user authenticated stays that of the sign-in, unless the new id_token says it")
     func authentication() async throws {
         let levels: (inout OpenIDSettings) -> Void = {

@@ -40,14 +40,24 @@ struct RequirementsTests {
     }
 
     @Test(
-        "Groups that are not a list of strings count as no groups",
-        arguments: [.null, "staff", ["staff": true], [1, .null]] as [JSONValue]
+        "What has no text is no group, and groups are compared byte for byte",
+        arguments: [.null, ["staff": true], [["staff": true]], [1, .null], ["Staff"], "staff,x", [], ""] as [JSONValue]
     )
     func oddGroups(groups: JSONValue) {
         var require = RequirementSettings()
         require.groupsAny = ["staff"]
         let odd = session(traits: ["groups": groups])
         #expect(Requirements.unmet(require, odd, Self.signedIn) == .requireGroups)
+    }
+
+    @Test(
+        "Groups count as the app sees them: numbers and Booleans by their text, one value as a list of it",
+        arguments: [[7], [.number(7.5)], [true, 7], "7", 7, [["a", 7]]] as [JSONValue]
+    )
+    func scalarGroups(groups: JSONValue) {
+        var require = RequirementSettings()
+        require.groupsAny = ["7", "7.5"]
+        #expect(Requirements.unmet(require, session(traits: ["groups": groups]), Self.signedIn) == nil)
     }
 
     @Test("Somebody who acts for the user passes, unless the route says that nobody may")
