@@ -10,8 +10,8 @@ let tested: [SwiftSetting] = [
     .unsafeFlags(["-warnings-as-errors"]),
 ]
 
-// The modules of the executable search texts byte for byte (`TextSearch`) and use no regular expressions, so that none has
-// to be linked for them.
+// The modules of the executable search texts byte for byte (`TextSearch`): the standard library's functions of the same
+// names are hidden from them.
 let strict =
     tested + [.unsafeFlags(["-Xfrontend", "-disable-implicit-string-processing-module-import"])]
 
@@ -26,22 +26,20 @@ let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
-// The executable carries the Swift runtime, so the container image does not need it. (`--static-swift-stdlib` would do the
-// same for the whole build, but then Swift Testing is not found and tests would need a build of their own.) No module
-// imports Foundation, whose data for all languages has 40 MB, or its essentials, which have 6 MB with regular expressions.
+// The executable carries the Swift runtime and FoundationEssentials, so the container image needs neither.
+// (`--static-swift-stdlib` would do the same for the whole build, but then Swift Testing is not found and tests would need
+// a build of their own.) Nothing imports Foundation itself, whose data for all languages has 40 MB.
 let staticRuntime: [LinkerSetting] = [
     .unsafeFlags(
-        ["-static-stdlib", "-lswiftSynchronization", "-lstdc++"]
-            // Relocations are packed (glibc 2.36, Debian 12).
-            + ["-use-ld=lld"] + ["-z", "pack-relative-relocs"].flatMap { ["-Xlinker", $0] }
+        ["-static-stdlib", "-Xlinker", "--start-group"]
+            + ["FoundationEssentials", "_FoundationCShims", "_FoundationCollections", "swiftSynchronization"]
+            .map { "-l\($0)" }
+            + ["-Xlinker", "--end-group", "-lstdc++"]
+            // Relocations are packed (glibc 2.36, Debian 12), and functions with the same code are one.
+            + ["-use-ld=lld"] + ["-z", "pack-relative-relocs", "--icf=all"].flatMap { ["-Xlinker", $0] }
     ),
     // Nothing is loaded into the gateway, so no function of it needs to be found by name, except a sanitizer's by libc.
     .unsafeFlags(["-Xlinker", "--no-export-dynamic"], .when(configuration: .release)),
-    .unsafeFlags(
-        ["--no-eh-frame-hdr", "-T", "\(Context.packageDirectory)/Sources/sallyport/unwinding.ld"]
-            .flatMap { ["-Xlinker", $0] },
-        .when(configuration: .release)
-    ),
 ]
 
 // SwiftPM warns of a package that no target uses, so the packages that are named for their version alone are used on a
@@ -58,6 +56,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
@@ -75,17 +74,13 @@ let package = Package(
                 "Clients", "Pages",
                 "IDTokens", "Providers", "DPoP", "JOSE", "Sessions", "RedisStore", "Settings", "Rules",
                 "Observability", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary",
-                nioCore, nioPosix, nioHTTP1, nioSSL, logging,
-                "CommandParsing", "CLinux",
+                nioCore, nioPosix, nioHTTP1, nioSSL, logging, "CLinux",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ] + indirect,
-            exclude: ["unwinding.ld"],
             swiftSettings: compact,
             linkerSettings: staticRuntime
         ),
-
-        // What the words after the program's name ask for.
-        .target(name: "CommandParsing", dependencies: ["Vocabulary"], swiftSettings: compact),
 
         // The life of a request, in the order of its folders.
         .target(
@@ -118,7 +113,7 @@ let package = Package(
                 "Settings", "JOSE",
                 "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
             ],
-            swiftSettings: strict
+            swiftSettings: compact
         ),
         .target(
             name: "SessionEndpoints",
@@ -128,7 +123,7 @@ let package = Package(
                 "Settings", "JOSE",
                 "Cryptography", "AddressIntelligence", "Vocabulary", nioCore,
             ],
-            swiftSettings: strict
+            swiftSettings: compact
         ),
         // Begins, replaces and ends sessions, for every way to sign in.
         .target(
@@ -176,7 +171,7 @@ let package = Package(
         .target(
             name: "Clients",
             dependencies: ["Sessions", "Settings", "JOSE", "Cryptography", "Vocabulary", nioCore],
-            swiftSettings: strict
+            swiftSettings: compact
         ),
         .target(
             name: "Sessions",
@@ -191,12 +186,12 @@ let package = Package(
             dependencies: [
                 "CYAML", "CLinux", "Pages", "Rules", "AddressIntelligence", "Vocabulary", nioCore,
             ],
-            swiftSettings: strict
+            swiftSettings: compact
         ),
         // The pages for people: frame, stylesheet, and the texts in each language.
         .target(name: "Pages", dependencies: ["Cryptography", "Vocabulary"], swiftSettings: compact),
         // The operator's rules: their language, and what they say of an event.
-        .target(name: "Rules", dependencies: ["AddressIntelligence", "Vocabulary"], swiftSettings: strict),
+        .target(name: "Rules", dependencies: ["AddressIntelligence", "Vocabulary"], swiftSettings: compact),
         .target(
             name: "Observability",
             dependencies: ["CLinux", "Vocabulary", nioCore, logging],
@@ -476,7 +471,6 @@ let package = Package(
             ],
             swiftSettings: tested
         ),
-        .testTarget(name: "CommandParsingTests", dependencies: ["CommandParsing"], swiftSettings: tested),
         .testTarget(
             name: "SettingsTests",
             dependencies: ["Settings", "Pages", "Rules", "AddressIntelligence", "Vocabulary"],

@@ -36,3 +36,18 @@ enum Process {
         return variables
     }()
 }
+
+extension Process {
+    /// The words behind the program's name. The runtime looks for them beside the environment, and finds none if a preloaded
+    /// library has moved that (`setenv`).
+    static var words: [String] {
+        let known = CommandLine.arguments
+        guard known.isEmpty, let file = fopen("/proc/self/cmdline", "r") else { return Array(known.dropFirst()) }
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        while case let byte = getc(file), byte != EOF { bytes.append(UInt8(truncatingIfNeeded: byte)) }
+        // A zero byte ends each of them.
+        let words = bytes.split(separator: 0, omittingEmptySubsequences: false).dropFirst().dropLast()
+        return words.map { String(decoding: $0, as: UTF8.self) }
+    }
+}

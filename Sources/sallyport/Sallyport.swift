@@ -1,46 +1,52 @@
-import CommandParsing
+import ArgumentParser
 import Vocabulary
 
-/// `sallyport`: one binary, a command for each thing an operator does with it.
+/// `sallyport`: one binary, a subcommand for each thing an operator does with it.
 @main
-enum Sallyport {
-    private static let commands = CommandGroup(
-        CommandSummary(
-            name: "sallyport",
-            abstract: "A session gateway: native-to-web single sign-on in front of any web app."
-        ),
-        [
-            .command(RunCommand.self), .command(DemoCommand.self), .command(CheckCommand.self),
-            .command(ExplainCommand.self), .command(HealthcheckCommand.self), .group(LimitsCommand.group),
-            .command(TextsCommand.self), .group(KeysCommand.group), .command(HashPasswordCommand.self),
-            .command(VerifyCommand.self), .command(DPoPProofCommand.self),
+struct Sallyport: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sallyport",
+        abstract: "A session gateway: native-to-web single sign-on in front of any web app.",
+        version: Version.current,
+        subcommands: [
+            RunCommand.self, DemoCommand.self, CheckCommand.self, ExplainCommand.self, HealthcheckCommand.self,
+            LimitsCommand.self, TextsCommand.self,
+            KeysCommand.self, HashPasswordCommand.self, VerifyCommand.self, DPoPProofCommand.self,
         ]
     )
 
     static func main() async {
-        Process.exit(await self.status(of: Array(CommandLine.arguments.dropFirst())))
+        let words = Process.words
+        if let mend = self.mend(of: words) ?? self.emptyValue(in: words) {
+            self.exit(withError: ValidationError(mend))
+        }
+        await self.main(words)
     }
 
-    /// The exit status of what the words ask for: 0, 1 if it fails, or 64 (`EX_USAGE` of sysexits.h) if they make no sense.
-    private static func status(of words: [String]) async -> Int32 {
-        let parser = CommandParser(self.commands, version: Version.current)
-        do {
-            switch try parser.parse(words) {
-            case .text(let text): Console.say(text)
-            case .run(let command): try await command.run()
-            }
-            return 0
-        } catch is CommandFailure {
-            return 1
-        } catch let refusal as CommandParser.Refusal {
-            Console.complain(refusal.text)
-        } catch let error as UsageError {
-            // What the values name is not as it must be.
-            Console.complain("Error: \(error)")
-        } catch {
-            Console.complain("Error: \(error)")
-            return 1
+    /// An option without its value, mostly a variable of a script that is not set. The parser takes it for an empty one.
+    private static func emptyValue(in words: some Sequence<String>) -> String? {
+        var option = ""
+        for word in words.prefix(while: { $0 != "--" }) {
+            if word.isEmpty { return option.isEmpty ? "there is an empty word" : "\(option) has no value" }
+            guard word.hasPrefix("--") else { continue }
+            option = String(word.prefix { $0 != "=" })
+            if word.utf8.count == option.utf8.count + 1 { return "\(option) has no value" }
         }
-        return 64
+        return nil
+    }
+
+    /// Which command may be meant by a word that is none: the parser says only that it does not expect the word.
+    private static func mend(of words: some Sequence<String>) -> String? {
+        var commands = self.configuration.subcommands
+        for word in words {
+            guard !word.hasPrefix("-"), word != "help" else { return nil }
+            if let command = commands.first(where: { $0.configuration.commandName == word }) {
+                commands = command.configuration.subcommands
+            } else {
+                let names = commands.compactMap { $0.configuration.commandName }
+                return Spelling.nearest(to: word, in: names).map { "there is no command \(word); did you mean \($0)?" }
+            }
+        }
+        return nil
     }
 }

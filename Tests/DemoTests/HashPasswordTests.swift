@@ -42,6 +42,40 @@ import Vocabulary
         #expect(result.status == 64 && result.output.contains("did you mean \(command)?"), "\(result.output)")
     }
 
+    /// An empty value is mostly a variable of a script that is not set.
+    @Test(arguments: [
+        (["check", "--config="], "--config has no value"), (["check", "--config", ""], "--config has no value"),
+        (["check", "--config"], "--config"), (["check", "--confg", "x"], "--config"),
+        (["demo", "--port", "70000"], "--port must be a number from 0 to 65535"), (["keys", "make"], "<file>"),
+    ])
+    func saysWhichOptionIsWrong(_ words: [String], _ mend: String) throws {
+        let result = try Servers.run(Gateway.binary.path, words)
+        #expect(result.status == 64 && result.output.contains(mend), "\(result.output)")
+    }
+
+    /// A library that sets a variable before the program begins, such as libfaketime, moves the environment.
+    @Test func seesItsWordsBesideAPreloadedLibrary() throws {
+        let folders = try FileManager.default.contentsOfDirectory(
+            at: URL(filePath: "/usr/lib"),
+            includingPropertiesForKeys: nil
+        )
+        let paths = folders.map { $0.appending(path: "faketime/libfaketimeMT.so.1").path }
+        guard let library = paths.first(where: FileManager.default.fileExists) else { try Servers.missing("faketime") }
+        let environment = ["LD_PRELOAD": library, "FAKETIME": "+0s"]
+        let result = try Servers.run(
+            Gateway.binary.path,
+            ["check", "--config", "/none.yaml"],
+            environment: environment
+        )
+        #expect(result.status == 1 && result.output.contains("/none.yaml"), "\(result.output)")
+    }
+
+    @Test(arguments: ["bash", "zsh", "fish"])
+    func completesCommandsInAShell(_ shell: String) throws {
+        let result = try Servers.run(Gateway.binary.path, ["--generate-completion-script", shell])
+        #expect(result.status == 0 && result.output.contains("healthcheck") && result.output.contains("insecure-http"))
+    }
+
     @Test(arguments: [["help", "run"], ["--help"], ["keys", "--help"]])
     func showsHelp(_ words: [String]) throws {
         let result = try Servers.run(Gateway.binary.path, words)

@@ -1,4 +1,4 @@
-import CommandParsing
+import ArgumentParser
 import NIOCore
 import Providers
 import Sessions
@@ -21,13 +21,13 @@ struct AssumedUser {
     /// A user of the static provider.
     init(named identifier: String, _ provider: NamedProvider?) throws {
         guard let provider, case .fixedUsers(let users) = provider.settings else {
-            throw UsageError(
+            throw ValidationError(
                 "--user names a user of the static provider: write the claims of a user to a file for --claims."
             )
         }
         let wanted = UserIdentifier(identifier)
         guard let wanted, let user = users.first(where: { UserIdentifier($0.identifier) == wanted }) else {
-            throw UsageError("--user must name a user of the static provider.")
+            throw ValidationError("--user must name a user of the static provider.")
         }
         self.init(user, realm: Realm(provider.name))
     }
@@ -75,7 +75,7 @@ struct AssumedUser {
         _ provider: NamedProvider?
     ) throws -> Result<AssumedUser, Refusal> {
         guard let value = JSONText.decode(document), case .object = value else {
-            throw UsageError(
+            throw ValidationError(
                 "The file of --claims must hold a JSON object, such as {\"sub\": \"1\", \"email\": \"ada@example.com\"}."
             )
         }
@@ -90,7 +90,7 @@ struct AssumedUser {
             let name = settings.issuer ?? settings.url ?? ""
             return self.mapped(claims, settings.claims, AdmissionSettings(), name, realm)
         case .kratos, .fixedUsers, nil:
-            throw UsageError(
+            throw ValidationError(
                 "--claims needs provider.oidc, provider.oauth2 or provider.introspection: use --user."
             )
         }

@@ -1,4 +1,4 @@
-import CommandParsing
+import ArgumentParser
 import Providers
 import RedisStore
 import RequestPath
@@ -6,9 +6,9 @@ import Settings
 import Transport
 
 /// `sallyport check`: validates the settings and prints what they mean.
-struct CheckCommand: Command {
-    static let summary = CommandSummary(
-        name: "check",
+struct CheckCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
         abstract:
             "Validate the settings and print their effective values, without secrets. Exit status: 0 when valid, else 1.",
         discussion: """
@@ -18,41 +18,33 @@ struct CheckCommand: Command {
             """
     )
 
-    let options: SettingsOptions
-    let insecure: InsecureFlags
-    let quiet: Bool
-    let changed: Bool
-    let network: Bool
+    @OptionGroup var options: SettingsOptions
+    @OptionGroup var insecure: InsecureOptions
 
-    init(_ form: inout CommandForm) {
-        self.options = SettingsOptions(&form)
-        self.insecure = InsecureFlags(&form)
-        self.quiet = form.flag("quiet", "Print only the verdict, the problems and the warnings.")
-        self.changed = form.flag(
-            "changed",
-            "Of the settings, print only those that the file or a variable sets to another value than the default."
-        )
-        self.network = form.flag(
-            "network",
-            "Also connect to the configured Redis and to the provider, and print what is wrong with them."
-        )
-    }
+    @Flag(help: "Print only the verdict, the problems and the warnings.")
+    var quiet = false
+
+    @Flag(help: "Of the settings, print only those that the file or a variable sets to another value than the default.")
+    var changed = false
+
+    @Flag(help: "Also connect to the configured Redis and to the provider, and print what is wrong with them.")
+    var network = false
 
     func run() async throws {
         let loaded: LoadedSettings
         let draft: Draft
         do {
-            loaded = try self.options.load(self.insecure)
+            loaded = try self.options.load(self.insecure.flags)
             draft = try Draft(loaded)
         } catch let failure as SettingsFailure {
             let count = failure.problems.count
             Console.say("invalid: \(count) problem\(count == 1 ? "" : "s")")
             for problem in failure.problems { Console.say("  \(problem)") }
-            throw CommandFailure()
+            throw ExitCode.failure
         } catch {
             Console.say("invalid: it cannot start")
             for line in "\(error)".split(separator: "\n") { Console.say("  \(line)") }
-            throw CommandFailure()
+            throw ExitCode.failure
         }
         Console.say("valid")
         self.say("warnings", loaded.warnings + draft.findings)
@@ -64,7 +56,7 @@ struct CheckCommand: Command {
         // What cannot be connected to cannot be asked either, and has been told.
         let drift = try? await ClientDrift.lines(loaded)
         self.say("clients that are not as in the file", drift.map { $0.isEmpty ? ["none"] : $0 } ?? [])
-        if isBroken { throw CommandFailure() }
+        if isBroken { throw ExitCode.failure }
     }
 
     /// What is right and wrong with the servers that the settings name; nil: they name none.

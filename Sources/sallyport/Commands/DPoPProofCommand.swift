@@ -1,16 +1,16 @@
-import CommandParsing
+import ArgumentParser
 import DPoP
 import Glibc
 import JOSE
 import Vocabulary
 
 /// `sallyport dpop-proof`: a proof for one request, for trying out routes and endpoints with curl.
-struct DPoPProofCommand: Command {
+struct DPoPProofCommand: ParsableCommand {
     /// Far more than a key in PEM has.
     private static let longestKey = 65_536
 
-    static let summary = CommandSummary(
-        name: "dpop-proof",
+    static let configuration = CommandConfiguration(
+        commandName: "dpop-proof",
         abstract: "Print a DPoP proof (RFC 9449) for one request, to try out endpoints and routes.",
         discussion: """
             The key file is made if it does not exist: EC P-256 in PEM, mode 0600. Each proof is good for one request, \
@@ -22,37 +22,35 @@ struct DPoPProofCommand: Command {
             """
     )
 
-    let key: String
-    let method: String
-    let url: String?
-    let tokenFile: String?
-    let nonce: String?
-    let thumbprint: Bool
+    @Option(help: ArgumentHelp("The file with the private key.", valueName: "file"))
+    var key: String
 
-    init(_ form: inout CommandForm) {
-        self.key = form.required("key", "file", "The file with the private key.")
-        self.method = form.option("method", "name", default: "GET", "The method of the request.")
-        self.url = form.option("url", "url", "The URL of the request.")
-        self.tokenFile = form.option(
-            "token-file",
-            "file",
-            """
-            The file with the access token that the request carries; - is standard input. Without it the proof is for the \
-            token endpoint.
-            """
-        )
-        self.nonce = form.option("nonce", "text", "The last DPoP-Nonce of the server.")
-        self.thumbprint = form.flag(
-            "thumbprint",
-            "Print the thumbprint of the key (dpop_jkt, cnf.jkt) instead of a proof."
-        )
-    }
+    @Option(help: ArgumentHelp("The method of the request.", valueName: "name"))
+    var method: String = "GET"
 
-    func validate() throws(UsageError) {
+    @Option(help: ArgumentHelp("The URL of the request.", valueName: "url"))
+    var url: String?
+
+    @Option(
+        name: .customLong("token-file"),
+        help: ArgumentHelp(
+            "The file with the access token that the request carries; - is standard input. Without it the proof is for the token endpoint.",
+            valueName: "file"
+        )
+    )
+    var tokenFile: String?
+
+    @Option(help: ArgumentHelp("The last DPoP-Nonce of the server.", valueName: "text"))
+    var nonce: String?
+
+    @Flag(help: "Print the thumbprint of the key (dpop_jkt, cnf.jkt) instead of a proof.")
+    var thumbprint = false
+
+    func validate() throws {
         if self.thumbprint { return }
-        guard let url = self.url else { throw UsageError("--url is missing, or --thumbprint.") }
+        guard let url = self.url else { throw ValidationError("--url is missing, or --thumbprint.") }
         guard url.hasPrefix("https://") || url.hasPrefix("http://") else {
-            throw UsageError("--url must begin with https:// or http://.")
+            throw ValidationError("--url must begin with https:// or http://.")
         }
     }
 
@@ -73,7 +71,7 @@ struct DPoPProofCommand: Command {
             Console.say(proof)
         } catch let failure as PrivateFileFailure {
             Console.complain(failure.description)
-            throw CommandFailure()
+            throw ExitCode.failure
         }
     }
 

@@ -1,4 +1,4 @@
-import CommandParsing
+import ArgumentParser
 import NIOPosix
 import Settings
 
@@ -7,26 +7,25 @@ import Glibc
 #endif
 
 /// `sallyport demo`: the gateway, an app behind it and two users in one process on loopback, with commands to try.
-struct DemoCommand: Command {
-    static let summary = CommandSummary(
-        name: "demo",
+struct DemoCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "demo",
         abstract: "Start a gateway, a sample app and two users on loopback, and print curl commands to try them."
     )
 
-    let port: Int
-    let logs: Bool
-    let printSettings: Bool
+    @Option(help: ArgumentHelp("The port of the gateway; 0 takes a free one.", valueName: "port"))
+    var port = 8080
 
-    init(_ form: inout CommandForm) {
-        self.port = form.option(
-            "port",
-            "port",
-            default: 8080,
-            in: 0...65_535,
-            "The port of the gateway; 0 takes a free one."
-        )
-        self.logs = form.flag("logs", "Also write the access log and the audit stream.")
-        self.printSettings = form.flag("print-settings", "Print the demo's settings and exit.")
+    @Flag(help: "Also write the access log and the audit stream.")
+    var logs = false
+
+    @Flag(help: "Print the demo's settings and exit.")
+    var printSettings = false
+
+    func validate() throws {
+        guard (0...65_535).contains(self.port) else {
+            throw ValidationError("--port must be a number from 0 to 65535.")
+        }
     }
 
     func run() async throws {
@@ -42,7 +41,7 @@ struct DemoCommand: Command {
         } catch {
             Console.complain("the demo cannot start: \(error)")
             Console.complain("If port \(port) is in use, `sallyport demo --port 0` takes a free one.")
-            throw CommandFailure()
+            throw ExitCode.failure
         }
         Console.say(self.introduction(origin: origin, adminPort: gateway.adminPort))
         let program = realpath("/proc/self/exe", nil).map { path in

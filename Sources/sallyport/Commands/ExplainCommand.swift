@@ -1,5 +1,5 @@
 import AddressIntelligence
-import CommandParsing
+import ArgumentParser
 import Endpoints
 import NIOCore
 import Observability
@@ -10,9 +10,9 @@ import Settings
 import Vocabulary
 
 /// `sallyport explain`: what the gateway would do with a request, without sending one.
-struct ExplainCommand: Command {
-    static let summary = CommandSummary(
-        name: "explain",
+struct ExplainCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explain",
         abstract:
             "Print what the gateway would do with a request: normalised path, route, decision, headers to the app.",
         discussion: """
@@ -24,67 +24,79 @@ struct ExplainCommand: Command {
             """
     )
 
-    let options: SettingsOptions
-    let insecure: InsecureFlags
-    let url: String?
-    let event: String?
-    let session: String?
-    let log: [String]
-    let method: String
-    let headers: [String]
-    let tokenFile: String?
-    let network: Bool
-    let user: String?
-    let claims: String?
-    let from: String
+    @OptionGroup var options: SettingsOptions
+    @OptionGroup var insecure: InsecureOptions
 
-    init(_ form: inout CommandForm) {
-        self.options = SettingsOptions(&form)
-        self.insecure = InsecureFlags(&form)
-        self.url = form.option("url", "url", "The URL as a client requests it; the path is used byte for byte.")
-        self.event = form.option(
-            "event",
-            "file",
-            "Instead of a request: say which rules apply to this event, a JSON file; - is standard input."
+    @Option(help: ArgumentHelp("The URL as a client requests it; the path is used byte for byte.", valueName: "url"))
+    var url: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Instead of a request: say which rules apply to this event, a JSON file; - is standard input.",
+            valueName: "file"
         )
-        self.session = form.option(
-            "session",
-            "fingerprint",
-            "Instead of a request: tell what became of this session, by its fingerprint or id in the logs; needs --log."
+    )
+    var event: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Instead of a request: tell what became of this session, by its fingerprint or id in the logs; needs --log.",
+            valueName: "fingerprint"
         )
-        self.log = form.repeatable(
-            "log",
-            "file",
-            "A file with what gateways wrote to standard output; - is standard input. Each gateway may have its own."
+    )
+    var session: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A file with what gateways wrote to standard output; - is standard input. Repeatable, for several gateways.",
+            valueName: "file"
         )
-        self.method = form.option("method", "method", default: "GET", "The method.")
-        self.headers = form.repeatable("header", "field", "A field, e.g. 'Accept: text/html'.")
-        self.tokenFile = form.option(
-            "token-file",
-            "file",
-            "A file with a bearer token or a session-transfer token for the request; - is standard input."
+    )
+    var log: [String] = []
+
+    @Option(help: ArgumentHelp("The method.", valueName: "method"))
+    var method = "GET"
+
+    @Option(
+        name: .customLong("header"),
+        help: ArgumentHelp("A field, e.g. 'Accept: text/html'. Repeatable.", valueName: "field")
+    )
+    var headers: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A file with a bearer token or a session-transfer token for the request; - is standard input.",
+            valueName: "file"
         )
-        self.network = form.flag(
-            "network",
-            "Also ask the configured Redis what would become of the session-transfer token in --token-file."
+    )
+    var tokenFile: String?
+
+    @Flag(help: "Also ask the configured Redis what would become of the session-transfer token in --token-file.")
+    var network = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Assume a live session of this user of the static provider: by token with --token-file, else by cookie.",
+            valueName: "identifier"
         )
-        self.user = form.option(
-            "user",
-            "identifier",
-            "Assume a live session of this user of the static provider: by token with --token-file, else by cookie."
+    )
+    var user: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The same for a user of the provider: a JSON file with the claims, as in its id_token; - is standard input.",
+            valueName: "file"
         )
-        self.claims = form.option(
-            "claims",
-            "file",
-            "The same for a user of the provider: a JSON file with the claims, as in its id_token; - is standard input."
-        )
-        self.from = form.option("from", "address", default: "127.0.0.1", "The address that the request comes from.")
-    }
+    )
+    var claims: String?
+
+    @Option(help: ArgumentHelp("The address that the request comes from.", valueName: "address"))
+    var from = "127.0.0.1"
 
     func run() async throws {
         if let session = self.session { return try self.tellStory(of: session) }
         do {
-            let loaded = try self.options.load(self.insecure)
+            let loaded = try self.options.load(self.insecure.flags)
             let draft = try Draft(loaded)
             if let event = self.event { return try self.tryRules(on: event, draft, loaded.settings) }
             let explanation = try await self.explanation(draft, loaded.settings)
@@ -96,24 +108,24 @@ struct ExplainCommand: Command {
             if explanation.leadsToSignIn { self.say("sign-in", try self.signIn(loaded.settings)) }
         } catch let failure as SettingsFailure {
             Console.complain("invalid settings:\n\(failure)")
-            throw CommandFailure()
+            throw ExitCode.failure
         } catch let refusal as StartRefusal {
             Console.complain(refusal.description)
-            throw CommandFailure()
+            throw ExitCode.failure
         }
     }
 
-    func validate() throws(UsageError) {
+    func validate() throws {
         guard [self.url, self.event, self.session].count(where: { $0 != nil }) == 1 else {
-            throw UsageError("Use --url or --event, or --session with --log.")
+            throw ValidationError("Use --url or --event, or --session with --log.")
         }
         guard (self.session == nil) == self.log.isEmpty else {
-            throw UsageError("--session needs --log, and --log needs --session.")
+            throw ValidationError("--session needs --log, and --log needs --session.")
         }
         let isName = self.session.map { Fingerprint($0) != nil || $0.hasPrefix("ses_") } ?? true
         guard isName else {
             // Never a token: the logs have none.
-            throw UsageError("--session must be a fingerprint of ten characters, or an id that begins with ses_.")
+            throw ValidationError("--session must be a fingerprint of ten characters, or an id that begins with ses_.")
         }
     }
 
@@ -122,7 +134,7 @@ struct ExplainCommand: Command {
         let story = SessionStory(of: session, in: logs)
         guard !story.isEmpty else {
             Console.complain("no line of the log is about \(session)")
-            throw CommandFailure()
+            throw ExitCode.failure
         }
         Console.say(story.text)
     }
@@ -130,13 +142,13 @@ struct ExplainCommand: Command {
     private func tryRules(on file: String, _ draft: Draft, _ settings: Settings) throws {
         let trial = RuleTrial(rules: settings.rules, places: draft.assembly.geo, numbers: draft.assembly.asn)
         guard let steps = trial.steps(of: try Self.content(of: file, "--event")) else {
-            throw UsageError("The file of --event must hold a JSON object, the event.")
+            throw ValidationError("The file of --event must hold a JSON object, the event.")
         }
         for step in steps { self.say(step.title, step.lines) }
     }
 
     private func explanation(_ draft: Draft, _ settings: Settings) async throws -> Explanation {
-        guard let peer = IPAddress(self.from) else { throw UsageError("--from must be an IP address.") }
+        guard let peer = IPAddress(self.from) else { throw ValidationError("--from must be an IP address.") }
         var request = try Request(url: self.url ?? "", method: self.method, headers: self.headers)
         let host = draft.assembly.configuration.routes.host(named: request.authority)
         let presented = try self.token()
@@ -230,7 +242,7 @@ struct ExplainCommand: Command {
     private func token() throws -> [UInt8]? {
         guard let file = self.tokenFile else { return nil }
         if let token = Console.readToken(file) { return token }
-        throw UsageError("The file of --token-file cannot be read.")
+        throw ValidationError("The file of --token-file cannot be read.")
     }
 
     /// The provider of the host that the request is for.
@@ -268,12 +280,12 @@ struct ExplainCommand: Command {
 
     private static func content(of file: String, _ option: String) throws -> [UInt8] {
         if let bytes = Console.read(file, atMost: .max) { return bytes }
-        throw UsageError("The file of \(option) cannot be read.")
+        throw ValidationError("The file of \(option) cannot be read.")
     }
 
     /// The user whose session is assumed; nil: none is.
     private func assumedUser(_ provider: NamedProvider?) throws -> AssumedUser? {
-        guard self.user == nil || self.claims == nil else { throw UsageError("Use --user or --claims, not both.") }
+        guard self.user == nil || self.claims == nil else { throw ValidationError("Use --user or --claims, not both.") }
         if let user = self.user { return try AssumedUser(named: user, provider) }
         guard let file = self.claims else { return nil }
         let document = try Self.content(of: file, "--claims")
@@ -320,7 +332,7 @@ private struct Request {
     init(url: String, method: String, headers: [String]) throws {
         guard let scheme = url.firstRange(of: "://"),
             ["http", "https"].contains(url[..<scheme.lowerBound].lowercased())
-        else { throw UsageError("--url must begin with http:// or https://.") }
+        else { throw ValidationError("--url must begin with http:// or https://.") }
         let rest = url[scheme.upperBound...]
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
         self.authority = String(rest[..<end])

@@ -1,4 +1,4 @@
-import CommandParsing
+import ArgumentParser
 import Cryptography
 import Vocabulary
 
@@ -7,20 +7,18 @@ import Glibc
 #endif
 
 /// `sallyport hash-password`: the `password_hash` of a user in the settings.
-struct HashPasswordCommand: Command {
+struct HashPasswordCommand: ParsableCommand {
     /// The longest password that the static provider accepts, in bytes.
     private static let longest = 1024
 
-    static let summary = CommandSummary(
-        name: "hash-password",
+    static let configuration = CommandConfiguration(
+        commandName: "hash-password",
         abstract: "Print the scrypt hash of a password, for password_hash of a static user.",
         discussion: """
             At a terminal it asks for the password twice and shows nothing of it. Otherwise the password is the first \
             line of standard input.
             """
     )
-
-    init(_ form: inout CommandForm) {}
 
     func run() throws {
         do {
@@ -31,7 +29,7 @@ struct HashPasswordCommand: Command {
             Console.say(String(decoding: Scrypt.hash(password: password).bytes, as: UTF8.self))
         } catch let failure as PrivateFileFailure {
             Console.complain("\(failure)")
-            throw CommandFailure()
+            throw ExitCode.failure
         }
     }
 

@@ -1,10 +1,10 @@
-import CommandParsing
+import ArgumentParser
 import Settings
 
 /// `sallyport healthcheck`: prints one line and exits with 0 or 1, for `HEALTHCHECK` in images without a shell.
-struct HealthcheckCommand: Command {
-    static let summary = CommandSummary(
-        name: "healthcheck",
+struct HealthcheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "healthcheck",
         abstract: "Ask the running gateway's admin listener whether it is ready; exit status 0 or 1.",
         discussion: """
             The address is that of --admin, else SALLYPORT_ADMIN_LISTEN, else admin.listen in the settings file. \
@@ -12,50 +12,52 @@ struct HealthcheckCommand: Command {
             """
     )
 
-    let options: SettingsOptions
-    let admin: String?
-    let live: Bool
-    let timeout: Int
+    @OptionGroup var options: SettingsOptions
 
-    init(_ form: inout CommandForm) {
-        self.options = SettingsOptions(&form)
-        self.admin = form.option(
-            "admin",
-            "address:port",
-            "The address of the admin listener, instead of the one in the settings."
+    @Option(
+        help: ArgumentHelp(
+            "The address of the admin listener, instead of the one in the settings.",
+            valueName: "address:port"
         )
-        self.live = form.flag("live", "Ask only whether the gateway is alive.")
-        self.timeout = form.option("timeout", "seconds", default: 3, in: 1...60, "Give up after this many seconds.")
-    }
+    )
+    var admin: String?
 
-    func validate() throws(UsageError) {
+    @Flag(help: "Ask only whether the gateway is alive.")
+    var live = false
+
+    @Option(help: ArgumentHelp("Give up after this many seconds.", valueName: "seconds"))
+    var timeout = 3
+
+    func validate() throws {
+        guard (1...60).contains(self.timeout) else { throw ValidationError("--timeout must be 1 to 60 seconds.") }
         guard self.admin.map({ ListenAddress($0) != nil }) ?? true else {
-            throw UsageError("--admin must be an address and a port, e.g. 127.0.0.1:9090.")
+            throw ValidationError("--admin must be an address and a port, e.g. 127.0.0.1:9090.")
         }
     }
 
     func run() throws {
         let address: ListenAddress
         do {
+            let environment = Process.environment
             guard
                 let admin = try self.admin.flatMap({ ListenAddress($0) })
-                    ?? SettingsLoader.adminListen(file: self.options.config, environment: Process.environment)
+                    ?? SettingsLoader.adminListen(file: self.options.config, environment: environment)
             else {
                 Console.complain("there is no admin listener to ask")
-                throw CommandFailure()
+                throw ExitCode.failure
             }
             address = admin
         } catch let failure as SettingsFailure {
             Console.complain("invalid settings: \(failure.problems[0])")
-            throw CommandFailure()
+            throw ExitCode.failure
         }
         do {
             let answer = try AdminProbe.get(self.live ? "/healthz" : "/readyz", at: address, seconds: self.timeout)
             Console.say("\(answer.status) \(answer.line)")
-            guard answer.status == 200 else { throw CommandFailure() }
+            guard answer.status == 200 else { throw ExitCode.failure }
         } catch let failure as AdminProbe.Failure {
             Console.complain(failure.description)
-            throw CommandFailure()
+            throw ExitCode.failure
         }
     }
 }

@@ -1,81 +1,66 @@
 import AddressIntelligence
-import CommandParsing
+import ArgumentParser
 import Settings
 import Vocabulary
 
 /// `sallyport limits`: what a running gateway counts against an address, and how to empty it.
-enum LimitsCommand {
-    static let group = CommandGroup(
-        CommandSummary(
-            name: "limits",
-            abstract: "Show, or clear, what running gateways count against an address at sign-in.",
-            discussion: """
-                Asks the admin listener with the token of an operator (admin.tokens_file): one with the scope read to show, \
-                and sessions to clear. There is no limit of an account alone, so the address is needed. Each gateway also \
-                counts by itself: name the admin listener of each.
-                """
-        ),
-        [.command(Show.self), .command(Clear.self)],
-        fallback: Show.self
+struct LimitsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "limits",
+        abstract: "Show, or clear, what running gateways count against an address at sign-in.",
+        discussion: """
+            Asks the admin listener with the token of an operator (admin.tokens_file): one with the scope read to show, and \
+            sessions to clear. There is no limit of an account alone, so the address is needed. Each gateway also counts \
+            by itself: name the admin listener of each.
+            """,
+        subcommands: [Show.self, Clear.self],
+        defaultSubcommand: Show.self
     )
 
-    struct Show: Command {
-        static let summary = CommandSummary(name: "show", abstract: "Show how full the limits of an address are.")
+    struct Options: ParsableArguments {
+        @OptionGroup var settings: SettingsOptions
 
-        let options: Options
+        @Option(help: ArgumentHelp("The client's address.", valueName: "address"))
+        var address: String
 
-        init(_ form: inout CommandForm) { self.options = Options(&form) }
+        @Option(
+            help: ArgumentHelp("An account that is tried from there, as the user types it.", valueName: "identifier")
+        )
+        var account: String?
 
-        func validate() throws(UsageError) { try self.options.validate() }
+        @Option(help: ArgumentHelp("A file with the operator's token; - is standard input.", valueName: "file"))
+        var tokenFile: String
+
+        @Option(
+            help: ArgumentHelp(
+                "The address of an admin listener, instead of the one in the settings. Repeatable.",
+                valueName: "address:port"
+            )
+        )
+        var admin: [String] = []
+
+        func validate() throws {
+            guard IPAddress(self.address) != nil else { throw ValidationError("--address must be an IP address.") }
+            guard self.admin.allSatisfy({ ListenAddress($0) != nil }) else {
+                throw ValidationError("--admin must be an address and a port, e.g. 127.0.0.1:9090.")
+            }
+        }
+    }
+
+    struct Show: ParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Show how full the limits of an address are.")
+
+        @OptionGroup var options: Options
 
         func run() throws { try LimitsCommand.ask("GET", self.options) }
     }
 
-    struct Clear: Command {
-        static let summary = CommandSummary(name: "clear", abstract: "Empty the limits of an address.")
+    struct Clear: ParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Empty the limits of an address.")
 
-        let options: Options
-
-        init(_ form: inout CommandForm) { self.options = Options(&form) }
-
-        func validate() throws(UsageError) { try self.options.validate() }
+        @OptionGroup var options: Options
 
         func run() throws { try LimitsCommand.ask("DELETE", self.options) }
-    }
-
-    struct Options {
-        let settings: SettingsOptions
-        let address: String
-        let account: String?
-        let tokenFile: String
-        let admin: [String]
-
-        init(_ form: inout CommandForm) {
-            self.settings = SettingsOptions(&form)
-            self.address = form.required("address", "address", "The client's address.")
-            self.account = form.option(
-                "account",
-                "identifier",
-                "An account that is tried from there, as the user types it."
-            )
-            self.tokenFile = form.required(
-                "token-file",
-                "file",
-                "A file with the operator's token; - is standard input."
-            )
-            self.admin = form.repeatable(
-                "admin",
-                "address:port",
-                "The address of an admin listener, instead of the one in the settings."
-            )
-        }
-
-        func validate() throws(UsageError) {
-            guard IPAddress(self.address) != nil else { throw UsageError("--address must be an IP address.") }
-            guard self.admin.allSatisfy({ ListenAddress($0) != nil }) else {
-                throw UsageError("--admin must be an address and a port, e.g. 127.0.0.1:9090.")
-            }
-        }
     }
 }
 
@@ -108,13 +93,13 @@ extension LimitsCommand {
                 hasFailed = true
             }
         }
-        if hasFailed { throw CommandFailure() }
+        if hasFailed { throw ExitCode.failure }
     }
 
     private static func token(_ file: String) throws -> String {
         let token = Console.readToken(file) ?? []
         guard !token.isEmpty, token.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw UsageError("The file of --token-file must hold an operator's token.")
+            throw ValidationError("The file of --token-file must hold an operator's token.")
         }
         return String(decoding: token, as: UTF8.self)
     }
@@ -123,15 +108,15 @@ extension LimitsCommand {
         let named = options.admin.compactMap { ListenAddress($0) }
         guard named.isEmpty else { return named }
         do {
-            if let own = try SettingsLoader.adminListen(file: options.settings.config, environment: Process.environment)
-            {
+            let environment = Process.environment
+            if let own = try SettingsLoader.adminListen(file: options.settings.config, environment: environment) {
                 return [own]
             }
             Console.complain("there is no admin listener to ask")
         } catch {
             Console.complain("invalid settings: \(error.problems[0])")
         }
-        throw CommandFailure()
+        throw ExitCode.failure
     }
 
     private static func advice(_ status: Int) -> String {

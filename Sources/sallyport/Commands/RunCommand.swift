@@ -1,35 +1,30 @@
-import CommandParsing
+import ArgumentParser
 import Settings
 
 /// `sallyport run`: serves until it is stopped.
-struct RunCommand: Command {
-    static let summary = CommandSummary(
-        name: "run",
+struct RunCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run",
         abstract: "Serve. SIGHUP reloads the settings, SIGTERM drains and stops, a second SIGTERM stops at once."
     )
 
-    let options: SettingsOptions
-    let insecure: InsecureFlags
-
-    init(_ form: inout CommandForm) {
-        self.options = SettingsOptions(&form)
-        self.insecure = InsecureFlags(&form)
-    }
+    @OptionGroup var options: SettingsOptions
+    @OptionGroup var insecure: InsecureOptions
 
     func run() async throws {
         Process.reportFatalSignals()
         let options = self.options
-        let flags = self.insecure
+        let flags = self.insecure.flags
         let gateway: Gateway
         do {
             let loaded = try options.load(flags)
             gateway = try await Gateway.start(loaded, reload: { try options.load(flags) })
         } catch let failure as SettingsFailure {
             for problem in failure.problems { Console.complain("\(problem)") }
-            throw CommandFailure()
+            throw ExitCode.failure
         } catch {
             Console.complain("\(error)")
-            throw CommandFailure()
+            throw ExitCode.failure
         }
         await gateway.runUntilSignalled()
     }

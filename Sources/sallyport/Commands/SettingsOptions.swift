@@ -1,20 +1,18 @@
-import CommandParsing
+import ArgumentParser
 import JOSE
 import Settings
 import TokenEndpoints
 import Vocabulary
 
 /// The options by which a command finds the settings.
-struct SettingsOptions: Sendable {
-    let config: String?
-
-    init(_ form: inout CommandForm) {
-        self.config = form.option(
-            "config",
-            "file",
-            "The YAML file with the settings. Default: the file in SALLYPORT_CONFIG, or the environment alone."
+struct SettingsOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The YAML file with the settings. Default: the file in SALLYPORT_CONFIG, or the environment alone.",
+            valueName: "file"
         )
-    }
+    )
+    var config: String?
 
     /// The validated settings from the file, the environment and the flags.
     ///
@@ -50,26 +48,28 @@ extension SettingsJudges {
     }
 }
 
-extension InsecureFlags {
-    /// The flags without which insecure settings do not start. They are flags so that they show in the list of processes.
-    init(_ form: inout CommandForm) {
-        self.init(
-            http: form.flag(
-                "insecure-http",
-                "Allow plain-http public URLs, whose cookies lack Secure. For loopback and tests."
-            ),
-            staticUsers: form.flag(
-                "insecure-static-users",
-                "Allow the static provider on addresses other than loopback."
-            ),
-            trustAllProxies: form.flag(
-                "insecure-trust-all-proxies",
-                "Allow trusted_proxies of 0.0.0.0/0 or ::/0: every client can then name any address as its own."
-            ),
-            unnamedProxy: form.flag(
-                "insecure-unnamed-proxy",
-                "Allow device bindings behind https without trusted_proxies: with a proxy in front they have no effect."
-            )
+/// The flags without which insecure settings do not start. They are flags so that they show in the list of processes.
+struct InsecureOptions: ParsableArguments {
+    @Flag(help: "Allow plain-http public URLs, whose cookies lack Secure. For loopback and tests.")
+    var insecureHttp = false
+
+    @Flag(help: "Allow the static provider on addresses other than loopback.")
+    var insecureStaticUsers = false
+
+    @Flag(help: "Allow trusted_proxies of 0.0.0.0/0 or ::/0: every client can then name any address as its own.")
+    var insecureTrustAllProxies = false
+
+    @Flag(
+        help: "Allow device bindings behind https without trusted_proxies: with a proxy in front they have no effect."
+    )
+    var insecureUnnamedProxy = false
+
+    var flags: InsecureFlags {
+        InsecureFlags(
+            http: self.insecureHttp,
+            staticUsers: self.insecureStaticUsers,
+            trustAllProxies: self.insecureTrustAllProxies,
+            unnamedProxy: self.insecureUnnamedProxy
         )
     }
 }

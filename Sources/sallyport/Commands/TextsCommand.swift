@@ -1,11 +1,11 @@
-import CommandParsing
+import ArgumentParser
 import Pages
 import Vocabulary
 
 /// `sallyport texts`: the texts of the gateway's pages, to be translated or reworded.
-struct TextsCommand: Command {
-    static let summary = CommandSummary(
-        name: "texts",
+struct TextsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "texts",
         abstract: "Print the texts of the pages in one language, as a file for pages.templates_dir.",
         discussion: """
             For other words, write the lines that change to LANGUAGE.yaml in the directory that pages.templates_dir \
@@ -14,17 +14,13 @@ struct TextsCommand: Command {
             """
     )
 
-    let language: String
-
-    init(_ form: inout CommandForm) {
-        let tags = PageLanguage.included.map(\.tag).joined(separator: ", ")
-        self.language = form.option("language", "tag", default: "en", "One of \(tags).")
-    }
+    @Option(help: "One of \(PageLanguage.included.map(\.tag).joined(separator: ", ")).")
+    var language = "en"
 
     func run() throws {
         guard let language = PageLanguage.included.first(where: { $0.tag == self.language }) else {
             let tags = PageLanguage.included.map(\.tag).joined(separator: ", ")
-            throw UsageError("found no texts for \(self.language); allowed are \(tags)")
+            throw ValidationError("found no texts for \(self.language); allowed are \(tags)")
         }
         for key in PageLanguage.keys {
             let text = JSONText.encode(.string(language[key] ?? ""))

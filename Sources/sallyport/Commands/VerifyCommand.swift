@@ -1,10 +1,10 @@
-import CommandParsing
+import ArgumentParser
 import JOSE
 
 /// `sallyport verify-jws`: verifies one token as the gateway would, for test vectors and for operators.
-struct VerifyCommand: Command {
-    static let summary = CommandSummary(
-        name: "verify-jws",
+struct VerifyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify-jws",
         abstract: "Verify the signature of a token on standard input and print its payload; exit status 0 or 1.",
         discussion: """
             The token is a JWS in compact form (RFC 7515), at most 8 KiB. Its payload goes to standard output byte by \
@@ -17,22 +17,21 @@ struct VerifyCommand: Command {
             """
     )
 
-    let jwks: String
-    let alg: [String]
+    @Option(help: ArgumentHelp("The file with the keys.", valueName: "file"))
+    var jwks: String
 
-    init(_ form: inout CommandForm) {
-        self.jwks = form.required("jwks", "file", "The file with the keys.")
-        self.alg = form.repeatable(
-            "alg",
-            "name",
-            "An algorithm that is allowed, e.g. ES256. Default: all that fit a key of the file."
+    @Option(
+        help: ArgumentHelp(
+            "An algorithm that is allowed, e.g. ES256; may be given several times. Default: all that fit a key of the file.",
+            valueName: "name"
         )
-    }
+    )
+    var alg: [String] = []
 
-    func validate() throws(UsageError) {
+    func validate() throws {
         for name in self.alg where JWSAlgorithm(rawValue: name) == nil {
             let names = JWSAlgorithm.allCases.map(\.rawValue).joined(separator: ", ")
-            throw UsageError("--alg must be one of \(names).")
+            throw ValidationError("--alg must be one of \(names).")
         }
     }
 
@@ -49,14 +48,14 @@ struct VerifyCommand: Command {
             }
         } catch let error as JOSEError {
             Console.complain("refused: \(error.detail)")
-            throw CommandFailure()
+            throw ExitCode.failure
         }
     }
 
     private func content() throws -> [UInt8] {
         if let bytes = Console.read(self.jwks, atMost: JOSELimits.keySet + 1) { return bytes }
         Console.complain("\(self.jwks) cannot be read")
-        throw CommandFailure()
+        throw ExitCode.failure
     }
 
     /// What is on standard input, without line breaks at its end.

@@ -1,4 +1,4 @@
-import CommandParsing
+import ArgumentParser
 import Cryptography
 import SessionEndpoints
 import Sessions
@@ -9,51 +9,45 @@ import Vocabulary
 ///
 /// A gateway never meets a token or record of a secret that it does not accept: a new secret is first accepted
 /// everywhere (`add`), then used (`promote`), and the old one is removed when nothing made with it is left (`retire`).
-enum KeysCommand {
-    static let group = CommandGroup(
-        CommandSummary(
-            name: "keys",
-            abstract: "Make the secret, and rotate it without ending any session.",
-            discussion: """
-                A rotation has three steps: add, promote, retire. After each, give the file to every gateway and restart \
-                them one by one. Each step says what comes next and when. Secrets are never printed.
+struct KeysCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "keys",
+        abstract: "Make the secret, and rotate it without ending any session.",
+        discussion: """
+            A rotation has three steps: add, promote, retire. After each, give the file to every gateway and restart \
+            them one by one. Each step says what comes next and when. Secrets are never printed.
 
-                rotate-signing is apart from that: it replaces the key in the store that signs id_tokens.
-                """
-        ),
-        [
-            .command(MakeKeys.self), .command(AddKey.self), .command(PromoteKey.self), .command(RetireKeys.self),
-            .command(ListKeys.self), .command(RotateSigningKey.self),
+            rotate-signing is apart from that: it replaces the key in the store that signs id_tokens.
+            """,
+        subcommands: [
+            MakeKeys.self, AddKey.self, PromoteKey.self, RetireKeys.self, ListKeys.self, RotateSigningKey.self,
         ]
     )
 }
 
-extension CommandForm {
-    /// The operand of all steps.
-    fileprivate mutating func secretFile() -> String {
-        self.operand("file", "The file in secret_file.")
-    }
+/// The argument that all steps take.
+struct SecretFileArgument: ParsableArguments {
+    @Argument(help: ArgumentHelp("The file in secret_file.", valueName: "file"))
+    var file: String
 }
 
 /// `sallyport keys make FILE`
-struct MakeKeys: Command {
-    static let summary = CommandSummary(
-        name: "make",
+struct MakeKeys: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "make",
         abstract: "Make a new file with one secret, mode 0600; an existing file is never overwritten."
     )
 
-    let file: String
-
-    init(_ form: inout CommandForm) { self.file = form.secretFile() }
+    @OptionGroup var place: SecretFileArgument
 
     func run() throws {
         let secret = SecretFile(.generated(besides: []))
         try KeysStep.perform {
-            try PrivateFile.make(at: self.file, with: secret.bytes)
+            try PrivateFile.make(at: self.place.file, with: secret.bytes)
         }
         Console.say(
             """
-            made \(self.file): key \(TokenAuthority.keyID(of: secret.ring.current)) signs and seals
+            made \(self.place.file): key \(TokenAuthority.keyID(of: secret.ring.current)) signs and seals
             next: name this file in secret_file or SALLYPORT_SECRET_FILE of every gateway, the same file for all; only the \
             gateway's user should be able to read it
             """
@@ -62,30 +56,28 @@ struct MakeKeys: Command {
 }
 
 /// `sallyport keys add FILE`
-struct AddKey: Command {
-    static let summary = CommandSummary(
-        name: "add",
+struct AddKey: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
         abstract: "Step 1 of a rotation: add a secret that is accepted, but not used yet."
     )
 
-    let file: String
-
-    init(_ form: inout CommandForm) { self.file = form.secretFile() }
+    @OptionGroup var place: SecretFileArgument
 
     func run() throws {
-        try KeysStep.change(self.file) { file in
+        try KeysStep.change(self.place.file) { file in
             let secret = Secret.generated(besides: file.ring.all)
             guard file.add(secret) else {
                 throw PrivateFileFailure(
                     file.entries.contains(where: \.isWaiting)
-                        ? "another secret waits already: promote it first, with `sallyport keys promote \(self.file)`"
+                        ? "another secret waits already: promote it first, with `sallyport keys promote \(self.place.file)`"
                         : "there are \(file.entries.count) secrets: remove old ones first, with `sallyport keys retire`"
                 )
             }
             return """
                 added key \(TokenAuthority.keyID(of: secret)), which waits; \(TokenAuthority.keyID(of: file.ring.current)) signs and seals as before
                 next: give this file to every gateway and restart each; once all of them run with it, and not before:
-                  sallyport keys promote \(self.file)
+                  sallyport keys promote \(self.place.file)
                 if apps verify X-Auth-Assertion, wait \(KeysStep.settling) more before that: they keep the keys of \
                 jwks.json for a while (caches \(KeysStep.maxAge)), and must know the new one before it signs
                 """
@@ -94,22 +86,20 @@ struct AddKey: Command {
 }
 
 /// `sallyport keys promote FILE`
-struct PromoteKey: Command {
-    static let summary = CommandSummary(
-        name: "promote",
+struct PromoteKey: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "promote",
         abstract: "Step 2: use the added secret to sign and seal; the others stay accepted."
     )
 
-    let file: String
-
-    init(_ form: inout CommandForm) { self.file = form.secretFile() }
+    @OptionGroup var place: SecretFileArgument
 
     func run() throws {
-        try KeysStep.change(self.file) { file in
+        try KeysStep.change(self.place.file) { file in
             let former = TokenAuthority.keyID(of: file.ring.current)
             guard file.promote() else {
                 throw PrivateFileFailure(
-                    "no secret waits for its promotion: add one first, with `sallyport keys add \(self.file)`"
+                    "no secret waits for its promotion: add one first, with `sallyport keys add \(self.place.file)`"
                 )
             }
             return """
@@ -117,26 +107,24 @@ struct PromoteKey: Command {
                 next: give this file to every gateway and restart each, in any order
                 then wait until all earlier sessions have ended: session.native.absolute (90d unless set otherwise) or \
                 session.absolute, whichever is longer, counted from the last restart; then:
-                  sallyport keys retire \(self.file)
+                  sallyport keys retire \(self.place.file)
                 """
         }
     }
 }
 
 /// `sallyport keys retire FILE`
-struct RetireKeys: Command {
-    static let summary = CommandSummary(
-        name: "retire",
+struct RetireKeys: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "retire",
         abstract:
             "Step 3: remove every secret that does not sign. Tokens and sessions made with those are refused from then on."
     )
 
-    let file: String
-
-    init(_ form: inout CommandForm) { self.file = form.secretFile() }
+    @OptionGroup var place: SecretFileArgument
 
     func run() throws {
-        try KeysStep.change(self.file) { file in
+        try KeysStep.change(self.place.file) { file in
             let dropped = file.retire().map { TokenAuthority.keyID(of: $0) }
             guard !dropped.isEmpty else { throw PrivateFileFailure("there is one secret, and it signs") }
             return """
@@ -148,19 +136,17 @@ struct RetireKeys: Command {
 }
 
 /// `sallyport keys list FILE`
-struct ListKeys: Command {
-    static let summary = CommandSummary(
-        name: "list",
+struct ListKeys: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
         abstract: "Print the ids of the keys, as tokens contain them, and what each is used for."
     )
 
-    let file: String
-
-    init(_ form: inout CommandForm) { self.file = form.secretFile() }
+    @OptionGroup var place: SecretFileArgument
 
     func run() throws {
         try KeysStep.perform {
-            let file = try KeysStep.read(PrivateFile(at: self.file), self.file)
+            let file = try KeysStep.read(PrivateFile(at: self.place.file), self.place.file)
             for (index, entry) in file.entries.enumerated() {
                 let use = index == 0 ? "signs and seals" : entry.isWaiting ? "accepted, waits for promote" : "accepted"
                 Console.say("\(TokenAuthority.keyID(of: entry.secret))  \(use)")
@@ -181,7 +167,7 @@ enum KeysStep {
             try step()
         } catch let failure as PrivateFileFailure {
             Console.complain(failure.description)
-            throw CommandFailure()
+            throw ExitCode.failure
         }
     }
 

@@ -1,4 +1,4 @@
-import CommandParsing
+import ArgumentParser
 import Cryptography
 import IDTokens
 import JOSE
@@ -11,9 +11,9 @@ import Transport
 import Vocabulary
 
 /// `sallyport keys rotate-signing`
-struct RotateSigningKey: Command {
-    static let summary = CommandSummary(
-        name: "rotate-signing",
+struct RotateSigningKey: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rotate-signing",
         abstract: "Replace the RSA key in Redis that signs id_tokens; no gateway has to be restarted.",
         discussion: """
             The new key is published at once and signs an hour later, when clients know it. The old one stays published \
@@ -21,29 +21,24 @@ struct RotateSigningKey: Command {
             """
     )
 
-    let options: SettingsOptions
-    let insecure: InsecureFlags
-    let discard: Bool
+    @OptionGroup var options: SettingsOptions
+    @OptionGroup var insecure: InsecureOptions
 
-    init(_ form: inout CommandForm) {
-        self.options = SettingsOptions(&form)
-        self.insecure = InsecureFlags(&form)
-        self.discard = form.flag(
-            "discard",
-            """
+    @Flag(
+        help: """
             Forget the old keys, for example because one was stolen or their secret is lost. The new key signs at once, and \
             clients refuse all earlier id_tokens.
             """
-        )
-    }
+    )
+    var discard = false
 
     func run() async throws {
         let loaded: LoadedSettings
         do throws(SettingsFailure) {
-            loaded = try self.options.load(self.insecure)
+            loaded = try self.options.load(self.insecure.flags)
         } catch {
             for problem in error.problems { Console.complain("\(problem)") }
-            throw CommandFailure()
+            throw ExitCode.failure
         }
         let settings = loaded.settings
         if let pem = settings.signingKeys, (try? SigningKeyFile(pem: pem))?.idTokens != nil {
@@ -98,9 +93,9 @@ struct RotateSigningKey: Command {
         }
     }
 
-    private static func refusal(_ text: String) -> CommandFailure {
+    private static func refusal(_ text: String) -> ExitCode {
         Console.complain(text)
-        return CommandFailure()
+        return .failure
     }
 
     private static func sentence(_ rotation: IDTokenKeys.Rotation, isDiscard: Bool) -> String {
