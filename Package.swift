@@ -518,8 +518,8 @@ let package = Package(
         .testTarget(
             name: "WireTests",
             dependencies: [
-                "FuzzTargets", "GatewayBench", "RequestPath", "TestSupport", "Vocabulary", nioCore, nioEmbedded,
-                nioHTTP1,
+                "FuzzTargets", "GatewayBench", "RequestPath", "TestSupport", "Transport", "Vocabulary", nioCore,
+                nioEmbedded, nioHTTP1,
             ],
             swiftSettings: tested
         ),

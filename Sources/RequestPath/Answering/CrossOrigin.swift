@@ -22,7 +22,7 @@ enum CrossOrigin {
             fields.append(("Access-Control-Allow-Headers", cors.headers.joined(separator: ", ")))
         }
         fields.append(("Access-Control-Max-Age", String(cors.maxAge.components.seconds)))
-        return LocalAnswer(status: 204, fields: fields)
+        return LocalAnswer(EndpointResponse(status: 204, fields: fields))
     }
 
     /// A refusal with the CORS fields of the route.
@@ -32,8 +32,8 @@ enum CrossOrigin {
             let allowed = Self.allowedOrigin(cors, origin)
         else { return answer }
         var answer = answer
-        answer.fields += Self.fields(cors, allowed)
-        answer.fields.append(("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, X-Request-Id"))
+        answer.response.fields += Self.fields(cors, allowed)
+        answer.response.fields.append(("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, X-Request-Id"))
         return answer
     }
 

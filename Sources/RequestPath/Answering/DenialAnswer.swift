@@ -61,12 +61,12 @@ extension LocalAnswer {
             loginURL: signsIn ? SignInPath.url(on: host.publicURL.description) : nil,
             fields: fields
         )
-        answer.native = native
+        answer.response.native = native
         if wantsPage {
             let demand = StepUp.demand(route.settings.require, denial, session, provider, now)
             // In a native app, the page before a posted form asks the app when it is opened.
             let asksLater = native != nil && head.knownMethod == .post
-            answer.signIn = asksLater ? page : SignInPath.leading(to: page.utf8, demanding: demand)
+            answer.response.signIn = asksLater ? page : SignInPath.leading(to: page.utf8, demanding: demand)
         }
         return CrossOrigin.readable(answer, head, base, route)
     }
@@ -88,13 +88,13 @@ extension LocalAnswer {
                 return .redirect(to: page, reason: .requireAAL)
             }
         }
-        let answer = LocalAnswer(
+        let response = EndpointResponse(
             status: Reason.requireAAL.status,
-            reason: .requireAAL,
             fields: [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
-            body: demand.document
+            body: demand.document,
+            reason: .requireAAL
         )
-        return CrossOrigin.readable(answer, head, base, route)
+        return CrossOrigin.readable(LocalAnswer(response), head, base, route)
     }
 
     /// The path and query of this request, to return to after a sign-in: without a transfer token that this request

@@ -1,20 +1,9 @@
-package import Endpoints
+import Endpoints
 package import Pages
 import Vocabulary
 
 /// Refusals as pages for people. The only part of the request in the page is the path to which a sign-in leads back.
 extension LocalAnswer {
-    /// An endpoint's answer.
-    package init(_ response: EndpointResponse) {
-        self.init(status: response.status, reason: response.reason, fields: response.fields, body: response.body)
-        self.signIn = response.signIn
-        self.explanation = response.explanation
-        self.native = response.native
-        self.isProblem = response.fields.contains {
-            $0.name == "content-type" && $0.value == ProblemDocument.mediaType
-        }
-    }
-
     /// The same answer for a person: a page instead of a problem document, any other answer unchanged.
     ///
     /// - Parameters:
@@ -28,13 +17,14 @@ extension LocalAnswer {
         hasHost: Bool,
         hasSignIn: Bool
     ) -> LocalAnswer {
-        guard self.isProblem, let reason = self.reason else { return self }
+        guard self.isProblem, let reason = self.response.reason else { return self }
         // A form's data would be lost before the user reads that it was not sent.
-        let native = isForm ? nil : self.native
+        let native = isForm ? nil : self.response.native
         let words = RefusalWords(reason, isForm: isForm, asksApp: native != nil)
         let language = writer.language
         let paragraphs = [
-            self.explanation ?? words.event(in: language), words.advice(in: language), self.wait(reason, language),
+            self.response.explanation ?? words.event(in: language), words.advice(in: language),
+            self.wait(reason, language),
         ]
         var content = paragraphs.compactMap(\.self).map { "<p>\(HTMLText.escaped($0))</p>\n" }.joined()
         if let way = self.link(words.way, hasHost: hasHost, hasSignIn: hasHost && hasSignIn) {
@@ -50,14 +40,14 @@ extension LocalAnswer {
             \(HTMLText.escaped(language.text(.pageRequest))) <code>\(HTMLText.escaped(requestID.text))</code></p>
             """
         var page = EndpointResponse.page(
-            self.status,
+            self.response.status,
             WebPage(.error, title: words.title(in: language), content: content, script: native?.script),
             by: writer,
             framing: .ownOrigin,
             reason: reason
         )
         // The URL of a page may hold what its links must not tell.
-        if self.fields.contains(where: { $0.name == "referrer-policy" }) {
+        if self.response.fields.contains(where: { $0.name == "referrer-policy" }) {
             page.fields.removeAll { $0.name == "referrer-policy" }
         }
         return self.rendered(as: page)
@@ -65,7 +55,8 @@ extension LocalAnswer {
 
     /// How long a rate limit lasts, as `Retry-After` says it.
     private func wait(_ reason: Reason, _ language: PageLanguage) -> String? {
-        guard reason.status == 429, let field = self.fields.first(where: { $0.name.lowercased() == "retry-after" }),
+        guard reason.status == 429,
+            let field = self.response.fields.first(where: { $0.name.lowercased() == "retry-after" }),
             let seconds = Int(field.value)
         else { return nil }
         return language.wait(seconds: seconds)
@@ -76,15 +67,15 @@ extension LocalAnswer {
         hasHost: Bool,
         hasSignIn: Bool
     ) -> (target: String, label: PageText)? {
-        let signIn = self.signIn ?? SignInPath.path
+        let signIn = self.response.signIn ?? SignInPath.path
         return switch way {
         case .none: nil
         // An empty reference is the page's own URL (RFC 3986 4.4), so the URL and its content need not be written into
         // the page. A sign-in that failed begins anew: its URL holds a code that may have been used.
-        case .again: (self.signIn ?? "", .linkAgain)
+        case .again: (self.response.signIn ?? "", .linkAgain)
         // On a host that is not served there is no page to link to.
         case .start: hasHost ? ("/", .linkStart) : nil
-        case .client: self.signIn.map { ($0, .linkClient) }
+        case .client: self.response.signIn.map { ($0, .linkClient) }
         case .signIn: hasSignIn ? (signIn, .linkSignIn) : nil
         case .signInAgain: hasSignIn ? (signIn, .linkAgain) : nil
         case .otherAccount: hasSignIn ? (signIn, .linkOtherAccount) : nil

@@ -19,23 +19,35 @@ package protocol ClientCount: AnyObject, Sendable {
 /// Everything here runs on the connection's loop; nothing is shared.
 package final class HTTP1Connection {
     /// How often `ClientCount.noteSession` is called at most.
-    private static let notePeriod = TimeAmount.minutes(5)
+    static let notePeriod = TimeAmount.minutes(5)
 
-    private let loop: PathLoop
-    private let stream: any ClientByteStream
-    private let exchange: Exchange
-    private let peer: IPAddress
+    let loop: PathLoop
+    let stream: any ClientByteStream
+    // The loop's own: read through the loop, each use would be counted.
+    let stage: Stage
+    let exchange: Exchange
+    let peer: IPAddress
     private let isCounted: Bool
-    private let clients: any ClientCount
-    private var configuration: PathConfiguration
-    private var state: HTTP1State
+    let clients: any ClientCount
+    var configuration: PathConfiguration
+    var state: HTTP1State
+    /// The current request and its answer.
+    var message = HTTP1Message()
+    /// What is missing of the request's body.
+    var body = BodyDecoder(.none)
+    /// What is collected of the answer.
+    var collection = Stage.Collection()
+    /// Whether the app's head is in it.
+    var hasCollectedHead = false
+    /// Whether the answer has ended, and the system has not taken all of it.
+    var isSendingEnd = false
     /// Bytes that were read and not yet used, except while they are being used.
-    private var input: ByteBuffer?
+    var input: ByteBuffer?
     /// Whether input is being used, so that the rest of it is in nobody's hands.
-    private var isUsing = false
+    var isUsing = false
     /// Whether the client sends nothing more, except what was read before.
-    private var inputHasEnded = false
-    private var nextNote = NIODeadline.uptimeNanoseconds(0)
+    var inputHasEnded = false
+    var nextNote = NIODeadline.uptimeNanoseconds(0)
     package var listIndex = -1
 
     /// - Parameters:
@@ -53,6 +65,7 @@ package final class HTTP1Connection {
     ) {
         self.loop = loop
         self.stream = stream
+        self.stage = loop.stage
         self.exchange = Exchange(loop: loop, peer: peer)
         self.peer = peer
         self.isCounted = isCounted
@@ -76,7 +89,7 @@ package final class HTTP1Connection {
     // MARK: Input
 
     /// Uses the input that was kept.
-    private func useInput() {
+    func useInput() {
         guard var buffer = self.input.take() else { return }
         self.useAndKeep(&buffer)
     }
@@ -92,7 +105,7 @@ package final class HTTP1Connection {
     }
 
     /// Ends the connection if nothing can come of it any more, because the client sends no more.
-    private func endIfOver() {
+    func endIfOver() {
         switch self.state.state {
         case .idle where self.input == nil, .head:
             self.linger()
@@ -103,6 +116,15 @@ package final class HTTP1Connection {
         case .idle, .exchange, .tunnel, .draining, .lingering, .closed:
             break
         }
+    }
+
+    /// Sends the end of the stream and reads on for a moment: closing at once would destroy an answer that the client has
+    /// not read yet (RFC 9112 9.6).
+    func linger() {
+        guard self.state.linger() else { return }
+        self.input = nil
+        self.resumeReading()
+        self.stream.endOutput()
     }
 
     /// Keeps the unused bytes, unless nothing more is read from this client. They are copied if they are few: the buffer
@@ -125,21 +147,7 @@ package final class HTTP1Connection {
             case .idle, .head:
                 if !self.readHead(&buffer) { return }
             case .exchange:
-                switch self.exchange.bodyDemand {
-                case .now:
-                    self.exchange.takeBody(&buffer)
-                    if self.stream.isPaused { return }
-                case .soon:
-                    return
-                case .ended:
-                    // Pipelined requests wait. Reading pauses, so that a client cannot fill the memory meanwhile.
-                    if buffer.readableBytes >= 65_536 { self.stream.pause() }
-                    return
-                case .wait:
-                    return self.stream.pause()
-                case .discard:
-                    return buffer.clear()
-                }
+                if !self.useInExchange(&buffer) { return }
             case .draining:
                 let step = self.state.drain(
                     &buffer,
@@ -155,6 +163,29 @@ package final class HTTP1Connection {
                 return
             }
         }
+    }
+
+    /// Hands over what is in the buffer of the request's body, as far as the exchange accepts it; false: the rest of the
+    /// buffer waits.
+    @inline(__always)
+    private func useInExchange(_ buffer: inout ByteBuffer) -> Bool {
+        if self.isSendingEnd, !self.message.keepsAlive {
+            buffer.clear()
+            return false
+        }
+        let demand = self.exchange.bodyDemand
+        if demand == .wait {
+            self.stream.pause()
+        } else if self.body.isDone {
+            // Pipelined requests wait. Reading pauses, so that a client cannot fill the memory meanwhile.
+            if buffer.readableBytes >= 65_536 { self.stream.pause() }
+        } else if demand == .now {
+            self.message.awaitsContinue = false
+            let progress = self.body.decode(&buffer) { self.exchange.takeBody($0, of: &$1) }
+            self.exchange.bodyCame(progress)
+            return !self.stream.isPaused
+        }
+        return false
     }
 
     /// Parses a head from the front of `buffer`; false when it is not complete yet.
@@ -179,14 +210,22 @@ package final class HTTP1Connection {
             self.state.headIsUnfinished(buffer.readableBytes)
             return false
         case .refused(let refusal):
-            _ = self.requestBegins(keepsAlive: false)
-            self.exchange.refuse(refusal, buffer, by: configuration)
+            self.refuse(refusal, buffer)
             return true
         case .complete:
-            let keepsAlive = self.requestBegins(keepsAlive: head.keepsAlive)
-            self.exchange.begin(head, &buffer, by: configuration, keepsAlive: keepsAlive)
+            self.message = HTTP1Message(head, keepsAlive: self.requestBegins(keepsAlive: head.keepsAlive))
+            self.body = BodyDecoder(head.framing)
+            self.exchange.begin(head, &buffer, by: configuration)
             return true
         }
+    }
+
+    /// Answers bytes that are no head, or one that is late.
+    private func refuse(_ reason: Reason, _ bytes: ByteBuffer) {
+        _ = self.requestBegins(keepsAlive: false)
+        self.message = HTTP1Message()
+        self.body = BodyDecoder(.none)
+        self.exchange.refuse(reason, bytes, by: self.configuration)
     }
 
     @inline(__always)
@@ -241,7 +280,9 @@ extension HTTP1Connection: StreamHandler {
     }
 
     package func allSent() {
-        self.exchange.outputSent()
+        guard self.isSendingEnd else { return }
+        self.isSendingEnd = false
+        self.answerSent()
     }
 
     package func closed(isClean: Bool) {
@@ -255,95 +296,11 @@ extension HTTP1Connection: StreamHandler {
     }
 }
 
-// MARK: The client's side of an exchange
-
-extension HTTP1Connection: ClientStream {
-    @inline(__always)
-    package func write(_ bytes: ByteBuffer) {
-        self.stream.write(bytes)
-    }
-
-    package func writeAndFlush(_ bytes: ByteBuffer) {
-        self.stream.writeAndFlush(bytes)
-    }
-
-    package func flush() {
-        self.stream.flush()
-    }
-
-    package var isWritable: Bool { self.stream.isWritable }
-
-    package var unsentBytes: Int { self.stream.unsentBytes }
-
-    package var unacknowledgedBytes: Int { self.stream.unacknowledgedBytes }
-
-    package func pauseReading() {
-        self.stream.pause()
-    }
-
-    package func resumeReading() {
-        self.stream.resume()
-    }
-
-    package func passBody() {
-        self.useInput()
-    }
-
-    package func signedIn() {
-        guard self.loop.now >= self.nextNote else { return }
-        self.nextNote = self.loop.now + Self.notePeriod
-        self.clients.noteSession(self.peer, now: self.loop.now)
-    }
-
-    package func beginTunnel() {
-        self.state.upgraded()
-        self.resumeReading()
-        // Bytes that the client sent after its request have waited until the upgrade was confirmed.
-        if let input = self.input {
-            self.input = nil
-            self.exchange.tunnelToUpstream(input)
-        }
-        if self.inputHasEnded { _ = self.exchange.clientEnded() }
-    }
-
-    package func answerEnded(_ end: AnswerEnd) {
-        let timeouts = self.configuration.timeouts
-        switch self.state.answerEnded(end, now: self.loop.now, idle: timeouts.idle, drain: timeouts.bodyGrace) {
-        case .readOn:
-            self.resumeReading()
-            // Waiting bytes are a pipelined request. If input is being used already, that continues.
-            if self.isUsing { return }
-            self.useInput()
-            if self.inputHasEnded { self.endIfOver() }
-        case .linger:
-            self.linger()
-        case .none:
-            break
-        }
-    }
-
-    /// Closes with RST, which a client cannot mistake for the end of a body without length.
-    package func abort() {
-        guard self.state.closed() else { return }
-        self.loop.remove(self)
-        self.input = nil
-        self.stream.reset()
-    }
-
-    /// Sends the end of the stream and reads on for a moment: closing at once would destroy an answer that the client has
-    /// not read yet (RFC 9112 9.6).
-    private func linger() {
-        guard self.state.linger() else { return }
-        self.input = nil
-        self.resumeReading()
-        self.stream.endOutput()
-    }
-}
-
 // MARK: The loop's connection
 
 extension HTTP1Connection: LoopConnection {
     package var quietSince: NIODeadline? { self.state.quietSince }
+    package var unsentBytes: Int { self.stream.unsentBytes }
     package var isBusy: Bool { !self.state.isIdle || self.state.awaitsFirstRequest(self.loop.now) }
 
     package func sweep(_ now: NIODeadline) {
@@ -361,8 +318,7 @@ extension HTTP1Connection: LoopConnection {
         case .linger:
             self.linger()
         case .refuseHead:
-            _ = self.requestBegins(keepsAlive: false)
-            self.exchange.refuse(.requestTimeout, self.input ?? ByteBuffer(), by: self.configuration)
+            self.refuse(.requestTimeout, self.input ?? ByteBuffer())
         case .close:
             self.closeNow()
         case .reset:

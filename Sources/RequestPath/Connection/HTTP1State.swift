@@ -5,6 +5,16 @@ import Transport
 import Glibc
 #endif
 
+/// How a request ends whose answer has been sent.
+package enum AnswerEnd {
+    /// The request is complete, and the client may send another one.
+    case next
+    /// The rest of the body is small enough to be discarded when it arrives.
+    case body(BodyDecoder)
+    /// No further request is read.
+    case close
+}
+
 /// The state machine of one HTTP/1 connection, without I/O: what the next bytes are, which deadlines apply, and whether
 /// another request may follow.
 ///
@@ -53,7 +63,7 @@ package struct HTTP1State {
         case exchange
         case tunnel
         /// `body`: the rest of the request's body.
-        case draining(body: BodyRelay, deadline: NIODeadline)
+        case draining(body: BodyDecoder, deadline: NIODeadline)
         case lingering(Lingering)
         case closed
     }

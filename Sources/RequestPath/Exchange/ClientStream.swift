@@ -1,16 +1,27 @@
-/// The client's side of one exchange: it takes the answer and gives the request's body. It is an HTTP/1 connection, or
-/// one stream of a connection that carries many.
+package import NIOCore
+
+/// The client's side of one exchange: an HTTP/1 connection, or one stream of a connection that carries many. It alone
+/// knows how messages are framed and whether the connection is kept.
 ///
-/// When bytes of the body arrive and `Exchange.bodyDemand` accepts them, the stream hands them over with
-/// `Exchange.takeBody`.
-package protocol ClientStream: ByteSink {
-    /// The number of queued bytes that the system has not taken. When there are none any more, `Exchange.outputSent` is
-    /// called.
-    var unsentBytes: Int { get }
+/// ```
+///   request    Exchange.begin(head) ─▶ takeBody ... bodyCame(.end)         as far as Exchange.bodyDemand accepts it
+///   answer     announce(head) ... ─▶ begin(head) ─▶ write, flush ... ─▶ complete ─▶ endAnswer
+///   tunnel     begin(101) ─▶ flush ─▶ beginTunnel ─▶ tunnel ... ─▶ endAnswer        bytes instead of messages
+/// ```
+/// At any time the exchange may `abort`, and the client may leave (`Exchange.clientLeft`).
+package protocol ClientStream: AnyObject {
+    /// The protocol of the request, for the log: `HTTP/1.1`.
+    var version: StaticString { get }
+    /// False while too many bytes are queued. Then `Exchange.clientTakesBytes` is called later.
+    var isWritable: Bool { get }
     /// The number of written bytes that the client has not acknowledged; when its connection has failed, of those that were
     /// lost. It costs a system call.
     var unacknowledgedBytes: Int { get }
 
+    // MARK: The request's body
+
+    /// Asks a client that waits for it to send the body (RFC 9110 10.1.1).
+    func askForBody()
     /// Reads nothing more of the body until `resumeReading`. Bytes that were read before may still be handed over.
     func pauseReading()
     /// Continues reading.
@@ -18,26 +29,35 @@ package protocol ClientStream: ByteSink {
     /// Hands over the received part of the body, as far as the exchange accepts it.
     func passBody()
 
+    // MARK: The answer
+
+    /// Sends an interim answer of the app, unless the client could not read it.
+    func announce(_ head: AnswerHead, _ changes: borrowing AnswerChanges)
+    /// Begins the app's answer. It is sent with the next `flush` or `complete`.
+    func begin(_ head: AnswerHead, _ changes: borrowing AnswerChanges)
+    /// Begins one of the gateway's own answers.
+    func begin(_ head: LocalAnswerHead)
+    /// Takes the next `count` bytes of `content`, which are the answer's, until `flush` or `complete`.
+    func write(_ count: Int, of content: inout ByteBuffer)
+    /// Sends everything that was written. If the client turns out to be gone, the exchange ends during this call.
+    func flush()
+    /// The same at the end of the content.
+    func complete()
+    /// Called when nothing more is written. The stream calls `Exchange.answerSent` when the system has taken everything,
+    /// and then handles the rest of the request. The next exchange may begin during this call.
+    func endAnswer()
+    /// Ends within the answer. The client must be able to see that the answer is incomplete.
+    func abort()
+
+    // MARK: Beside the messages
+
     /// Called when the request belongs to a live session.
     func signedIn()
-
-    /// Called when the app has agreed to an upgrade and its answer is written. From now on the stream hands over all
-    /// bytes with `Exchange.tunnelToUpstream`, beginning with those that followed the request.
+    /// Called when the app has agreed to an upgrade and its answer is sent. From now on the stream hands over all bytes
+    /// with `Exchange.tunnelToUpstream`, beginning with those that followed the request.
     func beginTunnel()
-    /// Called when the whole answer has been sent. The exchange has ended; the next one may begin during this call.
-    func answerEnded(_ end: AnswerEnd)
-    /// Called when the exchange ended within its answer. The client must be able to see that the answer is incomplete.
-    func abort()
-}
-
-/// How a request ends whose answer has been sent.
-package enum AnswerEnd {
-    /// The request is complete, and the client may send another one.
-    case next
-    /// The rest of the body is small enough to be discarded when it arrives.
-    case body(BodyRelay)
-    /// No further request is read.
-    case close
+    /// Sends bytes of a tunnel.
+    func tunnel(_ bytes: ByteBuffer)
 }
 
 /// What to do with received bytes of a request's body.
@@ -46,10 +66,6 @@ package enum BodyDemand {
     case now
     /// Keep them until `passBody`.
     case soon
-    /// The body has ended, so they belong to the next request.
-    case ended
     /// Keep them and read nothing more, because the exchange waits.
     case wait
-    /// Discard them: no further request is read.
-    case discard
 }

@@ -14,33 +14,20 @@ extension Exchange {
         let answer = self.inFormat(answer)
         self.releaseWaiting()
         self.releaseUpstreamHead()
-        // A client that got no "100 Continue" may or may not send the body, so the connection has to close.
-        let mayReadOn = !answer.closes && !self.facts.expectsContinue && self.mayDrain
-        self.facts.keepsAlive = self.facts.keepsAlive && mayReadOn && !self.loop.isDraining
-        self.facts.status = answer.status
+        self.facts.status = answer.response.status
         self.facts.hasBegunAnswer = true
-        let bytes = answer.serialized(
-            requestID: self.facts.requestID,
-            date: self.loop.date,
-            extraLines: self.facts.extraLines,
-            crossOriginLines: self.facts.crossOriginLines,
-            isHead: self.facts.method == .head,
-            keepsAlive: self.facts.keepsAlive,
-            saysKeepAlive: self.facts.keepsAlive && self.facts.minorVersion == 0
-        )
-        if self.facts.method != .head { self.facts.bytesOut += answer.body.count }
         // Bytes that arrive during the write do not belong to this exchange, and the write itself may end it.
         self.phase = .ending
         self.exchangeNumber &+= 1
-        stream.writeAndFlush(ByteBuffer(bytes: bytes))
-        guard self.phase == .ending else { return }
-        if !self.facts.keepsAlive {
-            self.finish(.close, answer.reason)
-        } else if self.body.isDone {
-            self.finish(.next, answer.reason)
-        } else {
-            self.finish(.body(self.body), answer.reason)
+        let lines = self.facts.extraLines.joined() + self.facts.crossOriginLines
+        stream.begin(LocalAnswerHead(answer, requestID: self.facts.requestID, lines: lines))
+        if self.facts.method != .head, answer.hasContent, !answer.response.body.isEmpty {
+            var content = ByteBuffer(bytes: answer.response.body)
+            self.facts.bytesOut += content.readableBytes
+            stream.write(content.readableBytes, of: &content)
         }
+        stream.complete()
+        if self.phase == .ending { self.finish(on: stream, answer.response.reason) }
     }
 
     /// A refusal as the client can read it: in the envelope of the endpoint's protocol, or as a page for a person.
@@ -58,33 +45,24 @@ extension Exchange {
         )
     }
 
-    /// Whether the rest of the request's body is small enough to be discarded.
-    private var mayDrain: Bool {
-        if self.body.isDone { return true }
-        guard let remaining = self.body.remaining else { return true }
-        return remaining <= self.configuration.limits.drainBody
-    }
-
     // MARK: The gateway's endpoints
 
     func beginCollecting(_ pending: PendingEndpoint) {
         self.endpoint = pending
         self.collected = []
-        if self.body.isDone { return self.callEndpoint() }
+        if self.facts.isRequestWhole { return self.callEndpoint() }
         self.phase = .collecting
         self.facts.lastProgress = self.loop.now
-        self.sendContinue()
+        self.stream?.askForBody()
     }
 
-    func collectBody(_ buffer: inout ByteBuffer) {
+    func bodyCollected(_ progress: BodyProgress) {
         guard let pending = self.endpoint else { return }
-        self.facts.expectsContinue = false
-        let outcome = self.body.collect(&buffer, into: &self.collected)
         if self.collected.count > pending.endpoint.bodyLimit {
             self.endpoint = nil
             return self.answer(.problem(.requestBodyTooLarge, requestID: self.facts.requestID, closes: true))
         }
-        switch outcome {
+        switch progress {
         case .more: break
         case .end: self.callEndpoint()
         case .malformed:
@@ -113,34 +91,24 @@ extension Exchange {
     /// be slow, and what it does not take is no part of the answer.
     ///
     /// - Parameter reason: nil: the answer is complete.
+    func finish(_ reason: Reason? = nil) {
+        guard let stream = self.stream else { return self.conclude(reason) }
+        self.finish(on: stream, reason)
+    }
+
     @inline(__always)
-    func finish(_ end: AnswerEnd, _ reason: Reason? = nil) {
-        if let stream = self.stream, stream.unsentBytes > 0 { return self.wait(for: stream, PendingEnd(end, reason)) }
-        self.conclude(reason)
-        self.end(end)
-    }
-
-    private func wait(for stream: any ClientStream, _ pending: PendingEnd) {
+    func finish(on stream: any ClientStream, _ reason: Reason? = nil) {
         self.phase = .ending
-        self.pendingEnd = pending
+        self.facts.endReason = reason
         self.facts.clientOutput = OutputWatch()
-        guard pending.discardsInput else { return }
-        // A client that sends everything before it reads would wait for us, and we for it.
-        stream.resumeReading()
-        self.process()
+        stream.endAnswer()
     }
 
-    /// Called when the system has taken everything that was written for the client.
-    package func outputSent() {
-        guard self.phase == .ending, let pending = self.pendingEnd.take() else { return }
-        self.conclude(pending.reason)
-        self.end(pending.end)
-    }
-
-    /// The stream handles the rest of the request.
-    private func end(_ end: AnswerEnd) {
+    /// Called when the system has taken everything that was written for the client. The exchange has ended.
+    package func answerSent() {
+        guard self.phase == .ending else { return }
+        self.conclude(self.facts.endReason)
         self.phase = .idle
-        self.stream?.answerEnded(end)
     }
 
     /// What was decided; nil: the connection ended before. A permitted request that the gateway answers itself, because its
@@ -177,21 +145,6 @@ extension Exchange {
         self.facts.session = nil
         if !self.facts.extraLines.isEmpty { self.facts.extraLines = [] }
     }
-}
-
-/// How an exchange ends whose answer the client has not taken yet.
-struct PendingEnd {
-    let end: AnswerEnd
-    /// Why the answer is not what the client asked for; nil: it is complete.
-    let reason: Reason?
-
-    init(_ end: AnswerEnd, _ reason: Reason?) {
-        self.end = end
-        self.reason = reason
-    }
-
-    /// Whether nothing more is read of what the client sends.
-    var discardsInput: Bool { if case .close = self.end { true } else { false } }
 }
 
 /// A request to one of the gateway's endpoints. Its body is collected on the loop, and a task answers it, on the same loop

@@ -27,7 +27,7 @@ extension Exchange {
         case .queued:
             if now >= self.facts.queueDeadline { self.refuseQueued() }
         case .ending:
-            if self.pendingEnd != nil { self.sweepClient(now) }
+            self.sweepClient(now)
         case .idle, .judging, .waiting:
             break
         }
@@ -38,19 +38,19 @@ extension Exchange {
     private func sweepClient(_ now: NIODeadline) {
         let waiting = self.stream?.unacknowledgedBytes ?? 0
         if self.facts.clientOutput.isStuck(waiting, now: now, limit: self.configuration.timeouts.write) {
-            return self.abort(self.pendingEnd?.reason ?? .requestTimeout)
+            return self.abort(self.facts.endReason ?? .requestTimeout)
         }
         guard self.facts.isAppsAnswer else { return }
         // Whatever it takes of an event stream was looked at when it came.
         if self.facts.clientOutput.hasTaken, !self.facts.isEventStream { self.facts.hasPayload = true }
         // A client that reads slowly must not keep a stream beyond the end of its session.
-        if self.pendingEnd?.reason == nil { self.checkSession() }
+        if self.facts.endReason == nil { self.checkSession() }
     }
 
     private func sweepExchange(_ now: NIODeadline) {
         if self.stream?.isWritable == false { return self.sweepClient(now) }
         let timeouts = self.configuration.timeouts
-        if !self.body.isDone, let upstream = self.upstream, !upstream.isWritable {
+        if !self.facts.isRequestWhole, let upstream = self.upstream, !upstream.isWritable {
             // An app may be slow as well.
             if self.facts.appOutput.isStuck(upstream.unacknowledgedBytes, now: now, limit: timeouts.write) {
                 return self.upstreamTimedOut()
@@ -67,13 +67,13 @@ extension Exchange {
 
     /// Checks a request whose answer has not begun.
     private func sweepRequest(_ now: NIODeadline) {
-        if !self.body.isDone {
+        if !self.facts.isRequestWhole {
             guard self.isBodyTooSlow(now) else { return }
             self.dropUpstream()
             return self.answer(.problem(.requestTimeout, requestID: self.facts.requestID, closes: true))
         }
         // The app's time begins when it has the request, of which megabytes may be on their way.
-        if self.body.byteCount > 0, !self.facts.isRequestTaken, let upstream = self.upstream, upstream.hasSent {
+        if self.facts.bytesIn > 0, !self.facts.isRequestTaken, let upstream = self.upstream, upstream.hasSent {
             let waiting = upstream.unacknowledgedBytes
             self.facts.isRequestTaken = waiting == 0
             if self.facts.appOutput.moves(waiting, now: now) { self.awaitResponse(from: now) }
@@ -93,7 +93,7 @@ extension Exchange {
         let elapsed = now - self.facts.startedAt
         guard elapsed > timeouts.bodyGrace else { return false }
         let seconds = Int(elapsed.nanoseconds / 1_000_000_000)
-        return self.body.byteCount < seconds * timeouts.bodyRate
+        return self.facts.bytesIn < seconds * timeouts.bodyRate
     }
 
     /// Lets the end of the session find a permitted request that lasts.

@@ -41,7 +41,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     package var isQueued: Bool { self.phase == .queued }
     package var method: KnownMethod { self.facts.method }
     package var awaitsUpgrade: Bool { self.facts.isWebSocket }
-    package var isRequestWhole: Bool { self.body.isDone }
+    package var isRequestWhole: Bool { self.facts.isRequestWhole }
 
     package func upstreamConnected(_ connection: any AppConnection, isReused: Bool) {
         // The session may have ended while the request waited (`holdSession`).
@@ -69,9 +69,9 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         self.phase = .exchange
         if self.loop.accessLog != nil { self.facts.sentAt = .now() }
         self.upstream = connection.begin(head, for: self)
-        if !self.body.isDone {
+        if !self.facts.isRequestWhole {
             self.facts.lastProgress = self.loop.now
-            self.sendContinue()
+            self.stream?.askForBody()
             self.stream?.resumeReading()
         }
     }
@@ -79,35 +79,20 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     /// Called just before the head is sent; the received part of the body is sent with it. The body is not used
     /// earlier, so that head and body can still be sent on another connection if this one fails.
     package func headLeaves() {
-        if !self.body.isDone { self.process() }
+        if !self.facts.isRequestWhole { self.process() }
     }
 
-    /// Sends "100 Continue" if the client waits for it: the request is judged, and an app is connected that takes the
-    /// body (RFC 9110 10.1.1).
-    func sendContinue() {
-        guard self.facts.expectsContinue else { return }
-        self.facts.expectsContinue = false
-        self.stream?.writeAndFlush(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n"))
-    }
-
-    /// Passes the next bytes of the request's body to the app.
-    func forwardBody(_ buffer: inout ByteBuffer) {
-        guard let upstream = self.upstream else {
-            buffer.clear()
-            return
-        }
-        self.facts.expectsContinue = false
+    /// Passes what has come of the request's body to the app.
+    func forwardBody(_ progress: BodyProgress) {
+        guard let upstream = self.upstream else { return }
         self.facts.lastProgress = self.loop.now
         self.facts.hasPayload = true
-        let framing: OutgoingFraming = self.facts.requestFraming == .chunked ? .chunked : .asIs
-        self.stage.begin()
-        let outcome = self.body.relay(&buffer, as: framing, through: self.stage, to: upstream)
-        if let limit = self.facts.route?.maxBody ?? self.configuration.limits.body, self.body.byteCount > limit {
+        if let limit = self.facts.route?.maxBody ?? self.configuration.limits.body, self.facts.bytesIn > limit {
             return self.refuseBody(.requestBodyTooLarge)
         }
-        self.stage.flush(to: upstream, exactly: true)
+        if progress == .end { upstream.complete() } else { upstream.flush() }
         guard self.upstream === upstream else { return }
-        switch outcome {
+        switch progress {
         case .more:
             if !upstream.isWritable { self.stream?.pauseReading() }
         case .end:
@@ -121,13 +106,12 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     private func refuseBody(_ reason: Reason) {
         self.dropUpstream()
         if self.facts.hasBegunAnswer { return self.abort(reason) }
-        self.facts.keepsAlive = false
         self.answer(.problem(reason, requestID: self.facts.requestID, closes: true))
     }
 
     package func upstreamTakesBytes() {
         self.facts.appOutput = OutputWatch()
-        if self.phase == .tunnel || !self.body.isDone {
+        if self.phase == .tunnel || !self.facts.isRequestWhole {
             self.facts.lastProgress = self.loop.now
             self.stream?.resumeReading()
         }
@@ -164,86 +148,54 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     /// Passes an interim answer on, such as 103 (RFC 8297), to a client that can read it ahead of the final one. Many
     /// clients of WebSockets cannot. A hint for which there is no room now is of no use later.
     package func answerIsAnnounced(_ head: ResponseHead, _ buffer: ByteBuffer) {
-        guard self.facts.minorVersion == 1, !self.facts.isWebSocket, let stream = self.stream, stream.isWritable,
-            let route = self.facts.route, route.settings.earlyHints, let host = self.facts.host
+        guard !self.facts.isWebSocket, let stream = self.stream, stream.isWritable, let route = self.facts.route,
+            route.settings.earlyHints, let host = self.facts.host
         else { return }
-        self.stage.begin()
-        self.stage.append { out in
-            buffer.withUnsafeReadableBytes { bytes in
-                guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
-                self.configuration.responseWriter.writeInterim(
-                    head,
-                    base,
-                    keepsIdentityNames: route.leavesSessionToken,
-                    origin: self.configuration.targets[route.upstreamIndex].origin,
-                    publicOrigin: host.origin,
-                    into: &out
-                )
-            }
-        }
-        self.stage.flush(to: stream, exactly: true)
-    }
-
-    package func answerBegins(_ head: ResponseHead, _ buffer: inout ByteBuffer) -> AnswerProgress {
-        guard self.writeAnswerHead(head, buffer) else { return .over }
-        buffer.moveReaderIndex(forwardBy: head.byteCount)
-        return self.passAnswer(&buffer, exactly: false)
-    }
-
-    package func answerContinues(_ buffer: inout ByteBuffer) -> AnswerProgress {
-        self.stage.begin()
-        return self.passAnswer(&buffer, exactly: true)
-    }
-
-    /// Passes bytes of the answer's body to the client. The stage has been begun and may contain the head.
-    @inline(__always)
-    private func passAnswer(_ buffer: inout ByteBuffer, exactly: Bool) -> AnswerProgress {
-        guard let stream = self.stream else { return .over }
-        if self.facts.isEventStream { self.lookForEvents(in: buffer) }
-        let before = self.answerBody.byteCount
-        let outcome = self.answerBody.relay(
-            &buffer,
-            as: self.facts.answerFraming,
-            through: self.stage,
-            to: stream
-        )
-        self.answerPassed(self.answerBody.byteCount - before)
-        self.stage.flush(to: stream, exactly: exactly)
-        switch outcome {
-        case .more: return stream.isWritable ? .more : .full
-        case .end: return .end
-        case .malformed: return .malformed
+        // It has none of the fields that the gateway adds to an answer.
+        var changes = AnswerChanges(requestID: self.facts.requestID)
+        changes.keepsIdentityNames = route.leavesSessionToken
+        buffer.withUnsafeReadableBytes { bytes in
+            guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+            let app = self.configuration.targets[route.upstreamIndex]
+            stream.announce(AnswerHead(head, base, of: app, on: host), changes)
         }
     }
 
-    package func answerCut(isClean: Bool) {
-        self.stage.begin()
-        let outcome = self.answerBody.connectionEnded(as: self.facts.answerFraming, through: self.stage)
-        guard outcome == .end, isClean, let stream = self.stream else { return self.upstreamFailed(.upstreamTruncated) }
-        self.stage.flush(to: stream, exactly: true)
-        self.answerEnded()
-    }
-
-    /// Writes the answer's head to the stage and records the framing of its body. False: it cannot be passed on.
-    func writeAnswerHead(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool {
-        guard let route = self.facts.pinnedRoute, let host = self.facts.pinnedHost else { return false }
+    package func answerBegins(_ head: ResponseHead, _ buffer: ByteBuffer) {
+        guard let route = self.facts.pinnedRoute, let host = self.facts.pinnedHost, let stream = self.stream else {
+            return self.abort(.clientGone)
+        }
         route.use { route in
             host.use { host in
                 // Not replaced before the next request begins.
-                Pinned(self.configuration).use { self.writeAnswerHead(head, buffer, route, host, by: $0) }
+                Pinned(self.configuration).use { self.begin(head, buffer, route, host, by: $0, on: stream) }
             }
         }
-        return true
     }
 
-    private func writeAnswerHead(
+    package func takeAnswer(_ count: Int, of content: inout ByteBuffer) {
+        guard let stream = self.stream else { return content.moveReaderIndex(forwardBy: count) }
+        if self.facts.isEventStream { self.lookForEvents(count, in: content) } else { self.facts.hasPayload = true }
+        self.facts.bytesOut &+= count
+        stream.write(count, of: &content)
+    }
+
+    package func answerPauses() -> Bool {
+        guard let stream = self.stream else { return true }
+        self.facts.lastProgress = self.loop.now
+        stream.flush()
+        return stream.isWritable
+    }
+
+    /// Begins the app's answer, with what the gateway changes in it.
+    private func begin(
         _ head: ResponseHead,
         _ buffer: ByteBuffer,
         _ route: RouteEntry,
         _ host: HostEntry,
-        by configuration: PathConfiguration
+        by configuration: PathConfiguration,
+        on stream: any ClientStream
     ) {
-        self.answerBody = BodyRelay(head.framing)
         self.facts.hasBegunAnswer = true
         self.facts.isAppsAnswer = true
         self.facts.status = head.status
@@ -257,68 +209,36 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             nanoseconds: (now - self.facts.startedAt).nanoseconds
         )
         var changes = AnswerChanges(requestID: self.facts.requestID)
-        // If the body is incomplete, the bytes that follow could be read as the next request. After a refused upgrade,
-        // they may be of the other protocol.
-        if !self.body.isDone || self.facts.isWebSocket || self.loop.isDraining { self.facts.keepsAlive = false }
-        switch head.framing {
-        case .none, .length:
-            changes.framing = .asIs
-        case .chunked, .untilClose:
-            if self.facts.minorVersion == 1 {
-                changes.framing = .chunked
-            } else {
-                changes.framing = .untilClose
-                self.facts.keepsAlive = false
-            }
-        }
         changes.keepsIdentityNames = route.leavesSessionToken
-        changes.closes = !self.facts.keepsAlive
-        changes.saysKeepAlive = self.facts.keepsAlive && self.facts.minorVersion == 0
         // The gateway's cookies are for one browser, and `Set-Cookie` alone does not stop a shared cache from giving
         // them to others (RFC 9111 7.3).
         changes.marksPrivate =
             route.settings.cachePrivate && (self.facts.session != nil || !self.facts.extraLines.isEmpty)
         if !self.facts.extraLines.isEmpty { changes.extraLines = Array(self.facts.extraLines.joined()) }
-        self.facts.answerFraming = changes.framing
-        self.stage.begin()
-        self.stage.append { out in
-            buffer.withUnsafeReadableBytes { bytes in
-                guard let base = bytes.baseAddress else { return }
-                if !self.facts.crossOriginLines.isEmpty,
-                    !CrossOrigin.allowsItself(head, base.assumingMemoryBound(to: UInt8.self))
-                {
-                    changes.extraLines += self.facts.crossOriginLines
-                }
-                configuration.responseWriter.write(
-                    head,
-                    base.assumingMemoryBound(to: UInt8.self),
-                    changes: changes,
-                    origin: configuration.targets[route.upstreamIndex].origin,
-                    publicOrigin: host.origin,
-                    into: &out
-                )
+        buffer.withUnsafeReadableBytes { bytes in
+            guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+            if !self.facts.crossOriginLines.isEmpty, !CrossOrigin.allowsItself(head, base) {
+                changes.extraLines += self.facts.crossOriginLines
             }
+            // The app is not counted, as it would be if it had a name here.
+            stream.begin(AnswerHead(head, base, of: configuration.targets[route.upstreamIndex], on: host), changes)
         }
     }
 
-    @inline(__always)
-    private func answerPassed(_ count: Int) {
-        self.facts.bytesOut &+= count
-        self.facts.lastProgress = self.loop.now
-        if count > 0, !self.facts.isEventStream { self.facts.hasPayload = true }
-    }
-
     /// Comments keep an event stream's connection open, and are no events (HTML 9.2.6).
-    private func lookForEvents(in buffer: ByteBuffer) {
-        self.answerBody.look(into: buffer) { bytes in
+    private func lookForEvents(_ count: Int, in content: ByteBuffer) {
+        content.withUnsafeReadableBytes { bytes in
+            let bytes = UnsafeBufferPointer(rebasing: bytes.bindMemory(to: UInt8.self)[..<count])
             if self.facts.eventLines.pass(bytes) { self.facts.hasPayload = true }
         }
     }
 
     package func answerEnded() {
-        guard self.phase == .exchange else { return }
+        guard self.phase == .exchange, let stream = self.stream else { return }
         self.upstream = nil
-        self.finish(self.facts.keepsAlive && self.body.isDone ? .next : .close)
+        stream.complete()
+        // The client may turn out to be gone.
+        if self.phase == .exchange { self.finish(on: stream) }
     }
 
     // MARK: Failures
@@ -366,9 +286,9 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     private func mayRetry(_ connection: any AppStream) -> Bool {
         guard self.facts.upstreamReused, !self.facts.isRepeated else { return false }
         if !connection.hasSent { return true }
-        guard !connection.hasAnswered, self.body.byteCount == 0 else { return false }
-        // The end of an empty chunked body has been sent and would have to be sent again.
-        if self.body.isDone, self.facts.requestFraming == .chunked { return false }
+        guard !connection.hasAnswered, self.facts.bytesIn == 0 else { return false }
+        // The end of an empty body has been sent and would have to be sent again.
+        if self.facts.hasBody, self.facts.isRequestWhole { return false }
         return self.facts.method.isIdempotent
     }
 }

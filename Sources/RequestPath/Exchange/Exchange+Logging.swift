@@ -45,7 +45,7 @@ extension Exchange {
         entry.method = run(self.facts.logMethod)
         entry.host = run(self.facts.logAuthority)
         entry.target = run(self.facts.logPath)
-        entry.version = self.facts.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0"
+        entry.version = self.stream?.version
         entry.userAgent = self.facts.logUserAgent.map(run)
         entry.referer = self.facts.logReferer.map(run)
     }
@@ -64,7 +64,7 @@ extension Exchange {
             entry.upstreamReused = self.facts.upstreamReused
             entry.upstreamDuration = self.facts.upstreamTime.map { $0.nanoseconds / 1000 }
         }
-        entry.bytesIn = Int64(self.body.byteCount)
+        entry.bytesIn = Int64(self.facts.bytesIn)
         entry.bytesOut = Int64(self.facts.bytesOut)
     }
 

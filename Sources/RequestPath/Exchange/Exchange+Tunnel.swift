@@ -7,11 +7,11 @@ import Vocabulary
 /// ends.
 extension Exchange: SessionHolder {
     package func tunnelBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool {
-        guard let stream = self.stream, self.writeAnswerHead(head, buffer) else { return false }
+        self.answerBegins(head, buffer)
+        guard let stream = self.stream, self.phase == .exchange else { return false }
         self.phase = .tunnel
         self.tunnel = Tunnel()
-        self.facts.keepsAlive = false
-        self.stage.flush(to: stream, exactly: true)
+        stream.flush()
         guard self.phase == .tunnel else { return false }
         stream.beginTunnel()
         return true
@@ -37,7 +37,7 @@ extension Exchange: SessionHolder {
         guard let stream = self.stream else { return }
         self.facts.bytesOut &+= bytes.readableBytes
         self.facts.lastProgress = self.loop.now
-        stream.writeAndFlush(bytes)
+        stream.tunnel(bytes)
         if self.phase == .tunnel, !stream.isWritable { self.upstream?.pause() }
     }
 
@@ -46,7 +46,7 @@ extension Exchange: SessionHolder {
         guard let upstream = self.upstream else { return }
         bytes.withUnsafeReadableBytes { self.tunnel?.fromClient.pass($0.bindMemory(to: UInt8.self)) }
         self.facts.lastProgress = self.loop.now
-        upstream.writeAndFlush(bytes)
+        upstream.tunnel(bytes)
         if self.upstream === upstream, !upstream.isWritable { self.stream?.pauseReading() }
     }
 
@@ -59,7 +59,7 @@ extension Exchange: SessionHolder {
 
     package func tunnelEnded() {
         self.upstream = nil
-        self.finish(.close)
+        self.finish()
     }
 
     // MARK: The end from this side
@@ -79,7 +79,7 @@ extension Exchange: SessionHolder {
             if now - self.facts.lastProgress > self.configuration.timeouts.write {
                 if waiting > 0 { return self.abort(.upstreamTimeout) }
                 self.dropUpstream()
-                return self.finish(.close)
+                return self.finish()
             }
         } else if now - self.facts.lastProgress > self.configuration.timeouts.streamIdle {
             return self.abort(.upstreamTimeout)
@@ -111,7 +111,7 @@ extension Exchange: SessionHolder {
         case .tunnel:
             self.closeTunnel(reason, status)
         case .exchange where self.facts.hasBegunAnswer,
-            .ending where self.facts.isAppsAnswer && self.pendingEnd?.reason == nil:
+            .ending where self.facts.isAppsAnswer && self.facts.endReason == nil:
             self.abort(reason)
         case .idle, .judging, .waiting, .collecting, .connecting, .queued, .exchange, .ending:
             break
@@ -121,15 +121,15 @@ extension Exchange: SessionHolder {
     /// Ends a WebSocket. Each peer gets a close frame, unless that would be within another frame or behind one that closes.
     private func closeTunnel(_ reason: Reason, _ status: WebSocketStatus) {
         guard let tunnel = self.tunnel else { return }
-        if tunnel.fromApp.mayClose { self.stream?.writeAndFlush(ByteBuffer(bytes: status.closeFrame)) }
+        if tunnel.fromApp.mayClose { self.stream?.tunnel(ByteBuffer(bytes: status.closeFrame)) }
         // The client may turn out to be gone.
         guard self.phase == .tunnel else { return }
         if tunnel.fromClient.mayClose, !tunnel.clientHasEnded {
-            self.upstream?.writeAndFlush(ByteBuffer(bytes: status.maskedCloseFrame))
+            self.upstream?.tunnel(ByteBuffer(bytes: status.maskedCloseFrame))
         }
         // What a user sent before the session ended does not count any more.
         if status == .goingAway { self.finishUpstream() } else { self.dropUpstream() }
-        self.finish(.close, reason)
+        self.finish(reason)
     }
 }
 

@@ -30,7 +30,6 @@ package final class Exchange {
     let loop: PathLoop
     // The loop's own: read through the loop, each use of these would be counted.
     let metrics: PathMetrics
-    let stage: Stage
     let sessions: SessionResolver
     let peer: IPAddress
     let peerText: [UInt8]
@@ -50,22 +49,16 @@ package final class Exchange {
     var upstreamHead: PermittedHead?
     /// The app's side, set when the head is given to a connection.
     var upstream: (any AppStream)?
-    /// The request's body.
-    var body = BodyRelay(.none)
-    /// The body of the app's answer.
-    var answerBody = BodyRelay(.none)
+    /// The request's body, if it is for an endpoint.
     var collected: [UInt8] = []
     var endpoint: PendingEndpoint?
     /// Set while the exchange is a tunnel.
     var tunnel: Tunnel?
-    /// How the exchange ends when the system has taken the answer's last bytes.
-    var pendingEnd: PendingEnd?
 
     /// - Parameter peer: The address of the client, or of the proxy in front.
     package init(loop: PathLoop, peer: IPAddress) {
         self.loop = loop
         self.metrics = loop.metrics
-        self.stage = loop.stage
         self.sessions = loop.sessions
         self.configuration = loop.configuration
         self.peer = peer
@@ -89,18 +82,12 @@ package final class Exchange {
     /// - Parameters:
     ///   - head: The loop's head, parsed from the front of `buffer`. Its bytes are taken from the buffer.
     ///   - configuration: The configuration by which the request is judged.
-    ///   - keepsAlive: The client may send another request after this one.
-    package func begin(
-        _ head: RequestHead,
-        _ buffer: inout ByteBuffer,
-        by configuration: PathConfiguration,
-        keepsAlive: Bool
-    ) {
+    package func begin(_ head: RequestHead, _ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
         if self.configuration !== configuration { self.configuration = configuration }
-        self.beginFacts(head.framing, keepsAlive: keepsAlive)
+        self.beginFacts()
         self.facts.method = head.knownMethod
-        self.facts.minorVersion = head.minorVersion
-        self.facts.expectsContinue = head.expectsContinue
+        self.facts.hasBody = !head.framing.isEmpty
+        self.facts.isRequestWhole = !self.facts.hasBody
         self.facts.isWebSocket = head.isWebSocketUpgrade
         if self.loop.accessLog != nil { self.facts.keep(head, self.loop.copy(buffer, count: head.byteCount)) }
         let step = buffer.withUnsafeReadableBytes { bytes -> Step in
@@ -129,7 +116,7 @@ package final class Exchange {
     /// - Parameter bytes: The bytes where a head was expected.
     package func refuse(_ reason: Reason, _ bytes: ByteBuffer, by configuration: PathConfiguration) {
         self.configuration = configuration
-        self.beginFacts(.none, keepsAlive: false)
+        self.beginFacts()
         if self.loop.accessLog != nil { self.facts.logBytes = ByteBuffer() }
         self.facts.judge.findings.envelope = bytes.withUnsafeReadableBytes {
             configuration.endpoints.envelope(ofUnparsed: $0.bindMemory(to: UInt8.self))
@@ -152,23 +139,20 @@ package final class Exchange {
     }
 
     /// Resets the facts for a new exchange.
-    private func beginFacts(_ framing: BodyFraming, keepsAlive: Bool) {
+    private func beginFacts() {
         self.phase = .judging
         self.exchangeNumber &+= 1
-        self.body = BodyRelay(framing)
         // In place, as an assignment would move each of the many facts.
         withUnsafeMutablePointer(to: &self.facts) { facts in
             facts.deinitialize(count: 1)
             facts.initialize(to: ExchangeFacts())
         }
-        self.facts.requestFraming = framing
         self.facts.isOpen = true
         self.facts.startedAt = .now()
         // Not the loop's time, which is a little older: the line must not sort before an earlier request's events.
         if self.loop.accessLog != nil { self.facts.wallStartedAt = Clock.system.now() }
         self.facts.lastProgress = self.loop.now
         self.facts.requestID = self.loop.nextRequestID()
-        self.facts.keepsAlive = keepsAlive
         self.metrics.requestBegan()
     }
 
@@ -177,22 +161,28 @@ package final class Exchange {
     /// What to do with received bytes of the body now.
     package var bodyDemand: BodyDemand {
         switch self.phase {
-        case .exchange:
-            if self.body.isDone { return .ended }
-            // The head is sent at the end of this turn, and the body after it.
-            return self.upstream?.hasSent == true ? .now : .soon
-        case .collecting:
-            return .now
-        case .ending:
-            return self.pendingEnd?.discardsInput == true ? .discard : .wait
-        case .idle, .judging, .waiting, .connecting, .queued, .tunnel:
-            return .wait
+        // The head is sent at the end of this turn, and the body after it.
+        case .exchange: self.upstream?.hasSent == true ? .now : .soon
+        case .collecting: .now
+        case .idle, .judging, .waiting, .connecting, .queued, .tunnel, .ending: .wait
         }
     }
 
-    /// Takes bytes of the body from the front of `buffer`. Bytes after the end of the body stay.
-    package func takeBody(_ buffer: inout ByteBuffer) {
-        if self.phase == .collecting { self.collectBody(&buffer) } else { self.forwardBody(&buffer) }
+    /// Takes the next `count` bytes of `content`, which are the body's. `bodyCame` follows.
+    package func takeBody(_ count: Int, of content: inout ByteBuffer) {
+        self.facts.bytesIn &+= count
+        if self.phase == .collecting {
+            content.withUnsafeReadableBytes { self.collected.append(contentsOf: $0[0..<count]) }
+        } else if let upstream = self.upstream {
+            return upstream.write(count, of: &content)
+        }
+        content.moveReaderIndex(forwardBy: count)
+    }
+
+    /// Called when bytes of the body have arrived, and their content was taken.
+    package func bodyCame(_ progress: BodyProgress) {
+        if progress == .end { self.facts.isRequestWhole = true }
+        if self.phase == .collecting { self.bodyCollected(progress) } else { self.forwardBody(progress) }
     }
 
     /// Asks the stream for the bytes of the body that it keeps.
@@ -218,9 +208,9 @@ package final class Exchange {
     package func clientEnded() -> Bool {
         switch self.phase {
         case .judging, .waiting, .collecting, .connecting, .queued:
-            return self.body.isDone
+            return self.facts.isRequestWhole
         case .exchange:
-            return self.body.isDone && !(self.facts.hasBegunAnswer && self.facts.isEventStream)
+            return self.facts.isRequestWhole && !(self.facts.hasBegunAnswer && self.facts.isEventStream)
         case .tunnel:
             self.tunnelInputEnded()
             return true
@@ -233,7 +223,6 @@ package final class Exchange {
 
     /// Called when the client has disconnected, or its connection cannot be used any more.
     package func clientLeft() {
-        let pending = self.pendingEnd.take()
         self.leaveQueue()
         self.phase = .idle
         self.exchangeNumber &+= 1
@@ -245,7 +234,7 @@ package final class Exchange {
             // The status that nginx logs for a client that closed before it was answered.
             if !self.facts.hasBegunAnswer { self.facts.status = 499 }
             self.countLostBytes()
-            self.conclude(pending?.reason ?? .clientGone)
+            self.conclude(self.facts.endReason ?? .clientGone)
         }
     }
 
@@ -263,8 +252,6 @@ package final class Exchange {
 
     /// Ends the exchange within its answer, so that the client can see that the answer is incomplete.
     func abort(_ reason: Reason) {
-        self.facts.keepsAlive = false
-        self.pendingEnd = nil
         self.dropUpstream()
         self.releaseUpstreamHead()
         self.countLostBytes()
@@ -284,7 +271,7 @@ package final class Exchange {
     ///
     /// - Returns: False if its connection is still to be closed, because no answer has begun.
     package func breakOff() -> Bool {
-        let reason = self.pendingEnd?.reason ?? .gatewayDraining
+        let reason = self.facts.endReason ?? .gatewayDraining
         switch self.phase {
         case .exchange where self.facts.hasBegunAnswer, .ending:
             self.abort(reason)

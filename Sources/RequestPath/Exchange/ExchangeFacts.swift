@@ -17,15 +17,15 @@ struct ExchangeFacts {
     var wallStartedAt = UnixTime(milliseconds: 0)
     var lastProgress = NIODeadline.uptimeNanoseconds(0)
     var method = KnownMethod.other
-    var minorVersion = 1
-    var keepsAlive = false
-    var expectsContinue = false
+    /// Whether the request has a body, which may turn out to be empty.
+    var hasBody = false
+    /// Whether all of the body has come.
+    var isRequestWhole = true
     var isWebSocket = false
     /// Whether a refusal is a page for a person instead of a document for a program.
     var wantsPage = false
     /// The position of that page's language in `PageDesign.languages`.
     var pageLanguage: UInt8 = 0
-    var requestFraming = BodyFraming.none
     /// The app's pool in the configuration that chose the route, which a reload does not change.
     var pool: (any AppPool)?
     /// Whether the session ended during the request.
@@ -36,6 +36,8 @@ struct ExchangeFacts {
     var tokenFingerprint: Fingerprint?
     var status = 0
     var reason: Reason?
+    /// Why the answer that ends is not what the client asked for; nil: it is complete.
+    var endReason: Reason?
     /// Whether the client takes the answer, and the app the request.
     var clientOutput = OutputWatch()
     var appOutput = OutputWatch()
@@ -45,7 +47,6 @@ struct ExchangeFacts {
     var hasPayload = false
     /// The lines of an event stream.
     var eventLines = EventStreamLines()
-    var answerFraming = OutgoingFraming.asIs
     var hasBegunAnswer = false
     /// Whether the answer is the app's.
     var isAppsAnswer = false
@@ -63,6 +64,8 @@ struct ExchangeFacts {
     var responseDeadline = NIODeadline.distantFuture
     /// Until when a queued request waits for a connection.
     var queueDeadline = NIODeadline.distantFuture
+    /// The bytes of the request's body, and of the answer's.
+    var bytesIn = 0
     var bytesOut = 0
     /// The head's bytes; only if an access log is written.
     var logBytes: ByteBuffer?

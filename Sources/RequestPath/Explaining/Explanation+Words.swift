@@ -11,7 +11,7 @@ extension Explanation {
         return ["the path reads as \(Self.text(reading.bytes))"]
     }
 
-    static func words(_ answer: LocalAnswer, of host: HostEntry? = nil) -> String {
+    static func words(_ answer: EndpointResponse, of host: HostEntry? = nil) -> String {
         let reason = answer.reason.map { ", \($0.rawValue)" } ?? ""
         if let location = answer.fields.first(where: { $0.name == "Location" })?.value {
             // The rest of the URL can contain parts of the query.

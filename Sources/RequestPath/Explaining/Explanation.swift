@@ -54,7 +54,7 @@ package struct Explanation: Sendable {
                 self.say("request", ["the head is incomplete"])
             case .refused(let reason):
                 let allow = reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
-                self.say("request", [Self.words(.problem(reason, fields: allow))])
+                self.say("request", [Self.words(.problem(reason, requestID: nil, fields: allow))])
             }
         }
     }
@@ -135,7 +135,7 @@ package struct Explanation: Sendable {
             case .permitted(let permit, let identity):
                 return self.tellForwarding(head, base, given, judge, permit, identity)
             case .answer(var answer):
-                if isAssumed { answer.reason = nil }
+                if isAssumed { answer.response.reason = nil }
                 return self.tell(answer, head, base, given, judge.findings)
             }
         }
@@ -240,15 +240,15 @@ package struct Explanation: Sendable {
     ) {
         if let host = findings.host {
             let login = "\(host.publicURL)\(SignInPath.path)?"
-            self.leadsToSignIn = answer.fields.contains { $0.name == "Location" && $0.value.hasPrefix(login) }
+            self.leadsToSignIn = answer.response.fields.contains { $0.name == "Location" && $0.value.hasPrefix(login) }
         }
-        var lines = [Self.words(answer, of: findings.host)]
+        var lines = [Self.words(answer.response, of: findings.host)]
         guard findings.stage == .route else {
             if let field = findings.unwritableField { lines[0] += " (\(field))" }
             return self.say(findings.stage == .credentials ? "credentials" : "decision", lines)
         }
         if let route = findings.route {
-            if route.preflight(head) != nil, answer.reason != .requestBodyTooLarge {
+            if route.preflight(head) != nil, answer.response.reason != .requestBodyTooLarge {
                 lines.append("answered by the gateway itself, as a CORS preflight")
             }
             return self.say("decision", lines)
@@ -257,7 +257,7 @@ package struct Explanation: Sendable {
             lines.append("no configured host has this name")
         } else {
             lines = self.reading(head, base, given) + lines
-            if answer.reason == .pathAmbiguous {
+            if answer.response.reason == .pathAmbiguous {
                 lines.append("an app could read the path as one of a route with other requirements")
             }
         }

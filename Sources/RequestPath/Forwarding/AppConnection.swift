@@ -7,7 +7,7 @@ package protocol AppConnection: AnyObject {
     /// False if it has closed or carries a request.
     var isUsable: Bool { get }
 
-    /// Sends the head of a request at the end of the loop's turn. Bytes that are written to the returned stream follow
+    /// Sends the head of a request at the end of the loop's turn. Content that is written to the returned stream follows
     /// it.
     ///
     /// - Parameter receiver: Gets the answer; kept until the exchange ends or is abandoned.
@@ -17,8 +17,11 @@ package protocol AppConnection: AnyObject {
     func close()
 }
 
-/// The app's side of one exchange: takes the body of a request whose head was permitted, or the bytes of a tunnel.
-package protocol AppStream: ByteSink {
+/// The app's side of one exchange: takes the body of a request whose head was permitted, or the bytes of a tunnel. It
+/// frames them as the app reads them.
+package protocol AppStream: AnyObject {
+    /// False while too many bytes are queued.
+    var isWritable: Bool { get }
     /// Whether the head was sent. Nothing is sent before it.
     var hasSent: Bool { get }
     /// Whether a byte of the answer has arrived.
@@ -26,6 +29,12 @@ package protocol AppStream: ByteSink {
     /// The number of written bytes that the app has not acknowledged. It costs a system call.
     var unacknowledgedBytes: Int { get }
 
+    /// Takes the next `count` bytes of `content`, which are the body's, until `flush` or `complete`.
+    func write(_ count: Int, of content: inout ByteBuffer)
+    /// Sends everything that was written. If the app turns out to be gone, its receiver is told during this call.
+    func flush()
+    /// The same at the end of the body.
+    func complete()
     /// Returns the head if the app has not begun its answer. It can be sent on another connection.
     func takeBack() -> PermittedHead?
 
@@ -34,6 +43,8 @@ package protocol AppStream: ByteSink {
     /// Continues reading.
     func resume()
 
+    /// Sends bytes of a tunnel.
+    func tunnel(_ bytes: ByteBuffer)
     /// In a tunnel: sends the end of the stream after everything that was written. Reading continues.
     func endOutput()
     /// Ends a tunnel from the client's side: the app gets everything that was written, and then the connection closes. Its
@@ -41,18 +52,6 @@ package protocol AppStream: ByteSink {
     func finish()
     /// Ends the exchange from the client's side: the connection closes, and its receiver is not called again.
     func abandon()
-}
-
-/// The state of an answer after a part of it was handed over.
-package enum AnswerProgress {
-    case more
-    /// The answer continues, but the client takes no more bytes now: nothing more is read until `resume`.
-    case full
-    /// The body is complete according to its framing.
-    case end
-    case malformed
-    /// The exchange has ended.
-    case over
 }
 
 /// The client's side of one exchange with an app: gets the answer. The exchange may end during each of the calls.
@@ -71,18 +70,16 @@ package protocol AnswerReceiver: AnyObject {
 
     /// Called with an interim answer other than 100 and 101; its head is at the front of `buffer`.
     func answerIsAnnounced(_ head: ResponseHead, _ buffer: ByteBuffer)
-    /// Called with the final answer's head, which is at the front of `buffer`, and the received part of its body. Both
-    /// are taken from the buffer.
-    func answerBegins(_ head: ResponseHead, _ buffer: inout ByteBuffer) -> AnswerProgress
-    /// Called with more of the body.
-    func answerContinues(_ buffer: inout ByteBuffer) -> AnswerProgress
-    /// Called when the body has ended. The connection is not needed any more.
-    func answerEnded()
-    /// Called when the connection ended within the body.
+    /// Called with the final answer's head, which is at the front of `buffer`. `answerPauses` or `answerEnded` follows.
+    func answerBegins(_ head: ResponseHead, _ buffer: ByteBuffer)
+    /// Called with the next `count` bytes of `content`, which are the body's. They are taken from it.
+    func takeAnswer(_ count: Int, of content: inout ByteBuffer)
+    /// Called when nothing more has arrived for now.
     ///
-    /// - Parameter isClean: False if it ended with an error. Then the body is incomplete, even if its framing allows
-    ///   the connection's end.
-    func answerCut(isClean: Bool)
+    /// - Returns: False: the client takes no more bytes now, and nothing more is read until `AppStream.resume`.
+    func answerPauses() -> Bool
+    /// Called instead when the body is complete. The connection is not needed any more; it is the last call.
+    func answerEnded()
 
     /// Called when the app agreed to the upgrade; the head is at the front of `buffer`. False: the client is gone.
     func tunnelBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool
@@ -91,8 +88,8 @@ package protocol AnswerReceiver: AnyObject {
     /// Called when the app has closed the tunnel.
     func tunnelEnded()
 
-    /// Called when the app cannot be reached, did not answer, or sent an answer that cannot be passed on. It is the
-    /// last call.
+    /// Called when the app cannot be reached, did not answer, cut its answer off, or sent one that cannot be passed on. It
+    /// is the last call.
     func upstreamFailed(_ reason: Reason)
     /// Called when the app sent bytes before the head was sent. It is the last call.
     func upstreamSpokeFirst()

@@ -9,6 +9,8 @@ package import Sessions
 package struct PermittedHead: ~Copyable {
     /// The head, from its request line to its empty line.
     package let bytes: ByteBuffer
+    /// How the body is sent that follows it.
+    package let framing: OutgoingFraming
     private let permit: Permit
 
     /// Writes the head of a permitted request.
@@ -34,6 +36,7 @@ package struct PermittedHead: ~Copyable {
             into: &buffer
         )
         self.bytes = buffer
+        self.framing = head.framing == .chunked ? .chunked : .asIs
         self.permit = permit
     }
 

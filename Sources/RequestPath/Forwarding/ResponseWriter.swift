@@ -1,32 +1,12 @@
 package import NIOCore
 
-/// How a body is framed when it is passed on.
-package enum OutgoingFraming: Equatable, Sendable {
-    /// With its own length, or no body at all.
-    case asIs
-    /// In the gateway's own chunks.
-    case chunked
-    /// As raw bytes until the connection closes, for an HTTP/1.0 client and an unknown length.
-    case untilClose
-}
-
-/// What the gateway changes in an answer. Everything else stays as it is.
-package struct AnswerChanges {
-    package var framing = OutgoingFraming.asIs
-    package var closes = false
-    /// Whether an HTTP/1.0 client that asked for it is told that the connection stays open.
-    package var saysKeepAlive = false
-    /// Whether the answer is for one user, so that no shared cache may keep it.
-    package var marksPrivate = false
-    /// The gateway's own `Set-Cookie` lines, each with its CRLF.
-    package var extraLines: [UInt8] = []
-    package var requestID: RequestID
-    /// Whether the upstream is the identity provider, whose own fields may have the names of identity fields.
-    package var keepsIdentityNames = false
-
-    package init(requestID: RequestID) {
-        self.requestID = requestID
-    }
+/// What an HTTP/1 answer says about its connection.
+package enum ConnectionField: Equatable, Sendable {
+    /// Nothing: it stays open, as the client expects.
+    case none
+    case close
+    /// It stays open, which an HTTP/1.0 client has asked for.
+    case keepAlive
 }
 
 /// Writes an answer's head for the client.
@@ -45,18 +25,22 @@ package struct ResponseWriter: Sendable {
         self.handoffCookies = handoffCookies.map { Array($0.utf8) }
     }
 
-    /// Appends the head of `head` to `buffer`.
+    /// Appends an answer's head to `buffer`.
     ///
     /// - Parameters:
     ///   - origin: The app's own origin, e.g. `http://127.0.0.1:9000`. A `Location` on it is rewritten.
     ///   - publicOrigin: The origin that replaces it.
+    ///   - framing: How its content is sent.
+    ///   - connection: What it says about the connection.
     @inline(__always)
     package func write(
         _ head: ResponseHead,
         _ base: Bytes,
-        changes: AnswerChanges,
+        _ changes: borrowing AnswerChanges,
         origin: [UInt8],
         publicOrigin: [UInt8],
+        framing: OutgoingFraming,
+        connection: ConnectionField,
         into buffer: inout ByteBuffer
     ) {
         // Twice the head, because a rewritten `Cache-Control` may take one more byte for each of its directives.
@@ -64,7 +48,7 @@ package struct ResponseWriter: Sendable {
         buffer.append(atMost: room) { writer in
             Self.writeStatusLine(head, base, &writer)
             self.writeFields(head, base, changes, origin, publicOrigin, &writer)
-            if changes.framing == .chunked { writer.write("Transfer-Encoding: chunked\r\n") }
+            if framing == .chunked { writer.write("Transfer-Encoding: chunked\r\n") }
             if changes.marksPrivate, !head.hasCacheControl { writer.write("Cache-Control: private\r\n") }
             writer.write(changes.extraLines)
             writer.write("X-Request-Id: ")
@@ -72,28 +56,26 @@ package struct ResponseWriter: Sendable {
             writer.write("\r\n")
             if head.status == 101 {
                 writer.write("Connection: Upgrade\r\nUpgrade: websocket\r\n")
-            } else if changes.closes {
-                writer.write("Connection: close\r\n")
-            } else if changes.saysKeepAlive {
-                writer.write("Connection: keep-alive\r\n")
+            } else {
+                switch connection {
+                case .none: break
+                case .close: writer.write("Connection: close\r\n")
+                case .keepAlive: writer.write("Connection: keep-alive\r\n")
+                }
             }
             writer.write("\r\n")
         }
     }
 
     /// Appends an interim answer, such as 103, without the fields that the gateway adds to the final one.
-    ///
-    /// - Parameter keepsIdentityNames: As in `AnswerChanges`.
     package func writeInterim(
         _ head: ResponseHead,
         _ base: Bytes,
-        keepsIdentityNames: Bool,
+        _ changes: borrowing AnswerChanges,
         origin: [UInt8],
         publicOrigin: [UInt8],
         into buffer: inout ByteBuffer
     ) {
-        var changes = AnswerChanges(requestID: RequestID(seed: 0, sequence: 0))
-        changes.keepsIdentityNames = keepsIdentityNames
         buffer.append(atMost: head.byteCount + publicOrigin.count + 64) { writer in
             Self.writeStatusLine(head, base, &writer)
             self.writeFields(head, base, changes, origin, publicOrigin, &writer)
@@ -114,7 +96,7 @@ package struct ResponseWriter: Sendable {
     private func writeFields(
         _ head: ResponseHead,
         _ base: Bytes,
-        _ changes: AnswerChanges,
+        _ changes: borrowing AnswerChanges,
         _ origin: [UInt8],
         _ publicOrigin: [UInt8],
         _ writer: inout ByteWriter

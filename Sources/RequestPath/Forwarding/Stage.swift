@@ -1,57 +1,93 @@
 package import NIOCore
+package import Transport
 
-/// Takes bytes for one peer: the client's or the app's side of an exchange. Used on its loop.
-package protocol ByteSink: AnyObject {
-    /// Queues bytes after those that were written before.
-    func write(_ bytes: ByteBuffer)
-    /// Queues bytes and sends everything that is queued.
-    func writeAndFlush(_ bytes: ByteBuffer)
-    /// Sends everything that is queued. If the peer turns out to be gone, the exchange ends during this call.
-    func flush()
-    /// False while too many bytes are queued.
-    var isWritable: Bool { get }
+/// How the content of an HTTP/1 message is framed when it is sent.
+package enum OutgoingFraming: Equatable, Sendable {
+    /// With the length that its head states, or no content at all.
+    case asIs
+    /// In the gateway's own chunks.
+    case chunked
+    /// As raw bytes until the connection closes, for an HTTP/1.0 client and an unknown length.
+    case untilClose
 }
 
-/// Collects the bytes that one event sends to one peer. Small runs are copied together, large ones are passed as
-/// slices, and one flush sends everything. Each loop has one stage, which one event at a time uses.
+/// Collects the bytes that one event sends on one connection. Small runs are copied together, large ones are passed as
+/// slices, and one flush sends everything. Each loop has one stage, which one connection at a time uses.
 package final class Stage {
+    /// What one connection collects. It ends with its flush, or when another connection begins one.
+    package struct Collection {
+        fileprivate var number: UInt64 = 0
+
+        package init() {}
+    }
+
     private var buffer: ByteBuffer
+    /// The number of the last collection.
+    private var number: UInt64 = 1
     private static let copyLimit = 8192
 
     package init(allocator: ByteBufferAllocator) {
         self.buffer = allocator.buffer(capacity: 32_768)
     }
 
-    /// Begins a new collection. A sink that has not sent the bytes of an earlier one keeps them itself.
+    /// Begins a new collection, unless this one goes on. A stream that has not sent the bytes of an earlier one keeps them
+    /// itself.
     @inline(__always)
-    package func begin() {
+    private func hold(_ collection: inout Collection) {
+        if collection.number == self.number { return }
+        self.number &+= 1
+        collection.number = self.number
         self.buffer.clear(minimumCapacity: 16_384)
     }
 
     /// Lets `body` append to the collection directly.
     @inline(__always)
-    package func append(_ body: (inout ByteBuffer) -> Void) {
+    package func append(_ collection: inout Collection, _ body: (inout ByteBuffer) -> Void) {
+        self.hold(&collection)
         body(&self.buffer)
     }
 
-    /// Adds the next `count` bytes of `source`.
+    /// Adds the next `count` bytes of `content`, which are sent in this framing.
     @inline(__always)
-    package func take(_ count: Int, from source: inout ByteBuffer, to sink: any ByteSink) {
+    package func take(
+        _ count: Int,
+        of content: inout ByteBuffer,
+        _ collection: inout Collection,
+        as framing: OutgoingFraming,
+        to stream: @autoclosure () -> any ByteStream
+    ) {
+        self.hold(&collection)
+        if framing == .chunked { self.beginChunk(count) }
         if count <= Self.copyLimit {
-            source.withUnsafeReadableBytes { bytes in
+            content.withUnsafeReadableBytes { bytes in
                 guard let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
                 self.buffer.append(atMost: count) { $0.write(start, count) }
             }
-            source.moveReaderIndex(forwardBy: count)
-        } else if let slice = source.readSlice(length: count) {
-            self.pass(to: sink)
-            sink.write(slice)
-            self.buffer.clear(minimumCapacity: 16_384)
+            content.moveReaderIndex(forwardBy: count)
+        } else if let slice = content.readSlice(length: count) {
+            self.pass(slice, to: stream())
+        }
+        if framing == .chunked { self.buffer.writeStaticString("\r\n") }
+    }
+
+    private func beginChunk(_ count: Int) {
+        self.buffer.append(atMost: 18) { writer in
+            writer.writeHex(count)
+            writer.write("\r\n")
         }
     }
 
-    private func pass(to sink: any ByteSink) {
-        if self.buffer.readableBytes > 0 { sink.write(self.buffer) }
+    /// Queues what is collected, and `slice` behind it.
+    private func pass(_ slice: ByteBuffer, to stream: any ByteStream) {
+        if self.buffer.readableBytes > 0 { stream.write(self.buffer) }
+        stream.write(slice)
+        self.buffer.clear(minimumCapacity: 16_384)
+    }
+
+    /// Adds the end of a message in this framing.
+    @inline(__always)
+    package func end(_ collection: inout Collection, as framing: OutgoingFraming) {
+        if framing == .chunked { self.append(&collection) { $0.writeStaticString("0\r\n\r\n") } }
     }
 
     /// Sends everything collected.
@@ -59,18 +95,13 @@ package final class Stage {
     /// - Parameter exactly: Copies a small collection into a buffer of its own size. Otherwise each small piece of a
     ///   stream that waits for a slow reader would keep 16 KiB. An answer that is sent in one event does not need this.
     @inline(__always)
-    package func flush(to sink: any ByteSink, exactly: Bool) {
-        if self.buffer.readableBytes > 0 {
-            if exactly, self.buffer.readableBytes < 4096 {
-                sink.writeAndFlush(ByteBuffer(bytes: self.buffer.readableBytesView))
-            } else {
-                sink.writeAndFlush(self.buffer)
-            }
+    package func flush(_ collection: Collection, to stream: any ByteStream, exactly: Bool) {
+        guard collection.number == self.number, self.buffer.readableBytes > 0 else { return stream.flush() }
+        self.number &+= 1
+        if exactly, self.buffer.readableBytes < 4096 {
+            stream.writeAndFlush(ByteBuffer(bytes: self.buffer.readableBytesView))
         } else {
-            sink.flush()
+            stream.writeAndFlush(self.buffer)
         }
     }
-
-    @inline(__always)
-    package var byteCount: Int { self.buffer.readableBytes }
 }

@@ -16,7 +16,7 @@ extension RequestJudge {
         if let id = Self.trustedRequestID(head, base, given) { self.findings.requestID.given = id }
         // It asks about the server, which is the gateway (RFC 9110 9.3.7).
         if head.hasAsteriskTarget(in: base) {
-            return .answer(LocalAnswer(status: 204, fields: [("Allow", MethodSet.allow)]))
+            return .answer(LocalAnswer(EndpointResponse(status: 204, fields: [("Allow", MethodSet.allow)])))
         }
         switch PathReading.read(head.path.bytes(in: base), into: given.scratch) {
         case .refused(let reason):

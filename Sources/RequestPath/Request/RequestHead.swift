@@ -59,6 +59,15 @@ package enum BodyFraming: Equatable, Sendable {
     case chunked
     /// Responses only: the body ends with the connection.
     case untilClose
+
+    /// Whether it says that there is no body.
+    @inline(__always)
+    package var isEmpty: Bool {
+        switch self {
+        case .none, .length(0): true
+        case .length, .chunked, .untilClose: false
+        }
+    }
 }
 
 /// The request that routing, authorisation, logging and forwarding all read.

@@ -21,6 +21,14 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     private let tls: TLSStream?
     /// The pool's: read through the pool, each use would be counted.
     private let loop: PathLoop
+    // The loop's own: read through the loop, each use would be counted.
+    private let stage: Stage
+    /// What is collected of the request's body.
+    private var collection = Stage.Collection()
+    /// How the request's body is sent.
+    private var framing = OutgoingFraming.asIs
+    /// The body of the app's answer.
+    private var body = BodyDecoder(.none)
     /// Gets the answer of the current exchange.
     private var receiver: (any AnswerReceiver)?
     /// The head of the current request, until the app's answer begins.
@@ -52,6 +60,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.tls = stream as? TLSStream
         self.pool = pool
         self.loop = pool.loop
+        self.stage = pool.loop.stage
     }
 
     // MARK: The exchange
@@ -65,7 +74,8 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.interimCount = 0
         self.mayGoOn = false
         if self.pool.isStrict { self.owner = UpstreamPool.Owner(head.session) }
-        self.write(head.bytes)
+        self.framing = head.framing
+        self.stream.write(head.bytes)
         self.head = consume head
         self.loop.flushSoon(self)
         return self
@@ -112,17 +122,21 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
 
     // MARK: Bytes to the app
 
-    @inline(__always)
-    package func write(_ bytes: ByteBuffer) {
-        self.stream.write(bytes)
-    }
-
-    package func writeAndFlush(_ bytes: ByteBuffer) {
-        self.stream.writeAndFlush(bytes)
+    package func write(_ count: Int, of content: inout ByteBuffer) {
+        self.stage.take(count, of: &content, &self.collection, as: self.framing, to: self.stream)
     }
 
     package func flush() {
-        self.stream.flush()
+        self.stage.flush(self.collection, to: self.stream, exactly: true)
+    }
+
+    package func complete() {
+        self.stage.end(&self.collection, as: self.framing)
+        self.flush()
+    }
+
+    package func tunnel(_ bytes: ByteBuffer) {
+        self.stream.writeAndFlush(bytes)
     }
 
     package func endOutput() {
@@ -166,7 +180,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
             }
         case .body:
             guard let receiver = self.receiver else { return self.close() }
-            self.goOn(receiver.answerContinues(&buffer), leftOver: buffer.readableBytes, receiver)
+            self.passOn(&buffer, receiver)
         case .tunnel:
             self.receiver?.tunnelled(buffer)
         case .idle:
@@ -246,20 +260,31 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.isDoubtful = head.framing == .none || !receiver.isRequestWhole
         self.phase = .body
         self.releaseHead()
-        self.goOn(receiver.answerBegins(head, &buffer), leftOver: buffer.readableBytes, receiver)
+        self.body = BodyDecoder(head.framing)
+        receiver.answerBegins(head, buffer)
+        buffer.moveReaderIndex(forwardBy: head.byteCount)
+        self.passOn(&buffer, receiver)
     }
 
-    /// Continues after a part of the answer was handed over. A write to a client that has just disconnected ends the
-    /// exchange during the write, so the exchange is compared first.
+    /// Hands over the part of the answer's body that is in `buffer`.
     @inline(__always)
-    private func goOn(_ progress: AnswerProgress, leftOver: Int, _ receiver: any AnswerReceiver) {
-        guard self.receiver === receiver, self.phase == .body else { return }
-        switch progress {
-        case .more, .over: break
-        case .full: self.pause()
-        case .end: self.finish(leftOver: leftOver, receiver)
-        case .malformed: self.fail(.upstreamTruncated)
+    private func passOn(_ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
+        guard self.serves(receiver) else { return }
+        switch self.body.decode(&buffer, { receiver.takeAnswer($0, of: &$1) }) {
+        case .more:
+            if !receiver.answerPauses(), self.serves(receiver) { self.pause() }
+        case .end:
+            self.finish(leftOver: buffer.readableBytes, receiver)
+        case .malformed:
+            _ = receiver.answerPauses()
+            if self.serves(receiver) { self.fail(.upstreamTruncated) }
         }
+    }
+
+    /// Whether the exchange goes on. A write to a client that has just disconnected ends it during the write.
+    @inline(__always)
+    private func serves(_ receiver: any AnswerReceiver) -> Bool {
+        self.receiver === receiver && self.phase == .body
     }
 
     @inline(__always)
@@ -313,7 +338,8 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.pool.remove(self)
         guard let receiver else { return }
         switch phase {
-        case .body: receiver.answerCut(isClean: isClean)
+        case .body where isClean && self.body.endsWithConnection: receiver.answerEnded()
+        case .body: receiver.upstreamFailed(.upstreamTruncated)
         case .tunnel: receiver.tunnelEnded()
         case .head where self.partial != nil:
             self.pool.tell(.upstreamMalformed, ResponseFault.Rule.cutOff.rawValue)

@@ -55,14 +55,15 @@ enum HeadFuzzing {
             if let fault = self.lines(bytes[..<head.byteCount]) { return fault }
             var changes = AnswerChanges(requestID: RequestID(seed: 1, sequence: 2))
             changes.marksPrivate = true
-            changes.framing = head.isChunked ? .chunked : .asIs
             var buffer = ByteBuffer()
             self.writer.write(
                 head,
                 base,
-                changes: changes,
+                changes,
                 origin: Array("http://a".utf8),
                 publicOrigin: Array("https://app.example.com".utf8),
+                framing: head.isChunked ? .chunked : .asIs,
+                connection: .none,
                 into: &buffer
             )
             let written = Array(buffer.readableBytesView)

@@ -68,7 +68,7 @@ struct RefusalWordsTests {
                 hasHost: true,
                 hasSignIn: true
             )
-            let text = String(decoding: page.body, as: UTF8.self)
+            let text = String(decoding: page.response.body, as: UTF8.self)
             #expect(text.contains("href=\"https://app.example.com/login?iss=x\"") == (uri != nil))
             #expect(!text.contains("/.sallyport/login"))
         }

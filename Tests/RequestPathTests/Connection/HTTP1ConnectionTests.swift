@@ -3,6 +3,7 @@ import NIOCore
 import RequestPath
 import Synchronization
 import Testing
+import Vocabulary
 
 /// An HTTP/1 connection without a socket: bytes in, answers out.
 @Suite("An HTTP/1 connection") struct HTTP1ConnectionTests {
@@ -127,7 +128,7 @@ import Testing
         app.send()
         _ = app.answer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
         #expect(self.bench.loop.busyCount == 1)
-        app.end { $0.answerCut(isClean: true) }
+        app.end { $0.upstreamFailed(.upstreamTruncated) }
         #expect(self.stream.isReset && self.bench.loop.busyCount == 0)
     }
 

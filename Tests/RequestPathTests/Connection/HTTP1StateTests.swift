@@ -164,7 +164,7 @@ import Testing
 
     @Test func aSmallBodyIsReadAwayBehindOurAnswer() {
         _ = self.life.begin()
-        #expect(self.life.end(.body(BodyRelay(.length(10)))) == .readOn)
+        #expect(self.life.end(.body(BodyDecoder(.length(10)))) == .readOn)
         #expect(self.life.drain("01234").step == .readOn)
         #expect(!self.life.state.isIdle && self.life.state.quietSince == nil)
         #expect(self.life.drain("56789GET /").rest == "GET /")
@@ -174,13 +174,13 @@ import Testing
     @Test(arguments: ["zz\r\n", "65\r\n" + String(repeating: "a", count: 101)])
     func aBodyThatIsBrokenOrTooLargeEndsTheConnection(_ text: String) {
         _ = self.life.begin()
-        _ = self.life.end(.body(BodyRelay(.chunked)))
+        _ = self.life.end(.body(BodyDecoder(.chunked)))
         #expect(self.life.drain(text).step == .linger)
     }
 
     @Test func aBodyThatDoesNotComeIsNotWaitedFor() {
         _ = self.life.begin()
-        _ = self.life.end(.body(BodyRelay(.length(10))))
+        _ = self.life.end(.body(BodyDecoder(.length(10))))
         #expect(self.life.sweep(Self.start + .seconds(4), closesIdle: true) == .none)
         #expect(self.life.sweep(Self.start + .seconds(5), closesIdle: false) == .close)
     }

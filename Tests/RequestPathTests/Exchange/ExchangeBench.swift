@@ -117,7 +117,7 @@ final class ExchangeBench {
     }
 
     /// Begins an exchange with the received part of a request.
-    func begin(_ text: String, keepsAlive: Bool = true) throws {
+    func begin(_ text: String) throws {
         let parser = RequestParser(
             names: FieldNames(roles: FieldNames.requestRoles, managedNames: [], managedPrefixes: []),
             limits: HeadLimits(line: 8192, field: 16_384, fields: 65_536, fieldCount: 100),
@@ -129,7 +129,9 @@ final class ExchangeBench {
             bytes.bindMemory(to: UInt8.self).baseAddress.map { parser.parse($0, bytes.count, into: head) }
         }
         try #require(result == .complete)
-        self.exchange.begin(head, &buffer, by: self.configuration, keepsAlive: keepsAlive)
+        self.client.message = HTTP1Message(head, keepsAlive: head.keepsAlive)
+        self.client.body = BodyDecoder(head.framing)
+        self.exchange.begin(head, &buffer, by: self.configuration)
         self.client.input = buffer
         self.client.passBody()
     }

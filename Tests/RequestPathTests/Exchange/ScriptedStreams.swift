@@ -2,66 +2,110 @@ import NIOCore
 import RequestPath
 import Sessions
 
-/// A client that records the bytes that it is sent, and hands over a body when the exchange asks for it.
+/// A client of HTTP/1 that records the bytes that it is sent, and hands over a body when the exchange asks for it.
 final class ScriptedClient: ClientStream {
     enum End: Equatable {
         case next, body, close, aborted
     }
 
+    private static let writer = ResponseWriter(sessionCookies: [], handoffCookies: [])
+    private static let drainLimit = 65_536
+
     var exchange: Exchange?
+    let version: StaticString = "HTTP/1.1"
     var isWritable = true
-    var unsentBytes = 0
     var unacknowledgedBytes = 0
-    /// The received bytes of the request after its head.
+    /// The request, and its received bytes after its head.
+    var message = HTTP1Message()
+    var body = BodyDecoder(.none)
     var input = ByteBuffer()
-    private var queued = ""
+    private var queued = ByteBuffer()
     private(set) var sent = ""
     private(set) var ends: [End] = []
     private(set) var isPaused = false
     private(set) var isTunnel = false
+    private(set) var isAsked = false
     private(set) var sessions = 0
 
     /// Everything that was written, also if it is no text.
     private(set) var sentBytes: [UInt8] = []
 
-    func write(_ bytes: ByteBuffer) {
-        self.queued += String(buffer: bytes)
-        self.sentBytes += bytes.readableBytesView
-    }
-
-    func writeAndFlush(_ bytes: ByteBuffer) {
-        self.write(bytes)
-        self.flush()
-    }
-
-    func flush() {
-        self.sent += self.queued
-        self.queued = ""
-    }
-
+    func askForBody() { self.isAsked = true }
     func pauseReading() { self.isPaused = true }
     func resumeReading() { self.isPaused = false }
     func signedIn() { self.sessions += 1 }
 
     func passBody() {
         guard let exchange = self.exchange else { return }
-        while self.input.readableBytes > 0 {
-            switch exchange.bodyDemand {
-            case .now: exchange.takeBody(&self.input)
-            case .discard: self.input.clear()
-            case .soon, .ended, .wait: return
-            }
+        while self.input.readableBytes > 0, !self.body.isDone, exchange.bodyDemand == .now {
+            exchange.bodyCame(self.body.decode(&self.input) { exchange.takeBody($0, of: &$1) })
         }
+    }
+
+    func announce(_ head: AnswerHead, _ changes: borrowing AnswerChanges) {
+        guard self.message.minorVersion == 1 else { return }
+        head.use { head, base, origin, publicOrigin in
+            Self.writer.writeInterim(
+                head,
+                base,
+                changes,
+                origin: origin,
+                publicOrigin: publicOrigin,
+                into: &self.queued
+            )
+        }
+        self.flush()
+    }
+
+    func begin(_ head: AnswerHead, _ changes: borrowing AnswerChanges) {
+        head.use { head, base, origin, publicOrigin in
+            self.message.begin(head.framing, isRequestWhole: self.body.isDone, isDraining: false)
+            Self.writer.write(
+                head,
+                base,
+                changes,
+                origin: origin,
+                publicOrigin: publicOrigin,
+                framing: self.message.framing,
+                connection: self.message.connection,
+                into: &self.queued
+            )
+        }
+    }
+
+    func begin(_ head: LocalAnswerHead) {
+        self.message.beginOwn(closes: head.answer.closes || self.body.misses(moreThan: Self.drainLimit))
+        LocalAnswerWriter.write(head, date: "now", connection: self.message.connection, into: &self.queued)
+    }
+
+    func write(_ count: Int, of content: inout ByteBuffer) {
+        let isChunked = self.message.framing == .chunked
+        if isChunked { self.queued.writeString("\(String(count, radix: 16))\r\n") }
+        if var slice = content.readSlice(length: count) { self.queued.writeBuffer(&slice) }
+        if isChunked { self.queued.writeString("\r\n") }
+    }
+
+    func complete() {
+        if self.message.framing == .chunked { self.queued.writeString("0\r\n\r\n") }
+        self.flush()
+    }
+
+    func flush() {
+        self.sent += String(buffer: self.queued)
+        self.sentBytes += self.queued.readableBytesView
+        self.queued.clear()
     }
 
     func beginTunnel() { self.isTunnel = true }
 
-    func answerEnded(_ end: AnswerEnd) {
-        switch end {
-        case .next: self.ends.append(.next)
-        case .body: self.ends.append(.body)
-        case .close: self.ends.append(.close)
-        }
+    func tunnel(_ bytes: ByteBuffer) {
+        self.queued.writeImmutableBuffer(bytes)
+        self.flush()
+    }
+
+    func endAnswer() {
+        self.exchange?.answerSent()
+        self.ends.append(!self.message.keepsAlive ? .close : self.body.isDone ? .next : .body)
     }
 
     func abort() { self.ends.append(.aborted) }
@@ -82,7 +126,13 @@ final class ScriptedApp: AppConnection, AppStream {
     private(set) var hasOutputEnded = false
     private(set) var isFinished = false
     private var head: PermittedHead?
+    private var body = BodyDecoder(.none)
     private var receiver: (any AnswerReceiver)?
+
+    /// How far the exchange has taken the answer.
+    enum Progress {
+        case more, full, end, malformed
+    }
 
     func begin(_ head: consuming PermittedHead, for receiver: any AnswerReceiver) -> any AppStream {
         self.headText = String(buffer: head.bytes)
@@ -110,12 +160,17 @@ final class ScriptedApp: AppConnection, AppStream {
 
     /// Everything that was written for the app.
     private(set) var sentBytes: [UInt8] = []
-    func write(_ bytes: ByteBuffer) {
+    func tunnel(_ bytes: ByteBuffer) {
         self.sent += String(buffer: bytes)
         self.sentBytes += bytes.readableBytesView
     }
-    func writeAndFlush(_ bytes: ByteBuffer) { self.write(bytes) }
+    func write(_ count: Int, of content: inout ByteBuffer) {
+        if let slice = content.readSlice(length: count) { self.tunnel(slice) }
+    }
     func flush() {}
+    /// Whether the request's body has ended.
+    private(set) var isComplete = false
+    func complete() { self.isComplete = true }
 
     // MARK: The script
 
@@ -126,7 +181,7 @@ final class ScriptedApp: AppConnection, AppStream {
     }
 
     /// Begins the app's answer. nil: the exchange was abandoned.
-    func answer(_ text: String) -> AnswerProgress? {
+    func answer(_ text: String) -> Progress? {
         guard let receiver = self.receiver else { return nil }
         var buffer = ByteBuffer(string: text)
         let head = ResponseHead(fieldCount: 50)
@@ -142,22 +197,28 @@ final class ScriptedApp: AppConnection, AppStream {
         guard result == .complete else { return .malformed }
         self.hasAnswered = true
         _ = self.takeBack()
-        let progress = receiver.answerBegins(head, &buffer)
-        return self.goOn(progress)
+        self.body = BodyDecoder(head.framing)
+        receiver.answerBegins(head, buffer)
+        buffer.moveReaderIndex(forwardBy: head.byteCount)
+        return self.goOn(&buffer)
     }
 
     /// Continues the body of the answer.
-    func goOn(_ text: String) -> AnswerProgress? {
+    func goOn(_ text: String) -> Progress? {
         var buffer = ByteBuffer(string: text)
-        guard let progress = self.receiver?.answerContinues(&buffer) else { return nil }
-        return self.goOn(progress)
+        return self.goOn(&buffer)
     }
 
-    private func goOn(_ progress: AnswerProgress) -> AnswerProgress {
-        guard case .end = progress, let receiver = self.receiver else { return progress }
-        self.receiver = nil
-        receiver.answerEnded()
-        return progress
+    private func goOn(_ buffer: inout ByteBuffer) -> Progress? {
+        guard let receiver = self.receiver else { return nil }
+        switch self.body.decode(&buffer, { receiver.takeAnswer($0, of: &$1) }) {
+        case .more: return receiver.answerPauses() ? .more : .full
+        case .malformed: return .malformed
+        case .end:
+            self.receiver = nil
+            receiver.answerEnded()
+            return .end
+        }
     }
 
     /// Ends the connection.

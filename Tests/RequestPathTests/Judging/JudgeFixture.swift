@@ -244,7 +244,7 @@ final class JudgedRequest {
     func values(_ name: String) -> [String] {
         let lines = self.judge.findings.answerLines.map { String(decoding: $0.dropLast(2), as: UTF8.self) }
         return lines.filter { $0.hasPrefix("\(name): ") }.map { String($0.dropFirst(name.count + 2)) }
-            + (self.answer?.fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value) ?? [])
+            + (self.answer?.response.fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value) ?? [])
     }
 
     /// The names of the cookies that are set, and of those that are cleared.
@@ -300,7 +300,7 @@ final class JudgedRequest {
             return .permitted(route: permit.route.name, subject: permit.session?.session.subject)
         case .answer(let answer):
             self.answer = answer
-            return .answer(answer.status, answer.reason)
+            return .answer(answer.response.status, answer.response.reason)
         }
     }
 }

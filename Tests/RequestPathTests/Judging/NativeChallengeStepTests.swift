@@ -47,7 +47,7 @@ struct NativeChallengeStepTests {
                 isForm: false,
                 hasHost: true,
                 hasSignIn: true
-            )
+            ).response
             let html = String(decoding: page.body, as: UTF8.self)
             #expect(page.status == 401 && html.contains("<h1>Please sign in</h1>"))
             #expect(html.contains(#"<script data-realm="\#(JudgeFixture.origin)" data-return-to="/x?a=%20&amp;b">"#))
@@ -95,7 +95,7 @@ struct NativeChallengeStepTests {
             isForm: true,
             hasHost: true,
             hasSignIn: true
-        )
+        ).response
         let html = String(decoding: page.body, as: UTF8.self)
         #expect(!html.contains("<script") && html.contains("was not sent on"))
         #expect(html.contains(#"href="/form?a=1" target="_top">Sign in</a>"#))

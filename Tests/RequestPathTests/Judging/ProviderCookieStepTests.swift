@@ -1,3 +1,4 @@
+import Endpoints
 import RequestPath
 import Sessions
 import Settings
@@ -94,7 +95,9 @@ struct ProviderCookieStepTests {
         #expect(try request.begin() == .ask(.native, .request))
         let demand = ProviderDemand(page: Self.page, document: Self.document)
         #expect(try request.found(.insufficient(demand)) == .answer(403, .requireAAL))
-        #expect(request.answer?.body == Self.document && request.values("Content-Type") == ["application/json"])
+        #expect(
+            request.answer?.response.body == Self.document && request.values("Content-Type") == ["application/json"]
+        )
     }
 
     @Test("Where no session is needed, such a cookie is no session, and such a token is refused")

@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Endpoints
 import NIOCore
 import Observability
 import RequestPath
@@ -201,7 +202,7 @@ struct SessionStepTests {
         )
         _ = try form.begin()
         #expect(try form.found(session) == .answer(403, .requireAAL))
-        #expect(form.answer?.signIn == path)
+        #expect(form.answer?.response.signIn == path)
     }
 
     private struct Tokens: SessionTokenReader {

@@ -130,6 +130,45 @@ import Vocabulary
         #expect(self.bench.pool.connects(second) && !second.headText.isEmpty)
     }
 
+    @Test(arguments: ["Content-Length: 10", "Transfer-Encoding: chunked"])
+    func anAnswerThatIsCutBreaksOff(_ framing: String) throws {
+        try self.send()
+        self.come("HTTP/1.1 200 OK\r\n\(framing)\r\n\r\n5\r\nhel")
+        self.stream.end()
+        #expect(self.client.ends == [.aborted])
+    }
+
+    @Test(arguments: [true, false]) func anOpenEndIsWholeIfTheConnectionEndedCleanly(_ isClean: Bool) throws {
+        try self.send()
+        self.come("HTTP/1.1 200 OK\r\n\r\nhello")
+        self.stream.end(isClean: isClean)
+        #expect(self.client.ends == [isClean ? .next : .aborted])
+        #expect(self.client.sent.hasSuffix("0\r\n\r\n") == isClean)
+    }
+
+    @Test(arguments: [1, 3, 100]) func aBodyGoesInTheGatewaysChunks(_ step: Int) throws {
+        try self.bench.begin(ExchangeBench.request("POST", ["Transfer-Encoding: chunked"]))
+        self.bench.eventLoop.run()
+        _ = self.stream.sent()
+        let bytes = Array("5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n".utf8)
+        var sent = ""
+        for start in stride(from: 0, to: bytes.count, by: step) {
+            self.client.input = ByteBuffer(bytes: bytes[start..<min(start + step, bytes.count)])
+            self.client.passBody()
+            sent += self.stream.sent()
+        }
+        let chunks = [1: "1\r\nh\r\n1\r\ne\r\n1\r\nl\r\n1\r\nl\r\n1\r\no\r\n", 3: "2\r\nhe\r\n3\r\nllo\r\n"]
+        #expect(sent == (chunks[step] ?? "5\r\nhello\r\n") + "0\r\n\r\n")
+    }
+
+    /// The app must not take a part of the body for all of it, nor the next request on another connection for its rest.
+    @Test func nothingOfARefusedBodyFollows() throws {
+        try self.bench.begin(ExchangeBench.request("POST", ["Transfer-Encoding: chunked"], body: "1\r\na\r\nx"))
+        self.bench.eventLoop.run()
+        #expect(self.stream.sent().hasSuffix("\r\n\r\n1\r\na\r\n") && !self.stream.isOpen)
+        #expect(self.client.sent.hasPrefix("HTTP/1.1 400 ") && self.client.ends == [.close])
+    }
+
     @Test(arguments: [
         answer + "x", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
         "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n",

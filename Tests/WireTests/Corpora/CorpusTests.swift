@@ -1,7 +1,7 @@
 import RequestPath
 import Testing
 
-/// The corpora of llhttp and gunicorn, through the parser and the body relay.
+/// The corpora of llhttp and gunicorn, through the parser and the body decoder.
 @Suite(.enabled(if: Corpus.isExpected, Corpus.absence)) struct CorpusTests {
     @Test func refusesEveryItemThatMustBeRefused() throws {
         var count = 0

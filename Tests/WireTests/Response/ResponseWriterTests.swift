@@ -15,20 +15,24 @@ import Testing
         _ lines: [String],
         origin: String = "http://127.0.0.1:9000",
         publicOrigin: String = "https://app.example.com",
+        framing: OutgoingFraming = .asIs,
+        connection: ConnectionField = .none,
         _ change: (inout AnswerChanges) -> Void = { _ in }
     ) -> String {
-        var changes = AnswerChanges(requestID: self.id)
-        change(&changes)
         let text = "HTTP/1.1 200 OK\r\n" + lines.map { $0 + "\r\n" }.joined() + "\r\n"
         return Heads.parseResponse(Array(text.utf8)) { result, head, bytes in
             #expect(result == .complete)
+            var changes = AnswerChanges(requestID: self.id)
+            change(&changes)
             var buffer = ByteBuffer()
             self.writer.write(
                 head,
                 bytes.base,
-                changes: changes,
+                changes,
                 origin: Array(origin.utf8),
                 publicOrigin: Array(publicOrigin.utf8),
+                framing: framing,
+                connection: connection,
                 into: &buffer
             )
             return String(buffer: buffer)
@@ -40,9 +44,10 @@ import Testing
         _ lines: [String],
         origin: String = "http://127.0.0.1:9000",
         publicOrigin: String = "https://app.example.com",
+        framing: OutgoingFraming = .asIs,
         _ change: (inout AnswerChanges) -> Void = { _ in }
     ) -> [String] {
-        let text = self.written(lines, origin: origin, publicOrigin: publicOrigin, change)
+        let text = self.written(lines, origin: origin, publicOrigin: publicOrigin, framing: framing, change)
         #expect(
             text.hasPrefix("HTTP/1.1 200 OK\r\n") && text.hasSuffix("X-Request-Id: id\r\n\r\n"),
             "\(text.debugDescription)"
@@ -70,11 +75,11 @@ import Testing
     }
 
     @Test func endsTheHeadAsTheExchangeNeeds() {
-        #expect(Self.lines(["Transfer-Encoding: chunked"]) { $0.framing = .chunked } == ["Transfer-Encoding: chunked"])
+        #expect(Self.lines(["Transfer-Encoding: chunked"], framing: .chunked) == ["Transfer-Encoding: chunked"])
         #expect(Self.lines([]) { $0.extraLines = Array("Set-Cookie: x=y\r\n".utf8) } == ["Set-Cookie: x=y"])
-        #expect(Self.written([]) { $0.closes = true }.hasSuffix("X-Request-Id: id\r\nConnection: close\r\n\r\n"))
+        #expect(Self.written([], connection: .close).hasSuffix("X-Request-Id: id\r\nConnection: close\r\n\r\n"))
         #expect(
-            Self.written([]) { $0.saysKeepAlive = true }.hasSuffix("X-Request-Id: id\r\nConnection: keep-alive\r\n\r\n")
+            Self.written([], connection: .keepAlive).hasSuffix("X-Request-Id: id\r\nConnection: keep-alive\r\n\r\n")
         )
     }
 
@@ -91,7 +96,7 @@ import Testing
             Self.writer.writeInterim(
                 head,
                 bytes.base,
-                keepsIdentityNames: false,
+                AnswerChanges(requestID: Self.id),
                 origin: Array("http://a".utf8),
                 publicOrigin: Array("https://app.example.com".utf8),
                 into: &buffer

@@ -1,8 +1,9 @@
+import FuzzTargets
 import NIOCore
 import RequestPath
 import Vocabulary
 
-/// Reads a client's bytes as a connection does, with the gateway's parser and body relay only.
+/// Reads a client's bytes as a connection does, with the gateway's parser and body decoder only.
 struct WireReader {
     /// One request in the gateway's reading.
     struct Request: Equatable {
@@ -42,7 +43,7 @@ struct WireReader {
     private let parser: RequestParser
     private var input = ByteBuffer()
     private var consumed = 0
-    private var relay = BodyRelay(.none)
+    private var body = BodyDecoder(.none)
     private var keepsAlive = true
 
     init(_ parser: RequestParser = Heads.request) {
@@ -112,12 +113,12 @@ struct WireReader {
         self.input.moveReaderIndex(forwardBy: head.byteCount)
         self.consumed += head.byteCount
         self.keepsAlive = head.keepsAlive
-        self.relay = BodyRelay(head.framing)
+        self.body = BodyDecoder(head.framing)
         self.end = .incompleteBody
         if head.isWebSocketUpgrade {
             self.finish()
             self.end = .tunnel
-        } else if self.relay.isDone {
+        } else if self.body.isDone {
             self.finish()
         }
         return true
@@ -126,7 +127,7 @@ struct WireReader {
     private mutating func readBody() {
         let before = self.input.readableBytes
         var content: [UInt8] = []
-        let outcome = self.relay.collect(&self.input, into: &content)
+        let outcome = self.body.collect(&self.input, into: &content)
         self.consumed += before - self.input.readableBytes
         self.requests[self.requests.count - 1].body += content
         switch outcome {

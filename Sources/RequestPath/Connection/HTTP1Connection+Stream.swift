@@ -1,0 +1,159 @@
+package import NIOCore
+import Settings
+import Transport
+
+/// The client's side of an exchange: frames what it answers, and decides whether another request may follow.
+extension HTTP1Connection: ClientStream {
+    package var version: StaticString { self.message.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0" }
+
+    package var isWritable: Bool { self.stream.isWritable }
+
+    package var unacknowledgedBytes: Int { self.stream.unacknowledgedBytes }
+
+    package func askForBody() {
+        guard self.message.awaitsContinue else { return }
+        self.message.awaitsContinue = false
+        self.stream.writeAndFlush(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n"))
+    }
+
+    package func pauseReading() {
+        self.stream.pause()
+    }
+
+    package func resumeReading() {
+        self.stream.resume()
+    }
+
+    package func passBody() {
+        self.useInput()
+    }
+
+    package func announce(_ head: AnswerHead, _ changes: borrowing AnswerChanges) {
+        guard self.message.minorVersion == 1 else { return }
+        head.use { head, base, origin, publicOrigin in
+            self.stage.append(&self.collection) { out in
+                self.configuration.responseWriter.writeInterim(
+                    head,
+                    base,
+                    changes,
+                    origin: origin,
+                    publicOrigin: publicOrigin,
+                    into: &out
+                )
+            }
+        }
+        self.flush()
+    }
+
+    package func begin(_ head: AnswerHead, _ changes: borrowing AnswerChanges) {
+        head.use { head, base, origin, publicOrigin in
+            self.message.begin(head.framing, isRequestWhole: self.body.isDone, isDraining: self.loop.isDraining)
+            // Not replaced before the next request begins.
+            Pinned(self.configuration).use { configuration in
+                self.stage.append(&self.collection) { out in
+                    configuration.responseWriter.write(
+                        head,
+                        base,
+                        changes,
+                        origin: origin,
+                        publicOrigin: publicOrigin,
+                        framing: self.message.framing,
+                        connection: self.message.connection,
+                        into: &out
+                    )
+                }
+            }
+        }
+        self.hasCollectedHead = true
+    }
+
+    package func begin(_ head: LocalAnswerHead) {
+        let isLarge = self.body.misses(moreThan: self.configuration.limits.drainBody)
+        self.message.beginOwn(closes: head.answer.closes || isLarge || self.loop.isDraining)
+        let connection = self.message.connection
+        self.stage.append(&self.collection) { out in
+            LocalAnswerWriter.write(head, date: self.loop.date, connection: connection, into: &out)
+        }
+    }
+
+    package func write(_ count: Int, of content: inout ByteBuffer) {
+        self.stage.take(count, of: &content, &self.collection, as: self.message.framing, to: self.stream)
+    }
+
+    package func flush() {
+        let isFirst = self.hasCollectedHead
+        self.hasCollectedHead = false
+        self.stage.flush(self.collection, to: self.stream, exactly: !isFirst)
+    }
+
+    package func complete() {
+        self.stage.end(&self.collection, as: self.message.framing)
+        self.flush()
+    }
+
+    package func endAnswer() {
+        if self.stream.unsentBytes == 0 { return self.answerSent() }
+        self.isSendingEnd = true
+        guard !self.message.keepsAlive else { return }
+        // A client that sends everything before it reads would wait for us, and we for it.
+        self.resumeReading()
+        self.useInput()
+    }
+
+    /// Continues behind an answer that the system has taken.
+    func answerSent() {
+        self.exchange.answerSent()
+        switch self.requestEnds() {
+        case .readOn:
+            self.resumeReading()
+            // Waiting bytes are a pipelined request. If input is being used already, that continues.
+            if self.isUsing { return }
+            self.useInput()
+            if self.inputHasEnded { self.endIfOver() }
+        case .linger:
+            self.linger()
+        case .none:
+            break
+        }
+    }
+
+    /// Ends the request whose answer has been sent.
+    @inline(__always)
+    private func requestEnds() -> HTTP1State.NextStep {
+        let (now, timeouts) = (self.loop.now, self.configuration.timeouts)
+        if self.message.keepsAlive, self.body.isDone {
+            return self.state.answerEnded(.next, now: now, idle: timeouts.idle, drain: timeouts.bodyGrace)
+        }
+        let end: AnswerEnd = self.message.keepsAlive ? .body(self.body) : .close
+        return self.state.answerEnded(end, now: now, idle: timeouts.idle, drain: timeouts.bodyGrace)
+    }
+
+    package func signedIn() {
+        guard self.loop.now >= self.nextNote else { return }
+        self.nextNote = self.loop.now + Self.notePeriod
+        self.clients.noteSession(self.peer, now: self.loop.now)
+    }
+
+    package func beginTunnel() {
+        self.state.upgraded()
+        self.resumeReading()
+        // Bytes that the client sent after its request have waited until the upgrade was confirmed.
+        if let input = self.input {
+            self.input = nil
+            self.exchange.tunnelToUpstream(input)
+        }
+        if self.inputHasEnded { _ = self.exchange.clientEnded() }
+    }
+
+    package func tunnel(_ bytes: ByteBuffer) {
+        self.stream.writeAndFlush(bytes)
+    }
+
+    /// Closes with RST, which a client cannot mistake for the end of a body without length.
+    package func abort() {
+        guard self.state.closed() else { return }
+        self.loop.remove(self)
+        self.input = nil
+        self.stream.reset()
+    }
+}

@@ -1,0 +1,34 @@
+import Endpoints
+package import NIOCore
+import Vocabulary
+
+/// Writes the head of one of the gateway's own answers as HTTP/1.
+package enum LocalAnswerWriter {
+    /// - Parameters:
+    ///   - date: The value of `Date`.
+    ///   - connection: What the answer says about the connection.
+    package static func write(
+        _ head: LocalAnswerHead,
+        date: String,
+        connection: ConnectionField,
+        into buffer: inout ByteBuffer
+    ) {
+        let response = head.answer.response
+        buffer.writeString("HTTP/1.1 \(response.status) \(StatusText.phrase(response.status))\r\nDate: \(date)\r\n")
+        // No value of the gateway contains a line break; one that did would add a field or another answer.
+        for field in response.fields where !field.value.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) {
+            buffer.writeString("\(field.name): \(field.value)\r\n")
+        }
+        buffer.writeStaticString("X-Request-Id: ")
+        head.requestID.withBytes { _ = buffer.writeBytes($0) }
+        buffer.writeStaticString("\r\n")
+        if head.answer.hasContent { buffer.writeString("Content-Length: \(response.body.count)\r\n") }
+        switch connection {
+        case .none: break
+        case .close: buffer.writeStaticString("Connection: close\r\n")
+        case .keepAlive: buffer.writeStaticString("Connection: keep-alive\r\n")
+        }
+        buffer.writeBytes(head.lines)
+        buffer.writeStaticString("\r\n")
+    }
+}

@@ -1,0 +1,43 @@
+/// What the gateway changes in an answer, however it is sent. Everything else stays as it is.
+///
+/// It cannot be copied, because that would count references.
+package struct AnswerChanges: ~Copyable {
+    /// Whether the answer is for one user, so that no shared cache may keep it.
+    package var marksPrivate = false
+    /// The gateway's own `Set-Cookie` lines, each with its CRLF.
+    package var extraLines: [UInt8] = []
+    package var requestID: RequestID
+    /// Whether the upstream is the identity provider, whose own fields may have the names of identity fields.
+    package var keepsIdentityNames = false
+
+    package init(requestID: RequestID) {
+        self.requestID = requestID
+    }
+}
+
+/// The head of an app's answer, lent for one call: nothing in it is counted.
+package struct AnswerHead {
+    private let head: Pinned<ResponseHead>
+    /// The bytes to which its slices refer.
+    private let base: Bytes
+    private let app: Pinned<UpstreamTarget>
+    private let host: Pinned<HostEntry>
+
+    @inline(__always)
+    init(_ head: ResponseHead, _ base: Bytes, of app: UpstreamTarget, on host: HostEntry) {
+        self.head = Pinned(head)
+        self.base = base
+        self.app = Pinned(app)
+        self.host = Pinned(host)
+    }
+
+    /// Lends its parts: the app's origin, e.g. `http://127.0.0.1:9000`, and the one that replaces it.
+    @inline(__always)
+    package func use(_ body: (ResponseHead, Bytes, _ origin: [UInt8], _ publicOrigin: [UInt8]) -> Void) {
+        self.head.use { head in
+            self.app.use { app in
+                self.host.use { host in body(head, self.base, app.origin, host.origin) }
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+package import NIOCore
+
+/// How far a message's body has come.
+package enum BodyProgress: Equatable, Sendable {
+    case more
+    /// It is complete.
+    case end
+    case malformed
+}
+
+/// Finds the content of one HTTP/1 message body. The same code serves requests and answers.
+package struct BodyDecoder {
+    private enum State {
+        case length(Int)
+        case chunked(ChunkedDecoder)
+        case untilClose
+        case done
+        /// Only while `decode` works on the decoder.
+        case moved
+    }
+
+    private var state: State
+    /// The number of content bytes so far.
+    package private(set) var byteCount = 0
+
+    package init(_ framing: BodyFraming) {
+        switch framing {
+        case .none: self.state = .done
+        case .length(let length): self.state = length == 0 ? .done : .length(length)
+        case .chunked: self.state = .chunked(ChunkedDecoder())
+        case .untilClose: self.state = .untilClose
+        }
+    }
+
+    @inline(__always)
+    package var isDone: Bool {
+        if case .done = self.state { return true }
+        return false
+    }
+
+    /// Whether the body ends when the connection does.
+    package var endsWithConnection: Bool {
+        if case .untilClose = self.state { return true }
+        return false
+    }
+
+    /// Whether more bytes are missing than this, as far as it is known. (Inlined, it stops Swift 6.3's optimiser with a
+    /// fatal error.)
+    @inline(never)
+    package func misses(moreThan limit: Int) -> Bool {
+        if case .length(let count) = self.state { return count > limit }
+        return false
+    }
+
+    /// Discards bytes of the body.
+    package mutating func discard(_ buffer: inout ByteBuffer) -> BodyProgress {
+        self.decode(&buffer) { count, buffer in buffer.moveReaderIndex(forwardBy: count) }
+    }
+
+    /// Takes the bytes of the body from the front of `buffer`. Bytes after its end stay.
+    ///
+    /// - Parameter take: Called with the length of each run of content at the front of the buffer, which it must take.
+    @inline(__always)
+    package mutating func decode(
+        _ buffer: inout ByteBuffer,
+        _ take: (_ count: Int, _ content: inout ByteBuffer) -> Void
+    ) -> BodyProgress {
+        switch self.state {
+        case .done, .moved:
+            return .end
+        case .length(let remaining):
+            let count = min(remaining, buffer.readableBytes)
+            self.byteCount &+= count
+            if count > 0 { take(count, &buffer) }
+            self.state = count == remaining ? .done : .length(remaining &- count)
+            return count == remaining ? .end : .more
+        case .untilClose:
+            let count = buffer.readableBytes
+            self.byteCount &+= count
+            if count > 0 { take(count, &buffer) }
+            return .more
+        case .chunked(var decoder):
+            // The decoder is moved out and back, so that it is not copied at each step.
+            self.state = .moved
+            while buffer.readableBytes > 0 {
+                let step = buffer.withUnsafeReadableBytes { decoder.next($0.assumingMemoryBound(to: UInt8.self)) }
+                switch step {
+                case .skip(let count):
+                    buffer.moveReaderIndex(forwardBy: count)
+                case .data(let count):
+                    self.byteCount &+= count
+                    take(count, &buffer)
+                case .end(let count):
+                    buffer.moveReaderIndex(forwardBy: count)
+                    self.state = .done
+                    return .end
+                case .malformed:
+                    self.state = .chunked(decoder)
+                    return .malformed
+                }
+            }
+            self.state = .chunked(decoder)
+            return .more
+        }
+    }
+}
