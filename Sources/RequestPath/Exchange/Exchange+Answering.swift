@@ -14,16 +14,16 @@ extension Exchange {
         let answer = self.inFormat(answer)
         self.releaseWaiting()
         self.releaseUpstreamHead()
-        self.facts.status = answer.response.status
+        self.record.status = answer.response.status
         self.facts.hasBegunAnswer = true
         // Bytes that arrive during the write do not belong to this exchange, and the write itself may end it.
         self.phase = .ending
         self.exchangeNumber &+= 1
-        let lines = self.facts.extraLines.joined() + self.facts.crossOriginLines
-        stream.begin(LocalAnswerHead(answer, requestID: self.facts.requestID, lines: lines))
+        let lines = self.record.extraLines.joined() + self.record.crossOriginLines
+        stream.begin(LocalAnswerHead(answer, requestID: self.record.requestID, lines: lines))
         if self.facts.method != .head, answer.hasContent, !answer.response.body.isEmpty {
             var content = ByteBuffer(bytes: answer.response.body)
-            self.facts.bytesOut += content.readableBytes
+            self.record.bytesOut += content.readableBytes
             stream.write(content.readableBytes, of: &content)
         }
         stream.complete()
@@ -32,16 +32,16 @@ extension Exchange {
 
     /// A refusal as the client can read it: in the envelope of the endpoint's protocol, or as a page for a person.
     private func inFormat(_ answer: LocalAnswer) -> LocalAnswer {
-        if let envelope = self.facts.judge.findings.envelope {
-            return answer.enclosed(in: envelope, requestID: self.facts.requestID)
+        if let envelope = self.record.judge.findings.envelope {
+            return answer.enclosed(in: envelope, requestID: self.record.requestID)
         }
         guard self.facts.wantsPage else { return answer }
         return answer.page(
             by: self.configuration.settings.pages.writer(Int(self.facts.pageLanguage)),
-            requestID: self.facts.requestID,
+            requestID: self.record.requestID,
             isForm: self.facts.method == .post,
-            hasHost: self.facts.host != nil && self.configuration.routes.anyHost == nil,
-            hasSignIn: self.configuration.provider(of: self.facts.host)?.signsIn == true
+            hasHost: self.record.host != nil && self.configuration.routes.anyHost == nil,
+            hasSignIn: self.configuration.provider(of: self.record.host)?.signsIn == true
         )
     }
 
@@ -60,14 +60,14 @@ extension Exchange {
         guard let pending = self.endpoint else { return }
         if self.collected.count > pending.endpoint.bodyLimit {
             self.endpoint = nil
-            return self.answer(.problem(.requestBodyTooLarge, requestID: self.facts.requestID, closes: true))
+            return self.answer(.problem(.requestBodyTooLarge, requestID: self.record.requestID, closes: true))
         }
         switch progress {
         case .more: break
         case .end: self.callEndpoint()
         case .malformed:
             self.endpoint = nil
-            self.answer(.problem(.requestFraming, requestID: self.facts.requestID, closes: true))
+            self.answer(.problem(.requestFraming, requestID: self.record.requestID, closes: true))
         }
     }
 
@@ -111,39 +111,24 @@ extension Exchange {
         self.phase = .idle
     }
 
-    /// What was decided; nil: the connection ended before. A permitted request that the gateway answers itself, because its
-    /// app failed, counts by its reason, so that the metrics name it.
-    var decision: RequestDecision? {
-        guard let reason = self.facts.reason, !(self.facts.isForwarded && self.facts.isAppsAnswer)
-        else { return .allowed }
-        guard reason == .clientGone || reason == .gatewayDraining else { return .denied(reason) }
-        return self.facts.isForwarded || self.facts.endpointPath != nil ? .allowed : nil
-    }
-
     /// Records the end of the exchange in the metrics and the access log.
     func conclude(_ reason: Reason?) {
         guard self.facts.isOpen else { return }
         self.facts.isOpen = false
-        self.facts.reason = reason == .sessionUnknown ? self.facts.absence ?? reason : reason
-        let duration = (NIODeadline.now() - self.facts.startedAt).nanoseconds
-        self.metrics.requestEnded(
-            route: self.facts.pinnedRoute?.use { $0.index },
-            endpoint: self.facts.endpointPath,
-            status: self.facts.status,
-            reason: self.facts.reason,
-            decision: self.decision,
-            nanoseconds: duration
-        )
-        if self.facts.logBytes != nil { self.log(nanoseconds: duration) }
-        if let bytes = self.facts.logBytes.take() { self.loop.giveBack(bytes) }
+        self.record.end(reason)
+        self.record.count(in: self.metrics)
+        if let log = self.loop.accessLog {
+            self.record.write(to: log, client: self.clientText)
+            if let bytes = self.record.log.takeBytes() { self.loop.giveBack(bytes) }
+        }
         if self.holderPlace >= 0 {
             // It has lasted, so its last bytes may be a use of their own.
             self.noteUse()
             self.loop.holders.remove(self)
         }
         self.tunnel = nil
-        self.facts.session = nil
-        if !self.facts.extraLines.isEmpty { self.facts.extraLines = [] }
+        self.record.session = nil
+        if !self.record.extraLines.isEmpty { self.record.extraLines = [] }
     }
 }
 

@@ -15,7 +15,7 @@ extension Exchange {
         case .collecting:
             if self.isBodyTooSlow(now) {
                 self.endpoint = nil
-                self.answer(.problem(.requestTimeout, requestID: self.facts.requestID, closes: true))
+                self.answer(.problem(.requestTimeout, requestID: self.record.requestID, closes: true))
             }
         case .exchange:
             self.sweepExchange(now)
@@ -40,7 +40,7 @@ extension Exchange {
         if self.facts.clientOutput.isStuck(waiting, now: now, limit: self.configuration.timeouts.write) {
             return self.abort(self.facts.endReason ?? .requestTimeout)
         }
-        guard self.facts.isAppsAnswer else { return }
+        guard self.record.isAppsAnswer else { return }
         // Whatever it takes of an event stream was looked at when it came.
         if self.facts.clientOutput.hasTaken, !self.facts.isEventStream { self.facts.hasPayload = true }
         // A client that reads slowly must not keep a stream beyond the end of its session.
@@ -70,10 +70,10 @@ extension Exchange {
         if !self.facts.isRequestWhole {
             guard self.isBodyTooSlow(now) else { return }
             self.dropUpstream()
-            return self.answer(.problem(.requestTimeout, requestID: self.facts.requestID, closes: true))
+            return self.answer(.problem(.requestTimeout, requestID: self.record.requestID, closes: true))
         }
         // The app's time begins when it has the request, of which megabytes may be on their way.
-        if self.facts.bytesIn > 0, !self.facts.isRequestTaken, let upstream = self.upstream, upstream.hasSent {
+        if self.record.bytesIn > 0, !self.facts.isRequestTaken, let upstream = self.upstream, upstream.hasSent {
             let waiting = upstream.unacknowledgedBytes
             self.facts.isRequestTaken = waiting == 0
             if self.facts.appOutput.moves(waiting, now: now) { self.awaitResponse(from: now) }
@@ -90,15 +90,15 @@ extension Exchange {
     /// Whether the body's average rate since it began is below the minimum, once the grace period is over.
     private func isBodyTooSlow(_ now: NIODeadline) -> Bool {
         let timeouts = self.configuration.timeouts
-        let elapsed = now - self.facts.startedAt
+        let elapsed = now - self.record.startedAt
         guard elapsed > timeouts.bodyGrace else { return false }
         let seconds = Int(elapsed.nanoseconds / 1_000_000_000)
-        return self.facts.bytesIn < seconds * timeouts.bodyRate
+        return self.record.bytesIn < seconds * timeouts.bodyRate
     }
 
     /// Lets the end of the session find a permitted request that lasts.
     func holdSession() {
-        guard self.holderPlace < 0, let session = self.facts.session else { return }
+        guard self.holderPlace < 0, let session = self.record.session else { return }
         switch self.phase {
         case .connecting, .queued, .exchange, .tunnel, .ending: self.loop.holders.add(self, of: session)
         case .idle, .judging, .waiting, .collecting: break
@@ -107,7 +107,7 @@ extension Exchange {
 
     /// Notes that content which was passed on is a use of the session, as requests are.
     func noteUse() {
-        guard let session = self.facts.session else { return }
+        guard let session = self.record.session else { return }
         // Content of which no use is due now does not count later.
         let hasPayload = self.tunnel?.takeData() ?? self.facts.hasPayload
         self.facts.hasPayload = false
@@ -117,7 +117,7 @@ extension Exchange {
 
     /// Ends a stream whose session has ended since the request was judged.
     func checkSession() {
-        guard let session = self.facts.session else { return }
+        guard let session = self.record.session else { return }
         if self.facts.hasSessionEnded || self.loop.sessionNow >= session.session.expiresAt {
             self.sessionEnded()
         } else {

@@ -9,13 +9,13 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     /// Sends the judged request on a kept connection, or asks for a new one.
     func startExchange() {
         guard let pool = self.facts.pool else {
-            return self.answer(.problem(.routeNotFound, requestID: self.facts.requestID))
+            return self.answer(.problem(.routeNotFound, requestID: self.record.requestID))
         }
         self.awaitResponse(from: self.loop.now)
-        self.facts.isForwarded = true
-        if self.facts.session != nil { self.stream?.signedIn() }
+        self.record.isForwarded = true
+        if self.record.session != nil { self.stream?.signedIn() }
         if let connection = pool.takeIdle(for: self) {
-            self.facts.upstreamReused = true
+            self.record.upstreamReused = true
             self.send(on: connection)
         } else {
             self.connect(by: pool)
@@ -32,11 +32,11 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     /// Gives the app its time for the head of the answer.
     @inline(__always)
     func awaitResponse(from now: NIODeadline) {
-        let timeout = self.facts.pinnedRoute.flatMap { route in route.use { $0.responseTimeout } }
+        let timeout = self.record.pinnedRoute.flatMap { route in route.use { $0.responseTimeout } }
         self.facts.responseDeadline = now + (timeout ?? self.configuration.timeouts.response)
     }
 
-    package var session: CachedSession? { self.facts.session }
+    package var session: CachedSession? { self.record.session }
     package var isConnecting: Bool { self.phase == .connecting }
     package var isQueued: Bool { self.phase == .queued }
     package var method: KnownMethod { self.facts.method }
@@ -45,11 +45,11 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
 
     package func upstreamConnected(_ connection: any AppConnection, isReused: Bool) {
         // The session may have ended while the request waited (`holdSession`).
-        if let session = self.facts.session, self.sessions.cache.hasEnded(session) {
+        if let session = self.record.session, self.sessions.cache.hasEnded(session) {
             connection.close()
             return self.upstreamFailed(.gatewayOverloaded)
         }
-        self.facts.upstreamReused = isReused
+        self.record.upstreamReused = isReused
         self.send(on: connection)
         if self.phase == .exchange {
             self.stream?.resumeReading()
@@ -61,7 +61,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         guard connection.isUsable else {
             // The connection has closed meanwhile, so another one is used.
             connection.close()
-            self.facts.upstreamReused = false
+            self.record.upstreamReused = false
             if let pool = self.facts.pool { self.connect(by: pool) }
             return
         }
@@ -87,7 +87,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         guard let upstream = self.upstream else { return }
         self.facts.lastProgress = self.loop.now
         self.facts.hasPayload = true
-        if let limit = self.facts.route?.maxBody ?? self.configuration.limits.body, self.facts.bytesIn > limit {
+        if let limit = self.record.route?.maxBody ?? self.configuration.limits.body, self.record.bytesIn > limit {
             return self.refuseBody(.requestBodyTooLarge)
         }
         if progress == .end { upstream.complete() } else { upstream.flush() }
@@ -106,7 +106,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     private func refuseBody(_ reason: Reason) {
         self.dropUpstream()
         if self.facts.hasBegunAnswer { return self.abort(reason) }
-        self.answer(.problem(reason, requestID: self.facts.requestID, closes: true))
+        self.answer(.problem(reason, requestID: self.record.requestID, closes: true))
     }
 
     package func upstreamTakesBytes() {
@@ -148,11 +148,11 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     /// Passes an interim answer on, such as 103 (RFC 8297), to a client that can read it ahead of the final one. Many
     /// clients of WebSockets cannot. A hint for which there is no room now is of no use later.
     package func answerIsAnnounced(_ head: ResponseHead, _ buffer: ByteBuffer) {
-        guard !self.facts.isWebSocket, let stream = self.stream, stream.isWritable, let route = self.facts.route,
-            route.settings.earlyHints, let host = self.facts.host
+        guard !self.facts.isWebSocket, let stream = self.stream, stream.isWritable, let route = self.record.route,
+            route.settings.earlyHints, let host = self.record.host
         else { return }
         // It has none of the fields that the gateway adds to an answer.
-        var changes = AnswerChanges(requestID: self.facts.requestID)
+        var changes = AnswerChanges(requestID: self.record.requestID)
         changes.keepsIdentityNames = route.leavesSessionToken
         buffer.withUnsafeReadableBytes { bytes in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
@@ -162,7 +162,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     }
 
     package func answerBegins(_ head: ResponseHead, _ buffer: ByteBuffer) {
-        guard let route = self.facts.pinnedRoute, let host = self.facts.pinnedHost, let stream = self.stream else {
+        guard let route = self.record.pinnedRoute, let host = self.record.pinnedHost, let stream = self.stream else {
             return self.abort(.clientGone)
         }
         route.use { route in
@@ -176,7 +176,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     package func takeAnswer(_ count: Int, of content: inout ByteBuffer) {
         guard let stream = self.stream else { return content.moveReaderIndex(forwardBy: count) }
         if self.facts.isEventStream { self.lookForEvents(count, in: content) } else { self.facts.hasPayload = true }
-        self.facts.bytesOut &+= count
+        self.record.bytesOut &+= count
         stream.write(count, of: &content)
     }
 
@@ -197,28 +197,28 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         on stream: any ClientStream
     ) {
         self.facts.hasBegunAnswer = true
-        self.facts.isAppsAnswer = true
-        self.facts.status = head.status
+        self.record.isAppsAnswer = true
+        self.record.status = head.status
         self.facts.isEventStream = head.isEventStream
         self.facts.lastProgress = self.loop.now
         let now = NIODeadline.now()
-        if let sentAt = self.facts.sentAt { self.facts.upstreamTime = now - sentAt }
+        if let sentAt = self.facts.sentAt { self.record.log.upstreamTime = now - sentAt }
         self.metrics.upstreamAnswered(
             route.upstreamIndex,
             status: head.status,
-            nanoseconds: (now - self.facts.startedAt).nanoseconds
+            nanoseconds: (now - self.record.startedAt).nanoseconds
         )
-        var changes = AnswerChanges(requestID: self.facts.requestID)
+        var changes = AnswerChanges(requestID: self.record.requestID)
         changes.keepsIdentityNames = route.leavesSessionToken
         // The gateway's cookies are for one browser, and `Set-Cookie` alone does not stop a shared cache from giving
         // them to others (RFC 9111 7.3).
         changes.marksPrivate =
-            route.settings.cachePrivate && (self.facts.session != nil || !self.facts.extraLines.isEmpty)
-        if !self.facts.extraLines.isEmpty { changes.extraLines = Array(self.facts.extraLines.joined()) }
+            route.settings.cachePrivate && (self.record.session != nil || !self.record.extraLines.isEmpty)
+        if !self.record.extraLines.isEmpty { changes.extraLines = Array(self.record.extraLines.joined()) }
         buffer.withUnsafeReadableBytes { bytes in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
-            if !self.facts.crossOriginLines.isEmpty, !CrossOrigin.allowsItself(head, base) {
-                changes.extraLines += self.facts.crossOriginLines
+            if !self.record.crossOriginLines.isEmpty, !CrossOrigin.allowsItself(head, base) {
+                changes.extraLines += self.record.crossOriginLines
             }
             // The app is not counted, as it would be if it had a name here.
             stream.begin(AnswerHead(head, base, of: configuration.targets[route.upstreamIndex], on: host), changes)
@@ -252,11 +252,11 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             if reason == .upstreamReset, self.mayRetry(failed) { return self.retry() }
         }
         self.metrics.upstreamAnswered(
-            self.facts.route?.upstreamIndex ?? .max,
+            self.record.route?.upstreamIndex ?? .max,
             status: 0,
-            nanoseconds: (NIODeadline.now() - self.facts.startedAt).nanoseconds
+            nanoseconds: (NIODeadline.now() - self.record.startedAt).nanoseconds
         )
-        self.answer(.problem(reason, requestID: self.facts.requestID))
+        self.answer(.problem(reason, requestID: self.record.requestID))
         self.process()
     }
 
@@ -265,7 +265,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     package func upstreamSpokeFirst() {
         self.upstreamHead = self.upstream?.takeBack()
         self.upstream = nil
-        if self.facts.upstreamReused, !self.facts.isRepeated {
+        if self.record.upstreamReused, !self.facts.isRepeated {
             self.retry()
         } else {
             self.upstreamFailed(.upstreamMalformed)
@@ -274,9 +274,9 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
 
     /// Sends the request once more, on another connection.
     private func retry() {
-        self.facts.upstreamReused = false
+        self.record.upstreamReused = false
         self.facts.isRepeated = true
-        self.metrics.upstreamRetried(self.facts.route?.upstreamIndex ?? 0)
+        self.metrics.upstreamRetried(self.record.route?.upstreamIndex ?? 0)
         if let pool = self.facts.pool { self.connect(by: pool) }
     }
 
@@ -284,9 +284,9 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     /// The request is repeated once, on another connection, if it cannot have had an effect or is idempotent (RFC 9110
     /// 9.2.2). A POST is never sent twice, because an app may act on a head without reading the body.
     private func mayRetry(_ connection: any AppStream) -> Bool {
-        guard self.facts.upstreamReused, !self.facts.isRepeated else { return false }
+        guard self.record.upstreamReused, !self.facts.isRepeated else { return false }
         if !connection.hasSent { return true }
-        guard !connection.hasAnswered, self.facts.bytesIn == 0 else { return false }
+        guard !connection.hasAnswered, self.record.bytesIn == 0 else { return false }
         // The end of an empty body has been sent and would have to be sent again.
         if self.facts.hasBody, self.facts.isRequestWhole { return false }
         return self.facts.method.isIdempotent

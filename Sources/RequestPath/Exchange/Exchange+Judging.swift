@@ -50,8 +50,8 @@ extension Exchange {
 
     func judge(_ head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) -> Step {
         let given = self.given(configuration)
-        let action = self.facts.judge.begin(head, base, given)
-        if let route = self.facts.pinnedRoute { self.facts.pool = self.loop.pool(route.use { $0.upstreamIndex }) }
+        let action = self.record.judge.begin(head, base, given)
+        if let route = self.record.pinnedRoute { self.facts.pool = self.loop.pool(route.use { $0.upstreamIndex }) }
         return self.follow(action, head, base, given)
     }
 
@@ -64,12 +64,14 @@ extension Exchange {
     ) -> Step {
         var next = action
         while true {
-            if !self.facts.judge.findings.events.isEmpty { self.record(base) }
+            if !self.record.judge.findings.events.isEmpty { self.record(base) }
             switch consume next {
             case .ask(let question):
                 let token = UnsafeRawBufferPointer(question.token.bytes(in: base))
                 let answer: SessionAnswer
-                guard let host = self.facts.pinnedHost else { preconditionFailure("a session of no host is asked for") }
+                guard let host = self.record.pinnedHost else {
+                    preconditionFailure("a session of no host is asked for")
+                }
                 let resolution = host.use { host in
                     question.isProviders
                         ? self.sessions.resolve(providerCookie: token, of: host.realm, now: given.now)
@@ -79,8 +81,8 @@ extension Exchange {
                 case .hit(let session): answer = .found(session)
                 case .miss(let read):
                     if question.purpose == .request {
-                        self.facts.sessionSource = .store
-                        if self.loop.accessLog != nil { self.facts.fingerprint = read.fingerprint }
+                        self.record.sessionSource = .store
+                        if self.loop.accessLog != nil { self.record.log.fingerprint = read.fingerprint }
                     }
                     guard let result = read.result else { return .ask(read, question.purpose) }
                     next = self.proceed(Arrival(result, of: read, question.purpose), head, base, given)
@@ -90,7 +92,7 @@ extension Exchange {
                 case .malformed: answer = .malformed
                 }
                 if question.purpose == .request { self.noteSession(answer, in: .l1) }
-                next = self.facts.judge.sessionFound(answer, head, base, given)
+                next = self.record.judge.sessionFound(answer, head, base, given)
             case .consume(let request):
                 return .consume(request)
             case .redeem(let proof):
@@ -113,15 +115,15 @@ extension Exchange {
     @inline(__always)
     private func noteSession(_ answer: SessionAnswer, in source: SessionSource) {
         guard case .found(let session) = answer else { return self.metrics.sessionResolved(.none) }
-        if self.loop.accessLog != nil { self.facts.fingerprint = session.fingerprint }
-        self.facts.sessionSource = source
+        if self.loop.accessLog != nil { self.record.log.fingerprint = session.fingerprint }
+        self.record.sessionSource = source
         self.metrics.sessionResolved(source)
     }
 
     /// Records the judge's events.
     private func record(_ base: Bytes) {
-        let events = self.facts.judge.findings.events
-        self.facts.judge.findings.events = []
+        let events = self.record.judge.findings.events
+        self.record.judge.findings.events = []
         for event in events {
             switch event {
             case .audit(let event):
@@ -133,7 +135,7 @@ extension Exchange {
                         now: self.loop.sessionNow
                     )
                 }
-                self.configuration.audit.emit(event.naming(known, on: self.facts.host?.publicURL.authority))
+                self.configuration.audit.emit(event.naming(known, on: self.record.host?.publicURL.authority))
             case .turnedAway(let reason, let request):
                 self.configuration.handoff?.turnAway(reason, request)
             case .asked(let reason, let request):
@@ -203,7 +205,7 @@ extension Exchange {
                 return self.resume(.unavailable(.unavailable, .storeUnavailable))
             }
             if self.loop.accessLog != nil {
-                self.facts.tokenFingerprint = consumer.fingerprint(of: request.value.token)
+                self.record.log.tokenFingerprint = consumer.fingerprint(of: request.value.token)
             }
             self.await(consumer.consume(request.value, on: self.loop.eventLoop)) { connection, result in
                 connection.resume(.handoff((try? result.get()) ?? .unavailable(.unavailable)))
@@ -218,7 +220,7 @@ extension Exchange {
         guard let head = self.waitingHead, let bytes = self.waitingBytes else { return }
         let step = bytes.withUnsafeReadableBytes { bytes -> Step in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                return .answer(.problem(.requestMalformed, requestID: self.facts.requestID, closes: true))
+                return .answer(.problem(.requestMalformed, requestID: self.record.requestID, closes: true))
             }
             let given = self.given(self.configuration)
             return self.follow(self.proceed(arrival, head, base, given), head, base, given)
@@ -238,13 +240,13 @@ extension Exchange {
         switch arrival {
         case .session(let answer, let purpose):
             if purpose == .request { self.noteSession(answer, in: .store) }
-            return self.facts.judge.sessionFound(answer, head, base, given)
+            return self.record.judge.sessionFound(answer, head, base, given)
         case .handoff(let outcome):
-            return self.facts.judge.handoffEnded(outcome, head, base, given)
+            return self.record.judge.handoffEnded(outcome, head, base, given)
         case .proof(let refusal):
-            return self.facts.judge.proofRedeemed(refusal, head, base, given)
+            return self.record.judge.proofRedeemed(refusal, head, base, given)
         case .unavailable(let error, let reason):
-            return self.facts.judge.unavailable(error, reason, head, base, given)
+            return self.record.judge.unavailable(error, reason, head, base, given)
         }
     }
 
@@ -263,51 +265,29 @@ extension Exchange {
         _ base: Bytes,
         by configuration: PathConfiguration
     ) {
-        guard let host = self.facts.pinnedHost else { return }
-        if self.facts.judge.findings.isAssertionDue, let session = self.facts.session {
+        guard let host = self.record.pinnedHost else { return }
+        if self.record.judge.findings.isAssertionDue, let session = self.record.session {
             self.loop.renewAssertion(of: session, for: permit.route.audience, by: configuration)
         }
         self.upstreamHead = PermittedHead(
             head,
             base,
             permit: permit,
-            credentials: self.facts.judge.credentials,
+            credentials: self.record.judge.credentials,
             facts: ForwardedFacts(
                 address: self.clientText,
                 host: host,
-                requestID: self.facts.requestID,
+                requestID: self.record.requestID,
                 identity: identity
             ),
             own: configuration.ownNames,
             into: self.loop.takeBuffer()
         )
     }
-}
 
-/// The judge's findings, under the names that the exchange uses.
-extension ExchangeFacts {
-    var requestID: RequestID {
-        @inline(__always) get { self.judge.findings.requestID }
-        @inline(__always) set { self.judge.findings.requestID = newValue }
+    /// The client's address as text: the peer's, or the one that trusted proxies report.
+    var clientText: [UInt8] {
+        guard let client = self.record.clientAddress, client != self.peer else { return self.peerText }
+        return Array(client.description.utf8)
     }
-    @inline(__always) var clientAddress: IPAddress? { self.judge.findings.clientAddress }
-    @inline(__always) var host: HostEntry? { self.judge.findings.host }
-    @inline(__always) var route: RouteEntry? { self.judge.findings.route }
-    @inline(__always) var pinnedHost: Pinned<HostEntry>? { self.judge.findings.pinnedHost }
-    @inline(__always) var pinnedRoute: Pinned<RouteEntry>? { self.judge.findings.pinnedRoute }
-    @inline(__always) var endpointPath: String? { self.judge.findings.endpoint }
-    var session: CachedSession? {
-        @inline(__always) get { self.judge.findings.session }
-        @inline(__always) set { self.judge.findings.session = newValue }
-    }
-    /// The gateway's own field lines for the answer, whether the answer is the app's or the gateway's.
-    var extraLines: [[UInt8]] {
-        @inline(__always) get { self.judge.findings.answerLines }
-        @inline(__always) set { self.judge.findings.answerLines = newValue }
-    }
-    @inline(__always) var crossOriginLines: [UInt8] { self.judge.findings.crossOriginLines }
-    @inline(__always) var note: Reason? { self.judge.findings.note }
-    @inline(__always) var absence: Reason? { self.judge.findings.absence }
-    @inline(__always) var handoff: TransferTokenResult? { self.judge.findings.handoff }
-    @inline(__always) var binding: JudgedBinding? { self.judge.findings.binding }
 }

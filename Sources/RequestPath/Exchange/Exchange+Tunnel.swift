@@ -35,7 +35,7 @@ extension Exchange: SessionHolder {
     @inline(__always)
     private func passToClient(_ bytes: ByteBuffer) {
         guard let stream = self.stream else { return }
-        self.facts.bytesOut &+= bytes.readableBytes
+        self.record.bytesOut &+= bytes.readableBytes
         self.facts.lastProgress = self.loop.now
         stream.tunnel(bytes)
         if self.phase == .tunnel, !stream.isWritable { self.upstream?.pause() }
@@ -111,7 +111,7 @@ extension Exchange: SessionHolder {
         case .tunnel:
             self.closeTunnel(reason, status)
         case .exchange where self.facts.hasBegunAnswer,
-            .ending where self.facts.isAppsAnswer && self.facts.endReason == nil:
+            .ending where self.record.isAppsAnswer && self.facts.endReason == nil:
             self.abort(reason)
         case .idle, .judging, .waiting, .collecting, .connecting, .queued, .exchange, .ending:
             break

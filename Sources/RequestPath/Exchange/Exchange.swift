@@ -42,6 +42,7 @@ package final class Exchange {
     package internal(set) var exchangeNumber: UInt64 = 0
     package var holderPlace: Int32 = -1
     var facts = ExchangeFacts()
+    var record = ExchangeRecord()
     /// The head while the request waits, and the bytes it refers to.
     var waitingHead: RequestHead?
     var waitingBytes: ByteBuffer?
@@ -89,10 +90,12 @@ package final class Exchange {
         self.facts.hasBody = !head.framing.isEmpty
         self.facts.isRequestWhole = !self.facts.hasBody
         self.facts.isWebSocket = head.isWebSocketUpgrade
-        if self.loop.accessLog != nil { self.facts.keep(head, self.loop.copy(buffer, count: head.byteCount)) }
+        if self.loop.accessLog != nil, let stream = self.stream {
+            self.record.log.keep(head, self.loop.copy(buffer, count: head.byteCount), version: stream.version)
+        }
         let step = buffer.withUnsafeReadableBytes { bytes -> Step in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                return .answer(.problem(.requestMalformed, requestID: self.facts.requestID, closes: true))
+                return .answer(.problem(.requestMalformed, requestID: self.record.requestID, closes: true))
             }
             if Navigation.wantsPage(head, base) {
                 self.facts.wantsPage = true
@@ -117,8 +120,7 @@ package final class Exchange {
     package func refuse(_ reason: Reason, _ bytes: ByteBuffer, by configuration: PathConfiguration) {
         self.configuration = configuration
         self.beginFacts()
-        if self.loop.accessLog != nil { self.facts.logBytes = ByteBuffer() }
-        self.facts.judge.findings.envelope = bytes.withUnsafeReadableBytes {
+        self.record.judge.findings.envelope = bytes.withUnsafeReadableBytes {
             configuration.endpoints.envelope(ofUnparsed: $0.bindMemory(to: UInt8.self))
         }
         // A head that is only too large still shows whether a browser sent it.
@@ -130,7 +132,7 @@ package final class Exchange {
         self.answer(
             .problem(
                 reason,
-                requestID: self.facts.requestID,
+                requestID: self.record.requestID,
                 // No host or path was looked at, so these are the methods that some route may take (RFC 9110 15.5.6).
                 fields: reason == .requestMethod ? [("Allow", MethodSet.allow)] : [],
                 closes: true
@@ -147,12 +149,16 @@ package final class Exchange {
             facts.deinitialize(count: 1)
             facts.initialize(to: ExchangeFacts())
         }
+        withUnsafeMutablePointer(to: &self.record) { record in
+            record.deinitialize(count: 1)
+            record.initialize(to: ExchangeRecord())
+        }
         self.facts.isOpen = true
-        self.facts.startedAt = .now()
+        self.record.startedAt = .now()
         // Not the loop's time, which is a little older: the line must not sort before an earlier request's events.
-        if self.loop.accessLog != nil { self.facts.wallStartedAt = Clock.system.now() }
+        if self.loop.accessLog != nil { self.record.log.startedAt = Clock.system.now() }
         self.facts.lastProgress = self.loop.now
-        self.facts.requestID = self.loop.nextRequestID()
+        self.record.requestID = self.loop.nextRequestID()
         self.metrics.requestBegan()
     }
 
@@ -170,7 +176,7 @@ package final class Exchange {
 
     /// Takes the next `count` bytes of `content`, which are the body's. `bodyCame` follows.
     package func takeBody(_ count: Int, of content: inout ByteBuffer) {
-        self.facts.bytesIn &+= count
+        self.record.bytesIn &+= count
         if self.phase == .collecting {
             content.withUnsafeReadableBytes { self.collected.append(contentsOf: $0[0..<count]) }
         } else if let upstream = self.upstream {
@@ -232,7 +238,7 @@ package final class Exchange {
         self.releaseWaiting()
         if self.facts.isOpen {
             // The status that nginx logs for a client that closed before it was answered.
-            if !self.facts.hasBegunAnswer { self.facts.status = 499 }
+            if !self.facts.hasBegunAnswer { self.record.status = 499 }
             self.countLostBytes()
             self.conclude(self.facts.endReason ?? .clientGone)
         }
@@ -263,8 +269,8 @@ package final class Exchange {
 
     /// Subtracts the bytes of the answer that the client did not get.
     private func countLostBytes() {
-        guard self.facts.bytesOut > 0, let stream = self.stream else { return }
-        self.facts.bytesOut = max(0, self.facts.bytesOut - stream.unacknowledgedBytes)
+        guard self.record.bytesOut > 0, let stream = self.stream else { return }
+        self.record.bytesOut = max(0, self.record.bytesOut - stream.unacknowledgedBytes)
     }
 
     /// Ends the request at once, because the gateway stops.
@@ -280,7 +286,7 @@ package final class Exchange {
             if self.phase == .ending { self.abort(reason) }
         case .idle, .judging, .waiting, .collecting, .connecting, .queued, .exchange:
             // It gets none: the connection closes.
-            self.facts.status = 503
+            self.record.status = 503
             self.conclude(reason)
             return false
         }

@@ -1,0 +1,83 @@
+import AddressIntelligence
+import Handoff
+import NIOCore
+import Observability
+import Sessions
+import Settings
+import Vocabulary
+
+/// The access line of an exchange.
+extension ExchangeRecord {
+    /// Writes the line.
+    ///
+    /// - Parameter client: The client's address as text.
+    func write(to accessLog: AccessLog, client: [UInt8]) {
+        let reason = self.reason ?? self.note ?? self.absence
+        // Nothing here makes a `String`: most requests are logged.
+        (self.log.bytes ?? ByteBuffer()).withUnsafeReadableBytes { bytes in
+            self.requestID.withBytes { requestID in
+                client.withUnsafeBytes { client in
+                    var entry = AccessEntry(time: self.log.startedAt, requestID: requestID, client: client)
+                    if self.log.bytes != nil { self.describeHead(in: bytes, &entry) }
+                    self.describeAnswer(&entry)
+                    entry.reason = reason
+                    accessLog.record(
+                        entry,
+                        route: self.route?.name ?? self.endpointPath,
+                        session: self.session?.session.id,
+                        origin: self.session?.session.origin.rawValue,
+                        cache: self.sessionSource == .none ? nil : self.sessionSource.rawValue,
+                        upstream: self.isForwarded ? self.route?.settings.upstream : nil,
+                        handoff: self.handoff?.rawValue ?? reason.flatMap(Self.handoffWord),
+                        binding: (self.binding ?? self.liveBinding)?.text
+                    )
+                }
+            }
+        }
+    }
+
+    @inline(__always)
+    private func describeHead(in bytes: UnsafeRawBufferPointer, _ entry: inout AccessEntry) {
+        guard let base = bytes.baseAddress else { return }
+        func run(_ slice: Slice) -> UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(start: base + slice.start, count: slice.length)
+        }
+        entry.method = run(self.log.method)
+        entry.host = run(self.log.authority)
+        entry.target = run(self.log.path)
+        entry.version = self.log.version
+        entry.userAgent = self.log.userAgent.map(run)
+        entry.referer = self.log.referer.map(run)
+    }
+
+    @inline(__always)
+    private func describeAnswer(_ entry: inout AccessEntry) {
+        entry.status = self.status
+        switch self.decision {
+        case .allowed: entry.decision = "allowed"
+        case .denied: entry.decision = "denied"
+        case nil: break
+        }
+        entry.fingerprint = self.log.fingerprint
+        entry.tokenFingerprint = self.log.tokenFingerprint
+        if self.isForwarded {
+            entry.upstreamReused = self.upstreamReused
+            entry.upstreamDuration = self.log.upstreamTime.map { $0.nanoseconds / 1000 }
+        }
+        entry.bytesIn = Int64(self.bytesIn)
+        entry.bytesOut = Int64(self.bytesOut)
+        entry.duration = self.nanoseconds / 1000
+    }
+
+    /// The log's word for a token that was refused before it was looked up; nil for other reasons.
+    private static func handoffWord(_ reason: Reason) -> String? {
+        reason.rawValue.hasPrefix("handoff.") ? TransferTokenResult.refused.rawValue : nil
+    }
+
+    /// The result of the route's own check of the session's device; nil if it was not checked.
+    private var liveBinding: JudgedBinding? {
+        guard let mode = self.route?.settings.liveBinding, mode != .none else { return nil }
+        let outcome = JudgedBinding.Outcome(self.reason) ?? (self.session == nil ? nil : .match)
+        return outcome.map { JudgedBinding(mode: mode, outcome: $0) }
+    }
+}
