@@ -263,13 +263,19 @@ enum RecordFuzzing {
             issuedAt: Self.now,
             expiresAt: Self.now
         )
+        let successor = SuccessorToken(
+            session: Self.key(.session),
+            number: 1,
+            issuedAt: Self.now,
+            expiresAt: Self.now
+        )
         let slots = "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$1\r\na\r\n:6379\r\n"
         return [
             Self.native.encoded, Self.bytes(of: token), Self.bytes(of: code),
             Self.bytes(of: PushedRequest(clientID: "web", query: "a=b", issuedAt: Self.now)), Self.bytes(of: family),
             Self.bytes(of: grant), Self.bytes(of: members),
             Self.bytes(of: LogoutReceipt(since: Self.now, expiresAt: Self.now)), Self.bytes(of: flow),
-            Self.bytes(of: returned), Self.bytes(of: ticket), [], Self.bytes(of: foreign),
+            Self.bytes(of: returned), Self.bytes(of: ticket), [], Self.bytes(of: successor), Self.bytes(of: foreign),
             Self.bytes(of: ExchangeClaim(device: "d", claimedAt: Self.now, expiresAt: Self.now)),
             Self.bytes(of: change),
             [], Marker.used(AttemptID(value: "a"), session: Self.key(.session)).encoded,
