@@ -92,8 +92,7 @@ extension Exchange {
     ///
     /// - Parameter reason: nil: the answer is complete.
     func finish(_ reason: Reason? = nil) {
-        guard let stream = self.stream else { return self.conclude(reason) }
-        self.finish(on: stream, reason)
+        if let stream = self.stream { self.finish(on: stream, reason) }
     }
 
     @inline(__always)

@@ -62,7 +62,7 @@ struct ExchangeRecord: ~Copyable {
 }
 
 /// What only the access log says of a request. It is not kept if none is written.
-struct LoggedRequest {
+struct LoggedRequest: ~Copyable {
     /// When it began, by the machine's time.
     var startedAt = UnixTime(milliseconds: 0)
     /// Its head's bytes; nil if that was refused: then it may hold arbitrary bytes, and nothing of it is logged.
