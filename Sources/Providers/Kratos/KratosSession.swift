@@ -37,6 +37,8 @@ struct KratosSession: Sendable {
         self.authenticatedAt = Self.time(members["authenticated_at"])
         self.issuedAt = Self.time(members["issued_at"])
         self.expiresAt = Self.time(members["expires_at"])
+        // A session with an end that nobody can read must not live on as one without an end.
+        if members["expires_at"] != nil, self.expiresAt == nil { return nil }
     }
 
     /// The verdict on a token of this session.

@@ -50,10 +50,12 @@ struct LogoutTokenCheck: Sendable {
         // An id_token with this claim must not pass for a logout token.
         guard claims["nonce"] == nil else { throw JOSEError("there is a nonce") }
         guard let id = claims.id else { throw JOSEError("jti is missing") }
-        guard claims.subject != nil || claims.sessionID != nil else { throw JOSEError("there is neither sub nor sid") }
+        // Some providers write an empty text where they know no session.
+        let sessionID = claims.sessionID.flatMap { $0.isEmpty ? nil : $0 }
+        guard claims.subject != nil || sessionID != nil else { throw JOSEError("there is neither sub nor sid") }
         let names: [(String?, Int)] = [
             (id, Self.longestID), (claims.subject, Self.longestID),
-            (claims.sessionID, ProviderEvidence.longestSessionID),
+            (sessionID, ProviderEvidence.longestSessionID),
         ]
         for (text, longest) in names {
             guard text.map({ (1...longest).contains($0.utf8.count) }) != false else {
@@ -63,7 +65,7 @@ struct LogoutTokenCheck: Sendable {
         return LogoutToken(
             id: id,
             subject: claims.subject,
-            sessionID: claims.sessionID,
+            sessionID: sessionID,
             namesEverySession: self.namesSessions,
             expiresAt: expiresAt
         )

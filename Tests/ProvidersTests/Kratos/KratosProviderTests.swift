@@ -103,6 +103,8 @@ struct KratosProviderTests {
             .unknown(.credentialExpired)
         ),
         Answer("no id", ["id": "absent"], .unavailable),
+        Answer("a number for the end", ["expires_at": 1_800_000_000], .unavailable),
+        Answer("an end that is no time", ["expires_at": "never"], .unavailable),
         Answer("a number for the id", ["id": 1], .unavailable),
         Answer("an identity without id", ["identity": ["traits": [:]]], .unavailable),
         Answer("a control character in the id", ["identity": ["id": "a\u{0}b"]], .unavailable),

@@ -33,6 +33,7 @@ struct LogoutTokenTests {
     func good() async throws {
         for (changes, subject, session) in [
             ([:], "user-1", "s-1"), (["sub": .null], nil, "s-1"), (["sid": .null], "user-1", nil),
+            (["sid": ""], "user-1", nil),
             (["sid": .string(Self.longestSessionID)], "user-1", Self.longestSessionID),
         ] as [([String: JSONValue], String?, String?)] {
             guard case .valid(let token) = try await self.verdict(changes) else {
@@ -68,7 +69,8 @@ struct LogoutTokenTests {
             ["iss": "https://other.example.com"], ["aud": "other"], ["aud": .null], ["iat": .null], ["jti": .null],
             ["events": .null], ["events": [:]],
             ["events": ["http://schemas.openid.net/event/backchannel-logout": true]],
-            ["nonce": "n"], ["sub": .null, "sid": .null], ["sub": ""], ["iat": .integer(now + 120)],
+            ["nonce": "n"], ["sub": .null, "sid": .null], ["sub": .null, "sid": ""], ["sub": ""],
+            ["iat": .integer(now + 120)],
             ["iat": .integer(now - 400)], ["exp": .integer(now - 61)], ["nbf": .integer(now + 120)],
             ["sid": .string(String(repeating: "a", count: 1025))], ["jti": 7],
         ] as [[String: JSONValue]] {
