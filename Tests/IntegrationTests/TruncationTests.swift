@@ -53,6 +53,23 @@ import Testing
         }
     }
 
+    @Test("A chunk that is none breaks an answer off, and the log says so; a trailer that no answer may have does not")
+    func chunks() throws {
+        let app = try FakeUpstream { link in
+            while let request = link.next() {
+                let end = request.target == "/trailer" ? "0\r\nSet-Cookie: a=b\r\n\r\n" : "+5\r\nworld\r\n0\r\n\r\n"
+                link.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n\(end)")
+            }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+            let whole = try gateway.get("/trailer")
+            #expect(whole.isWhole && whole.text == "hello" && whole.value("set-cookie") == nil)
+            #expect(try !gateway.get("/chunk").isWhole)
+            #expect(eventually { gateway.output.contains("a chunk of its content has no valid size or end") })
+        }
+    }
+
     @Test("F12: if an app falls silent within its answer, the gateway ends the exchange")
     func silent() throws {
         let app = try FakeUpstream { link in

@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// Why the head of an app's answer cannot be passed on, for the operator.
+/// Why an app's answer cannot be passed on, for the operator.
 package struct ResponseFault: Equatable, Sendable {
     package let rule: Rule
     /// The name of the field that breaks it, by offsets into the head; empty: it is not about a field with a name.
@@ -28,6 +28,7 @@ package struct ResponseFault: Equatable, Sendable {
         case upgrade = "it agrees to a change of the protocol that was not asked for"
         case interimCount = "there are too many interim answers before it"
         case unasked = "it came before the request"
+        case chunk = "a chunk of its content has no valid size or end"
     }
 }
 

@@ -48,7 +48,13 @@ package struct ChunkedDecoder: Sendable, Equatable {
     /// The first bytes of the name of the trailer being read, in lower case: as many as the longest forbidden name has.
     private var trailerName: [UInt8] = []
 
-    package init() {}
+    /// Whether the body is an answer's. Trailers of both are dropped. Those that a request must not have are refused, as
+    /// nobody sends them without intent; some apps do.
+    private let isAnswers: Bool
+
+    package init(ofAnswer isAnswers: Bool = false) {
+        self.isAnswers = isAnswers
+    }
 
     package var isDone: Bool { self.state == .done }
 
@@ -137,7 +143,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
                 self.overhead += 1
                 if byte == 0x3A {
                     // A trailer must not hold fields for framing, routing or authentication (RFC 9110 6.5.1).
-                    guard !Self.isForbiddenTrailer(self.trailerName) else { return .malformed }
+                    guard self.isAnswers || !Self.isForbiddenTrailer(self.trailerName) else { return .malformed }
                     self.state = .trailerValue
                 } else if self.trailerName.count < 32, ByteClass.normalizedToken[Int(byte)] != 0 {
                     self.trailerName.append(byte | 0x20)

@@ -260,7 +260,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.isDoubtful = head.framing == .none || !receiver.isRequestWhole
         self.phase = .body
         self.releaseHead()
-        self.body = BodyDecoder(head.framing)
+        self.body = BodyDecoder(head.framing, ofAnswer: true)
         receiver.answerBegins(head, buffer)
         buffer.moveReaderIndex(forwardBy: head.byteCount)
         self.passOn(&buffer, receiver)
@@ -277,7 +277,9 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
             self.finish(leftOver: buffer.readableBytes, receiver)
         case .malformed:
             _ = receiver.answerPauses()
-            if self.serves(receiver) { self.fail(.upstreamTruncated) }
+            guard self.serves(receiver) else { return }
+            self.pool.tell(.upstreamMalformed, ResponseFault.Rule.chunk.rawValue)
+            self.fail(.upstreamMalformed)
         }
     }
 
