@@ -16,6 +16,7 @@ let strict =
     tested + [.unsafeFlags(["-Xfrontend", "-disable-implicit-string-processing-module-import"])]
 
 // Modules that no request in a hurry runs are compiled for size.
+let forSize: Set = ["Providers", "Pages", "Settings", "Rules", "Endpoints"]
 let compact = strict + [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
@@ -48,6 +49,171 @@ let indirect: [Target.Dependency] = [
     ("AsyncAlgorithms", "swift-async-algorithms"), ("Atomics", "swift-atomics"), ("SystemPackage", "swift-system"),
 ].map { .product(name: $0, package: $1, condition: .when(platforms: [.custom("none")])) }
 
+// The modules of the gateway, from the life of a request down to what it is made of.
+let modules: KeyValuePairs<String, [Target.Dependency]> = [
+    // The life of a request, in the order of its folders.
+    "RequestPath": [
+        "Endpoints", "SignOn", "Pages", "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence",
+        "Transport", "Cryptography", "Vocabulary", nioCore, nioSSL,
+    ],
+    // Event loops and sockets.
+    "Transport": [
+        "AddressIntelligence", "Vocabulary", "CLinux", nioCore,
+        .product(name: "HeapModule", package: "swift-collections"),
+    ],
+    // The gateway's own endpoints, above the seam by which the request path calls them.
+    "Endpoints": [
+        "SignOn", "Pages", "Providers", "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence",
+        "Cryptography", "Vocabulary", nioCore,
+    ],
+    // How users and their apps are signed in: sign-in, handoff, the OAuth clients, their tokens and id_tokens.
+    "SignOn": [
+        "Providers", "JOSE", "Sessions", "Settings", "Rules", "Observability", "AddressIntelligence",
+        "Cryptography", "Vocabulary", nioCore,
+    ],
+    "Providers": [
+        "JOSE", "Sessions", "Settings", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary", nioCore,
+        nioTLS, nioHTTP1, nioSSL, .product(name: "DequeModule", package: "swift-collections"),
+    ],
+    "Sessions": [
+        "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
+        .product(name: "HeapModule", package: "swift-collections"),
+    ],
+    "Settings": ["Pages", "Rules", "AddressIntelligence", "Vocabulary", "CLinux", "CYAML", nioCore],
+    // The pages for people: frame, stylesheet, and the texts in each language.
+    "Pages": ["Cryptography", "Vocabulary"],
+    // The operator's rules: their language, and what they say of an event.
+    "Rules": ["AddressIntelligence", "Vocabulary"],
+    "Observability": ["Vocabulary", "CLinux", nioCore, logging],
+    "AddressIntelligence": ["Vocabulary", "CMaxMindDB"],
+    // Signed tokens and key sets (RFC 7515, 7517, 7519), and proofs of a key (RFC 9449).
+    "JOSE": ["Sessions", "Cryptography", "Vocabulary", nioCore],
+    "Cryptography": ["Vocabulary", "COpenSSL", "CCrypt", "CArgon2"],
+    "Vocabulary": [],
+    // Sessions in Redis: hiredis as the codec, NIO as the transport.
+    "RedisStore": ["Sessions", "Transport", "Cryptography", "Vocabulary", "CHiredis", nioCore, nioSSL],
+]
+
+// What tests share, in `Tests/TestSupport`. `TestSupport` and `GatewayBench` see no module of ours, so that tests of the built
+// binary do not either: seeded numbers, files and corpora; the gateway's process with its clients and apps.
+let rigs: KeyValuePairs<String, [Target.Dependency]> = [
+    "TestSupport": ["CLinux"],
+    "GatewayBench": ["TestSupport"],
+    // A clock and a store that do what a test says.
+    "StoreBench": ["Sessions", "Vocabulary", nioCore],
+    // The handoff beside a model of it, over any store.
+    "HandoffProof": [
+        "SignOn", "Sessions", "Settings", "AddressIntelligence", "Vocabulary", "TestSupport", "StoreBench", nioCore,
+    ],
+    // What the tests of endpoints and sign-in share: credentials as the request path reads them, and the audit records.
+    "EndpointBench": [
+        "RequestPath", "Endpoints", "SignOn", "Pages", "Providers", "Sessions", "Settings", "AddressIntelligence",
+        "Vocabulary",
+    ],
+    // An OpenID provider that does what a test says.
+    "OpenIDBench": ["JOSE", "Cryptography", "Vocabulary", "GatewayBench"],
+    // A double of Kratos, which cannot be installed on every machine.
+    "KratosBench": ["Cryptography", "Vocabulary", "GatewayBench"],
+    // Google, Apple and Facebook, as far as native apps are signed in by them.
+    "SocialBench": ["JOSE", "Cryptography", "Vocabulary", "GatewayBench"],
+    // A client that proves its key with each request.
+    "ProofBench": ["JOSE", "Vocabulary", "GatewayBench"],
+    // Real servers of every kind of deployment, and faults between them and their clients.
+    "RedisServers": ["Transport", "TestSupport", "GatewayBench", nioCore, nioPosix],
+    // What every session store must do; the test target of each store runs it.
+    "StoreConformance": ["Sessions", "AddressIntelligence", "Vocabulary", "StoreBench", nioCore],
+    // Bytes on the wire, both ways: tables, corpora of others, a differential oracle and what the fuzzers run.
+    "FuzzTargets": [
+        "RequestPath", "SignOn", "Providers", "JOSE", "Sessions", "RedisStore", "Settings", "Rules",
+        "AddressIntelligence", "Cryptography", "Vocabulary", "TestSupport", nioCore,
+    ],
+]
+
+let tests: KeyValuePairs<String, [Target.Dependency]> = [
+    "TransportTests": ["AddressIntelligence", "Transport", "Vocabulary", nioCore],
+    "AddressIntelligenceTests": ["AddressIntelligence", "Vocabulary", "TestSupport"],
+    "ObservabilityTests": ["Observability", "Vocabulary", "TestSupport", nioCore, nioPosix, logging],
+    "PagesTests": ["Endpoints", "Pages"],
+    "RulesTests": ["Rules", "AddressIntelligence", "Vocabulary", "TestSupport"],
+    "VocabularyTests": ["Vocabulary"],
+    "ClientsTests": [
+        "SignOn", "JOSE", "Sessions", "Settings", "Cryptography", "Vocabulary", "StoreBench", nioCore, nioPosix,
+    ],
+    "JOSETests": ["JOSE", "Cryptography", "Vocabulary", "TestSupport", "StoreBench"],
+    "DPoPTests": ["JOSE", "Sessions", "Cryptography", "Vocabulary", "TestSupport", "StoreBench", nioCore, nioPosix],
+    "IDTokensTests": [
+        "SignOn", "JOSE", "Sessions", "Cryptography", "Vocabulary", "TestSupport", "GatewayBench", "StoreBench",
+        nioCore, nioPosix,
+    ],
+    "CryptographyTests": ["Cryptography", "Vocabulary"],
+    "RequestPathTests": [
+        "RequestPath", "Endpoints", "SignOn", "Pages", "JOSE", "Sessions", "Settings", "Observability",
+        "AddressIntelligence", "Transport", "Cryptography", "Vocabulary", "TestSupport", "StoreBench", nioCore,
+        nioPosix, nioEmbedded,
+    ],
+    "HandoffTests": [
+        "SignOn", "Sessions", "Settings", "Rules", "Observability", "AddressIntelligence", "Cryptography",
+        "Vocabulary", "TestSupport", "StoreBench", "HandoffProof", nioCore, nioPosix,
+    ],
+    "TokenEndpointsTests": [
+        "Endpoints", "SignOn", "Providers", "JOSE", "Sessions", "Settings", "Rules", "Observability",
+        "AddressIntelligence", "Cryptography", "Vocabulary", "StoreBench", "EndpointBench", nioCore, nioPosix,
+    ],
+    "OpenIDBenchTests": ["JOSE", "Cryptography", "Vocabulary", "GatewayBench", "StoreBench", "OpenIDBench"],
+    "SessionsTests": [
+        "Sessions", "AddressIntelligence", "Cryptography", "Vocabulary", "StoreBench", "StoreConformance", nioCore,
+        nioPosix, nioEmbedded,
+    ],
+    "RedisStoreTests": [
+        "SignOn", "JOSE", "Sessions", "RedisStore", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary",
+        "TestSupport", "StoreBench", "HandoffProof", "RedisServers", "StoreConformance", nioCore, nioPosix,
+        nioEmbedded,
+    ],
+    "EndpointsTests": ["Endpoints", "Pages", "Cryptography", "Vocabulary", "TestSupport", "EndpointBench"],
+    "SettingsTests": ["Pages", "Settings", "Rules", "AddressIntelligence", "Vocabulary"],
+    "ProvidersTests": [
+        "Providers", "JOSE", "Sessions", "Settings", "AddressIntelligence", "Transport", "Cryptography",
+        "Vocabulary", "TestSupport", "StoreBench", "SocialBench", "RedisServers", nioCore, nioPosix, nioSSL,
+    ],
+    "SessionEndpointsTests": [
+        "RequestPath", "Endpoints", "SignOn", "Pages", "Providers", "JOSE", "Sessions", "Settings", "Rules",
+        "Observability", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary", "TestSupport",
+        "StoreBench", "EndpointBench", nioCore, nioPosix,
+    ],
+    "SignInTests": [
+        "SignOn", "Providers", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography",
+        "Vocabulary", "TestSupport", "StoreBench", "EndpointBench", nioCore, nioPosix,
+    ],
+    "WireTests": [
+        "RequestPath", "Transport", "Vocabulary", "TestSupport", "GatewayBench", "FuzzTargets", nioCore,
+        nioEmbedded, nioHTTP1,
+    ],
+    // Tests of the built binary and of the files around it: of our modules they see those that name what it says.
+    "DemoTests": ["Cryptography", "Vocabulary", "GatewayBench"],
+    "IntegrationTests": [
+        "Observability", "Cryptography", "Vocabulary", "TestSupport", "GatewayBench", "OpenIDBench", "KratosBench",
+        "SocialBench", "ProofBench",
+    ],
+    "RedisIntegrationTests": [
+        "Vocabulary", "TestSupport", "GatewayBench", "OpenIDBench", "KratosBench", "ProofBench", "RedisServers",
+        nioCore,
+    ],
+    "PackagingTests": ["RedisStore", "Vocabulary", "TestSupport"],
+]
+
+// System libraries, with the names that pkg-config and Debian know them by. hiredis.pc names a flag that SwiftPM warns of, and
+// nothing that is needed.
+let libraries: [(name: String, package: String?, debian: String?)] = [
+    ("CLinux", nil, nil), ("CHiredis", nil, "libhiredis-dev"), ("CYAML", "yaml-0.1", "libyaml-dev"),
+    ("COpenSSL", "libcrypto", "libssl-dev"), ("CCrypt", "libcrypt", "libcrypt-dev"),
+    ("CArgon2", "libargon2", "libargon2-dev"), ("CMaxMindDB", "libmaxminddb", "libmaxminddb-dev"),
+]
+
+// What lies in folders of tests besides their sources.
+let otherFiles = [
+    "IntegrationTests": ["RealProviders/glewlwyd-provider.py", "RealProviders/idpyoidc-provider.py"]
+]
+
 let package = Package(
     name: "sallyport",
     products: [.executable(name: "sallyport", targets: ["sallyport"])],
@@ -70,490 +236,33 @@ let package = Package(
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "OAuth", "Handoff",
-                "Clients", "Pages",
-                "IDTokens", "Providers", "DPoP", "JOSE", "Sessions", "RedisStore", "Settings", "Rules",
-                "Observability", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary",
-                nioCore, nioPosix, nioHTTP1, nioSSL, logging, "CLinux",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "RequestPath", "Endpoints", "SignOn", "Pages", "Providers", "JOSE", "Sessions", "RedisStore",
+                "Settings", "Rules", "Observability", "AddressIntelligence", "Transport", "Cryptography",
+                "Vocabulary", "CLinux", nioCore, nioPosix, nioHTTP1, nioSSL, logging,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + indirect,
             swiftSettings: compact,
             linkerSettings: staticRuntime
-        ),
-
-        // The life of a request, in the order of its folders.
-        .target(
-            name: "RequestPath",
-            dependencies: [
-                "Endpoints", "Pages", "Handoff", "DPoP", "Clients", "Sessions", "Settings", "Observability",
-                "AddressIntelligence", "JOSE", "Transport", "Cryptography", "Vocabulary", nioCore, nioSSL,
-            ],
-            swiftSettings: strict
-        ),
-        // Event loops and sockets.
-        .target(
-            name: "Transport",
-            dependencies: [
-                "CLinux", "AddressIntelligence", "Vocabulary", nioCore,
-                .product(name: "HeapModule", package: "swift-collections"),
-            ],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "Endpoints",
-            dependencies: ["Pages", "AddressIntelligence", "Vocabulary"],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "TokenEndpoints",
-            dependencies: [
-                "Endpoints", "Pages", "OAuth", "IDTokens", "SignIn", "Providers", "Handoff", "DPoP", "Clients",
-                "Sessions",
-                "Settings", "JOSE",
-                "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
-            ],
-            swiftSettings: compact
-        ),
-        .target(
-            name: "SessionEndpoints",
-            dependencies: [
-                "Endpoints", "Pages", "Observability", "SignIn", "Handoff", "Providers", "Clients", "IDTokens",
-                "Sessions",
-                "Settings", "JOSE",
-                "Cryptography", "AddressIntelligence", "Vocabulary", nioCore,
-            ],
-            swiftSettings: compact
-        ),
-        // Begins, replaces and ends sessions, for every way to sign in.
-        .target(
-            name: "SignIn",
-            dependencies: [
-                "Rules", "Providers", "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence",
-                "Vocabulary", nioCore,
-            ],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "Providers",
-            dependencies: [
-                "DPoP", "JOSE", "Sessions", "Settings", "AddressIntelligence", "Transport", "Cryptography",
-                "Vocabulary",
-                nioCore, nioHTTP1, nioSSL, nioTLS,
-                .product(name: "DequeModule", package: "swift-collections"),
-            ],
-            swiftSettings: compact
-        ),
-        // The authorization server's tokens, below its endpoints.
-        .target(
-            name: "OAuth",
-            dependencies: [
-                "Rules", "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence", "Vocabulary",
-                nioCore,
-            ],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "Handoff",
-            dependencies: [
-                "Rules", "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence", "Vocabulary",
-                nioCore,
-            ],
-            swiftSettings: strict
-        ),
-        // The id_tokens that the gateway issues: their keys and their claims.
-        .target(
-            name: "IDTokens",
-            dependencies: ["JOSE", "Sessions", "Cryptography", "Vocabulary", nioCore],
-            swiftSettings: strict
-        ),
-        // The registered OAuth clients.
-        .target(
-            name: "Clients",
-            dependencies: ["Sessions", "Settings", "JOSE", "Cryptography", "Vocabulary", nioCore],
-            swiftSettings: compact
-        ),
-        .target(
-            name: "Sessions",
-            dependencies: [
-                "Cryptography", "AddressIntelligence", "Vocabulary", nioCore,
-                .product(name: "HeapModule", package: "swift-collections"),
-            ],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "Settings",
-            dependencies: [
-                "CYAML", "CLinux", "Pages", "Rules", "AddressIntelligence", "Vocabulary", nioCore,
-            ],
-            swiftSettings: compact
-        ),
-        // The pages for people: frame, stylesheet, and the texts in each language.
-        .target(name: "Pages", dependencies: ["Cryptography", "Vocabulary"], swiftSettings: compact),
-        // The operator's rules: their language, and what they say of an event.
-        .target(name: "Rules", dependencies: ["AddressIntelligence", "Vocabulary"], swiftSettings: compact),
-        .target(
-            name: "Observability",
-            dependencies: ["CLinux", "Vocabulary", nioCore, logging],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "AddressIntelligence",
-            dependencies: ["CMaxMindDB", "Vocabulary"],
-            swiftSettings: strict
-        ),
-        // Proofs that the sender of a token has its key (RFC 9449).
-        .target(
-            name: "DPoP",
-            dependencies: ["JOSE", "Sessions", "Cryptography", "Vocabulary", nioCore],
-            swiftSettings: strict
-        ),
-        // Signed tokens and key sets (RFC 7515, 7517, 7519).
-        .target(name: "JOSE", dependencies: ["Cryptography", "Vocabulary"], swiftSettings: strict),
-        .target(
-            name: "Cryptography",
-            dependencies: ["COpenSSL", "CCrypt", "CArgon2", "Vocabulary"],
-            swiftSettings: strict
-        ),
-        .target(name: "Vocabulary", swiftSettings: strict),
-
-        .testTarget(
-            name: "TransportTests",
-            dependencies: ["Transport", "AddressIntelligence", "Vocabulary", nioCore],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "AddressIntelligenceTests",
-            dependencies: ["AddressIntelligence", "TestSupport", "Vocabulary"],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "ObservabilityTests",
-            dependencies: ["Observability", "TestSupport", "Vocabulary", nioCore, nioPosix, logging],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "PagesTests",
-            dependencies: ["Pages", "Endpoints"],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "RulesTests",
-            dependencies: ["Rules", "AddressIntelligence", "TestSupport", "Vocabulary"],
-            swiftSettings: tested
-        ),
-        .testTarget(name: "VocabularyTests", dependencies: ["Vocabulary"], swiftSettings: tested),
-        .testTarget(
-            name: "ClientsTests",
-            dependencies: [
-                "Clients", "JOSE", "Settings", "Sessions", "StoreBench", "Cryptography", "Vocabulary", nioCore,
-                nioPosix,
-            ],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "JOSETests",
-            dependencies: ["JOSE", "Cryptography", "StoreBench", "TestSupport", "Vocabulary"],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "DPoPTests",
-            dependencies: [
-                "DPoP", "JOSE", "Cryptography", "Sessions", "StoreBench", "TestSupport", "Vocabulary", nioCore,
-                nioPosix,
-            ],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "IDTokensTests",
-            dependencies: [
-                "IDTokens", "JOSE", "Sessions", "Cryptography", "GatewayBench", "StoreBench", "TestSupport",
-                "Vocabulary",
-                nioCore, nioPosix,
-            ],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "CryptographyTests",
-            dependencies: ["Cryptography", "Vocabulary"],
-            swiftSettings: tested
-        ),
-
-        .testTarget(
-            name: "RequestPathTests",
-            dependencies: [
-                "RequestPath", "Sessions", "Settings", "AddressIntelligence", "TestSupport", "Vocabulary", "Endpoints",
-                "Pages",
-                "Handoff", "Clients", "Cryptography", "DPoP", "JOSE", "StoreBench", "Observability", "Transport",
-                nioCore, nioPosix, nioEmbedded,
-            ],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "HandoffTests",
-            dependencies: [
-                "Handoff", "Rules", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography",
-                "StoreBench", "HandoffProof",
-                "TestSupport", "Vocabulary", nioCore, nioPosix,
-            ],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "TokenEndpointsTests",
-            dependencies: [
-                "TokenEndpoints", "Endpoints", "OAuth", "IDTokens", "DPoP", "JOSE", "Providers", "Rules", "SignIn",
-                "Handoff", "Sessions", "Settings",
-                "Observability", "AddressIntelligence", "StoreBench", "EndpointBench", "Cryptography", "Vocabulary",
-                "Clients", nioCore,
-                nioPosix,
-            ],
-            swiftSettings: tested
-        ),
-
-        // What tests share. `TestSupport` and `GatewayBench` see no module of ours, so that tests of the built binary do not
-        // either: seeded numbers, files and corpora; the gateway's process with its clients and apps.
-        .target(
-            name: "TestSupport",
-            dependencies: ["CLinux"],
-            path: "Tests/TestSupport/Basics",
-            swiftSettings: tested
-        ),
-        .target(
-            name: "GatewayBench",
-            dependencies: ["TestSupport"],
-            path: "Tests/TestSupport/GatewayBench",
-            swiftSettings: tested
-        ),
-        // A clock and a store that do what a test says.
-        .target(
-            name: "StoreBench",
-            dependencies: ["Sessions", "Vocabulary", nioCore],
-            path: "Tests/TestSupport/StoreBench",
-            swiftSettings: tested
-        ),
-        // The handoff beside a model of it, over any store.
-        .target(
-            name: "HandoffProof",
-            dependencies: [
-                "Handoff", "Sessions", "Settings", "AddressIntelligence", "StoreBench", "TestSupport", "Vocabulary",
-                nioCore,
-            ],
-            path: "Tests/HandoffProof",
-            swiftSettings: tested
-        ),
-        // What the tests of endpoints and sign-in share: credentials as the request path reads them, and the audit records.
-        .target(
-            name: "EndpointBench",
-            dependencies: [
-                "Endpoints", "Pages", "RequestPath", "Settings", "SignIn", "Providers", "Sessions",
-                "AddressIntelligence", "Vocabulary",
-            ],
-            path: "Tests/TestSupport/EndpointBench",
-            swiftSettings: tested
-        ),
-        // An OpenID provider that does what a test says.
-        .target(
-            name: "OpenIDBench",
-            dependencies: ["GatewayBench", "JOSE", "Cryptography", "Vocabulary"],
-            path: "Tests/TestSupport/OpenIDBench",
-            swiftSettings: tested
-        ),
-        // A double of Kratos, which cannot be installed on every machine.
-        .target(
-            name: "KratosBench",
-            dependencies: ["GatewayBench", "Cryptography", "Vocabulary"],
-            path: "Tests/TestSupport/KratosBench",
-            swiftSettings: tested
-        ),
-        // Google, Apple and Facebook, as far as native apps are signed in by them.
-        .target(
-            name: "SocialBench",
-            dependencies: ["GatewayBench", "JOSE", "Cryptography", "Vocabulary"],
-            path: "Tests/TestSupport/SocialBench",
-            swiftSettings: tested
-        ),
-        // A client that proves its key with each request.
-        .target(
-            name: "ProofBench",
-            dependencies: ["GatewayBench", "DPoP", "JOSE", "Vocabulary"],
-            path: "Tests/TestSupport/ProofBench",
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "OpenIDBenchTests",
-            dependencies: ["OpenIDBench", "GatewayBench", "StoreBench", "JOSE", "Cryptography", "Vocabulary"],
-            swiftSettings: tested
-        ),
-        // Real servers of every kind of deployment, and faults between them and their clients.
-        .target(
-            name: "RedisServers",
-            dependencies: ["GatewayBench", "TestSupport", "Transport", nioCore, nioPosix],
-            path: "Tests/TestSupport/RedisServers",
-            swiftSettings: tested
-        ),
-
-        // What every session store must do; the test target of each store runs it.
-        .target(
-            name: "StoreConformance",
-            dependencies: ["Sessions", "StoreBench", "AddressIntelligence", "Vocabulary", nioCore],
-            path: "Tests/StoreConformance",
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "SessionsTests",
-            dependencies: [
-                "Sessions", "StoreBench", "StoreConformance", "AddressIntelligence", "Cryptography", "Vocabulary",
-                nioCore,
-                nioPosix, nioEmbedded,
-            ],
-            swiftSettings: tested
-        ),
-
-        // Sessions in Redis: hiredis as the codec, NIO as the transport.
-        .target(
-            name: "RedisStore",
-            dependencies: [
-                "CHiredis", "Sessions", "Transport", "Cryptography", "Vocabulary", nioCore, nioSSL,
-            ],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "RedisStoreTests",
-            dependencies: [
-                "RedisStore", "RedisServers", "StoreBench", "StoreConformance", "HandoffProof", "Sessions",
-                "Cryptography", "DPoP", "OAuth", "Settings", "AddressIntelligence", "IDTokens", "JOSE", "TestSupport",
-                "Vocabulary",
-                nioCore, nioPosix, nioEmbedded,
-            ],
-            swiftSettings: tested
-        ),
-        .systemLibrary(name: "CLinux", path: "Sources/SystemLibraries/CLinux"),
-        // No pkgConfig: hiredis.pc names a flag that SwiftPM warns of, and nothing that is needed.
-        .systemLibrary(
-            name: "CHiredis",
-            path: "Sources/SystemLibraries/CHiredis",
-            providers: [.apt(["libhiredis-dev"])]
-        ),
-        .systemLibrary(
-            name: "CYAML",
-            path: "Sources/SystemLibraries/CYAML",
-            pkgConfig: "yaml-0.1",
-            providers: [.apt(["libyaml-dev"])]
-        ),
-        .systemLibrary(
-            name: "COpenSSL",
-            path: "Sources/SystemLibraries/COpenSSL",
-            pkgConfig: "libcrypto",
-            providers: [.apt(["libssl-dev"])]
-        ),
-        .systemLibrary(
-            name: "CCrypt",
-            path: "Sources/SystemLibraries/CCrypt",
-            pkgConfig: "libcrypt",
-            providers: [.apt(["libcrypt-dev"])]
-        ),
-        .systemLibrary(
-            name: "CArgon2",
-            path: "Sources/SystemLibraries/CArgon2",
-            pkgConfig: "libargon2",
-            providers: [.apt(["libargon2-dev"])]
-        ),
-        .systemLibrary(
-            name: "CMaxMindDB",
-            path: "Sources/SystemLibraries/CMaxMindDB",
-            pkgConfig: "libmaxminddb",
-            providers: [.apt(["libmaxminddb-dev"])]
-        ),
-        .testTarget(
-            name: "EndpointsTests",
-            dependencies: [
-                "Endpoints", "EndpointBench", "Pages", "Cryptography", "TestSupport", "Vocabulary",
-            ],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "SettingsTests",
-            dependencies: ["Settings", "Pages", "Rules", "AddressIntelligence", "Vocabulary"],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "ProvidersTests",
-            dependencies: [
-                "Providers", "JOSE", "Sessions", "StoreBench", "RedisServers", "SocialBench", "Settings",
-                "AddressIntelligence", "Transport", "Cryptography", "TestSupport", "Vocabulary", nioCore, nioPosix,
-                nioSSL,
-            ],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "SessionEndpointsTests",
-            dependencies: [
-                "SessionEndpoints", "Endpoints", "Pages", "EndpointBench", "SignIn", "Handoff", "Providers", "Clients",
-                "IDTokens", "Rules",
-                "Sessions", "Settings", "Observability", "JOSE", "Cryptography", "AddressIntelligence", "RequestPath",
-                "StoreBench",
-                "TestSupport", "Transport", "Vocabulary", nioCore, nioPosix,
-            ],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "SignInTests",
-            dependencies: [
-                "SignIn", "Providers", "Sessions", "EndpointBench", "StoreBench", "Settings", "Observability",
-                "AddressIntelligence", "Cryptography", "TestSupport", "Vocabulary", nioCore, nioPosix,
-            ],
-            swiftSettings: tested
-        ),
-        // Bytes on the wire, both ways: tables, corpora of others, a differential oracle and what the fuzzers run.
-        .target(
-            name: "FuzzTargets",
-            dependencies: [
-                "RedisStore", "RequestPath", "OAuth", "Handoff", "SignIn", "Providers", "Clients", "IDTokens", "Rules",
-                "Sessions", "Settings", "DPoP", "JOSE", "AddressIntelligence", "Cryptography", "TestSupport",
-                "Vocabulary", nioCore,
-            ],
-            path: "Tests/Fuzz/Targets",
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "WireTests",
-            dependencies: [
-                "FuzzTargets", "GatewayBench", "RequestPath", "TestSupport", "Transport", "Vocabulary", nioCore,
-                nioEmbedded, nioHTTP1,
-            ],
-            swiftSettings: tested
-        ),
-        // Tests of the built binary and of the files around it: of our modules they see those that name what it says.
-        .testTarget(
-            name: "DemoTests",
-            dependencies: ["GatewayBench", "Cryptography", "Vocabulary"],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "IntegrationTests",
-            dependencies: [
-                "GatewayBench", "OpenIDBench", "KratosBench", "SocialBench", "ProofBench", "TestSupport",
-                "Cryptography",
-                "Observability",
-                "Vocabulary",
-            ],
-            exclude: ["RealProviders/glewlwyd-provider.py", "RealProviders/idpyoidc-provider.py"],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "RedisIntegrationTests",
-            dependencies: [
-                "GatewayBench", "OpenIDBench", "KratosBench", "ProofBench", "RedisServers", "TestSupport", "Vocabulary",
-                nioCore,
-            ],
-            swiftSettings: tested
-        ),
-        .testTarget(
-            name: "PackagingTests",
-            dependencies: ["Vocabulary", "RedisStore", "TestSupport"],
-            swiftSettings: tested
-        ),
+        )
     ]
+        + modules.map { name, uses in
+            .target(name: name, dependencies: uses, swiftSettings: forSize.contains(name) ? compact : strict)
+        }
+        + rigs.map { name, uses in
+            .target(name: name, dependencies: uses, path: "Tests/TestSupport/\(name)", swiftSettings: tested)
+        }
+        + tests.map { name, uses in
+            .testTarget(name: name, dependencies: uses, exclude: otherFiles[name] ?? [], swiftSettings: tested)
+        }
+        + libraries.map { name, package, debian in
+            .systemLibrary(
+                name: name,
+                path: "Sources/SystemLibraries/\(name)",
+                pkgConfig: package,
+                providers: debian.map { [.apt([$0])] }
+            )
+        }
 )
 
 // With FUZZ=1 in the environment there are libFuzzer's programs as well, and every module of ours counts its edges for

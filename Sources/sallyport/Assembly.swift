@@ -1,21 +1,15 @@
 import AddressIntelligence
-import Clients
 import Cryptography
-import DPoP
 import Endpoints
-import Handoff
-import IDTokens
 import JOSE
 import NIOCore
 import Observability
 import Providers
 import RequestPath
 import Rules
-import SessionEndpoints
 import Sessions
 import Settings
-import SignIn
-import TokenEndpoints
+import SignOn
 import Vocabulary
 
 /// The settings name something with which the gateway cannot start.

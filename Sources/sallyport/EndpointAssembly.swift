@@ -1,20 +1,14 @@
 import AddressIntelligence
-import Clients
 import Cryptography
-import DPoP
 import Endpoints
-import Handoff
-import IDTokens
-import OAuth
+import JOSE
 import Observability
 import Providers
 import RequestPath
 import Rules
-import SessionEndpoints
 import Sessions
 import Settings
-import SignIn
-import TokenEndpoints
+import SignOn
 import Vocabulary
 
 /// Makes the endpoints of the hosts of one provider.

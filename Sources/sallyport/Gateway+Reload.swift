@@ -4,7 +4,7 @@ import Providers
 import RequestPath
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import Synchronization
 import Vocabulary
 

@@ -1,7 +1,5 @@
 import AddressIntelligence
-import Clients
 import Cryptography
-import IDTokens
 import Logging
 import NIOCore
 import Observability
@@ -9,7 +7,7 @@ import Providers
 import RequestPath
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import Synchronization
 import Transport
 import UnixSignals

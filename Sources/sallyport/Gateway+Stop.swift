@@ -1,12 +1,10 @@
-import Clients
-import IDTokens
 import Logging
 import NIOCore
 import Observability
 import Providers
 import RequestPath
 import Settings
-import SignIn
+import SignOn
 import Synchronization
 import UnixSignals
 

@@ -1,9 +1,9 @@
-import Clients
 import Logging
 import NIOCore
 import Observability
 import Sessions
 import Settings
+import SignOn
 import Synchronization
 import Transport
 import Vocabulary

@@ -1,6 +1,6 @@
 import Logging
 import Sessions
-import SignIn
+import SignOn
 import Synchronization
 import Vocabulary
 

@@ -1,9 +1,9 @@
-import Clients
 import Cryptography
 import NIOCore
 import NIOPosix
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

@@ -1,6 +1,6 @@
-import Clients
 import JOSE
 import Settings
+import SignOn
 import Testing
 import Vocabulary
 

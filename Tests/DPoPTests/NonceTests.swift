@@ -1,4 +1,4 @@
-import DPoP
+import JOSE
 import Testing
 import Vocabulary
 

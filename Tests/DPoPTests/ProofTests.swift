@@ -1,5 +1,4 @@
 import Cryptography
-import DPoP
 import JOSE
 import Testing
 import Vocabulary

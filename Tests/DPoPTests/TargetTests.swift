@@ -1,4 +1,4 @@
-import DPoP
+import JOSE
 import TestSupport
 import Testing
 import Vocabulary

@@ -1,9 +1,9 @@
-import Handoff
 import NIOCore
 import Observability
 import Rules
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

@@ -1,8 +1,8 @@
 import AddressIntelligence
 import Cryptography
-import Handoff
 import Sessions
 import Settings
+import SignOn
 import Testing
 import Vocabulary
 

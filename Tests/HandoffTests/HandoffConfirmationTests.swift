@@ -1,9 +1,9 @@
 import AddressIntelligence
 import Cryptography
-import Handoff
 import NIOCore
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

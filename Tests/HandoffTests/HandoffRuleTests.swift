@@ -1,10 +1,10 @@
 import AddressIntelligence
-import Handoff
 import NIOCore
 import Observability
 import Rules
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

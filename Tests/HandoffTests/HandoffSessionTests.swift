@@ -1,9 +1,9 @@
 import AddressIntelligence
-import Handoff
 import NIOCore
 import Observability
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

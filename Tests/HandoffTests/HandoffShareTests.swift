@@ -1,6 +1,6 @@
 import Cryptography
-import Handoff
 import Settings
+import SignOn
 import Testing
 import Vocabulary
 

@@ -1,9 +1,9 @@
 import Cryptography
-import IDTokens
 import JOSE
 import NIOCore
 import NIOPosix
 import Sessions
+import SignOn
 import StoreBench
 import Synchronization
 import Vocabulary

@@ -1,6 +1,6 @@
 import Cryptography
-import IDTokens
 import JOSE
+import SignOn
 import Testing
 import Vocabulary
 

@@ -1,7 +1,7 @@
 import Cryptography
-import IDTokens
 import JOSE
 import Sessions
+import SignOn
 import Testing
 import Vocabulary
 

@@ -1,9 +1,9 @@
 import Cryptography
 import Foundation
 import GatewayBench
-import IDTokens
 import JOSE
 import Sessions
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

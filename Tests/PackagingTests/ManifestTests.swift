@@ -30,34 +30,36 @@ import Testing
         return ""
     }
 
+    /// The names in an element of `dependencies`: of modules, and of products behind a variable or not.
+    private static func names(in list: Substring, _ products: [Substring: String]) -> Set<String> {
+        let element = /name: "(\w+)"|package: "[^"]*"|"(\w+)"|(\w+)/
+        return list.matches(of: element).reduce(into: []) { names, match in
+            if let named = match.1 ?? match.2 {
+                names.insert(String(named))
+            } else if let variable = match.3, let name = products[variable] {
+                names.insert(name)
+            }
+        }
+    }
+
     /// The targets in the manifest, without those of the fuzzers, which a loop makes.
     private static func targets() throws -> [Target] {
         let text = try Self.manifest()
         // `let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")`
         let product = /let (\w+): Target\.Dependency = \.product\(name: "(\w+)"/
         let products = Dictionary(uniqueKeysWithValues: text.matches(of: product).map { ($0.1, String($0.2)) })
-        let package = try #require(text.firstMatch(of: /\n    targets: (?=\[)/))
-        let list = Self.bracketed(text[package.range.upperBound...])
-        return list.matches(of: /\.(target|executableTarget|testTarget)(?=\()/).map { match in
-            let kind = match.1
-            let body = Self.bracketed(list[match.range.upperBound...])
-            let name = body.firstMatch(of: /name: "(\w+)"/).map { String($0.1) } ?? ""
-            let path = body.firstMatch(of: /path: "([^"]+)"/).map { String($0.1) }
-            var dependencies: Set<String> = []
-            if let start = body.firstMatch(of: /dependencies: (?=\[)/)?.range.upperBound {
-                for element in Self.bracketed(body[start...]).matches(
-                    of: /name: "(\w+)"|package: "[^"]*"|"(\w+)"|(\w+)/
-                ) {
-                    if let named = element.1 ?? element.2 {
-                        dependencies.insert(String(named))
-                    } else if let variable = element.3, let name = products[variable] {
-                        dependencies.insert(name)
-                    }
-                }
+        var targets: [Target] = []
+        for (list, folder) in [("modules", "Sources"), ("rigs", "Tests/TestSupport"), ("tests", "Tests")] {
+            let start = try #require(text.firstRange(of: "let \(list): KeyValuePairs<String, [Target.Dependency]> = "))
+            let entries = Self.bracketed(text[start.upperBound...])
+            targets += entries.matches(of: /"(\w+)": (?=\[)/).map { match in
+                let dependencies = Self.names(in: Self.bracketed(entries[match.range.upperBound...]), products)
+                return Target(name: String(match.1), folder: "\(folder)/\(match.1)", dependencies: dependencies)
             }
-            let folder = path ?? "\(kind == "testTarget" ? "Tests" : "Sources")/\(name)"
-            return Target(name: name, folder: folder, dependencies: dependencies)
         }
+        let program = try #require(text.firstMatch(of: /name: "(sallyport)",\s+dependencies: (?=\[)/))
+        let uses = Self.names(in: Self.bracketed(text[program.range.upperBound...]), products)
+        return targets + [Target(name: String(program.1), folder: "Sources/sallyport", dependencies: uses)]
     }
 
     private static func imports(below folder: String) throws -> Set<String> {

@@ -1,10 +1,10 @@
 import Cryptography
-import IDTokens
 import JOSE
 import NIOCore
 import RedisServers
 import RedisStore
 import Sessions
+import SignOn
 import TestSupport
 import Testing
 import Vocabulary

@@ -2,10 +2,9 @@ import Cryptography
 import EndpointBench
 import Endpoints
 import Observability
-import SessionEndpoints
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

@@ -4,9 +4,8 @@ import Endpoints
 import NIOCore
 import NIOPosix
 import Observability
-import SessionEndpoints
 import Sessions
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

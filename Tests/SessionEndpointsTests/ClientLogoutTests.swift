@@ -1,10 +1,9 @@
 import EndpointBench
 import Endpoints
-import IDTokens
 import JOSE
 import Observability
 import Sessions
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

@@ -2,10 +2,9 @@ import EndpointBench
 import Endpoints
 import NIOCore
 import Observability
-import SessionEndpoints
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

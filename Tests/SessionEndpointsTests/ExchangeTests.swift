@@ -4,10 +4,9 @@ import NIOCore
 import Observability
 import Providers
 import Rules
-import SessionEndpoints
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

@@ -1,15 +1,12 @@
 import AddressIntelligence
-import Clients
 import Cryptography
 import EndpointBench
 import Endpoints
-import Handoff
 import NIOCore
 import NIOPosix
-import SessionEndpoints
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

@@ -1,7 +1,6 @@
 import EndpointBench
 import Endpoints
 import JOSE
-import SessionEndpoints
 import Synchronization
 import Testing
 import Vocabulary

@@ -1,7 +1,6 @@
 import EndpointBench
 import Endpoints
 import NIOCore
-import SessionEndpoints
 import Sessions
 import StoreBench
 import Testing

@@ -3,9 +3,8 @@ import Endpoints
 import NIOCore
 import Observability
 import Providers
-import SessionEndpoints
 import Sessions
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

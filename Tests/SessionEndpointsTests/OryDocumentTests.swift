@@ -1,9 +1,8 @@
 import EndpointBench
 import Endpoints
 import Providers
-import SessionEndpoints
 import Settings
-import SignIn
+import SignOn
 import Testing
 import Vocabulary
 

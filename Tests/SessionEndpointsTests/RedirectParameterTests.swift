@@ -1,7 +1,6 @@
 import EndpointBench
 import Endpoints
 import Pages
-import SessionEndpoints
 import StoreBench
 import TestSupport
 import Testing

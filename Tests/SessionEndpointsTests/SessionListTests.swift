@@ -3,10 +3,9 @@ import Endpoints
 import NIOCore
 import Observability
 import Providers
-import SessionEndpoints
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

@@ -4,9 +4,8 @@ import Endpoints
 import Observability
 import Providers
 import Rules
-import SessionEndpoints
 import Sessions
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

@@ -1,9 +1,8 @@
 import EndpointBench
 import Endpoints
 import Observability
-import SessionEndpoints
 import Sessions
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

@@ -1,6 +1,6 @@
 import Providers
 import Sessions
-import SignIn
+import SignOn
 import Testing
 import Vocabulary
 

@@ -2,7 +2,7 @@ import AddressIntelligence
 import NIOCore
 import NIOPosix
 import Sessions
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

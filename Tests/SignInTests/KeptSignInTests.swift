@@ -3,7 +3,7 @@ import EndpointBench
 import NIOPosix
 import Providers
 import Sessions
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

@@ -3,7 +3,7 @@ import Dispatch
 import NIOCore
 import Providers
 import Sessions
-import SignIn
+import SignOn
 import StoreBench
 import Synchronization
 import TestSupport

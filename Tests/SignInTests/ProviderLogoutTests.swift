@@ -5,7 +5,7 @@ import Observability
 import Providers
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import StoreBench
 import Synchronization
 import Testing

@@ -4,7 +4,7 @@ import NIOCore
 import Observability
 import Providers
 import Sessions
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

@@ -4,7 +4,7 @@ import Observability
 import Providers
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

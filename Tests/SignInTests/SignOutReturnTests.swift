@@ -1,5 +1,5 @@
 import Cryptography
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

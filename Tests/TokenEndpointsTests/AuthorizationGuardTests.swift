@@ -5,7 +5,6 @@ import Sessions
 import Settings
 import StoreBench
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 /// What another site, a script, a frame or an old token could do at `/authorize`.

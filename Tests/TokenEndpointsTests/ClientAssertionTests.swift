@@ -1,12 +1,11 @@
-import Clients
 import Cryptography
 import Endpoints
 import JOSE
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 /// RFC 7523 3, OpenID Connect Core 9.

@@ -2,7 +2,6 @@ import Endpoints
 import Foundation
 import Settings
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 @Suite("Client authentication at the token endpoint")

@@ -2,14 +2,13 @@ import AddressIntelligence
 import Cryptography
 import Endpoints
 import NIOCore
-import OAuth
 import Observability
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Synchronization
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 @Suite("/authorize and the authorization code")

@@ -1,14 +1,13 @@
 import Endpoints
 import JOSE
 import NIOCore
-import OAuth
 import Observability
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Synchronization
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 @Suite("Delegated access at the token endpoint and at /authorize")

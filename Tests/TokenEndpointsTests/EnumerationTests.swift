@@ -1,11 +1,10 @@
 import Endpoints
 import NIOCore
-import OAuth
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 /// Whoever presents a credential that is not accepted learns nothing of it.

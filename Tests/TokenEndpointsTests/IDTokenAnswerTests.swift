@@ -1,13 +1,12 @@
 import AddressIntelligence
 import Endpoints
-import IDTokens
 import JOSE
 import NIOCore
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 @Suite("id_tokens in answers, and /userinfo")

@@ -1,9 +1,8 @@
 import Endpoints
-import OAuth
 import Sessions
+import SignOn
 import StoreBench
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 /// OpenID Connect Core 3.1.2.1.

@@ -1,10 +1,8 @@
-import Clients
 import Endpoints
-import OAuth
 import Sessions
+import SignOn
 import StoreBench
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 @Suite("A client that was deleted and made again") struct LostClientTests {

@@ -1,8 +1,8 @@
+import Endpoints
 import Sessions
 import Settings
 import Synchronization
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 @Suite("A user whom the provider lost") struct LostUserTests {

@@ -5,7 +5,6 @@ import Settings
 import StoreBench
 import Synchronization
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 /// The refusals of `grant_type=refresh_token` with the audience of session-transfer tokens, as Auth0's SDKs branch on them.

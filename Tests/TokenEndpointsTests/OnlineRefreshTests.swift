@@ -1,9 +1,9 @@
+import Endpoints
 import NIOCore
 import Sessions
 import Settings
 import StoreBench
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 /// `refresh_token.enforce_online_refresh_tokens`

@@ -1,12 +1,10 @@
-import DPoP
 import Endpoints
 import JOSE
-import OAuth
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 /// Tokens bound to keys (RFC 9449) at the token endpoint, `/userinfo` and `/oauth/introspect`.

@@ -1,7 +1,7 @@
-import OAuth
 import Providers
 import Sessions
 import Settings
+import SignOn
 import Testing
 import Vocabulary
 

@@ -1,13 +1,11 @@
-import DPoP
-import IDTokens
+import Endpoints
 import JOSE
-import OAuth
 import Providers
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 /// A provider's own refresh token mints a session-transfer token, and stays as it is.

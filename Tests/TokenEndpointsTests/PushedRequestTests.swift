@@ -1,14 +1,12 @@
 import Cryptography
-import DPoP
 import Endpoints
 import JOSE
 import NIOCore
-import OAuth
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 @Suite("Pushed authorization requests (RFC 9126)")

@@ -3,7 +3,6 @@ import Sessions
 import StoreBench
 import Synchronization
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 /// What the SDKs for native apps and servers send, byte for byte, and what they refuse to read: as their sources say, or as

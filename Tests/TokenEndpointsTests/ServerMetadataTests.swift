@@ -1,9 +1,8 @@
-import Clients
 import EndpointBench
 import Endpoints
 import Settings
+import SignOn
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 @Suite("Metadata of the authorization server")

@@ -1,12 +1,12 @@
-import OAuth
+import Endpoints
 import Observability
 import Providers
 import Rules
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 @Suite("Artefacts of social providers, once") struct SocialArtefactTests {

@@ -1,24 +1,18 @@
 import AddressIntelligence
-import Clients
 import Cryptography
-import DPoP
 import EndpointBench
 import Endpoints
-import Handoff
-import IDTokens
 import JOSE
 import NIOCore
 import NIOPosix
-import OAuth
 import Providers
 import Rules
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import StoreBench
 import Synchronization
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 /// The endpoints of the authorization server on a memory store, with a signed-in native app.

@@ -1,10 +1,9 @@
 import Endpoints
-import OAuth
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 @Suite("POST /oauth/token, exchange of a session token")

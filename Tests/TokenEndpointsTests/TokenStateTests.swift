@@ -3,14 +3,13 @@ import Cryptography
 import Endpoints
 import Foundation
 import NIOCore
-import OAuth
 import Observability
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Synchronization
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 @Suite("exchange for access tokens, revocation, introspection")

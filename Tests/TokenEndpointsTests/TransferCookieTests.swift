@@ -4,7 +4,6 @@ import Sessions
 import Settings
 import StoreBench
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 @Suite("Session-transfer tokens in a cookie at /authorize")

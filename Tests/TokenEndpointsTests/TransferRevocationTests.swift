@@ -1,9 +1,9 @@
+import Endpoints
 import NIOCore
 import Sessions
 import Settings
 import StoreBench
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 /// `enforce_cascade_revocation` and `enforce_online_refresh_tokens` of Auth0's `session_transfer`.

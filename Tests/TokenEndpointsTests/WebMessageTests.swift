@@ -3,7 +3,6 @@ import Foundation
 import Sessions
 import Settings
 import Testing
-import TokenEndpoints
 import Vocabulary
 
 @Suite("response_mode=web_message") struct WebMessageTests {

@@ -1,4 +1,3 @@
-import DPoP
 import JOSE
 import Synchronization
 import Vocabulary

@@ -1,4 +1,4 @@
-package import Handoff
+package import SignOn
 
 extension AttemptCookie {
     /// The parts of a value.

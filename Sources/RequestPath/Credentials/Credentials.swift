@@ -1,5 +1,5 @@
-package import Handoff
 import Settings
+package import SignOn
 package import Vocabulary
 
 /// The credentials in a request, before anything is looked up.

@@ -1,8 +1,8 @@
 package import AddressIntelligence
 package import Endpoints
-import Handoff
 package import Pages
 import Settings
+import SignOn
 import Vocabulary
 
 extension EndpointRequest {

@@ -1,9 +1,9 @@
 import AddressIntelligence
-import Handoff
 import NIOCore
 import Observability
 import Sessions
 import Settings
+import SignOn
 import Vocabulary
 
 /// The access line of an exchange.

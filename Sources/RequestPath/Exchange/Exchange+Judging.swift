@@ -1,11 +1,11 @@
 import AddressIntelligence
-import DPoP
 import Endpoints
-import Handoff
+import JOSE
 import NIOCore
 import Observability
 import Sessions
 import Settings
+import SignOn
 import Vocabulary
 
 /// The next step of a judged request, taken when its bytes are no longer borrowed.

@@ -1,9 +1,9 @@
 import AddressIntelligence
-import Handoff
 import NIOCore
 import Observability
 import Sessions
 import Settings
+import SignOn
 import Vocabulary
 
 /// What happened in one exchange, and what its judge found: written as it happens, complete when the exchange has ended.

@@ -1,10 +1,9 @@
 package import AddressIntelligence
-import Clients
 import Endpoints
-package import Handoff
 import NIOCore
 package import Sessions
 import Settings
+package import SignOn
 package import Vocabulary
 
 /// What would happen to a request, in words: the steps of its `RequestJudge`. Nothing is sent, looked up, consumed or

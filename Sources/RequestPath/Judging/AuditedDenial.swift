@@ -1,8 +1,8 @@
 import AddressIntelligence
-import Handoff
 package import Observability
 package import Sessions
 import Settings
+import SignOn
 import Vocabulary
 
 /// Refusals that may mean that someone uses another user's session, or makes a browser use it: each is an audit event,

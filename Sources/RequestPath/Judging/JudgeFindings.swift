@@ -1,11 +1,10 @@
 package import AddressIntelligence
-package import Clients
-package import DPoP
 package import Endpoints
-package import Handoff
+package import JOSE
 package import Observability
 package import Sessions
 import Settings
+package import SignOn
 package import Vocabulary
 
 /// The input of each step of a `RequestJudge` in addition to the head.

@@ -1,9 +1,8 @@
 import AddressIntelligence
-import Clients
 import Endpoints
-import Handoff
 import Sessions
 import Settings
+import SignOn
 import Vocabulary
 
 /// Finds the session that a request presents, and decides whether it suffices for the route.

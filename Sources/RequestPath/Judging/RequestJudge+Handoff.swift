@@ -1,9 +1,8 @@
 import AddressIntelligence
-import Clients
 import Endpoints
-package import Handoff
 import Sessions
 import Settings
+package import SignOn
 import Vocabulary
 
 /// The transfer tokens of a request, while they are tried in turn. A reference, because each step passes it on.

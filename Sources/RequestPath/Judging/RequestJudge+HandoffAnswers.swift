@@ -1,8 +1,8 @@
 import Endpoints
-import Handoff
 import Observability
 import Sessions
 import Settings
+import SignOn
 import Vocabulary
 
 /// Answers to transfer tokens: the cookies to clear, and the URL without the token.

@@ -1,4 +1,4 @@
-package import DPoP
+package import JOSE
 import Sessions
 import Settings
 import Vocabulary

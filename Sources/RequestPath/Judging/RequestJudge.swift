@@ -1,8 +1,8 @@
-package import DPoP
 package import Endpoints
-package import Handoff
+package import JOSE
 package import Sessions
 import Settings
+package import SignOn
 package import Vocabulary
 
 /// Judges one request up to its permit, without I/O: it returns what is needed next and continues with the result.

@@ -1,12 +1,11 @@
 package import AddressIntelligence
-package import Clients
-package import DPoP
 package import Endpoints
-package import Handoff
+package import JOSE
 import NIOCore
 package import Observability
 package import Sessions
 package import Settings
+package import SignOn
 import Vocabulary
 
 /// The settings in the form that the request path uses: made once per reload, immutable, shared by all loops.

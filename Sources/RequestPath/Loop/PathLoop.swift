@@ -1,10 +1,10 @@
 package import AddressIntelligence
-import Clients
-import DPoP
+import JOSE
 import NIOCore
 package import Observability
 package import Sessions
 import Settings
+import SignOn
 package import Transport
 package import Vocabulary
 

@@ -1,10 +1,10 @@
-import Clients
 import Endpoints
 import NIOCore
 import Observability
 import RequestPath
 import Sessions
 import Settings
+import SignOn
 import Transport
 import Vocabulary
 

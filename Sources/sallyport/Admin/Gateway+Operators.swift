@@ -1,10 +1,8 @@
-import Clients
 import Endpoints
 import Observability
-import SessionEndpoints
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import Synchronization
 
 /// The endpoints of the admin listener that need an operator's token.

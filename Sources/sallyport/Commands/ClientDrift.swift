@@ -1,9 +1,9 @@
-import Clients
 import Cryptography
 import Logging
 import Observability
 import Sessions
 import Settings
+import SignOn
 import Transport
 import Vocabulary
 

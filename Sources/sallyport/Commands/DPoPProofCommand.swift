@@ -1,5 +1,4 @@
 import ArgumentParser
-import DPoP
 import Glibc
 import JOSE
 import Vocabulary

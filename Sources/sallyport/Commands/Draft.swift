@@ -1,12 +1,10 @@
-import Clients
 import Cryptography
-import IDTokens
 import Observability
 import Providers
 import RequestPath
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import Transport
 import Vocabulary
 

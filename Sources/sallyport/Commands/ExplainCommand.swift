@@ -4,7 +4,6 @@ import Endpoints
 import NIOCore
 import Observability
 import RequestPath
-import SessionEndpoints
 import Sessions
 import Settings
 import Vocabulary

@@ -1,7 +1,7 @@
 import ArgumentParser
+import Endpoints
 import JOSE
 import Settings
-import TokenEndpoints
 import Vocabulary
 
 /// The options by which a command finds the settings.

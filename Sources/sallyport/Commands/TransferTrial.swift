@@ -1,7 +1,5 @@
 import AddressIntelligence
-import Clients
 import Cryptography
-import Handoff
 import Logging
 import NIOCore
 import Observability
@@ -10,6 +8,7 @@ import RequestPath
 import Rules
 import Sessions
 import Settings
+import SignOn
 import Transport
 import Vocabulary
 

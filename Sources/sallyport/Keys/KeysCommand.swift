@@ -1,6 +1,6 @@
 import ArgumentParser
 import Cryptography
-import SessionEndpoints
+import Endpoints
 import Sessions
 import Settings
 import Vocabulary

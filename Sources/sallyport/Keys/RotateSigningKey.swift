@@ -1,12 +1,12 @@
 import ArgumentParser
 import Cryptography
-import IDTokens
+import Endpoints
 import JOSE
 import Logging
 import Observability
-import SessionEndpoints
 import Sessions
 import Settings
+import SignOn
 import Transport
 import Vocabulary
 

@@ -1,9 +1,9 @@
-import Clients
 import Endpoints
 import Providers
 import RequestPath
 import Sessions
 import Settings
+import SignOn
 import Vocabulary
 
 /// A configured provider, made from one configuration.

@@ -1,5 +1,5 @@
+import Endpoints
 import Providers
-import SessionEndpoints
 import Settings
 import Vocabulary
 

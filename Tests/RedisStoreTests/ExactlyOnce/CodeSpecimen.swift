@@ -1,6 +1,6 @@
 import Cryptography
-package import OAuth
 package import Sessions
+package import SignOn
 import StoreConformance
 package import Vocabulary
 

@@ -1,8 +1,8 @@
-import DPoP
-import OAuth
+import JOSE
 import RedisServers
 import RedisStore
 import Sessions
+import SignOn
 import StoreConformance
 import Testing
 import Vocabulary

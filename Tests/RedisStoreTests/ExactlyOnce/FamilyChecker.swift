@@ -1,9 +1,9 @@
 import AddressIntelligence
 import NIOCore
-import OAuth
 import RedisServers
 import Sessions
 import Settings
+import SignOn
 import Synchronization
 import TestSupport
 import Testing

@@ -1,4 +1,3 @@
-import DPoP
 import JOSE
 import NIOCore
 import RedisServers

@@ -1,6 +1,6 @@
-import Handoff
 import RequestPath
 import Sessions
+import SignOn
 import Testing
 import Vocabulary
 

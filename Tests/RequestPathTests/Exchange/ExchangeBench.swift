@@ -1,7 +1,5 @@
 import AddressIntelligence
-import Clients
 import Endpoints
-import Handoff
 import JOSE
 import NIOCore
 import NIOEmbedded
@@ -9,6 +7,7 @@ import Observability
 import RequestPath
 import Sessions
 import Settings
+import SignOn
 import Testing
 import Transport
 import Vocabulary

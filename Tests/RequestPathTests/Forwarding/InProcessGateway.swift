@@ -1,12 +1,11 @@
-import Clients
 import Endpoints
-import Handoff
 import NIOCore
 import NIOPosix
 import Observability
 import RequestPath
 import Sessions
 import Settings
+import SignOn
 import Transport
 import Vocabulary
 

@@ -1,8 +1,8 @@
 import Cryptography
-import Handoff
 import RequestPath
 import Sessions
 import Settings
+import SignOn
 import Testing
 import Vocabulary
 

@@ -1,7 +1,7 @@
-import Handoff
 import RequestPath
 import Sessions
 import Settings
+import SignOn
 import Testing
 import Vocabulary
 

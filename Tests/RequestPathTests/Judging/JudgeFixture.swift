@@ -1,9 +1,6 @@
 import AddressIntelligence
-import Clients
 import Cryptography
-import DPoP
 import Endpoints
-import Handoff
 import JOSE
 import NIOCore
 import NIOEmbedded
@@ -11,6 +8,7 @@ import Observability
 import RequestPath
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

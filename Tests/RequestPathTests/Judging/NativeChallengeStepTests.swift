@@ -1,9 +1,9 @@
 import Endpoints
-import Handoff
 import Pages
 import RequestPath
 import Sessions
 import Settings
+import SignOn
 import Testing
 import Vocabulary
 

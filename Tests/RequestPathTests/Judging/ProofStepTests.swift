@@ -1,5 +1,4 @@
 import Cryptography
-import DPoP
 import Endpoints
 import JOSE
 import RequestPath

@@ -1,13 +1,11 @@
 import AddressIntelligence
 import EndpointBench
 import Endpoints
-import Handoff
 import NIOCore
 import NIOPosix
-import SessionEndpoints
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

@@ -2,13 +2,11 @@ import AddressIntelligence
 import Cryptography
 import EndpointBench
 import Endpoints
-import Handoff
 import NIOPosix
 import Providers
-import SessionEndpoints
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import StoreBench
 import Synchronization
 import Testing

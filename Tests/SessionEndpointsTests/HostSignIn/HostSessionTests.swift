@@ -1,9 +1,8 @@
 import AddressIntelligence
 import EndpointBench
 import Endpoints
-import SessionEndpoints
 import Sessions
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

@@ -2,9 +2,8 @@ import EndpointBench
 import Endpoints
 import Observability
 import Providers
-import SessionEndpoints
 import Sessions
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

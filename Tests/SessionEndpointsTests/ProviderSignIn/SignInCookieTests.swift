@@ -1,7 +1,6 @@
 import EndpointBench
 import Endpoints
 import Providers
-import SessionEndpoints
 import StoreBench
 import Testing
 import Vocabulary

@@ -3,9 +3,8 @@ import Endpoints
 import Observability
 import Providers
 import RequestPath
-import SessionEndpoints
 import Sessions
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

@@ -3,7 +3,7 @@ import Endpoints
 import Providers
 import Rules
 import Settings
-import SignIn
+import SignOn
 import Testing
 import Vocabulary
 

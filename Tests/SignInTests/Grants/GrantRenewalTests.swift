@@ -3,7 +3,7 @@ import NIOPosix
 import Observability
 import Providers
 import Sessions
-import SignIn
+import SignOn
 import StoreBench
 import TestSupport
 import Testing

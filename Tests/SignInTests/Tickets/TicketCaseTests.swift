@@ -1,7 +1,7 @@
 import AddressIntelligence
 import Cryptography
 import Sessions
-import SignIn
+import SignOn
 import Testing
 import Vocabulary
 

@@ -3,7 +3,7 @@ import EndpointBench
 import NIOPosix
 import Sessions
 import Settings
-import SignIn
+import SignOn
 import StoreBench
 import Testing
 import Vocabulary

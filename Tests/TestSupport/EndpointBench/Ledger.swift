@@ -1,4 +1,4 @@
-package import SignIn
+package import SignOn
 import Synchronization
 
 /// The records that the audit stream received.

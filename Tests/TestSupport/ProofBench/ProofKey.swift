@@ -1,6 +1,5 @@
-package import DPoP
 package import GatewayBench
-import JOSE
+package import JOSE
 import Vocabulary
 
 /// The key of a client that proves it with each request (RFC 9449), and the last nonce that it was given.

@@ -1,0 +1,82 @@
+internal import Sessions
+internal import Settings
+internal import SignOn
+internal import Vocabulary
+
+/// An authorization request as a browser brings it: by itself, or as a reference to the one that the client has pushed.
+extension AuthorizationEndpoint {
+    typealias Parameters = [(name: String, value: String)]
+
+    /// A request, and what is known of its way.
+    struct Arrival {
+        /// Those of the request.
+        var parameters: Parameters
+        /// Those that the browser takes to the sign-in page and back: without the transfer token, which is tried once,
+        /// and without one that came under another name or in another value.
+        var carried: Parameters
+        /// When this browser was sent to the sign-in page for this request; nil: it was not.
+        var begun: UnixTime?
+        /// What is used up by the answer.
+        var pushed: FoundRequest?
+    }
+
+    static let transferToken = "session_transfer_token"
+
+    /// Finds the parameters of the request.
+    func arrival(
+        _ parameters: Parameters,
+        _ mark: String?
+    ) async throws(AuthorizationRequest.Failure) -> Arrival {
+        let now = self.tokens.clock.now()
+        let references = parameters.filter {
+            $0.name == "request_uri" && $0.value.hasPrefix(PushedRequestEndpoint.prefix)
+        }
+        guard let reference = references.first else {
+            return Arrival(
+                parameters: parameters,
+                carried: parameters.filter { parameter in
+                    parameter.name != Self.transferToken && !ReturnTo.carriesToken(parameter.value)
+                        && !TokenAuthority.isWellFormed(.transfer, Array(parameter.value.utf8))
+                },
+                begun: mark.flatMap { self.marks.time(in: $0, of: parameters, now: now) }
+            )
+        }
+        let clientIDs = parameters.filter { $0.name == "client_id" }
+        guard clientIDs.count == 1, let client = self.clients.snapshot.client(clientIDs[0].value) else {
+            throw .page(.oauthInvalidClient)
+        }
+        guard references.count == 1 else { throw .page(.oauthInvalidRequest) }
+        let found: FoundRequest?
+        do throws(StoreError) {
+            found = try await self.tokens.pushed(
+                Secret(String(reference.value.dropFirst(PushedRequestEndpoint.prefix.count)))
+            )
+        } catch {
+            throw .page(SessionService.reason(error))
+        }
+        let carried = [clientIDs[0], reference]
+        let begun = mark.flatMap { self.marks.time(in: $0, of: carried, now: now) }
+        // A user who is sent to the sign-in page in time may take longer there.
+        guard let found, found.request.clientID == client.clientID,
+            begun != nil || now.since(found.request.issuedAt) <= PushedRequest.lifetime
+        else { throw .page(.oauthRequestUnknown, back: self.start(of: client)) }
+        // The browser's other parameters do not count (RFC 9126 4), but Auth0's SDKs put the transfer token beside the
+        // reference.
+        var pushed = FormText.pairs(Array(found.request.query.utf8))
+        let tokens = parameters.filter { $0.name == Self.transferToken }
+        if begun != nil || !tokens.isEmpty { pushed.removeAll { $0.name == Self.transferToken } }
+        return Arrival(
+            parameters: pushed + (begun == nil ? tokens : []),
+            carried: carried,
+            begun: begun,
+            pushed: found
+        )
+    }
+
+    /// Where a sign-in to the client begins anew (OpenID Connect Core 4); nil if the client does not say.
+    func start(of client: ClientSettings) -> String? {
+        client.initiateLoginURI.map { uri in
+            uri + (uri.contains("?") ? "&" : "?") + FormText.encoded([("iss", self.idTokens.issuer)])
+        }
+    }
+}

@@ -1,0 +1,306 @@
+package import Cryptography
+package import NIOCore
+internal import Sessions
+internal import Settings
+package import SignOn
+internal import Vocabulary
+
+/// `/authorize`: sends a signed-in user back to a client with a code (RFC 6749 4.1.1).
+///
+/// The user is whom a session-transfer token names, else the one who is signed in here, else the one who signs in now.
+/// With a transfer token, only this request is signed in: the browser gets no session of this gateway. An older session
+/// of another user never wins (`HandoffCase.judged`).
+package struct AuthorizationEndpoint: Sendable {
+    package static let path = "/authorize"
+    /// The longest time from a sign-in to the return of its browser.
+    private static let justNow = Duration.seconds(60)
+    /// How far a provider's clock may be behind or ahead.
+    private static let leeway = Duration.seconds(10)
+
+    let clients: ClientRegistry
+    let tokens: TokenService
+    private let sessions: SessionService
+    private let transfers: TransferSignIn
+    let marks: SignInMarks
+    let idTokens: IDTokenIssuer
+
+    /// - Parameters:
+    ///   - cookies: Those in which apps put session-transfer tokens.
+    ///   - keys: Seal what comes back from the sign-in page.
+    package init(
+        clients: ClientRegistry,
+        tokens: TokenService,
+        sessions: SessionService,
+        handoff: HandoffConsumer,
+        cookies: HandoffCookies,
+        keys: SealingKeyRing,
+        loops: any EventLoopGroup,
+        idTokens: IDTokenIssuer
+    ) {
+        self.clients = clients
+        self.tokens = tokens
+        self.sessions = sessions
+        self.transfers = TransferSignIn(handoff: handoff, cookies: cookies, tokens: tokens, loops: loops)
+        self.marks = SignInMarks(keys)
+        self.idTokens = idTokens
+    }
+
+    package var endpoint: Endpoint {
+        Endpoint(path: Self.path, methods: ["GET", "HEAD", "POST"], outlivesClient: true) { request in
+            await self.answer(request)
+        }
+    }
+
+    /// HEAD and prefetches begin nothing: a code is for the page load of a user.
+    private func answer(_ request: EndpointRequest) async -> EndpointResponse {
+        guard request.method != "HEAD" else { return .noContent() }
+        guard request.isNavigation else { return Self.page(.signInNotNavigation, request) }
+        var parameters = request.query
+        if request.method == "POST" {
+            let type = (request.field("content-type") ?? "").lowercased()
+            guard parameters.isEmpty, type.hasPrefix("application/x-www-form-urlencoded"),
+                let form = FormText.strictPairs(request.body)
+            else { return Self.page(.oauthInvalidRequest, request) }
+            parameters = form.map { ($0.name, $0.value) }
+        }
+        do throws(AuthorizationRequest.Failure) {
+            let mark = parameters.first { $0.name == SignInMarks.parameter }?.value
+            parameters.removeAll { $0.name == SignInMarks.parameter }
+            let arrival = try await self.arrival(parameters, mark)
+            let wish = try AuthorizationRequest(
+                arrival.parameters,
+                clients: self.clients.snapshot,
+                apis: self.tokens.apis,
+                issuer: self.idTokens.issuer,
+                pages: request.pages
+            )
+            return await self.answer(wish, arrival, request)
+        } catch {
+            switch error {
+            case .page(let reason, let back): return Self.page(reason, request, back: back)
+            case .redirect(let answer, let error): return answer.error(error)
+            }
+        }
+    }
+
+    private func answer(
+        _ wish: AuthorizationRequest,
+        _ arrival: Arrival,
+        _ request: EndpointRequest
+    ) async -> EndpointResponse {
+        let requester = Requester(
+            address: request.address,
+            userAgent: request.field("user-agent"),
+            authority: request.authority,
+            requestID: request.requestID,
+            cookies: request.credentials.sessionCookies,
+            providerCookies: request.credentials.providerCookies
+        )
+        var transfer = TransferSignIn.Outcome()
+        let wanted: String?
+        do throws(AuthorizationError) {
+            wanted = try await self.wantedUser(wish)
+        } catch {
+            return wish.answer.error(error)
+        }
+        do throws(StoreError) {
+            var existing: FoundSession?
+            var demand = SignInDemand(
+                isAgain: wish.prompt == .login,
+                maxAge: wish.maxAge.map { .seconds($0) },
+                loginHint: wish.loginHint
+            )
+            switch try await self.sessions.browser(requester) {
+            case .session(let found): existing = found
+            // The provider tells whose session it is after a second factor.
+            case .none(.requireAAL): demand.aal = .aal2
+            case .none: break
+            }
+            transfer.existing = existing
+            // A token does not show that the user is there, which `prompt=login` asks for.
+            if wish.prompt != .login {
+                transfer = await self.transfers.outcome(of: wish, request, requester, existing: existing)
+            }
+            if let failure = transfer.failure { throw failure }
+            // Whoever is signed in here is not the user whom the client wants, and has to make way.
+            let isOther = wanted != nil && transfer.isOther(than: wanted)
+            demand.isAgain = demand.isAgain || transfer.demandsSignIn || isOther
+            var response: EndpointResponse
+            var isAnswer = true
+            if let denial = transfer.denial {
+                response = wish.answer.error(denial)
+            } else if isOther, wish.prompt == .none || arrival.begun != nil {
+                response = self.refuse(.otherUser, transfer.existing, wish, requester)
+            } else if !isOther, let user = self.user(wish, transfer, begun: arrival.begun) {
+                let isSilent = transfer.user == nil && arrival.begun == nil
+                if isSilent, !self.record(user, nil, wish, requester) { throw .full }
+                response = try await self.answer(wish, to: user, isOfBrowser: transfer.user == nil)
+            } else if let existing = transfer.existing, existing.session.actor != nil {
+                response = self.refuse(AuthorizationError(.interactionRequired), existing, wish, requester)
+            } else if wish.prompt == .none {
+                response = self.refuse(AuthorizationError(.loginRequired), transfer.existing, wish, requester)
+            } else {
+                response =
+                    Self.asksApp(wish, transfer, request)
+                    ? self.askApp(arrival.carried, request)
+                    : self.signIn(arrival.carried, demand)
+                isAnswer = false
+            }
+            // A pushed request gives one answer, an error too (RFC 9126 4).
+            if isAnswer, let pushed = arrival.pushed, !(try await self.tokens.use(pushed)) {
+                response = Self.page(.oauthRequestUnknown, request, back: self.start(of: wish.wish.client))
+            }
+            response.fields += transfer.fields
+            return response
+        } catch {
+            // A token that was tried may have been used: the same browser can repeat the try.
+            var response = wish.answer.error(AuthorizationError(.temporarilyUnavailable))
+            if let repeating = transfer.repeating { response.fields.append(repeating) }
+            return response
+        }
+    }
+
+    /// The answer to a client whose user would have to be asked, and must not be.
+    private func refuse(
+        _ error: AuthorizationError,
+        _ existing: FoundSession?,
+        _ wish: AuthorizationRequest,
+        _ requester: Requester
+    ) -> EndpointResponse {
+        let session = existing.map { NewSession(key: $0.key, session: $0.session) }
+        _ = self.record(session, error.reason, wish, requester)
+        return wish.answer.error(error)
+    }
+
+    /// Records that the browser's session answers, or why it does not.
+    private func record(
+        _ session: NewSession?,
+        _ refusal: Reason?,
+        _ wish: AuthorizationRequest,
+        _ requester: Requester
+    ) -> Bool {
+        let client = TokenRequester(
+            client: wish.wish.client,
+            address: requester.address,
+            userAgent: requester.userAgent,
+            requestID: requester.requestID,
+            authority: requester.authority
+        )
+        return self.tokens.recordSilentAnswer(of: session, refusal: refusal, to: client, for: wish.wish.api)
+    }
+
+    /// The way to the sign-in page.
+    ///
+    /// - Parameter parameters: Those that the browser brings back.
+    private func signIn(_ parameters: [(name: String, value: String)], _ demand: SignInDemand) -> EndpointResponse {
+        let mark = self.marks.mark(parameters, now: self.tokens.clock.now())
+        let target = Self.path + "?" + FormText.encoded(parameters + [(SignInMarks.parameter, mark)])
+        return .seeOther(SignInPath.leading(to: target.utf8, demanding: demand))
+    }
+
+    /// Whether a native app can sign its user in by another transfer token: its WebView announces itself, the client takes
+    /// tokens, and neither the client nor a rule demands that the user signs in here.
+    private static func asksApp(
+        _ wish: AuthorizationRequest,
+        _ transfer: TransferSignIn.Outcome,
+        _ request: EndpointRequest
+    ) -> Bool {
+        request.announcesNativeApp && request.isTopLevelPageLoad && wish.wish.client.takesTokens
+            && wish.prompt != .login
+            && transfer.user == nil && transfer.existing == nil && !transfer.isSignInRuled
+    }
+
+    /// The challenge to the native app, which opens this request again with another token.
+    private func askApp(
+        _ parameters: [(name: String, value: String)],
+        _ request: EndpointRequest
+    ) -> EndpointResponse {
+        let target = Self.path + "?" + FormText.encoded(parameters)
+        let challenge = NativeChallenge(realm: request.origin, target: target, without: Self.transferToken)
+        var response = EndpointResponse.problem(
+            .credentialMissing,
+            requestID: request.requestID,
+            loginURL: SignInPath.url(on: request.origin),
+            fields: challenge.fields
+        )
+        response.native = challenge
+        response.signIn = SignInPath.leading(to: target.utf8, demanding: SignInDemand())
+        return response
+    }
+
+    private func answer(
+        _ wish: AuthorizationRequest,
+        to user: NewSession,
+        isOfBrowser: Bool
+    ) async throws(StoreError) -> EndpointResponse {
+        switch wish.response {
+        case .code:
+            let code = try await self.tokens.issueCode(wish.wish, to: user, isOfBrowser: isOfBrowser)
+            return wish.answer.code(code)
+        case .idToken:
+            guard let signer = await self.idTokens.signer() else { throw .unavailable }
+            let token = await signer.token(
+                of: user.session,
+                clientID: wish.wish.client.clientID,
+                scopes: wish.wish.scopes,
+                nonce: wish.wish.nonce
+            )
+            return wish.answer.idToken(token)
+        }
+    }
+
+    // MARK: The user
+
+    /// The id of the user whom the client wants; nil: any.
+    private func wantedUser(_ wish: AuthorizationRequest) async throws(AuthorizationError) -> String? {
+        guard let hint = wish.idTokenHint else { return nil }
+        return try await self.idTokens.subject(of: hint)
+    }
+
+    /// The session of the user who is to be sent back; nil: the user has to sign in.
+    private func user(
+        _ wish: AuthorizationRequest,
+        _ transfer: TransferSignIn.Outcome,
+        begun: UnixTime?
+    ) -> NewSession? {
+        if let user = transfer.user { return self.suffices(user.session, wish, begun: nil) ? user : nil }
+        guard let existing = transfer.existing, !transfer.demandsSignIn,
+            existing.session.actor == nil || wish.wish.client.delegation != nil,
+            self.suffices(existing.session, wish, begun: begun, isProviders: existing.key.kind == .foreignSession)
+        else { return nil }
+        return NewSession(key: existing.key, session: existing.session)
+    }
+
+    /// - Parameters:
+    ///   - begun: When the browser was sent to the sign-in page for this request; nil: it was not.
+    ///   - isProviders: Whether it is the session of a provider's cookie.
+    private func suffices(
+        _ session: Session,
+        _ wish: AuthorizationRequest,
+        begun: UnixTime?,
+        isProviders: Bool = false
+    ) -> Bool {
+        let now = self.tokens.clock.now()
+        // The provider's session goes on when its user signs in again, and has the time by the provider's clock.
+        let (signedIn, leeway) = isProviders ? (session.authenticatedAt, Self.leeway) : (session.issuedAt, .zero)
+        // Just now, so that the page in the browser's history does not count as a sign-in again. A transfer is none.
+        let hasSignedIn =
+            begun.map {
+                session.origin != .transfer && signedIn.advanced(by: leeway) >= $0
+                    && now.since(signedIn) <= Self.justNow + leeway
+            } ?? false
+        if wish.prompt == .login, !hasSignedIn { return false }
+        guard let maxAge = wish.maxAge, !hasSignedIn else { return true }
+        return now.since(session.authenticatedAt) <= .seconds(maxAge)
+    }
+
+    private static func page(_ reason: Reason, _ request: EndpointRequest, back: String? = nil) -> EndpointResponse {
+        var response = EndpointResponse.problem(
+            reason,
+            requestID: request.requestID,
+            fields: [("referrer-policy", "no-referrer")]
+        )
+        response.signIn = back
+        return response
+    }
+}

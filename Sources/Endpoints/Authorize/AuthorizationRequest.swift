@@ -1,0 +1,251 @@
+internal import Cryptography
+internal import Pages
+internal import Settings
+internal import SignOn
+internal import Vocabulary
+
+/// An authorization request (RFC 6749 4.1.1, OpenID Connect Core 3.1.2.1), judged.
+struct AuthorizationRequest: Sendable {
+    /// What the client says of asking the user.
+    enum Prompt: Sendable, Equatable {
+        /// As needed.
+        case any
+        /// Never: an answer at once.
+        case none
+        /// In any case, also a user who is signed in.
+        case login
+    }
+
+    /// What the client wants (`response_type`).
+    enum Response: Sendable, Equatable {
+        case code
+        /// An id_token by itself, as express-openid-connect asks for it.
+        case idToken
+    }
+
+    let response: Response
+    let wish: CodeWish
+    let answer: AuthorizationAnswer
+    let prompt: Prompt
+    /// The longest time since the user authenticated, in seconds; nil: any.
+    let maxAge: Int64?
+    /// What the user types at the provider, as far as the client knows it; nil: unknown.
+    let loginHint: String?
+    /// `id_token_hint` as it came: an id_token of the user whom the client wants; nil: any user.
+    let idTokenHint: String?
+    /// The organization (`org_id` or `org_name`) whose users the client wants by a session-transfer token; nil: any user.
+    let organization: String?
+    /// A session-transfer token in the query.
+    let transferToken: Secret?
+
+    /// The longest value of `state` and `nonce`, in bytes.
+    private static let longestText = 2048
+
+    /// Reads the parameters of a request.
+    ///
+    /// - Parameters:
+    ///   - parameters: Of the query or of the form, each with its value.
+    ///   - pages: Writes the page of an answer that is one.
+    /// - Throws: `Failure`.
+    init(
+        _ parameters: [(name: String, value: String)],
+        clients: ClientSnapshot,
+        apis: APIDirectory,
+        issuer: String,
+        pages: PageWriter
+    ) throws(Failure) {
+        let values = Parameters(parameters)
+        let (client, target) = try Self.destination(values, clients)
+        let redirect = values["redirect_uri"]
+        let response = Response(values["response_type"])
+        let answer = AuthorizationAnswer(
+            redirectURI: target,
+            state: values["state"],
+            mode: Self.mode(values["response_mode"], target, client),
+            issuer: issuer,
+            pages: pages
+        )
+        do throws(AuthorizationError) {
+            if let name = values.repeated { throw .invalidRequest("The parameter \(name) must not be repeated.") }
+            guard (values["state"] ?? "").utf8.count <= Self.longestText,
+                (values["nonce"] ?? "").utf8.count <= Self.longestText
+            else { throw .invalidRequest("state and nonce must not be longer than 2048 bytes.") }
+            guard values["request"] == nil else { throw AuthorizationError(.requestNotSupported) }
+            guard values["request_uri"] == nil else { throw AuthorizationError(.requestURINotSupported) }
+            guard values["response_type"] != nil else {
+                throw .invalidRequest("The parameter response_type is missing.")
+            }
+            guard let response else { throw AuthorizationError(.unsupportedResponseType) }
+            guard values["response_mode"].map(AuthorizationAnswer.Mode.names.contains) ?? true else {
+                throw .invalidRequest("The response_mode is not supported.")
+            }
+            if values["response_mode"] == "web_message" {
+                guard case .webMessage = answer.mode else {
+                    throw .invalidRequest(
+                        "The response_mode web_message needs the origin of the redirect_uri in allowed_origins."
+                    )
+                }
+            }
+            try response.check(values["response_mode"], nonce: values["nonce"], client)
+            self.response = response
+            guard values["audience"] == nil || values["resource"] == nil || values["audience"] == values["resource"]
+            else { throw AuthorizationError(.invalidTarget) }
+            let api: APISettings?
+            switch apis.target(values["audience"] ?? values["resource"]) {
+            case .api(let found): api = found
+            case .none: api = nil
+            case .unknown: throw AuthorizationError(.invalidTarget)
+            }
+            let wanted = values["scope"]?.split(separator: " ").map(String.init)
+            self.wish = CodeWish(
+                client: client,
+                api: api,
+                scopes: APIDirectory.granted(wanted, of: api, hasRefresh: true),
+                redirectURI: redirect,
+                challenge: response == .code ? try Self.challenge(values, client) : nil,
+                nonce: values["nonce"],
+                keyThumbprint: try Self.digest(values, "dpop_jkt")
+            )
+            self.prompt = try Self.prompt(values["prompt"])
+            self.maxAge = try Self.maxAge(values["max_age"])
+            self.loginHint = values["login_hint"]
+            self.idTokenHint = values["id_token_hint"]
+            self.organization = values["organization"]
+        } catch {
+            throw .redirect(answer, error)
+        }
+        self.answer = answer
+        self.transferToken = values["session_transfer_token"].map { Secret($0) }
+    }
+
+    /// Why a request gets no code.
+    enum Failure: Error {
+        /// It is unknown to whom to answer: only a page, never a redirect (RFC 6749 4.1.2.1). Its link leads to `back`.
+        case page(Reason, back: String? = nil)
+        case redirect(AuthorizationAnswer, AuthorizationError)
+    }
+
+    // MARK: Parts
+
+    private static func destination(
+        _ values: Parameters,
+        _ clients: ClientSnapshot
+    ) throws(Failure) -> (ClientSettings, String) {
+        guard values.repeated != "client_id", let id = values["client_id"], let client = clients.client(id) else {
+            throw .page(.oauthInvalidClient)
+        }
+        guard values.repeated != "redirect_uri" else { throw .page(.oauthInvalidRedirect) }
+        if let presented = values["redirect_uri"] {
+            guard client.callbacks.contains(where: { $0.matches(presented) }) else {
+                throw .page(.oauthInvalidRedirect)
+            }
+            return (client, presented)
+        }
+        guard client.callbacks.count == 1 else { throw .page(.oauthInvalidRedirect) }
+        return (client, client.callbacks[0].text)
+    }
+
+    /// How the answer gets to the client. An error of the mode itself goes the usual way.
+    private static func mode(_ name: String?, _ target: String, _ client: ClientSettings) -> AuthorizationAnswer.Mode {
+        switch name {
+        case "form_post": return .formPost
+        case "web_message":
+            guard let origin = RedirectURI(target)?.origin,
+                client.allowedOrigins.contains(where: { $0.isExactly(origin) })
+            else { return .query }
+            return .webMessage(origin: origin)
+        default: return .query
+        }
+    }
+
+    /// The challenge of S256: 43 characters of base64url. A public client must send one (RFC 9700 2.1.1).
+    private static func challenge(_ values: Parameters, _ client: ClientSettings) throws(AuthorizationError) -> String?
+    {
+        guard values["code_challenge"] != nil else {
+            guard values["code_challenge_method"] == nil else {
+                throw .invalidRequest("The parameter code_challenge is missing.")
+            }
+            guard !client.isPublic else { throw .invalidRequest("A public client must send a code_challenge (PKCE).") }
+            return nil
+        }
+        guard values["code_challenge_method"] == "S256" else {
+            throw .invalidRequest("The code_challenge_method must be S256.")
+        }
+        return try Self.digest(values, "code_challenge")
+    }
+
+    /// The parameter `name`, which is a SHA-256 in base64url; nil if it is absent.
+    private static func digest(_ values: Parameters, _ name: String) throws(AuthorizationError) -> String? {
+        guard let text = values[name] else { return nil }
+        guard Base64URL.decode(text)?.count == 32 else { throw .invalidRequest("The \(name) is malformed.") }
+        return text
+    }
+
+    private static func prompt(_ text: String?) throws(AuthorizationError) -> Prompt {
+        let words = Set((text ?? "").split(separator: " ").map(String.init))
+        guard words.isSubset(of: ["none", "login", "consent", "select_account"]) else {
+            throw .invalidRequest("The prompt is not supported.")
+        }
+        guard words.contains("none") else {
+            // To choose another account, a user has to sign in again.
+            return words.isDisjoint(with: ["login", "select_account"]) ? .any : .login
+        }
+        guard words.count == 1 else { throw .invalidRequest("prompt=none must stand alone.") }
+        return .none
+    }
+
+    private static func maxAge(_ text: String?) throws(AuthorizationError) -> Int64? {
+        guard let text else { return nil }
+        guard (1...9).contains(text.utf8.count), text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
+            let seconds = Int64(text)
+        else {
+            throw .invalidRequest("The max_age must be a number of seconds.")
+        }
+        return seconds
+    }
+
+    /// The parameters by name. One without a value counts as absent, unknown ones are ignored (RFC 6749 3.1).
+    private struct Parameters {
+        private var values: [String: String] = [:]
+        /// The name of a parameter that is repeated.
+        private(set) var repeated: String?
+
+        init(_ parameters: [(name: String, value: String)]) {
+            for (name, value) in parameters where !value.isEmpty {
+                // `resource` may be repeated (RFC 8707 2), but there is one audience.
+                if self.values.updateValue(value, forKey: name) != nil { self.repeated = name }
+            }
+        }
+
+        subscript(name: String) -> String? { self.values[name] }
+    }
+}
+
+extension AuthorizationRequest.Response {
+    fileprivate init?(_ text: String?) {
+        switch text {
+        case "code": self = .code
+        case "id_token": self = .idToken
+        default: return nil
+        }
+    }
+
+    /// Refuses what does not belong to the response. An id_token is posted or given to the page, so that it is in no URL, and has the nonce of
+    /// its request (OpenID Connect Core 3.2.2.1).
+    fileprivate func check(
+        _ mode: String?,
+        nonce: String?,
+        _ client: ClientSettings
+    ) throws(AuthorizationError) {
+        switch self {
+        case .code:
+            guard client.grantTypes.contains(.authorizationCode) else { throw AuthorizationError(.unauthorizedClient) }
+        case .idToken:
+            guard client.grantTypes.contains(.implicit) else { throw AuthorizationError(.unauthorizedClient) }
+            guard mode == "form_post" || mode == "web_message" else {
+                throw .invalidRequest("The response_type id_token needs the response_mode form_post or web_message.")
+            }
+            guard nonce != nil else { throw .invalidRequest("The parameter nonce is missing.") }
+        }
+    }
+}

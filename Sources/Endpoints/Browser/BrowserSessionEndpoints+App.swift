@@ -1,0 +1,193 @@
+internal import Providers
+internal import Sessions
+internal import Settings
+internal import SignOn
+internal import Vocabulary
+
+/// The sign-in of a browser for a native app. The browser gets no session of its own, and one that it has stays.
+extension BrowserSessionEndpoints {
+    /// `/.sallyport/app`: begins the sign-in for the flow in the query. On hosts with endpoints. nil where the provider's
+    /// own pages sign apps in.
+    func appEndpoint(_ native: NativeSignIns, _ way: Way) -> Endpoint? {
+        switch way {
+        case .pages: nil
+        case .password(let passwords):
+            Endpoint(
+                path: AppSignInPath.path,
+                methods: ["GET", "HEAD", "POST"],
+                scope: .endpointHosts,
+                outlivesClient: true
+            ) { request in
+                request.method == "POST"
+                    ? await self.signIn(forApp: request, native, passwords)
+                    : await self.withApp(request, native) { app, _ in self.ask(app, request) }
+            }
+        case .provider(let flow):
+            Endpoint(path: AppSignInPath.path, methods: ["GET", "HEAD"], scope: .endpointHosts) { request in
+                guard request.method == "GET" else { return .noContent() }
+                guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
+                return await self.withApp(request, native) { app, kept in
+                    let demand = SignInDemand(isAgain: kept.isAgain, aal: kept.aal)
+                    return await self.begin(request, flow, returnTo: "/", demanding: demand, for: app)
+                }
+            }
+        }
+    }
+
+    /// The app of the flow in a query or form, or a refusal.
+    private func withApp(
+        _ request: EndpointRequest,
+        _ native: NativeSignIns,
+        _ form: BodyParameters? = nil,
+        then answer: (WaitingApp, KeptFlow) async -> EndpointResponse
+    ) async -> EndpointResponse {
+        func value(_ name: String) -> String? {
+            if let form { return form.text(name) }
+            let values = request.parameters(name)
+            return values.count == 1 ? values[0] : nil
+        }
+        guard let id = value(AppSignInPath.flow) else { return self.refuse(.signInFlowUnknown, request) }
+        do {
+            guard let kept = try await native.flow(id) else { return self.refuse(.signInFlowUnknown, request) }
+            guard !native.isExpired(kept) else { return self.refuse(.signInFlowExpired, request) }
+            let asked = native.settings.dialect == .documented ? value(AppSignInPath.returnTo) : nil
+            guard let returnTo = native.returnTo(of: kept, asked: asked) else {
+                return self.refuse(.signInReturnToForbidden, request)
+            }
+            return await answer(WaitingApp(flow: id, returnTo: returnTo), kept)
+        } catch {
+            return self.refuse(SessionService.reason(error), request)
+        }
+    }
+
+    // MARK: With a password
+
+    /// The form for a password.
+    private func ask(
+        _ app: WaitingApp,
+        _ request: EndpointRequest,
+        notice: Page.Notice? = nil,
+        identifier: String = "",
+        reason: Reason? = nil
+    ) -> EndpointResponse {
+        Page.signIn(
+            request,
+            form: Page.Form(
+                action: AppSignInPath.path,
+                hidden: [(AppSignInPath.flow, app.flow), (AppSignInPath.returnTo, app.returnTo)]
+            ),
+            notice: notice,
+            identifier: identifier,
+            reason: reason
+        )
+    }
+
+    /// `POST /.sallyport/app`: 303 to the app with a code, or the form again.
+    private func signIn(
+        forApp request: EndpointRequest,
+        _ native: NativeSignIns,
+        _ passwords: PasswordSignIn
+    ) async -> EndpointResponse {
+        guard let form = try? BodyParameters(request, accepting: [.form]) else {
+            return self.refuse(.signInMalformed, request)
+        }
+        let requester = self.cookies.requester(request)
+        // Login CSRF: a page of another site must not sign an app in as another user.
+        guard SameOrigin.isProven(request) else {
+            let account = form.text("identifier").flatMap { passwords.accountName(of: $0) }
+            await self.sessions.recordDenial(.requestCrossSite, account: account, for: requester)
+            return self.refuse(.requestCrossSite, request)
+        }
+        return await self.withApp(request, native, form) { app, kept in
+            guard let identifier = form.text("identifier"), let password = form.text("password") else {
+                return self.ask(
+                    app,
+                    request,
+                    notice: .incomplete,
+                    identifier: form.text("identifier") ?? "",
+                    reason: .signInIncomplete
+                )
+            }
+            func again(_ reason: Reason, _ notice: Page.Notice) -> EndpointResponse {
+                self.ask(app, request, notice: notice, identifier: identifier, reason: reason)
+            }
+            let tried = await passwords.check(
+                identifier: identifier,
+                password: Secret(password),
+                kind: .native,
+                for: requester
+            ) { authentication, _ throws(PasswordSignInFailure) in
+                switch await native.complete(app.flow, kept, with: authentication, evidence: nil, for: requester) {
+                case .code(let code): return code
+                case .unavailable(let reason): throw PasswordSignInFailure(reason: reason)
+                }
+            }
+            switch tried {
+            case .passed(let code): return Self.leave(for: app, with: code, native)
+            case .refused: return again(.signInRefused, .refused)
+            case .throttled(let wait): return again(.signInThrottled, .throttled(wait))
+            case .unavailable(let reason): return again(reason, .unavailable)
+            }
+        }
+    }
+
+    // MARK: At a provider
+
+    /// The way back from the provider: 303 to the app with a code, whether or not the user has signed in. Where the
+    /// provider or the store cannot answer, the cookies stay, and the page may be loaded again.
+    func comeBack(
+        _ request: EndpointRequest,
+        _ flow: BrowserSignInFlow,
+        _ native: NativeSignIns,
+        for app: WaitingApp,
+        _ pending: KeptSignIn,
+        clearing cleared: [(name: String, value: String)]
+    ) async -> EndpointResponse {
+        let requester = self.cookies.requester(request)
+        let kept: KeptFlow
+        do {
+            // The store is asked before the provider, so that an outage of the store does not use up the code.
+            guard let found = try await native.flow(app.flow) else {
+                return self.refuse(.signInFlowExpired, request, fields: cleared)
+            }
+            kept = found
+        } catch {
+            return self.refuse(SessionService.reason(error), request)
+        }
+        let back: NativeSignIns.Return
+        switch await flow.prove(pending, request.query, .native, for: requester) {
+        case .throttled(let wait): return self.refuse(.signInThrottled, request, retryAfter: wait)
+        case .unavailable(let reason): return self.refuse(reason, request)
+        case .beginAgain where native.isExpired(kept):
+            back = await native.fail(app.flow, kept, .signInFlowExpired)
+        case .beginAgain:
+            return await self.begin(
+                request,
+                flow,
+                returnTo: pending.returnTo,
+                demanding: pending.demand,
+                for: app,
+                isRepeat: true,
+                fields: cleared
+            )
+        case .refused(let reason): back = await native.fail(app.flow, kept, reason)
+        case .proven(let user, let evidence):
+            back = await native.complete(app.flow, kept, with: user, evidence: evidence, for: requester)
+        }
+        switch back {
+        case .code(let code): return Self.leave(for: app, with: code, native, fields: cleared)
+        case .unavailable(let reason): return self.refuse(reason, request, fields: cleared)
+        }
+    }
+
+    /// 303 to the app.
+    private static func leave(
+        for app: WaitingApp,
+        with code: Secret,
+        _ native: NativeSignIns,
+        fields: [(name: String, value: String)] = []
+    ) -> EndpointResponse {
+        let names = native.settings.dialect == .documented ? ["code", "return_to_code"] : ["code"]
+        return .seeOther(AppSignInPath.back(to: app.returnTo, code: code, in: names), fields: fields)
+    }
+}

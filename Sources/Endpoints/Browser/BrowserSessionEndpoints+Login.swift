@@ -1,0 +1,79 @@
+internal import Providers
+internal import SignOn
+internal import Vocabulary
+
+/// The way to the provider.
+extension BrowserSessionEndpoints {
+    /// `GET /.sallyport/login`: 303 to the provider, for signed-in users too: a route may require a new sign-in. HEAD and
+    /// prefetches begin nothing.
+    func login(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
+        guard request.method == "GET" else { return .noContent() }
+        let demand = SignInDemand(request.query)
+        let returnTo = self.returnTo(request.parameters(SignInPath.returnTo))
+        guard request.isPageLoad else {
+            return self.refuse(.signInNotNavigation, request, returnTo: returnTo, demanding: demand)
+        }
+        guard demand.isAgain || !self.completedSignIns.isRepeating(request, at: self.sessions.clock.now()) else {
+            return self.refuse(.signInRepeated, request, returnTo: returnTo, demanding: demand)
+        }
+        return await self.begin(request, flow, returnTo: returnTo, demanding: demand)
+    }
+
+    /// 303 to the provider, with a cookie that finds the way back.
+    ///
+    /// - Parameters:
+    ///   - returnTo: A safe path on this host.
+    ///   - app: The native app for which the user signs in; nil: the session will be the browser's.
+    ///   - isRepeat: Whether it begins in place of one that could not be completed.
+    ///   - fields: Further fields of the answer.
+    func begin(
+        _ request: EndpointRequest,
+        _ flow: BrowserSignInFlow,
+        returnTo: String,
+        demanding demand: SignInDemand,
+        for app: WaitingApp? = nil,
+        isRepeat: Bool = false,
+        fields: [(name: String, value: String)] = []
+    ) async -> EndpointResponse {
+        let wish = BrowserSignIn(callback: request.origin + Self.callbackPath, demand: demand)
+        switch await flow.begin(wish, returnTo: returnTo, on: request.authority, for: app, isRepeat: isRepeat) {
+        case .redirect(let url, let id, let kept):
+            return .seeOther(url, fields: self.signInCookies.keep(kept, id: id, request, flow) + fields)
+        case .unavailable:
+            return self.refuse(.providerUnavailable, request, returnTo: returnTo, demanding: demand)
+        }
+    }
+
+    var signInCookies: SignInCookies { SignInCookies(sessionCookie: self.cookies.name) }
+    var completedSignIns: CompletedSignIns { CompletedSignIns(sessionCookie: self.cookies.name) }
+
+    /// A refusal, whose page has a link that signs in with the same demand. A page never redirects by itself, so that no
+    /// failure can repeat without the user.
+    func refuse(
+        _ reason: Reason,
+        _ request: EndpointRequest,
+        explanation: String? = nil,
+        returnTo: String = "/",
+        demanding demand: SignInDemand = SignInDemand(),
+        retryAfter wait: Duration? = nil,
+        fields: [(name: String, value: String)] = []
+    ) -> EndpointResponse {
+        var demand = demand
+        switch reason {
+        // The same sign-in would end in the same way without asking the user.
+        case .signInInsufficient, .signInInteractionRequired, .signInNotAllowed, .signInRepeated: demand.isAgain = true
+        default: break
+        }
+        var response = EndpointResponse.problem(
+            reason,
+            explanation: explanation,
+            requestID: request.requestID,
+            retryAfter: wait,
+            loginURL: SignInPath.url(on: request.origin),
+            // The URL of the callback holds a code.
+            fields: [("referrer-policy", "no-referrer")] + fields
+        )
+        response.signIn = SignInPath.leading(to: returnTo.utf8, demanding: demand)
+        return response
+    }
+}

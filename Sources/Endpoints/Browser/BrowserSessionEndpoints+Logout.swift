@@ -1,0 +1,98 @@
+internal import Sessions
+internal import SignOn
+internal import Vocabulary
+
+/// The sign-out page.
+extension BrowserSessionEndpoints {
+    /// `GET /.sallyport/logout`: a page with a button; a link or an image does not sign the user out.
+    func askToSignOut(_ request: EndpointRequest) -> EndpointResponse {
+        Page.signOut(request, returnTo: self.returnTo(request.parameters("return_to")))
+    }
+
+    /// `POST /.sallyport/logout`: answered when every loop has forgotten the session. It also succeeds without a
+    /// session. Then 303 to the provider's sign-out, where there is one, else to `return_to`. When the store cannot
+    /// confirm the end, 503 and the page with the button.
+    ///
+    /// For `Accept: application/json`: 204, or 200 with the `redirect_to` of the provider's sign-out.
+    ///
+    /// A token in a field, which no other site can make a browser send, is used before the cookie.
+    func signOut(_ request: EndpointRequest) async -> EndpointResponse {
+        if let token = request.credentials.explicitToken { return await self.signOut(token, request) }
+        let form = try? BodyParameters(request, accepting: [.form])
+        let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self))
+        let wantsJSON = request.field("accept")?.lowercased().contains("application/json") ?? false
+        guard SameOrigin.isProven(request) else {
+            await self.sessions.recordDenial(.requestCrossSite, for: self.cookies.requester(request))
+            return wantsJSON
+                ? .problem(.requestCrossSite, requestID: request.requestID)
+                : Page.signOut(request, returnTo: returnTo, reason: .requestCrossSite)
+        }
+        let onward: String?
+        let cleared: [(name: String, value: String)]
+        do throws(StoreError) {
+            (onward, cleared) = try await self.end(request, leadingTo: returnTo)
+        } catch {
+            let reason = SessionService.reason(error)
+            guard !wantsJSON else { return .problem(reason, requestID: request.requestID) }
+            return Page.signOut(
+                request,
+                returnTo: returnTo,
+                notice: .signOutUncertain,
+                reason: reason
+            )
+        }
+        if wantsJSON {
+            return onward.map { .json(200, ["redirect_to": .string($0)], fields: cleared) }
+                ?? .noContent(fields: cleared)
+        }
+        return .seeOther(onward ?? self.signedOutPage(leadingTo: returnTo), fields: cleared)
+    }
+
+    /// Ends the sessions that the request's cookies present.
+    ///
+    /// - Parameter path: A safe path on this host, where the browser goes in the end.
+    /// - Returns: The provider's sign-out page, if there is one, and the fields that clear the cookie.
+    func end(
+        _ request: EndpointRequest,
+        leadingTo path: String
+    ) async throws(StoreError) -> (onward: String?, cleared: [(name: String, value: String)]) {
+        let ended = try await self.sessions.endPresented(by: self.cookies.requester(request))
+        let place = SignOutReturn(origin: request.origin, path: path)
+        let onward = await self.providerSignOut?.url(after: ended, leadingTo: place)
+        return (onward, [("set-cookie", self.cookies.cookie(request).clearing())])
+    }
+
+    /// `GET /.sallyport/signed-out`: where a sign-out ends: the page that the user wanted, on the host where the
+    /// sign-out began, or one that says that the user is signed out. The app's own pages would lead to a sign-in, and a
+    /// provider that still has a session of the user would sign the user in again without a word.
+    ///
+    /// A browser that is signed in here, for example because the user went back in its history, is asked instead.
+    func signedOut(_ request: EndpointRequest) async -> EndpointResponse {
+        let states = request.parameters("state")
+        let place = states.count == 1 ? self.providerSignOut?.place(of: states[0]) : nil
+        guard let place, place.path != "/" else {
+            let isOfThisHost = place.map { $0.origin == request.origin } ?? true
+            if isOfThisHost, let live = try? await self.sessions.signedIn(by: self.cookies.requester(request)),
+                !live.isEmpty
+            {
+                return .seeOther(Page.logout)
+            }
+            return Page.signedOut(request, signIn: (place?.origin ?? request.origin) + SignInPath.path)
+        }
+        return .seeOther(place.origin + place.path)
+    }
+
+    private func signedOutPage(leadingTo returnTo: String) -> String {
+        self.providerSignOut != nil && returnTo == "/" ? Page.signedOut : returnTo
+    }
+
+    /// Ends the session of a program's token: 204, also when it has ended before.
+    private func signOut(_ token: Secret, _ request: EndpointRequest) async -> EndpointResponse {
+        do {
+            let reason = try await self.sessions.end(native: token, for: self.cookies.requester(request))
+            return reason.map { .problem($0, requestID: request.requestID) } ?? .noContent()
+        } catch {
+            return .problem(SessionService.reason(error), requestID: request.requestID)
+        }
+    }
+}

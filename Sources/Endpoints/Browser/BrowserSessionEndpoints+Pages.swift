@@ -1,0 +1,39 @@
+package import Providers
+package import SignOn
+internal import Vocabulary
+
+/// Signing in at a provider's own pages, which leave a cookie that the gateway accepts.
+package struct ProviderPages: Sendable {
+    let provider: any SignInPageProvider
+    let sessions: SessionService
+    /// The origin of the host on which the pages are passed through.
+    let home: String
+
+    package init(_ provider: any SignInPageProvider, sessions: SessionService, home: String) {
+        self.provider = provider
+        self.sessions = sessions
+        self.home = home
+    }
+}
+
+extension BrowserSessionEndpoints {
+    /// `GET /.sallyport/login`: 303 to the provider's page, from which the browser comes back to the page that it wanted.
+    ///
+    /// A browser that comes back without a cookie that counts is sent there again, and a provider at which the user is
+    /// signed in sends it back at once: after a few times within seconds a page ends that.
+    func login(_ request: EndpointRequest, _ pages: ProviderPages) -> EndpointResponse {
+        guard request.method == "GET" else { return .noContent() }
+        let demand = SignInDemand(request.query)
+        let returnTo = self.returnTo(request.parameters(SignInPath.returnTo))
+        guard request.isPageLoad else {
+            return self.refuse(.signInNotNavigation, request, returnTo: returnTo, demanding: demand)
+        }
+        let recent = CompletedSignIns.begun(sessionCookie: self.cookies.name)
+        let now = self.sessions.clock.now()
+        guard demand.isAgain || !recent.isRepeating(request, at: now) else {
+            return self.refuse(.signInRepeated, request, returnTo: returnTo, demanding: demand)
+        }
+        let path = pages.provider.signInPath(BrowserSignIn(callback: request.origin + returnTo, demand: demand))
+        return .seeOther(pages.home + path, fields: [recent.note(request, at: now)])
+    }
+}

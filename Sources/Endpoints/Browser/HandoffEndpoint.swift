@@ -1,0 +1,174 @@
+internal import Cryptography
+package import NIOCore
+internal import Sessions
+internal import Settings
+package import SignOn
+internal import Vocabulary
+
+/// The page that asks the user to confirm a sign-in by a link, on every host.
+///
+/// ```
+/// page with a token  ->  /.sallyport/handoff, which asks  ->  POST  ->  the page, whose navigation consumes the token
+/// ```
+/// The token is sealed in a cookie from the first step on. The page's answer to the POST moves it into the attempt cookie,
+/// so that it is consumed by the rules of the page's route, as a token in the query is.
+package struct HandoffEndpoint: Sendable {
+    private let handoff: HandoffConsumer
+    private let confirmation: HandoffConfirmation
+    private let sessions: SessionService
+    private let clients: ClientRegistry
+    private let requestCookies: RequestCookies
+    private let cookies: HandoffCookies
+    private let loops: any EventLoopGroup
+
+    /// - Parameters:
+    ///   - cookieName: The configured name of the session cookie.
+    ///   - loops: The loops on which the store is called.
+    package init(
+        handoff: HandoffConsumer,
+        confirmation: HandoffConfirmation,
+        sessions: SessionService,
+        clients: ClientRegistry,
+        cookieName: String,
+        cookies: HandoffCookies,
+        loops: any EventLoopGroup
+    ) {
+        self.handoff = handoff
+        self.confirmation = confirmation
+        self.sessions = sessions
+        self.clients = clients
+        self.requestCookies = RequestCookies(name: cookieName)
+        self.cookies = cookies
+        self.loops = loops
+    }
+
+    package var endpoints: [Endpoint] {
+        [
+            Endpoint(
+                path: HandoffPath.path,
+                methods: ["GET", "HEAD", "POST"],
+                scope: .everyHost,
+                outlivesClient: true,
+                answer: { $0.method == "POST" ? await self.confirm($0) : await self.ask($0) }
+            )
+        ]
+    }
+
+    /// `GET /.sallyport/handoff`: the page with the button. A token that signs nobody in leads to the page that the user
+    /// wanted, without the token.
+    private func ask(_ request: EndpointRequest) async -> EndpointResponse {
+        guard request.method != "HEAD" else { return .noContent() }
+        guard request.isTopLevelPageLoad else { return .problem(.handoffNotNavigation, requestID: request.requestID) }
+        let requester = self.requestCookies.requester(request)
+        guard let pending = self.pending(request) else { return await self.expired(request, requester) }
+        guard let client = self.clients.snapshot.client(pending.clientID) else { return self.leave(pending, request) }
+        var handoff = HandoffRequest(
+            token: pending.token.bytes,
+            transport: pending.transport,
+            authority: request.authority,
+            realm: self.sessions.realm,
+            client: client,
+            device: DeviceFacts(address: request.address, asn: nil, userAgent: requester.userAgent),
+            existing: nil,
+            attempt: pending.attempt,
+            requestID: request.requestID
+        )
+        // The link may be another site's, which must not sign a user out.
+        handoff.endsOtherUser = false
+        let preview: HandoffPreview
+        do throws(StoreError) {
+            if case .session(let present) = try await self.sessions.browser(requester) {
+                handoff.existing = (present.key, present.session)
+                handoff.existingToken = present.token
+            }
+            preview = try await self.loops.ask(self.handoff) { [handoff] in $0.preview(handoff, on: $1) }
+        } catch {
+            return .problem(SessionService.reason(error), requestID: request.requestID)
+        }
+        switch preview {
+        case .asks(let session):
+            return Page.confirmHandoff(
+                request,
+                account: Self.account(of: session),
+                actor: session.actor,
+                proof: pending.proof,
+                elsewhere: request.origin + pending.target
+            )
+        case .ended(.signedIn(let token, let session, _)):
+            // The user had confirmed it, and the answer was lost.
+            let signedIn = self.requestCookies.signedIn(token, session, by: self.sessions, request)
+            return self.leave(pending, request, fields: signedIn)
+        case .ended(.renewed(let token, let session)):
+            let age = session.cookieAge(at: self.sessions.clock.now())
+            let renewed = self.requestCookies.cookie(request).setting(token, maxAge: age)
+            return self.leave(pending, request, fields: [("set-cookie", renewed)])
+        case .ended(.alreadySignedIn), .ended(.unconfirmed): return self.leave(pending, request)
+        case .ended(.denied(let reason, let text)):
+            return .problem(
+                reason,
+                explanation: text,
+                requestID: request.requestID,
+                fields: [("set-cookie", self.cookies.pending(request.cookieReach).clearing())]
+            )
+        case .ended(.refused(let reason, _)):
+            let notice = self.requestCookies.handoffNotice(request).setting(HandoffNotice.value)
+            return self.leave(pending, request, fields: [("set-cookie", notice)], reason: reason)
+        case .ended(.unavailable(let error)):
+            return .problem(SessionService.reason(error), requestID: request.requestID)
+        }
+    }
+
+    /// `POST /.sallyport/handoff`: 303 to the page that the user wanted, whose navigation consumes the token. The cookie
+    /// that keeps the token stays until it expires, so that a second click does the same.
+    private func confirm(_ request: EndpointRequest) async -> EndpointResponse {
+        let requester = self.requestCookies.requester(request)
+        guard SameOrigin.isProven(request) else {
+            await self.sessions.recordDenial(.requestCrossSite, for: requester)
+            return .problem(.requestCrossSite, requestID: request.requestID)
+        }
+        guard let pending = self.pending(request) else { return await self.expired(request, requester) }
+        let form = try? BodyParameters(request, accepting: [.form])
+        let proof = form?.text(Page.handoffProof).map { Array($0.utf8) } ?? []
+        // Another tab may have replaced the link that this form asks about: its page asks again.
+        guard constantTimeEqual(proof, pending.proof.bytes) else { return .seeOther(HandoffPath.path) }
+        let confirmed = self.handoff.confirmed(pending, on: request.authority)
+        let value = AttemptCookie.value(pending.attempt, moving: pending.token.bytes, confirmed: confirmed)
+        let moved = self.cookies.attempt(request.cookieReach).setting(value)
+        return .seeOther(request.origin + pending.target, fields: [("set-cookie", moved)])
+    }
+
+    private func pending(_ request: EndpointRequest) -> PendingHandoff? {
+        request.credentials.companion(SessionSettings.pendingCookieLabel).flatMap {
+            self.confirmation.open($0, on: request.authority, now: self.sessions.clock.now())
+        }
+    }
+
+    /// Nothing waits to be confirmed. A browser that is signed in, for example because the user went back in its history,
+    /// goes to the start page.
+    private func expired(_ request: EndpointRequest, _ requester: Requester) async -> EndpointResponse {
+        let present = (try? await self.sessions.presented(by: requester)) ?? []
+        return present.isEmpty
+            ? .problem(.handoffUnconfirmed, requestID: request.requestID) : .seeOther("/")
+    }
+
+    /// 303 to the page that the user wanted. The token is not tried again.
+    private func leave(
+        _ pending: PendingHandoff,
+        _ request: EndpointRequest,
+        fields: [(name: String, value: String)] = [],
+        reason: Reason? = nil
+    ) -> EndpointResponse {
+        let cleared = ("set-cookie", self.cookies.pending(request.cookieReach).clearing())
+        return .seeOther(request.origin + pending.target, fields: [cleared] + fields, reason: reason)
+    }
+
+    /// The name by which the user knows the account. An address that nobody has verified could be that of another account;
+    /// so could a name that its user has chosen, so the account's id stands beside it.
+    private static func account(of session: Session) -> String {
+        let claims = UserInfoClaims.claims(of: session.identity, scopes: ["email", "profile"])
+        let id = session.identity.id
+        if let email = claims["email"]?.string, claims["email_verified"] != .bool(false) { return email }
+        guard let name = claims["preferred_username"]?.string, name != id else { return id }
+        return "\(name) (\(id))"
+    }
+}

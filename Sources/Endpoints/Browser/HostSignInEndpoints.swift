@@ -1,0 +1,308 @@
+internal import Settings
+package import SignOn
+internal import Vocabulary
+
+/// One sign-in for all hosts: the sign-in page of a host without endpoints leads to the host that has them, and the
+/// browser comes back with a ticket.
+///
+/// ```
+/// B /.sallyport/login  ->  A /.sallyport/share  (->  A /.sallyport/login  ->  A /.sallyport/share)
+///                      ->  B /.sallyport/ticket  ->  the page on B
+/// ```
+/// A browser that a handoff has signed in on B comes to A by `/.sallyport/adopt`, and A asks B in the same way.
+///
+/// Every step is a GET that only a page load takes, and every failure is a page, so that nothing goes in circles.
+package struct HostSignInEndpoints: Sendable {
+    let tickets: HostTickets
+    let cookies: RequestCookies
+    let share: HandoffShare?
+    private let sessions: SessionService
+    private let handoffParameter: String
+
+    /// - Parameters:
+    ///   - cookieName: The configured name of the session cookie.
+    ///   - handoffParameter: The query parameter that may carry a transfer token; it is removed from every `return_to`.
+    ///   - share: Set if a handoff also signs the browser in on the host on which users sign in.
+    package init(
+        _ tickets: HostTickets,
+        sessions: SessionService,
+        cookieName: String,
+        handoffParameter: String,
+        share: HandoffShare?
+    ) {
+        self.tickets = tickets
+        self.sessions = sessions
+        self.cookies = RequestCookies(name: cookieName)
+        self.handoffParameter = handoffParameter
+        self.share = share
+    }
+
+    /// These endpoints, and `endpoints` with a sign-in page that leads away from hosts whose users sign in elsewhere.
+    /// Only `endpoints` if there are no such hosts.
+    ///
+    /// - Parameter leads: False for a provider whose own cookie counts on every host: its page leads back by itself.
+    package func added(to endpoints: [Endpoint], leadingToSignIn leads: Bool = true) -> [Endpoint] {
+        guard self.tickets.hosts.isShared else { return endpoints }
+        guard leads else { return endpoints + self.own }
+        let led = endpoints.map { endpoint in
+            guard endpoint.path == SignInPath.path else { return endpoint }
+            var led = endpoint
+            if !led.methods.contains("POST") { led.methods.append("POST") }
+            led.answer = { request in
+                if let answer = self.leaveToSignIn(request) { return answer }
+                guard endpoint.methods.contains(request.method) else {
+                    return .problem(
+                        .routeMethodNotAllowed,
+                        requestID: request.requestID,
+                        fields: [("allow", endpoint.methods.joined(separator: ", "))]
+                    )
+                }
+                return await endpoint.answer(request)
+            }
+            return led
+        }
+        return led + self.own
+    }
+
+    private var own: [Endpoint] {
+        var own = [
+            Endpoint(
+                path: TicketPath.share,
+                methods: ["GET"],
+                scope: self.share == nil ? .endpointHosts : .everyHost,
+                outlivesClient: true,
+                answer: self.issue
+            ),
+            Endpoint(
+                path: TicketPath.ticket,
+                methods: ["GET"],
+                scope: .everyHost,
+                outlivesClient: true,
+                answer: self.use
+            ),
+        ]
+        if let share = self.share {
+            own.append(Endpoint(path: TicketPath.adopt, methods: ["GET"]) { await self.adopt($0, share) })
+        }
+        return own
+    }
+
+    // MARK: The host that asks
+
+    /// `/.sallyport/login`: 303 to the host on which the users of this host sign in, with a cookie that holds the nonce;
+    /// nil if they sign in here. A form that was posted here is not read: no password is checked on this host.
+    private func leaveToSignIn(_ request: EndpointRequest) -> EndpointResponse? {
+        guard let issuer = self.tickets.hosts.signInHost(of: request.authority) else { return nil }
+        guard request.method != "HEAD" else { return .noContent() }
+        let isForm = request.method == "POST"
+        guard isForm || request.isPageLoad else { return self.refuse(.ticketNotNavigation, request) }
+        let form = isForm ? try? BodyParameters(request, accepting: [.form]) : nil
+        let values =
+            isForm
+            ? [form?.text(SignInPath.returnTo)].compactMap(\.self) : request.parameters(SignInPath.returnTo)
+        let demand = SignInDemand(request.query)
+        let returnTo = ReturnTo.page(values, without: self.handoffParameter)
+        guard isForm || demand.isAgain || !self.completed.isRepeating(request, at: self.sessions.clock.now()) else {
+            return self.refuse(.signInRepeated, request, returnTo: returnTo, demanding: SignInDemand(isAgain: true))
+        }
+        let beginning = self.tickets.begin(
+            on: request.authority,
+            from: issuer.authority,
+            returnTo: returnTo,
+            demand: demand
+        )
+        return self.ask(issuer, beginning, request)
+    }
+
+    /// 303 to the host that issues, with the nonce's cookie.
+    private func ask(
+        _ issuer: SignInHosts.Host,
+        _ beginning: HostTickets.Beginning,
+        _ request: EndpointRequest
+    ) -> EndpointResponse {
+        .seeOther(
+            issuer.origin + TicketPath.asking(beginning.id, beginning.request),
+            fields: self.nonces.keep(
+                beginning.kept,
+                id: beginning.id,
+                request,
+                now: self.sessions.clock.now()
+            ) { kept, id in
+                self.tickets.nonce(kept, id: id, on: request.authority).map { nonce in
+                    KeptCookies.Kept(begunAt: nonce.begunAt) { nil }
+                }
+            }
+        )
+    }
+
+    private var completed: CompletedSignIns { CompletedSignIns(sessionCookie: self.cookies.name) }
+
+    var nonces: KeptCookies {
+        // They are short, and a browser that restores its tabs may ask for many tickets at once.
+        KeptCookies(sessionCookie: self.cookies.name, prefix: "ticket-", lifetime: TicketRequest.lifetime, most: 25)
+    }
+
+    // MARK: The host that is asked
+
+    /// `GET /.sallyport/share`: 303 with a ticket to the host that asks, or to the sign-in page of this host.
+    @Sendable
+    private func issue(_ request: EndpointRequest) async -> EndpointResponse {
+        let requester = self.cookies.requester(request)
+        guard request.isPageLoad else { return self.refuse(.ticketNotNavigation, request) }
+        guard let id = request.only("id"), let sealed = request.only("request"),
+            let asked = self.tickets.request(sealed, id: id, issuer: request.authority),
+            let audience = self.tickets.hosts.host(asked.host)
+        else {
+            self.tickets.recordRefusal(.ticketMalformed, for: requester)
+            return self.refuse(.ticketMalformed, request)
+        }
+        let outcome = await self.tickets.issue(asked, for: requester)
+        if case .issued(let ticket) = outcome {
+            let origin = asked.back == nil ? nil : (request: sealed, authority: request.authority)
+            return .seeOther(audience.origin + TicketPath.presenting(ticket, id, returningTo: origin))
+        }
+        // The browser is signed in where it came from.
+        if let back = asked.back { return .seeOther(request.origin + back) }
+        switch outcome {
+        case .issued: return self.refuse(.ticketUnknown, request)
+        case .refused(let reason), .unavailable(let reason): return self.refuse(reason, request)
+        case .throttled(let wait):
+            return .problem(.ticketThrottled, requestID: request.requestID, retryAfter: wait)
+        case .expired:
+            return .seeOther(audience.origin + SignInPath.leading(to: "/".utf8, demanding: asked.demand))
+        case .signIn(let reason):
+            // The user has just signed in here, and the browser has brought no session.
+            if reason != nil, request.only(TicketPath.isBack.name) == TicketPath.isBack.value {
+                self.tickets.recordRefusal(.ticketNoCookie, for: requester)
+                return self.refuse(.ticketNoCookie, request)
+            }
+            var demand = asked.demand
+            if reason == nil { demand.isAgain = true }
+            let target = TicketPath.asking(id, sealed, isBack: true)
+            let clears = reason?.refusal?.clearsSession == true
+            return .seeOther(
+                SignInPath.leading(to: target.utf8, demanding: demand),
+                fields: clears ? [("set-cookie", self.cookies.cookie(request).clearing())] : [],
+                reason: reason
+            )
+        }
+    }
+
+    // MARK: The host that asked
+
+    /// `GET /.sallyport/ticket`: 303 to the page that the user wanted, with the cookie of the new session.
+    @Sendable
+    private func use(_ request: EndpointRequest) async -> EndpointResponse {
+        guard request.isPageLoad else { return self.refuse(.ticketNotNavigation, request) }
+        let requester = self.cookies.requester(request)
+        let id = request.only("id") ?? ""
+        let back = self.back(request, id)
+        guard let token = request.only("ticket"), let kept = self.nonces.kept(id, request),
+            let nonce = self.tickets.nonce(kept, id: id, on: request.authority)
+        else { return await self.useWithoutNonce(request, requester, back: back) }
+        let cleared = self.nonces.clear(id, request)
+        let returnTo = back ?? nonce.returnTo
+        switch await self.tickets.use(Secret(token), nonce, for: requester) {
+        case .signedIn(let token, let session):
+            let signedIn = self.cookies.signedIn(token, session, by: self.sessions, request)
+            let noted = self.completed.note(request, at: self.sessions.clock.now())
+            return .seeOther(returnTo, fields: signedIn + [noted] + cleared)
+        case .alreadySignedIn:
+            return .seeOther(returnTo, fields: cleared)
+        case .refused(let reason, let hasSession):
+            if back != nil || hasSession { return .seeOther(returnTo, fields: cleared, reason: reason) }
+            return self.refuse(reason, request, returnTo: nonce.returnTo, fields: cleared)
+        case .signInAgain:
+            if back != nil { return .seeOther(returnTo, fields: cleared, reason: .ticketOtherUser) }
+            let again = SignInPath.leading(to: nonce.returnTo.utf8, demanding: SignInDemand(isAgain: true))
+            return .seeOther(again, fields: cleared, reason: .ticketOtherUser)
+        case .unavailable(let reason):
+            if back != nil { return .seeOther(returnTo, fields: cleared, reason: reason) }
+            // The cookie stays: the same request completes the try.
+            return self.refuse(reason, request, returnTo: nonce.returnTo)
+        }
+    }
+
+    /// A ticket in a browser that has not asked for it, or that has used it, or has lost or refused the cookie: the
+    /// ticket is not looked for.
+    private func useWithoutNonce(
+        _ request: EndpointRequest,
+        _ requester: Requester,
+        back: String?
+    ) async -> EndpointResponse {
+        self.tickets.recordRefusal(.ticketOtherBrowser, for: requester)
+        if let back { return .seeOther(back, reason: .ticketOtherBrowser) }
+        do {
+            if try await self.tickets.hasSession(requester) { return .seeOther("/", reason: .ticketOtherBrowser) }
+        } catch {
+            return self.refuse(SessionService.reason(error), request)
+        }
+        return self.refuse(.ticketOtherBrowser, request)
+    }
+
+    /// The URL to which a browser returns that came from a handoff; nil for any other.
+    private func back(_ request: EndpointRequest, _ id: String) -> String? {
+        guard let authority = request.only("from"), let sealed = request.only("request"),
+            let host = self.tickets.hosts.host(authority),
+            let asked = self.tickets.request(sealed, id: id, issuer: authority), asked.host == request.authority
+        else { return nil }
+        return asked.back.map { host.origin + $0 }
+    }
+
+    /// `GET /.sallyport/adopt`: the browser was signed in on another host by a handoff. If it has no session here, this
+    /// host asks that one for a ticket; else the browser returns at once.
+    private func adopt(_ request: EndpointRequest, _ share: HandoffShare) async -> EndpointResponse {
+        guard request.isPageLoad else { return self.refuse(.ticketNotNavigation, request) }
+        let now = self.sessions.clock.now()
+        guard let authority = request.only("from"), let text = request.only("link"),
+            let issuer = self.tickets.hosts.host(authority),
+            let link = share.page(text, from: authority, on: request.authority, now: now)
+        else {
+            self.tickets.recordRefusal(.ticketMalformed, for: self.cookies.requester(request))
+            return self.refuse(.ticketMalformed, request)
+        }
+        let requester = self.cookies.requester(request)
+        // Whatever session is here stays: a handoff on one host does not change the user of another.
+        let hasSession = (try? await self.tickets.hasSession(requester)) ?? true
+        let isSignedIn = hasSession || requester.cookies.count > 1
+        guard link.isCurrent, !isSignedIn else { return .seeOther(issuer.origin + link.page.target) }
+        let beginning = self.tickets.begin(
+            on: request.authority,
+            from: authority,
+            returnTo: "/",
+            back: link.page.target
+        )
+        return self.ask(issuer, beginning, request)
+    }
+
+    // MARK: Refusals
+
+    private func refuse(
+        _ reason: Reason,
+        _ request: EndpointRequest,
+        returnTo: String = "/",
+        demanding demand: SignInDemand = SignInDemand(),
+        fields: [(name: String, value: String)] = []
+    ) -> EndpointResponse {
+        var fields = fields
+        if reason.refusal?.clearsSession == true {
+            fields.append(("set-cookie", self.cookies.cookie(request).clearing()))
+        }
+        var response = EndpointResponse.problem(
+            reason,
+            requestID: request.requestID,
+            // The URL may hold a ticket.
+            fields: [("referrer-policy", "no-referrer")] + fields
+        )
+        response.signIn = SignInPath.leading(to: returnTo.utf8, demanding: demand)
+        return response
+    }
+}
+
+extension EndpointRequest {
+    /// The value of the query parameter `name`; nil when it is absent or repeated.
+    fileprivate func only(_ name: String) -> String? {
+        let values = self.parameters(name)
+        return values.count == 1 ? values[0] : nil
+    }
+}

@@ -1,0 +1,147 @@
+internal import Vocabulary
+
+/// The cookies of one purpose that a browser keeps while it is elsewhere: one for each id, because several tabs may be
+/// on their way at once.
+///
+/// A browser that restores its tabs may begin many at once, but a request has room for few. The oldest are then shortened:
+/// they cannot be completed any more, but say where the browser was to go.
+struct KeptCookies: Sendable {
+    /// The name of the session cookie, with which the names of these begin.
+    let sessionCookie: String
+    /// What follows in the names, before the id.
+    let prefix: String
+    /// How long a browser keeps them.
+    let lifetime: Duration
+    /// How many a browser keeps whole at once.
+    let most: Int
+
+    /// How many shortened ones it keeps; the oldest go.
+    private static let mostShort = 20
+    /// How long it keeps those: tabs are often left alone for a while.
+    private static let shortLifetime = Duration.seconds(3600)
+    /// How many bytes of all: a request may have 16 KiB of cookies, and the app needs some of them.
+    private static let room = 8192
+
+    /// What the browser keeps under another id.
+    struct Kept {
+        let begunAt: UnixTime
+        /// The same in few bytes; nil: there is nothing shorter.
+        let shortened: () -> Secret?
+    }
+
+    /// What the browser has kept under `id`, whole or shortened; nil if it has nothing.
+    func kept(_ id: String, _ request: EndpointRequest) -> Secret? {
+        guard Self.isID(id) else { return nil }
+        return request.credentials.companion(self.prefix + id) ?? request.credentials.companion(self.shortPrefix + id)
+    }
+
+    /// The `Set-Cookie` fields that keep a new value, that shorten the oldest others as far as there is no room beside it,
+    /// and that clear those that have expired, cannot be read or have no room at all.
+    ///
+    /// - Parameter read: What a value with this id is; nil: none of the gateway's.
+    func keep(
+        _ kept: Secret,
+        id: String,
+        _ request: EndpointRequest,
+        now: UnixTime,
+        reading read: (_ kept: Secret, _ id: String) -> Kept?
+    ) -> [(name: String, value: String)] {
+        var (whole, cleared) = self.present(self.prefix, request, youngerThan: self.lifetime, now, read)
+        var (short, gone) = self.present(self.shortPrefix, request, youngerThan: Self.shortLifetime, now, read)
+        var shortened: [(id: String, value: Secret)] = []
+        var size = whole.reduce(kept.bytes.count) { $0 + $1.size }
+        func shorten(_ other: Present, to value: Secret?) {
+            size -= other.size
+            cleared.append(other.id)
+            guard let value else { return }
+            shortened.append((other.id, value))
+            short.append(Present(id: other.id, kept: other.kept, size: value.bytes.count))
+        }
+        while let oldest = whole.first, whole.count >= self.most || size > Self.room {
+            shorten(whole.removeFirst(), to: oldest.kept.shortened())
+        }
+        short.sort { $0.kept.begunAt < $1.kept.begunAt }
+        var shortSize = short.reduce(0) { $0 + $1.size }
+        while size + shortSize > Self.room || short.count > Self.mostShort, let first = short.first {
+            // A whole one gives way where that gains much, so that none of many tabs is forgotten.
+            if short.count <= Self.mostShort, let oldest = whole.first, let value = oldest.kept.shortened(),
+                value.bytes.count * 4 <= oldest.size * 3
+            {
+                shorten(whole.removeFirst(), to: value)
+                shortSize += value.bytes.count
+            } else {
+                shortSize -= first.size
+                gone.append(short.removeFirst().id)
+            }
+        }
+        let added = shortened.filter { !gone.contains($0.id) }
+        gone.removeAll { id in shortened.contains { $0.id == id } }
+        return [self.setting(kept, self.prefix + id, request, for: self.lifetime)]
+            + added.map { self.setting($0.value, self.shortPrefix + $0.id, request, for: Self.shortLifetime) }
+            + cleared.map { self.clearing(self.prefix + $0, request) }
+            + gone.map { self.clearing(self.shortPrefix + $0, request) }
+    }
+
+    /// The `Set-Cookie` fields that clear what is kept under `id`.
+    func clear(_ id: String, _ request: EndpointRequest) -> [(name: String, value: String)] {
+        [self.prefix, self.shortPrefix].map { $0 + id }.filter { label in
+            request.credentials.companions.contains { $0.label == label }
+        }.map { self.clearing($0, request) }
+    }
+
+    // MARK: Steps
+
+    private struct Present {
+        let id: String
+        let kept: Kept
+        let size: Int
+    }
+
+    private var shortPrefix: String { "past-" + self.prefix }
+
+    /// What the request has with this prefix, the oldest first, and the ids of what does not count.
+    private func present(
+        _ prefix: String,
+        _ request: EndpointRequest,
+        youngerThan age: Duration,
+        _ now: UnixTime,
+        _ read: (_ kept: Secret, _ id: String) -> Kept?
+    ) -> (present: [Present], cleared: [String]) {
+        var present: [Present] = []
+        var cleared: [String] = []
+        for cookie in request.credentials.companions where cookie.label.hasPrefix(prefix) {
+            let id = String(cookie.label.dropFirst(prefix.count))
+            guard Self.isID(id) else { continue }
+            if let kept = read(cookie.value, id), now.since(kept.begunAt) <= age {
+                present.append(Present(id: id, kept: kept, size: cookie.value.bytes.count))
+            } else {
+                cleared.append(id)
+            }
+        }
+        return (present.sorted { $0.kept.begunAt < $1.kept.begunAt }, cleared)
+    }
+
+    private func setting(
+        _ value: Secret,
+        _ label: String,
+        _ request: EndpointRequest,
+        for lifetime: Duration
+    ) -> (name: String, value: String) {
+        let age = Int(lifetime.components.seconds)
+        return ("set-cookie", self.cookie(label, request, maxAge: age).setting(value))
+    }
+
+    private func clearing(_ label: String, _ request: EndpointRequest) -> (name: String, value: String) {
+        ("set-cookie", self.cookie(label, request).clearing())
+    }
+
+    private func cookie(_ label: String, _ request: EndpointRequest, maxAge: Int? = nil) -> SessionCookie {
+        SessionCookie(name: "\(self.sessionCookie)-\(label)", reach: request.cookieReach, maxAge: maxAge)
+    }
+
+    /// Whether the text can be an id: nothing else goes into a `Set-Cookie` field.
+    private static func isID(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x5F }
+    }
+}

@@ -1,0 +1,56 @@
+package import JOSE
+internal import Vocabulary
+
+/// The gateway's public keys as JWK sets (RFC 7517 5): on every host those of its assertions, for apps and services behind
+/// it; at the usual path on hosts with endpoints also those of its id_tokens, for clients.
+package struct KeySetEndpoints: Sendable {
+    /// How long a cache may keep the set.
+    package static let maxAge = Duration.seconds(300)
+    /// How long after a key was published it may begin to sign: longer than verifiers keep the set. Libraries refresh it
+    /// at their own pace, mod_auth_openidc for example once an hour.
+    package static let settlingTime = Duration.seconds(3600)
+
+    private let assertions: JWKSet
+    private let idTokens: @Sendable () async -> JWKSet?
+
+    /// - Parameter idTokens: The public keys of id_tokens now; nil if they are unknown.
+    package init(_ assertions: JWKSet, idTokens: @escaping @Sendable () async -> JWKSet? = { JWKSet(keys: []) }) {
+        self.assertions = assertions
+        self.idTokens = idTokens
+    }
+
+    package var endpoints: [Endpoint] {
+        [
+            self.endpoint("/.sallyport/jwks.json", on: .everyHost) { Self.answer(self.assertions) },
+            self.endpoint("/.well-known/jwks.json", on: .endpointHosts) {
+                let idTokens = await self.idTokens()
+                // A cache must not keep what lacks keys: clients would refuse the tokens of other gateways.
+                return Self.answer(
+                    JWKSet(keys: self.assertions.keys + (idTokens?.keys ?? [])),
+                    isWhole: idTokens != nil
+                )
+            },
+        ]
+    }
+
+    private func endpoint(
+        _ path: String,
+        on scope: EndpointScope,
+        _ answer: @escaping @Sendable () async -> EndpointResponse
+    ) -> Endpoint {
+        Endpoint(path: path, methods: ["GET", "HEAD"], scope: scope, bodyLimit: 0) { _ in await answer() }
+            .readable(by: .everyone)
+    }
+
+    private static func answer(_ keys: JWKSet, isWhole: Bool = true) -> EndpointResponse {
+        EndpointResponse(
+            status: 200,
+            fields: [
+                ("content-type", "application/json"),
+                ("cache-control", isWhole ? "public, max-age=\(Self.maxAge.components.seconds)" : "no-store"),
+                ("x-content-type-options", "nosniff"),
+            ],
+            body: JSONText.encode(keys.value)
+        )
+    }
+}

@@ -1,0 +1,223 @@
+internal import Pages
+internal import Vocabulary
+
+/// The pages of sign-in and sign-out: plain forms that need no script.
+enum Page {
+    static let logout = "/.sallyport/logout"
+    static let signedOut = "/.sallyport/signed-out"
+    /// The field of the sign-in form by which the user stays signed in when the browser closes.
+    static let staySignedIn = "stay_signed_in"
+
+    /// The sentence that a page shows above its form. None reveals whether a user exists.
+    enum Notice: Sendable {
+        case refused
+        case incomplete
+        /// With the remaining time of the limit.
+        case throttled(Duration)
+        case unavailable
+        case crossSite
+        case again
+        /// A transfer token could not sign the user in.
+        case handoff
+        case signOutUncertain
+
+        private var text: PageText {
+            switch self {
+            case .refused: .noticeRefused
+            case .incomplete: .noticeIncomplete
+            case .throttled: .noticeThrottled
+            case .unavailable: .noticeUnavailable
+            case .crossSite: .noticeCrossSite
+            case .again: .noticeAgain
+            case .handoff: .noticeHandoff
+            case .signOutUncertain: .noticeSignOutUncertain
+            }
+        }
+
+        func html(in language: PageLanguage) -> String {
+            // Sentences that report no error of the user's.
+            let isCalm =
+                switch self {
+                case .again, .handoff: true
+                default: false
+                }
+            var text = language.html(self.text)
+            if case .throttled(let wait) = self {
+                text += " " + HTMLText.escaped(language.wait(seconds: Int(wait.retryAfter) ?? 1))
+            }
+            let (kind, role) = isCalm ? ("notice calm", "status") : ("notice", "alert")
+            return #"<p class="\#(kind)" id="notice" role="\#(role)">\#(text)</p>"#
+        }
+    }
+
+    /// Where a form is posted, and what goes along with the user's input.
+    struct Form: Sendable {
+        let action: String
+        let hidden: [(name: String, value: String)]
+
+        /// The form of the sign-in page.
+        ///
+        /// - Parameter returnTo: Already sanitised.
+        static func signIn(returnTo: String) -> Form {
+            Form(action: SignInPath.path, hidden: [("return_to", returnTo)])
+        }
+
+        var html: String {
+            let inputs = self.hidden.map { name, value in
+                #"<input type="hidden" name="\#(name)" value="\#(HTMLText.escaped(value))">"#
+            }
+            return ([#"<form method="post" action="\#(self.action)">"#] + inputs).joined(separator: "\n")
+        }
+    }
+
+    /// Shows what the user types in the field for the password, as long as the form is open: a password manager must not
+    /// take the field for another.
+    private static let showPassword = WebPage.Script(
+        """
+        const box=document.getElementById("show"),field=document.getElementById("password");\
+        box.parentElement.hidden=false;\
+        box.onchange=()=>{field.type=box.checked?"text":"password"};\
+        field.form.onsubmit=()=>{field.type="password"}
+        """
+    )
+
+    /// The sign-in page.
+    ///
+    /// - Parameters:
+    ///   - offersToStay: Whether the user chooses how long to stay signed in.
+    ///   - identifier: The user's input, to be shown again.
+    ///   - reason: Why it was refused, which decides the status; nil if it was not (200).
+    static func signIn(
+        _ request: EndpointRequest,
+        form: Form,
+        offersToStay: Bool = false,
+        notice: Notice? = nil,
+        identifier: String = "",
+        reason: Reason? = nil
+    ) -> EndpointResponse {
+        let pages = request.pages
+        let language = pages.language
+        let describedBy = notice == nil ? "" : #" aria-describedby="notice""#
+        let focus = identifier.isEmpty ? (name: " autofocus", password: "") : (name: "", password: " autofocus")
+        let stay =
+            """
+
+            <label class="choice"><input name="\(staySignedIn)" type="checkbox" value="1"> \(language.html(.signInStay))</label>
+            """
+        let wait: Duration? = if case .throttled(let wait) = notice { wait } else { nil }
+        return .page(
+            reason?.status ?? 200,
+            WebPage(
+                .login,
+                title: language.text(.signInTitle),
+                content: """
+                    <p>\(language.html(.signInHost, ["host": request.authority]))</p>
+                    \(notice?.html(in: language) ?? "")
+                    \(form.html)
+                    <label for="identifier">\(language.html(.signInIdentifier))</label>
+                    <input id="identifier" name="identifier" type="text" autocomplete="username" autocapitalize="none" \
+                    spellcheck="false" maxlength="256" required value="\(HTMLText.escaped(identifier))"\(focus.name)\(describedBy)>
+                    <label for="password">\(language.html(.signInPassword))</label>
+                    <input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024" \
+                    required\(focus.password)\(describedBy)>
+                    <label class="choice" hidden><input id="show" type="checkbox" autocomplete="off"> \
+                    \(language.html(.signInShowPassword))</label>\(offersToStay ? stay : "")
+                    <button type="submit">\(language.html(.signInSubmit))</button>
+                    </form>
+                    """,
+                script: self.showPassword
+            ),
+            by: pages,
+            fields: reason?.refusal?.retryFields(wait) ?? [],
+            reason: reason
+        )
+    }
+
+    /// The page that says that the user is signed out.
+    ///
+    /// - Parameter signIn: The path or URL of the sign-in page to which its link leads.
+    static func signedOut(_ request: EndpointRequest, signIn: String) -> EndpointResponse {
+        let pages = request.pages
+        return .page(
+            200,
+            WebPage(
+                .signedOut,
+                title: pages.language.text(.signedOutTitle),
+                content: """
+                    <p>\(pages.language.html(.signedOutText))</p>
+                    <a class="way" href="\(HTMLText.escaped(signIn))">\(pages.language.html(.signedOutSignIn))</a>
+                    """
+            ),
+            by: pages
+        )
+    }
+
+    /// The page that asks whether to sign out: only the POST of its button does it.
+    ///
+    /// - Parameter reason: Why it was refused, which decides the status; nil if it was not (200).
+    static func signOut(
+        _ request: EndpointRequest,
+        returnTo: String,
+        notice: Notice? = nil,
+        reason: Reason? = nil
+    ) -> EndpointResponse {
+        let pages = request.pages
+        return .page(
+            reason?.status ?? 200,
+            WebPage(
+                .signOut,
+                title: pages.language.text(.signOutTitle),
+                content: """
+                    <p>\(pages.language.html(.signOutQuestion, ["host": request.authority]))</p>
+                    \(notice?.html(in: pages.language) ?? "")
+                    <form method="post" action="\(self.logout)">
+                    <input type="hidden" name="return_to" value="\(HTMLText.escaped(returnTo))">
+                    <button type="submit">\(pages.language.html(.signOutSubmit))</button>
+                    </form>
+                    """
+            ),
+            by: pages,
+            fields: reason?.refusal?.retryFields() ?? [],
+            reason: reason
+        )
+    }
+
+    /// The field of the form that confirms a sign-in by a transfer token.
+    static let handoffProof = "proof"
+
+    /// The page that asks whether a transfer token may sign the user in: only the POST of its button does it.
+    ///
+    /// - Parameters:
+    ///   - account: The name of the account that the token signs in.
+    ///   - actor: Who acts for its user; nil: nobody.
+    ///   - proof: What the form brings back.
+    ///   - elsewhere: The URL of the page that the user wanted, for a user who does not want that account.
+    static func confirmHandoff(
+        _ request: EndpointRequest,
+        account: String,
+        actor: String?,
+        proof: Secret,
+        elsewhere: String
+    ) -> EndpointResponse {
+        let pages = request.pages
+        let language = pages.language
+        let question = actor.map { language.html(.confirmActor, ["actor": $0]) } ?? language.html(.confirmOwn)
+        return .page(
+            200,
+            WebPage(
+                .confirm,
+                title: language.text(.confirmTitle),
+                content: """
+                    <p>\(language.html(.confirmAccount, ["host": request.authority, "account": account]))</p>
+                    <p>\(question)</p>
+                    <form method="post" action="\(HandoffPath.path)">
+                    <input type="hidden" name="\(self.handoffProof)" value="\(String(decoding: proof.bytes, as: UTF8.self))">
+                    <button type="submit">\(language.html(.confirmSubmit))</button>
+                    </form>
+                    <p><a href="\(HTMLText.escaped(elsewhere))">\(language.html(.confirmElsewhere))</a></p>
+                    """
+            ),
+            by: pages
+        )
+    }
+}

@@ -1,0 +1,50 @@
+internal import Sessions
+internal import Settings
+internal import SignOn
+internal import Vocabulary
+
+/// Reads the session cookies of a request and the requester that they identify.
+struct RequestCookies: Sendable {
+    /// The configured name, e.g. `__Host-sallyport`.
+    let name: String
+
+    func cookie(_ request: EndpointRequest) -> SessionCookie {
+        SessionCookie(name: self.name, reach: request.cookieReach)
+    }
+
+    /// The cookie that has the sign-in page say that a transfer token signed nobody in.
+    func handoffNotice(_ request: EndpointRequest) -> SessionCookie {
+        HandoffNotice.cookie(beside: self.name, request.cookieReach)
+    }
+
+    /// The `Set-Cookie` fields of the answer to a browser that has signed in: its session's, and the one by which it shows
+    /// its account later.
+    ///
+    /// - Parameter token: The session's.
+    func signedIn(
+        _ token: Secret,
+        _ session: Session,
+        by sessions: SessionService,
+        _ request: EndpointRequest
+    ) -> [(name: String, value: String)] {
+        let age = session.cookieAge(at: sessions.clock.now())
+        var lines = [self.cookie(request).setting(token, maxAge: age)]
+        if let mark = sessions.accountMark(of: session) {
+            let name = "\(self.name)-\(SessionSettings.accountCookieLabel)"
+            lines.append(HandoffCookies.account(named: name, request.cookieReach).setting(mark))
+        }
+        return lines.map { ("set-cookie", $0) }
+    }
+
+    /// The requester, with the session cookies of the request.
+    func requester(_ request: EndpointRequest) -> Requester {
+        Requester(
+            address: request.address,
+            userAgent: request.field("user-agent"),
+            authority: request.authority,
+            requestID: request.requestID,
+            cookies: request.credentials.sessionCookies,
+            providerCookies: request.credentials.providerCookies
+        )
+    }
+}

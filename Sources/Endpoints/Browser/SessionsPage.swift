@@ -1,0 +1,165 @@
+internal import Pages
+internal import Sessions
+package import SignOn
+internal import Vocabulary
+
+/// The page on which users see where they are signed in, and sign out elsewhere. On every host.
+package struct SessionsPage: Sendable {
+    private static let path = "/.sallyport/sessions"
+
+    private let users: UserSessions
+    private let cookies: RequestCookies
+
+    /// - Parameter cookieName: The configured name of the session cookie.
+    package init(users: UserSessions, cookieName: String) {
+        self.users = users
+        self.cookies = RequestCookies(name: cookieName)
+    }
+
+    package var endpoint: Endpoint {
+        Endpoint(
+            path: Self.path,
+            methods: ["GET", "HEAD", "POST"],
+            scope: .everyHost,
+            outlivesClient: true,
+            answer: self.answer
+        )
+    }
+
+    @Sendable
+    private func answer(_ request: EndpointRequest) async -> EndpointResponse {
+        let requester = self.cookies.requester(request)
+        do {
+            let current: FoundSession
+            switch try await self.users.sessions.web(requester) {
+            case .session(let found): current = found
+            case .none(let reason): return self.refuse(reason, request)
+            }
+            // Whoever acts for the user neither sees nor ends the user's other sessions.
+            guard current.session.actor == nil else { return self.refuse(.requireActor, request) }
+            guard request.method == "POST" else { return try await self.page(current, request) }
+            // Cross-site request forgery: only this page signs anyone out.
+            guard SameOrigin.isProven(request) else {
+                await self.users.sessions.recordDenial(.requestCrossSite, for: requester)
+                return self.refuse(.requestCrossSite, request)
+            }
+            guard let id = (try? BodyParameters(request, accepting: [.form]))?.text("session") else {
+                return self.refuse(.requestParameters, request)
+            }
+            let all = try await self.users.all(of: current.session.subject)
+            if let found = all.first(where: { $0.session.id == id }), found.key != current.key {
+                try await self.users.end(found, for: requester)
+            }
+            return .seeOther(Self.path)
+        } catch {
+            return self.refuse(SessionService.reason(error), request)
+        }
+    }
+
+    private func refuse(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {
+        var fields: [(name: String, value: String)] = []
+        if reason.refusal?.clearsSession == true {
+            fields.append(("set-cookie", self.cookies.cookie(request).clearing()))
+        }
+        return .problem(
+            reason,
+            requestID: request.requestID,
+            loginURL: SignInPath.url(on: request.origin),
+            fields: fields
+        )
+    }
+
+    private func page(_ current: FoundSession, _ request: EndpointRequest) async throws(StoreError) -> EndpointResponse
+    {
+        var all = try await self.users.all(of: current.session.subject)
+        if !all.contains(where: { $0.key == current.key }) { all.insert(current, at: 0) }
+        let pages = request.pages
+        let language = pages.language
+        let items = all.map { Self.item($0, isCurrent: $0.key == current.key, language) }
+        return .page(
+            200,
+            WebPage(
+                .sessions,
+                title: language.text(.sessionsTitle),
+                content: """
+                    <p>\(language.html(.sessionsAdvice))</p>
+                    <ul class="list">
+                    \(items.joined(separator: "\n"))
+                    </ul>
+                    <a class="way" href="\(Page.logout)">\(language.html(.sessionsSignOutHere))</a>
+                    """
+            ),
+            by: pages,
+            fields: [("vary", "Cookie")]
+        )
+    }
+
+    private static func item(_ found: FoundSession, isCurrent: Bool, _ language: PageLanguage) -> String {
+        let session = found.session
+        let place = session.device.map { device in
+            "\(device.address)\(device.asn.map { " (AS\($0))" } ?? "")"
+        }
+        let facts = [
+            language.text(self.origin(session.origin)),
+            session.actor.map { language.text(.sessionsActor, ["actor": $0]) },
+            place.map { language.text(.sessionsAddress, ["address": $0]) },
+            language.text(.sessionsSeen, ["time": self.text(found.usedAt ?? session.issuedAt)]),
+            session.host.map { language.text(.sessionsHost, ["host": $0]) },
+        ].compactMap(\.self)
+        let name = DeviceName.text(session.device?.userAgent, language)
+        let signOut = HTMLText.escaped(language.text(.sessionsSignOutNamed, ["device": name]))
+        let end =
+            isCurrent
+            ? "<strong>\(language.html(.sessionsCurrent))</strong>"
+            : """
+            <form method="post" action="\(self.path)">
+            <input type="hidden" name="session" value="\(HTMLText.escaped(session.id))">
+            <button type="submit" aria-label="\(signOut)">\(language.html(.sessionsSignOut))</button>
+            </form>
+            """
+        return
+            "<li><h2>\(HTMLText.escaped(name))</h2><p>\(HTMLText.escaped(facts.joined(separator: ", ")))</p>\(end)</li>"
+    }
+
+    /// To the minute, and on one line.
+    private static func text(_ time: UnixTime) -> String {
+        let text = time.rfc3339
+        return "\(text.prefix(10).replacing("-", with: "\u{2011}"))\u{A0}\(text.dropFirst(11).prefix(5))\u{A0}UTC"
+    }
+
+    private static func origin(_ origin: Session.Origin) -> PageText {
+        switch origin {
+        case .browser: .sessionsBrowser
+        case .native: .sessionsApp
+        case .transfer: .sessionsTransfer
+        }
+    }
+}
+
+/// What people call a device, as far as its user agent says.
+enum DeviceName {
+    private static let systems = [
+        ("Windows", "Windows"), ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"),
+        ("Macintosh", "Mac"), ("CrOS", "ChromeOS"), ("Linux", "Linux"),
+    ]
+    /// In the order in which they are recognised: most claim to be others as well.
+    private static let programs = [
+        ("Edg", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("FxiOS/", "Firefox"), ("CriOS/", "Chrome"),
+        ("Chrome/", "Chrome"), ("Safari/", "Safari"),
+    ]
+    private static let longest = 60
+
+    /// `Firefox on Windows`, or the first product of the user agent.
+    static func text(_ userAgent: String?, _ language: PageLanguage) -> String {
+        guard let userAgent, !userAgent.isEmpty else { return language.text(.sessionsUnknownDevice) }
+        let system = self.systems.first { userAgent.contains($0.0) }?.1
+        if let program = self.programs.first(where: { userAgent.contains($0.0) })?.1 {
+            return self.text(program, system, language)
+        }
+        return self.text(String(userAgent.prefix { $0 != " " }.prefix(self.longest)), system, language)
+    }
+
+    private static func text(_ program: String, _ system: String?, _ language: PageLanguage) -> String {
+        system.map { language.text(.sessionsDevice, ["program": program, "system": $0]) } ?? program
+    }
+}

@@ -1,0 +1,134 @@
+internal import Vocabulary
+
+/// Refusals in the envelope of Ory's herodot, which Kratos clients parse: they require `message`, but often not `id`.
+enum Herodot {
+    private static let texts: [Int: (status: String, message: String)] = [
+        400: ("Bad Request", "The request was malformed or contained invalid parameters"),
+        401: ("Unauthorized", "The request could not be authorized"),
+        403: ("Forbidden", "The requested action was forbidden"),
+        404: ("Not Found", "The requested resource could not be found"),
+        410: ("Gone", "The requested resource is no longer available"),
+        422: ("Unprocessable Entity", "The request was well-formed but could not be followed"),
+        415: ("Unsupported Media Type", "The request is using an unknown content type"),
+        429: ("Too Many Requests", "Too many requests"),
+        503: ("Service Unavailable", "The service is temporarily unavailable"),
+    ]
+
+    /// The status that Kratos uses for this reason: that of the reason table, but 400 instead of 422.
+    static func status(_ reason: Reason) -> Int { reason.status == 422 ? 400 : reason.status }
+
+    /// A refusal.
+    ///
+    /// - Parameters:
+    ///   - text: The sentence in `error.reason`, in Kratos's wording where a client may look at it.
+    ///   - id: `error.id`, by which some clients distinguish refusals.
+    ///   - message: `error.message`; nil: that of the status.
+    ///   - beside: Members beside `error`.
+    ///   - status: Where Kratos's status differs from that of the reason.
+    ///   - wait: The remaining time of a rate limit.
+    static func error(
+        _ reason: Reason,
+        _ text: String,
+        to request: EndpointRequest,
+        id: String? = nil,
+        message: String? = nil,
+        beside: [String: JSONValue] = [:],
+        status: Int? = nil,
+        retryAfter wait: Duration? = nil
+    ) -> EndpointResponse {
+        var fields = reason.refusal?.retryFields(wait) ?? []
+        if status == nil, reason.refusal?.challenge == .bearer { fields.append(("www-authenticate", "Bearer")) }
+        return self.envelope(
+            status ?? self.status(reason),
+            reason,
+            text,
+            requestID: request.requestID,
+            id: id,
+            message: message,
+            beside: beside,
+            fields: fields
+        )
+    }
+
+    /// The refusal to sign out: Kratos answers 403 for every token that names no session, whatever the cause.
+    static func signOutForbidden(_ reason: Reason, to request: EndpointRequest) -> EndpointResponse {
+        self.envelope(
+            403,
+            reason,
+            "The provided Ory Session Token could not be found, is invalid, or otherwise malformed.",
+            requestID: request.requestID
+        )
+    }
+
+    /// 403 by a rule, with what the user reads; nil: the gateway's own words.
+    static func denied(_ text: String?, to request: EndpointRequest) -> EndpointResponse {
+        self.error(.ruleDenied, text ?? "Access denied.", to: request)
+    }
+
+    /// 404, which is Kratos's answer for what is not there, whatever the cause.
+    static func notFound(_ reason: Reason, _ text: String, to request: EndpointRequest) -> EndpointResponse {
+        self.envelope(404, reason, text, requestID: request.requestID)
+    }
+
+    /// 429 with `Retry-After`.
+    static func throttled(_ reason: Reason, to request: EndpointRequest, retryAfter wait: Duration) -> EndpointResponse
+    {
+        self.error(reason, "Too many sign-in attempts. Please try again later.", to: request, retryAfter: wait)
+    }
+
+    /// 422 that names the URL to which the app sends its user's browser. Not a refusal.
+    static func browserNeeded(_ url: String, to request: EndpointRequest) -> EndpointResponse {
+        self.envelope(
+            422,
+            nil,
+            "In order to complete this flow please redirect the browser to: \(url)",
+            requestID: request.requestID,
+            id: "browser_location_change_required",
+            message: "browser location change required",
+            beside: ["redirect_browser_to": .string(url)]
+        )
+    }
+
+    /// 503 with `Retry-After`: a client that took this for a refusal would discard its session.
+    static func unavailable(_ reason: Reason, to request: EndpointRequest) -> EndpointResponse {
+        self.error(reason, "Please try again in a moment.", to: request)
+    }
+
+    /// The refusals before an endpoint runs, which Kratos's endpoints share.
+    static let envelope = RefusalEnvelope { reason, requestID in
+        Self.envelope(
+            Self.status(reason),
+            reason,
+            "The request is refused before it is read: \(reason.rawValue).",
+            requestID: requestID
+        )
+    }
+
+    private static func envelope(
+        _ status: Int,
+        _ reason: Reason?,
+        _ text: String,
+        requestID: String,
+        id: String? = nil,
+        message: String? = nil,
+        beside: [String: JSONValue] = [:],
+        fields: [(name: String, value: String)] = []
+    ) -> EndpointResponse {
+        let known = self.texts[status] ?? (StatusText.phrase(status), "The request failed")
+        var error: [String: JSONValue] = [
+            "code": .integer(Int64(status)), "status": .string(known.status), "reason": .string(text),
+            "message": .string(message ?? known.message), "request": .string(requestID),
+        ]
+        var fields = fields
+        if let id {
+            error["id"] = .string(id)
+            fields.append(("ory-error-id", id))
+        }
+        return .json(
+            status,
+            .object(beside.merging(["error": .object(error)], uniquingKeysWith: { $1 })),
+            fields: fields,
+            reason: reason
+        )
+    }
+}

@@ -1,0 +1,90 @@
+import Cryptography
+import SignOn
+internal import Vocabulary
+
+/// A native sign-in in progress. Its id, a UUID of version 8 (RFC 9562 5.8), contains the time of issue and an HMAC, so
+/// that any node can distinguish its own flows from invented and expired ones.
+///
+/// ```
+/// byte   0  1  2  3 | 4  5 | 6          7 | 8             9 | 10 ... 15
+///        issued, s  |  nonce, without the bits of version and variant | 48 bits of HMAC-SHA-256(key, bytes 0...9)
+/// ```
+///
+/// The last bit of byte 5 says whether something is kept under the id (`KeptFlow`). For all other flows that is
+/// sufficient: any client may request a flow, and having one proves nothing.
+struct KratosFlow: Sendable, Equatable {
+    let kind: KeptFlow.Kind
+    let id: String
+    let isKept: Bool
+    let issuedAt: UnixTime
+    let expiresAt: UnixTime
+}
+
+/// Issues and recognises flows of one kind.
+struct KratosFlows: Sendable {
+    enum Recognition: Sendable, Equatable {
+        case live(KratosFlow)
+        case expired(KratosFlow)
+        case unknown
+    }
+
+    /// Kratos's default.
+    private static let lifetime: Duration = .seconds(3600)
+    /// How far another node's clock may be ahead.
+    private static let skew: Duration = .seconds(300)
+
+    private let kind: KeptFlow.Kind
+    /// The first issues flows; all recognise them.
+    private let keys: [HMACKey]
+    private let clock: Clock
+
+    /// - Parameters:
+    ///   - current: The deployment's secret, from which a separate key is derived.
+    ///   - accepted: Former secrets of the deployment, whose flows are still recognised.
+    init(_ kind: KeptFlow.Kind, current: Secret, accepted: [Secret], clock: Clock) {
+        self.kind = kind
+        self.keys = ([current] + accepted).map {
+            HMACKey(HKDF.sha256(secret: $0.bytes, salt: [], info: "sallyport \(kind.rawValue) flow", count: 32))
+        }
+        self.clock = clock
+    }
+
+    /// - Parameter isKept: Whether something will be kept under its id.
+    func issue(isKept: Bool = false) -> KratosFlow {
+        let seconds = UInt32(truncatingIfNeeded: self.clock.now().seconds)
+        let time = (0..<4).map { UInt8(truncatingIfNeeded: seconds >> (24 - 8 * UInt32($0))) }
+        var nonce = Random.bytes(6)
+        nonce[1] = nonce[1] & 0xFE | (isKept ? 1 : 0)
+        return self.flow(issued: seconds, bytes: Self.sealed(time + nonce, self.keys[0]))
+    }
+
+    func recognise(_ id: String) -> Recognition {
+        // Only the spelling in which it was issued is accepted.
+        guard let bytes = UUIDText.bytes(id), UUIDText.text(bytes) == id,
+            self.keys.contains(where: { constantTimeEqual(Self.sealed(Array(bytes.prefix(10)), $0), bytes) })
+        else { return .unknown }
+        let seconds = bytes.prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        let flow = self.flow(issued: seconds, bytes: bytes)
+        let now = self.clock.now()
+        if flow.issuedAt > now.advanced(by: Self.skew) { return .unknown }
+        return flow.expiresAt > now ? .live(flow) : .expired(flow)
+    }
+
+    private func flow(issued seconds: UInt32, bytes: [UInt8]) -> KratosFlow {
+        let issuedAt = UnixTime(seconds: Int64(seconds))
+        return KratosFlow(
+            kind: self.kind,
+            id: UUIDText.text(bytes),
+            isKept: bytes[5] & 1 == 1,
+            issuedAt: issuedAt,
+            expiresAt: issuedAt.advanced(by: Self.lifetime)
+        )
+    }
+
+    /// The sixteen bytes that begin with these ten, but for the bits of version and variant.
+    private static func sealed(_ head: [UInt8], _ key: HMACKey) -> [UInt8] {
+        var bytes = head
+        UUIDText.stamp(&bytes)
+        return bytes + key.sha256(bytes).bytes.prefix(6)
+    }
+}

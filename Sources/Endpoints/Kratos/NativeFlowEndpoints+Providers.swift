@@ -1,0 +1,85 @@
+internal import Providers
+internal import Settings
+internal import SignOn
+internal import Vocabulary
+
+/// Sign-in with the browser, and with what a sign-in kit gave to the app.
+extension NativeFlowEndpoints {
+    /// `GET /self-service/{login,registration}?flow=`, which a browser opens: 303 to the page that begins its sign-in. In
+    /// the documented dialect the browser brings along where it goes back to.
+    func open(_ request: EndpointRequest, _ document: FlowDocument) async -> EndpointResponse {
+        let isDocumented = self.settings.dialect == .documented
+        let returnTo = isDocumented ? request.parameters("return_to").first : nil
+        if let returnTo, !self.settings.allows(returnTo) {
+            return .problem(.signInReturnToForbidden, requestID: request.requestID)
+        }
+        let provider = request.parameters("provider").first ?? (isDocumented ? self.settings.providers.first?.id : nil)
+        return await self.sendBrowser(request, to: provider, document, back: returnTo)
+    }
+
+    /// Says where the app sends its user's browser: 422 for an app that speaks JSON, else 303.
+    ///
+    /// - Parameter returnTo: Where the browser goes back to, if the request says so.
+    func sendBrowser(
+        _ request: EndpointRequest,
+        to provider: String?,
+        _ document: FlowDocument,
+        back returnTo: String? = nil
+    ) async -> EndpointResponse {
+        func complain(_ text: String) -> EndpointResponse {
+            Self.complain(.browser(text), .signInMalformed, document)
+        }
+        guard let kept = document.kept else {
+            return complain("Begin the flow with return_session_token_exchange_code=true to sign in with the browser.")
+        }
+        guard let provider, self.settings.providers.contains(where: { $0.id == provider }) else {
+            return complain("The provider is not known.")
+        }
+        guard self.native.returnTo(of: kept, asked: returnTo) != nil else {
+            return complain("Begin the flow with a return_to that is allowed.")
+        }
+        do {
+            try await self.native.leave(kept, id: document.flow.id)
+        } catch {
+            return Herodot.unavailable(SessionService.reason(error), to: request)
+        }
+        let url = AppSignInPath.url(on: request.origin, flow: document.flow.id, returnTo: returnTo)
+        guard request.method == "POST", Self.speaksJSON(request) else { return .seeOther(url) }
+        return Herodot.browserNeeded(url, to: request)
+    }
+
+    /// As Kratos decides it: the app sends JSON or asks for nothing else.
+    private static func speaksJSON(_ request: EndpointRequest) -> Bool {
+        ["accept", "content-type"].contains { name in
+            let type = (request.field(name) ?? "").prefix { $0 != ";" }
+            return type.filter { $0 != " " && $0 != "\t" }.lowercased() == "application/json"
+        }
+    }
+
+    /// Exchanges an id_token for a session token.
+    func submitIDToken(
+        _ request: EndpointRequest,
+        _ form: BodyParameters,
+        _ document: FlowDocument
+    ) async -> EndpointResponse {
+        guard let kind = form.text("provider").flatMap(SocialIDToken.init(rawValue:)), self.idTokens.accepts(kind)
+        else {
+            return Self.complain(.browser("The provider takes no id_token."), .signInMalformed, document)
+        }
+        guard let idToken = form.text("id_token") else {
+            return Self.complain(.missing(property: "id_token"), .signInIncomplete, document)
+        }
+        switch await self.idTokens.signIn(
+            kind,
+            Secret(idToken),
+            nonce: form.text("id_token_nonce"),
+            for: self.cookies.requester(request)
+        ) {
+        case .refused(let reason): return Self.complain(.idToken, reason, document)
+        case .denied(let text): return Herodot.denied(text, to: request)
+        case .throttled(let wait): return Herodot.throttled(.signInThrottled, to: request, retryAfter: wait)
+        case .unavailable(let reason): return Herodot.unavailable(reason, to: request)
+        case .signedIn(let token, let session): return self.signedIn(token, session, request)
+        }
+    }
+}

@@ -1,0 +1,235 @@
+internal import Sessions
+internal import Settings
+package import SignOn
+package import Vocabulary
+
+/// Sign-in of native apps at Kratos's own paths and in its formats: `ory-kratos-client` works unmodified.
+///
+/// ```
+/// GET  /self-service/login/api       a flow; with an exchange code if the app asks for one
+/// POST /self-service/login?flow=     password or id_token -> session token; a provider -> where the browser is sent
+/// GET  /self-service/login/flows?id= the flow again, with the messages of a sign-in that failed
+/// ```
+/// The same paths with `registration` sign users in as well: who is not known yet is created by the provider.
+package struct NativeFlowEndpoints: Sendable {
+    let native: NativeSignIns
+    let idTokens: IDTokenSignIns
+    let cookies: RequestCookies
+    let passwords: PasswordSignIn?
+    private let login: KratosFlows
+    private let registration: KratosFlows
+
+    /// - Parameters:
+    ///   - passwords: Checks passwords; nil: users sign in at a provider only.
+    ///   - cookieName: The configured name of the session cookie.
+    ///   - current: The deployment's secret; the key that signs flow ids is derived from it.
+    ///   - accepted: Former secrets of the deployment; flows that began under one of them can still be finished.
+    package init(
+        native: NativeSignIns,
+        passwords: PasswordSignIn?,
+        idTokens: IDTokenSignIns,
+        cookieName: String,
+        current: Secret,
+        accepted: [Secret] = []
+    ) {
+        self.native = native
+        self.passwords = passwords
+        self.idTokens = idTokens
+        self.cookies = RequestCookies(name: cookieName)
+        let clock = native.sessions.clock
+        self.login = KratosFlows(.login, current: current, accepted: accepted, clock: clock)
+        self.registration = KratosFlows(.registration, current: current, accepted: accepted, clock: clock)
+    }
+
+    package var endpoints: [Endpoint] {
+        KeptFlow.Kind.allCases.flatMap { kind in
+            let path = FlowDocument.path(kind)
+            return [
+                Endpoint(path: "\(path)/api", methods: ["GET", "HEAD"], envelope: Herodot.envelope) {
+                    await self.initiate($0, kind)
+                },
+                Endpoint(path: "\(path)/flows", methods: ["GET", "HEAD"], envelope: Herodot.envelope) {
+                    await self.fetch($0, kind)
+                },
+                Endpoint(path: path, methods: ["GET", "POST"], outlivesClient: true, envelope: Herodot.envelope) {
+                    await self.submit($0, kind)
+                },
+            ]
+        } + [self.exchangeEndpoint]
+    }
+
+    var sessions: SessionService { self.native.sessions }
+    var settings: ExchangeSettings { self.native.settings }
+
+    func flows(_ kind: KeptFlow.Kind) -> KratosFlows { kind == .login ? self.login : self.registration }
+
+    /// The flow with this id, whether or not it has expired; nil if it is not the gateway's.
+    func flow(_ id: String, _ kind: KeptFlow.Kind) -> KratosFlow? {
+        switch self.flows(kind).recognise(id) {
+        case .live(let flow), .expired(let flow): flow
+        case .unknown: nil
+        }
+    }
+
+    // MARK: Documents
+
+    func document(
+        _ flow: KratosFlow,
+        _ kept: KeptFlow?,
+        _ request: EndpointRequest,
+        refresh: Bool = false,
+        returnTo: String? = nil
+    ) -> FlowDocument {
+        FlowDocument(
+            flow: flow,
+            kept: kept,
+            origin: request.origin,
+            hasPassword: self.passwords != nil && flow.kind == .login,
+            // Without a code the app could not learn how the sign-in ended.
+            providers: kept == nil ? [] : self.settings.providers,
+            refresh: refresh,
+            returnTo: returnTo
+        )
+    }
+
+    /// `GET /self-service/{login,registration}/flows?id=`.
+    private func fetch(_ request: EndpointRequest, _ kind: KeptFlow.Kind) async -> EndpointResponse {
+        await self.found(request, kind, in: "id") { flow, kept in
+            .json(200, self.document(flow, kept, request).value())
+        }
+    }
+
+    /// The flow that the query parameter `name` names, or a refusal.
+    private func found(
+        _ request: EndpointRequest,
+        _ kind: KeptFlow.Kind,
+        in name: String,
+        then answer: (KratosFlow, KeptFlow?) async -> EndpointResponse
+    ) async -> EndpointResponse {
+        let ids = request.parameters(name)
+        guard ids.count == 1 else {
+            return Herodot.error(.signInMalformed, "The \(name) query parameter is missing or invalid.", to: request)
+        }
+        let flow: KratosFlow
+        let isOld: Bool
+        switch self.flows(kind).recognise(ids[0]) {
+        case .live(let live): (flow, isOld) = (live, false)
+        case .expired(let expired): (flow, isOld) = (expired, true)
+        case .unknown:
+            return Herodot.error(.signInFlowUnknown, "The \(kind.rawValue) flow could not be found.", to: request)
+        }
+        do {
+            guard flow.isKept else {
+                return isOld ? try await self.expired(flow, nil, request) : await answer(flow, nil)
+            }
+            let kept = try await self.native.flow(flow.id)
+            guard let kept, !self.native.isExpired(kept) else { return try await self.expired(flow, kept, request) }
+            return await answer(flow, kept)
+        } catch {
+            return Herodot.unavailable(SessionService.reason(error), to: request)
+        }
+    }
+
+    /// 410 with a new flow to continue with, as Kratos answers. The app's exchange code is good for the new flow.
+    private func expired(
+        _ flow: KratosFlow,
+        _ kept: KeptFlow?,
+        _ request: EndpointRequest
+    ) async throws(StoreError) -> EndpointResponse {
+        let next = self.flows(flow.kind).issue(isKept: kept != nil)
+        if let kept { try await self.native.renew(kept, id: next.id) }
+        let end = kept?.expiresAt ?? flow.expiresAt
+        let since = self.sessions.clock.now().since(end)
+        return Herodot.error(
+            .signInFlowExpired,
+            "The self-service flow expired \(since.components.seconds / 60) minutes ago, initialize a new one.",
+            to: request,
+            id: "self_service_flow_expired",
+            message: "self-service flow expired",
+            beside: [
+                "expired_at": .string(end.rfc3339),
+                // Go's time.Duration: nanoseconds.
+                "since": .integer(since.wholeMilliseconds.multipliedWithinBounds(by: 1_000_000)),
+                "use_flow_id": .string(next.id),
+            ]
+        )
+    }
+
+    // MARK: Submit
+
+    /// `POST /self-service/{login,registration}?flow=`, and GET with the parameters in the query.
+    private func submit(_ request: EndpointRequest, _ kind: KeptFlow.Kind) async -> EndpointResponse {
+        await self.found(request, kind, in: "flow") { flow, kept in
+            var document = self.document(flow, kept, request)
+            guard request.method == "POST" else { return await self.open(request, document) }
+            // The app may keep only the flow of the last answer.
+            document.code = kept?.appCode
+            let form: BodyParameters
+            do throws(BodyParameters.Failure) {
+                form = try BodyParameters(request)
+            } catch {
+                return error == .mediaType
+                    ? Herodot.error(
+                        .requestMediaType,
+                        "Send application/json or application/x-www-form-urlencoded.",
+                        to: request
+                    )
+                    : Herodot.error(.signInMalformed, "Unable to decode the request body.", to: request)
+            }
+            switch form.text("method") ?? (form.text("provider") == nil ? nil : "oidc") {
+            case "password" where document.hasPassword: return await self.submitPassword(request, form, document)
+            case "oidc" where form["id_token"] != nil: return await self.submitIDToken(request, form, document)
+            case "oidc": return await self.sendBrowser(request, to: form.text("provider"), document)
+            default: return Self.complain(.method, .signInMalformed, document)
+            }
+        }
+    }
+
+    /// The flow once more, with what is wrong. The exchange code stays good.
+    static func complain(
+        _ complaint: FlowDocument.Complaint,
+        _ reason: Reason,
+        _ document: FlowDocument,
+        showing identifier: String = ""
+    ) -> EndpointResponse {
+        var document = document
+        document.complaint = complaint
+        document.identifier = identifier
+        return .json(Herodot.status(reason), document.value(), reason: reason)
+    }
+
+    /// Exchanges a password for a session token.
+    private func submitPassword(
+        _ request: EndpointRequest,
+        _ form: BodyParameters,
+        _ document: FlowDocument
+    ) async -> EndpointResponse {
+        func complain(_ complaint: FlowDocument.Complaint, _ reason: Reason) -> EndpointResponse {
+            Self.complain(complaint, reason, document, showing: form.text("identifier") ?? "")
+        }
+        guard let passwords else { return complain(.method, .signInMalformed) }
+        guard let identifier = form.text("identifier") else {
+            return complain(.missing(property: "identifier"), .signInIncomplete)
+        }
+        guard let password = form.text("password") else {
+            return complain(.missing(property: "password"), .signInIncomplete)
+        }
+        switch await passwords.signIn(
+            identifier: identifier,
+            password: Secret(password),
+            kind: .native,
+            for: self.cookies.requester(request)
+        ) {
+        case .refused: return complain(.credentials, .signInRefused)
+        case .denied(let text): return Herodot.denied(text, to: request)
+        case .throttled(let wait): return Herodot.throttled(.signInThrottled, to: request, retryAfter: wait)
+        case .unavailable(let reason): return Herodot.unavailable(reason, to: request)
+        case .signedIn(let token, let session): return self.signedIn(token, session, request)
+        }
+    }
+
+    /// 200 with the session and its token, which is shown once.
+    func signedIn(_ token: Secret, _ session: Session, _ request: EndpointRequest) -> EndpointResponse {
+        .json(200, SessionDocument.signedIn(token, session, origin: request.origin, now: self.sessions.clock.now()))
+    }
+}

@@ -1,0 +1,114 @@
+package import Sessions
+package import SignOn
+internal import Vocabulary
+
+/// Look-up and sign-out of native sessions at Kratos's own paths and in its formats: `ory-kratos-client` works unmodified.
+/// Only `whoami` reads a cookie; none sets one.
+package struct NativeSessionEndpoints: Sendable {
+    private let sessions: SessionService
+    /// Finds the sessions that are shown.
+    private let shown: SessionService
+    let cookies: RequestCookies
+
+    /// - Parameters:
+    ///   - resolvers: Find the sessions that `whoami` shows; nil: each is read from the store.
+    ///   - cookieName: The configured name of the session cookie.
+    package init(sessions: SessionService, resolvers: SessionResolvers? = nil, cookieName: String) {
+        self.sessions = sessions
+        self.shown = sessions.showing(resolvers)
+        self.cookies = RequestCookies(name: cookieName)
+    }
+
+    package var endpoints: [Endpoint] {
+        [
+            Endpoint(
+                path: "/sessions/whoami",
+                methods: ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"],
+                envelope: Herodot.envelope,
+                answer: self.whoami
+            ),
+            Endpoint(
+                path: "/self-service/logout/api",
+                methods: ["DELETE"],
+                outlivesClient: true,
+                envelope: Herodot.envelope,
+                answer: self.logout
+            ),
+        ]
+    }
+
+    /// `/sessions/whoami`: the session of `X-Session-Token`, else of the cookie, else of `Authorization: Bearer`. As in
+    /// Kratos, a cookie that is not the gateway's is skipped; one that is the gateway's decides.
+    @Sendable
+    private func whoami(_ request: EndpointRequest) async -> EndpointResponse {
+        guard request.parameters("tokenize_as").isEmpty else {
+            return Herodot.error(
+                .requestParameters,
+                "Unable to find the requested session tokenizer template.",
+                to: request
+            )
+        }
+        do {
+            switch try await self.presented(request, in: self.shown) {
+            case .none(let reason):
+                return Self.unauthorized(reason, request)
+            case .session(let found):
+                return .json(
+                    200,
+                    SessionDocument.document(found.session, origin: request.origin, now: self.sessions.clock.now()),
+                    fields: [
+                        ("x-kratos-authenticated-identity-id", PercentCoding.encoded(found.session.identity.id)),
+                        ("vary", "Cookie, Authorization, X-Session-Token"),
+                    ]
+                )
+            }
+        } catch {
+            return Herodot.unavailable(SessionService.reason(error), to: request)
+        }
+    }
+
+    /// The live session that the request presents, as the store has it now.
+    func presented(_ request: EndpointRequest) async throws(StoreError) -> PresentedSession {
+        try await self.presented(request, in: self.sessions)
+    }
+
+    private func presented(
+        _ request: EndpointRequest,
+        in sessions: SessionService
+    ) async throws(StoreError) -> PresentedSession {
+        let requester = self.cookies.requester(request)
+        if let token = request.credentials.sessionToken { return try await sessions.native(token) }
+        if requester.cookies.contains(where: sessions.isSessionSyntax) { return try await sessions.web(requester) }
+        guard case .bearer(let token) = request.credentials.authorization, !token.bytes.isEmpty else {
+            return .none(.credentialMissing)
+        }
+        return try await sessions.native(token)
+    }
+
+    /// One answer for a missing, an unknown, an expired and an ended session.
+    private static func unauthorized(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {
+        Herodot.error(reason, "No valid session credentials found in the request.", to: request)
+    }
+
+    /// `DELETE /self-service/logout/api`: ends the session of the token in the body, and every session made from it. A
+    /// token whose session has ended already gets the same answer as the first time; a token that never named a session is
+    /// forbidden, and so is a missing one.
+    @Sendable
+    private func logout(_ request: EndpointRequest) async -> EndpointResponse {
+        guard let body = try? BodyParameters(request, accepting: [.json]),
+            body["session_token"] == nil || body.text("session_token") != nil
+        else {
+            return Herodot.error(.requestParameters, "The body must be JSON with the text session_token.", to: request)
+        }
+        var reason: Reason? = .credentialMissing
+        do {
+            if let token = body.text("session_token") {
+                reason = try await self.sessions.end(native: Secret(token), for: self.cookies.requester(request))
+            }
+        } catch {
+            return Herodot.unavailable(SessionService.reason(error), to: request)
+        }
+        guard let reason else { return .noContent() }
+        return Herodot.signOutForbidden(reason, to: request)
+    }
+}

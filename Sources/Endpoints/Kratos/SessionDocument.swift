@@ -1,0 +1,132 @@
+internal import AddressIntelligence
+internal import Sessions
+internal import Vocabulary
+
+/// A session in the format of Kratos's API: the answer of `whoami`, of native sign-in and of the browser's session
+/// document.
+///
+/// It contains public ids only: no token, no cookie, no key (CVE-2024-39315). They are UUIDs here (`KratosID`). Headers
+/// and logs have the gateway's own and the provider's ids; the provider's id of the user is also in `external_id`.
+enum SessionDocument {
+    /// Kratos clients require `schema_id` and `schema_url` in an identity and know only the methods of this list.
+    private static let knownMethods: Set<String> = [
+        "password", "oidc", "totp", "lookup_secret", "webauthn", "code", "passkey", "profile", "saml", "link_recovery",
+        "code_recovery",
+    ]
+    private static let secondFactors: Set<String> = ["totp", "lookup_secret", "webauthn"]
+
+    /// The methods by their names in Kratos. How a provider has authenticated the user (`amr`, RFC 8176) has none there:
+    /// for Kratos a sign-in at a provider is one by `oidc`.
+    private static func methods(of session: Session) -> [String] {
+        let known = session.methods.filter(self.knownMethods.contains)
+        return known.isEmpty && session.provider != nil ? ["oidc"] : known
+    }
+
+    /// The answer to a native sign-in.
+    static func signedIn(_ token: Secret, _ session: Session, origin: String, now: UnixTime) -> JSONWriter {
+        var json = JSONWriter()
+        json.object { json in
+            json.name("session")
+            self.write(session, origin: origin, now: now, to: &json)
+            json.name("session_token")
+            json.write(String(decoding: token.bytes, as: UTF8.self))
+        }
+        return json
+    }
+
+    /// - Parameters:
+    ///   - origin: The configured origin for the URL of the identity's schema.
+    ///   - now: A session that has expired by then is not active.
+    ///   - writeMore: Writes members that are not Kratos's.
+    static func document(
+        _ session: Session,
+        origin: String,
+        now: UnixTime,
+        and writeMore: (inout JSONWriter) -> Void = { _ in }
+    ) -> JSONWriter {
+        var json = JSONWriter()
+        self.write(session, origin: origin, now: now, and: writeMore, to: &json)
+        return json
+    }
+
+    /// Writes the document as one value.
+    static func write(
+        _ session: Session,
+        origin: String,
+        now: UnixTime,
+        and writeMore: (inout JSONWriter) -> Void = { _ in },
+        to json: inout JSONWriter
+    ) {
+        let authenticatedAt = session.authenticatedAt.rfc3339
+        json.object { json in
+            if let actor = session.actorClaim {
+                json.name("act")
+                json.write(actor)
+            }
+            json.name("active")
+            json.write(session.expiresAt > now)
+            json.name("authenticated_at")
+            json.write(authenticatedAt)
+            json.name("authentication_methods")
+            json.array { json in
+                for method in self.methods(of: session) {
+                    json.object { json in
+                        json.name("aal")
+                        json.write(self.secondFactors.contains(method) ? "aal2" : "aal1")
+                        json.name("completed_at")
+                        json.write(authenticatedAt)
+                        json.name("method")
+                        json.write(method)
+                    }
+                }
+            }
+            json.name("authenticator_assurance_level")
+            json.write(session.aal.rawValue)
+            json.name("devices")
+            json.array { json in
+                if let device = session.device { self.write(device, of: session, to: &json) }
+            }
+            json.name("expires_at")
+            json.write(session.expiresAt.rfc3339)
+            json.name("id")
+            json.write(KratosID.uuid(.session, of: session.id))
+            json.name("identity")
+            self.write(session.identity, origin: origin, to: &json)
+            json.name("issued_at")
+            json.write(session.issuedAt.rfc3339)
+            writeMore(&json)
+        }
+    }
+
+    private static func write(_ device: DeviceFacts, of session: Session, to json: inout JSONWriter) {
+        json.object { json in
+            json.name("id")
+            json.write(KratosID.uuid(.device, of: session.id))
+            json.name("ip_address")
+            json.write(device.address.description)
+            json.name("location")
+            json.write("")
+            json.name("user_agent")
+            json.write(device.userAgent ?? "")
+        }
+    }
+
+    private static func write(_ identity: Identity, origin: String, to json: inout JSONWriter) {
+        json.object { json in
+            json.name("external_id")
+            json.write(identity.id)
+            json.name("id")
+            json.write(KratosID.uuid(.identity, of: identity.id))
+            json.name("metadata_public")
+            identity.metadataPublicDocument.write(to: &json)
+            json.name("schema_id")
+            json.write(identity.schemaID)
+            json.name("schema_url")
+            json.write("\(origin)/schemas/\(PercentCoding.encoded(identity.schemaID))")
+            json.name("state")
+            json.write("active")
+            json.name("traits")
+            identity.traitsDocument.write(to: &json)
+        }
+    }
+}

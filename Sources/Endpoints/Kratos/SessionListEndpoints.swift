@@ -1,0 +1,170 @@
+internal import Sessions
+package import SignOn
+internal import Vocabulary
+
+/// The sessions of the user who asks, at Kratos's own paths and in its formats.
+package struct SessionListEndpoints: Sendable {
+    private let users: UserSessions
+    private let native: NativeSessionEndpoints
+
+    /// - Parameter cookieName: The configured name of the session cookie.
+    package init(users: UserSessions, cookieName: String) {
+        self.users = users
+        self.native = NativeSessionEndpoints(sessions: users.sessions, cookieName: cookieName)
+    }
+
+    package var endpoints: [Endpoint] {
+        [
+            Endpoint(
+                path: "/sessions",
+                methods: ["GET", "HEAD", "DELETE"],
+                outlivesClient: true,
+                envelope: Herodot.envelope
+            ) { request in
+                await self.asUser(request) { current throws(StoreError) in
+                    request.method == "DELETE"
+                        ? try await self.endOthers(current, request) : try await self.list(current, request)
+                }
+            },
+            Endpoint(path: "/sessions/{id}", methods: ["DELETE"], outlivesClient: true, envelope: Herodot.envelope) {
+                request in
+                await self.asUser(request) { current throws(StoreError) in try await self.end(current, request) }
+            },
+            Endpoint(
+                path: "/sessions/{id}/extend",
+                methods: ["PATCH"],
+                outlivesClient: true,
+                envelope: Herodot.envelope
+            ) { request in
+                await self.asUser(request) { current throws(StoreError) in try await self.extend(current, request) }
+            },
+        ]
+    }
+
+    /// Answers as the user of the session that the request presents. A cookie counts for an unsafe request only if a page
+    /// of this host sent it.
+    private func asUser(
+        _ request: EndpointRequest,
+        _ answer: (FoundSession) async throws(StoreError) -> EndpointResponse
+    ) async -> EndpointResponse {
+        do {
+            switch try await self.native.presented(request) {
+            case .none(let reason): return Herodot.error(reason, "No valid session cookie found.", to: request)
+            case .session(let found):
+                // Whoever acts for the user neither sees nor ends the user's other sessions.
+                guard found.session.actor == nil else {
+                    return Herodot.error(.requireActor, "Somebody acts for the user in this session.", to: request)
+                }
+                if found.session.kind == .web, !["GET", "HEAD"].contains(request.method), !SameOrigin.isProven(request)
+                {
+                    await self.users.sessions.recordDenial(
+                        .requestCrossSite,
+                        for: self.native.cookies.requester(request)
+                    )
+                    return Herodot.error(.requestCrossSite, "The request did not come from this site.", to: request)
+                }
+                return try await answer(found)
+            }
+        } catch {
+            return Herodot.unavailable(SessionService.reason(error), to: request)
+        }
+    }
+
+    // MARK: List
+
+    private static let mostPerPage = 250
+
+    /// `GET /sessions?page=&per_page=`: the user's other sessions. Pages begin with 1.
+    private func list(_ current: FoundSession, _ request: EndpointRequest) async throws(StoreError) -> EndpointResponse
+    {
+        let others = try await self.others(current)
+        let size = Self.number("per_page", request).map { min(max($0, 1), Self.mostPerPage) } ?? Self.mostPerPage
+        let page = max(Self.number("page", request) ?? 1, 1)
+        let start = (page - 1).multipliedReportingOverflow(by: size)
+        let shown = start.overflow ? [] : others.dropFirst(start.partialValue).prefix(size)
+        let now = self.users.sessions.clock.now()
+        var json = JSONWriter()
+        json.array { json in
+            for found in shown { SessionDocument.write(found.session, origin: request.origin, now: now, to: &json) }
+        }
+        return .json(
+            200,
+            json,
+            fields: [
+                ("x-total-count", String(others.count)), ("vary", "Cookie, Authorization, X-Session-Token"),
+            ]
+        )
+    }
+
+    private static func number(_ name: String, _ request: EndpointRequest) -> Int? {
+        request.parameters(name).first.flatMap { $0.utf8.count <= 9 ? Int($0) : nil }
+    }
+
+    private func others(_ current: FoundSession) async throws(StoreError) -> [FoundSession] {
+        try await self.users.all(of: current.session.subject).filter { $0.key != current.key }
+    }
+
+    // MARK: End and extend
+
+    /// `DELETE /sessions`: ends all sessions of the user but this one.
+    private func endOthers(
+        _ current: FoundSession,
+        _ request: EndpointRequest
+    ) async throws(StoreError) -> EndpointResponse {
+        let others = try await self.others(current)
+        let requester = self.native.cookies.requester(request)
+        for other in others { try await self.users.end(other, sparing: current, for: requester) }
+        return .json(200, ["count": .integer(Int64(others.count))])
+    }
+
+    /// The session of this user with the id in the path; nil: none lives.
+    private func named(
+        _ id: String,
+        _ current: FoundSession
+    ) async throws(StoreError) -> FoundSession? {
+        try await self.users.all(of: current.session.subject).first {
+            KratosID.uuid(.session, of: $0.session.id) == id
+        }
+    }
+
+    /// `DELETE /sessions/{id}`: 204, also for a session that has ended or belongs to another user.
+    private func end(_ current: FoundSession, _ request: EndpointRequest) async throws(StoreError) -> EndpointResponse {
+        guard let id = Self.id(request) else { return Self.malformedID(request) }
+        guard id != KratosID.uuid(.session, of: current.session.id) else {
+            return Herodot.error(
+                .requestParameters,
+                "The current session cannot be revoked. Use the logout endpoint instead.",
+                to: request,
+                message: "cannot revoke current session"
+            )
+        }
+        if let found = try await self.named(id, current) {
+            try await self.users.end(found, for: self.native.cookies.requester(request))
+        }
+        return .noContent()
+    }
+
+    /// `PATCH /sessions/{id}/extend`: extends the idle deadline, as a use does; the absolute end stays. 200 with the
+    /// session.
+    private func extend(
+        _ current: FoundSession,
+        _ request: EndpointRequest
+    ) async throws(StoreError) -> EndpointResponse {
+        guard let id = Self.id(request) else { return Self.malformedID(request) }
+        let isCurrent = id == KratosID.uuid(.session, of: current.session.id)
+        guard let found = isCurrent ? current : try await self.named(id, current) else {
+            return Herodot.error(.sessionUnknown, "The session could not be found.", to: request, status: 404)
+        }
+        try await self.users.touch(found)
+        let now = self.users.sessions.clock.now()
+        return .json(200, SessionDocument.document(found.session, origin: request.origin, now: now))
+    }
+
+    private static func id(_ request: EndpointRequest) -> String? {
+        request.pathParameter("id").flatMap { UUIDText.bytes($0) == nil ? nil : $0.lowercased() }
+    }
+
+    private static func malformedID(_ request: EndpointRequest) -> EndpointResponse {
+        Herodot.error(.requestParameters, "The session id is not a UUID.", to: request)
+    }
+}

@@ -1,0 +1,120 @@
+internal import AddressIntelligence
+internal import Cryptography
+package import Observability
+package import Settings
+internal import Vocabulary
+
+/// Lets operators in by their tokens, and records every call.
+package struct OperatorGate: Sendable {
+    /// What an operator asks for, for the record.
+    package struct Act: Sendable {
+        package var name: String
+        package var subject: String?
+        package var session: String?
+        package var client: String?
+
+        package init(_ name: String, subject: String? = nil, session: String? = nil, client: String? = nil) {
+            self.name = name
+            self.subject = subject
+            self.session = session
+            self.client = client.map { String($0.prefix(128)) }
+        }
+    }
+
+    /// An operator who was let in.
+    struct Caller {
+        let name: String
+        /// Tells tokens of one operator apart: the first digits of the hash that `admin.tokens_file` has.
+        let tokenID: String
+
+        init(_ token: OperatorToken) {
+            self.name = token.name
+            var digits: [UInt8] = []
+            for byte in token.digest.prefix(4) { Hexadecimal.append(byte, to: &digits) }
+            self.tokenID = String(decoding: digits, as: UTF8.self)
+        }
+    }
+
+    private let tokens: @Sendable () -> [OperatorToken]
+    private let audit: @Sendable (AuditEvent) -> Bool
+    /// How callers are refused; nil: with problem documents.
+    private var envelope: RefusalEnvelope?
+
+    /// - Parameters:
+    ///   - tokens: The tokens that are valid now; a reload changes them.
+    ///   - audit: Receives every call before it is answered; returns false when it has no room and the configuration forbids
+    ///     unrecorded acts.
+    package init(
+        tokens: @escaping @Sendable () -> [OperatorToken],
+        audit: @escaping @Sendable (AuditEvent) -> Bool
+    ) {
+        self.tokens = tokens
+        self.audit = audit
+    }
+
+    /// The same gate for callers that parse no problem documents.
+    func answering(_ envelope: RefusalEnvelope) -> OperatorGate {
+        var gate = self
+        gate.envelope = envelope
+        return gate
+    }
+
+    /// Answers the request if its token has the scope.
+    func admit(
+        _ request: EndpointRequest,
+        _ scope: OperatorToken.Scope,
+        _ act: Act,
+        then answer: (Caller) async -> EndpointResponse
+    ) async -> EndpointResponse {
+        guard case .bearer(let presented) = request.credentials.authorization else {
+            return self.refuse(.operatorUnknown, nil, act, request)
+        }
+        let digest = SHA256.digest(presented.bytes).bytes
+        // All are compared, so that the time does not tell which one is similar.
+        let known = self.tokens().filter { constantTimeEqual($0.digest, digest) }
+        guard let first = known.first else { return self.refuse(.operatorUnknown, nil, act, request) }
+        guard let token = known.first(where: { $0.scopes.contains(scope) }) else {
+            return self.refuse(.operatorScope, Caller(first), act, request)
+        }
+        let caller = Caller(token)
+        guard self.audit(self.event(.operatorActed, nil, caller, act, request)) else {
+            return self.response(.gatewayOverloaded, request)
+        }
+        return await answer(caller)
+    }
+
+    /// Refuses a call, also one of an operator who was let in, and records that.
+    func refuse(_ reason: Reason, _ caller: Caller?, _ act: Act, _ request: EndpointRequest) -> EndpointResponse {
+        self.recordRefusal(reason, caller, act, request)
+        return self.response(reason, request)
+    }
+
+    /// Records why a call is refused.
+    func recordRefusal(_ reason: Reason, _ caller: Caller?, _ act: Act, _ request: EndpointRequest) {
+        _ = self.audit(self.event(.operatorRefused, reason, caller, act, request))
+    }
+
+    private func response(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {
+        self.envelope?.response(reason, requestID: request.requestID) ?? .problem(reason, requestID: request.requestID)
+    }
+
+    private func event(
+        _ kind: AuditEvent.Kind,
+        _ reason: Reason?,
+        _ caller: Caller?,
+        _ act: Act,
+        _ request: EndpointRequest
+    ) -> AuditEvent {
+        AuditEvent(
+            kind,
+            reason: reason,
+            subject: act.subject,
+            session: act.session,
+            clientID: act.client,
+            address: request.address.description,
+            userAgent: request.field("user-agent"),
+            requestID: request.requestID,
+            details: [("act", act.name)] + (caller.map { [("operator", $0.name), ("token", $0.tokenID)] } ?? [])
+        )
+    }
+}

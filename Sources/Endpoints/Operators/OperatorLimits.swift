@@ -1,0 +1,72 @@
+internal import AddressIntelligence
+internal import Sessions
+internal import Settings
+package import SignOn
+internal import Vocabulary
+
+/// What is counted against an address, for operators. To be served on the admin listener only.
+///
+/// ```
+/// GET    /limits?address=[&account=]    how full its limits are
+/// DELETE /limits?address=[&account=]    empties them
+/// ```
+package struct OperatorLimits: Sendable {
+    private let limits: AddressLimits
+    private let gate: OperatorGate
+
+    package init(limits: AddressLimits, gate: OperatorGate) {
+        self.limits = limits
+        self.gate = gate
+    }
+
+    package var endpoints: [Endpoint] {
+        [
+            Endpoint(path: "/limits", methods: ["GET", "DELETE"], scope: .everyHost, outlivesClient: true) { request in
+                request.method == "GET" ? await self.list(request) : await self.clear(request)
+            }
+        ]
+    }
+
+    /// The address and the account of the request; nil if they are not there once each.
+    private static func question(_ request: EndpointRequest) -> (address: IPAddress, account: String?)? {
+        let (addresses, accounts) = (request.parameters("address"), request.parameters("account"))
+        guard addresses.count == 1, accounts.count <= 1, let address = IPAddress(addresses[0]) else { return nil }
+        return (address, accounts.first)
+    }
+
+    private func list(_ request: EndpointRequest) async -> EndpointResponse {
+        await self.gate.admit(request, .read, OperatorGate.Act("limits.list")) { _ in
+            guard let question = Self.question(request) else {
+                return .problem(.requestParameters, requestID: request.requestID)
+            }
+            do throws(StoreError) {
+                let counts = try await self.limits.counts(of: question.address, account: question.account)
+                return .json(200, ["limits": .array(counts.map(Self.document))])
+            } catch {
+                return .problem(SessionService.reason(error), requestID: request.requestID)
+            }
+        }
+    }
+
+    private func clear(_ request: EndpointRequest) async -> EndpointResponse {
+        let question = Self.question(request)
+        // The account is not recorded: it may be what somebody typed by mistake.
+        let place = question.map { " of \($0.address.key)" } ?? ""
+        return await self.gate.admit(request, .sessions, OperatorGate.Act("limits.clear\(place)")) { _ in
+            guard let question else { return .problem(.requestParameters, requestID: request.requestID) }
+            do throws(StoreError) {
+                try await self.limits.clear(question.address, account: question.account)
+                return .noContent()
+            } catch {
+                return .problem(SessionService.reason(error), requestID: request.requestID)
+            }
+        }
+    }
+
+    private static func document(_ count: AddressLimits.Count) -> JSONValue {
+        [
+            "limit": .string(count.limit), "used": .integer(Int64(count.used)), "burst": .integer(Int64(count.burst)),
+            "retry_after_seconds": .integer((count.wait + .milliseconds(999)).components.seconds),
+        ]
+    }
+}

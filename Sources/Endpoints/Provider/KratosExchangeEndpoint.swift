@@ -1,0 +1,101 @@
+internal import AddressIntelligence
+package import Providers
+internal import Sessions
+package import SignOn
+internal import Vocabulary
+
+/// `GET /sessions/token-exchange` in front of Kratos: both codes give the session once, and for half a minute again to the
+/// same device, which may have lost the answer. Kratos itself gives it to whoever has the codes, again and again. Every
+/// answer but that is Kratos's own, byte for byte.
+package struct KratosExchangeEndpoint: Sendable {
+    private let kratos: KratosProvider
+    private let claims: ExchangeClaims
+    private let sessions: SessionService
+
+    /// - Parameter sessions: Records codes that are used again.
+    package init(kratos: KratosProvider, claims: ExchangeClaims, sessions: SessionService) {
+        self.kratos = kratos
+        self.claims = claims
+        self.sessions = sessions
+    }
+
+    package var endpoint: Endpoint {
+        Endpoint(
+            path: KratosProvider.exchangePath,
+            methods: ["GET"],
+            outlivesClient: true,
+            answer: { await self.answer($0) }
+        )
+    }
+
+    private func answer(_ request: EndpointRequest) async -> EndpointResponse {
+        let initCode = request.parameters("init_code").first ?? ""
+        let returnToCode = request.parameters("return_to_code").first ?? ""
+        let codes = [initCode, returnToCode]
+        // Kratos's codes are letters and digits. Its database may take other texts for equal to them.
+        guard codes.allSatisfy({ $0.utf8.allSatisfy(Self.isOfCode) }) else { return Self.none(.codeUnknown, request) }
+        let answer = await self.kratos.exchange(
+            initCode: initCode,
+            returnToCode: returnToCode,
+            fields: self.fields(of: request)
+        )
+        guard let answer else { return Herodot.unavailable(.providerUnavailable, to: request) }
+        guard (200..<300).contains(answer.status) else { return Self.relayed(answer) }
+        guard let signedInAt = KratosProvider.signedInAt(answer) else {
+            return Herodot.unavailable(.providerUnavailable, to: request)
+        }
+        do {
+            // Some databases ignore the case of letters.
+            let outcome = try await self.claims.claim(
+                codes.map { $0.lowercased() },
+                at: self.kratos.name,
+                signedInAt: signedInAt,
+                by: request.address
+            )
+            switch outcome {
+            case .granted: return Self.relayed(answer)
+            case .expired: return Self.none(.codeUnknown, request)
+            case .replayed:
+                await self.sessions.recordDenial(.codeReplayed, for: Self.requester(request))
+                return Self.none(.codeReplayed, request)
+            }
+        } catch {
+            return Herodot.unavailable(SessionService.reason(error), to: request)
+        }
+    }
+
+    private static func isOfCode(_ byte: UInt8) -> Bool { byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26 }
+
+    /// Kratos's words for codes that name no session.
+    private static func none(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {
+        Herodot.notFound(reason, "no session yet for this \"code\"", to: request)
+    }
+
+    /// The fields of the app's request, and the client's address in the one field in which Kratos shall read it.
+    private func fields(of request: EndpointRequest) -> [(name: String, value: String)] {
+        let passed = ["accept", "accept-language", "origin", "user-agent"]
+        return request.fields.filter { passed.contains($0.name) } + [("x-forwarded-for", request.address.description)]
+    }
+
+    /// Kratos's answer without the fields of its connection (RFC 9110 7.6.1).
+    private static func relayed(_ answer: ProviderAnswer) -> EndpointResponse {
+        let dropped: Set<String> = [
+            "connection", "keep-alive", "proxy-connection", "transfer-encoding", "te", "trailer", "upgrade",
+            "content-length", "date", "x-request-id",
+        ]
+        return EndpointResponse(
+            status: answer.status,
+            fields: answer.fields.filter { !dropped.contains($0.name) },
+            body: answer.body
+        )
+    }
+
+    private static func requester(_ request: EndpointRequest) -> Requester {
+        Requester(
+            address: request.address,
+            userAgent: request.field("user-agent"),
+            authority: request.authority,
+            requestID: request.requestID
+        )
+    }
+}

@@ -1,0 +1,103 @@
+internal import Providers
+package import SignOn
+internal import Vocabulary
+
+/// The endpoints at which a provider ends sessions: the back-channel logout for the provider's server, and the
+/// front-channel logout for frames in the provider's pages.
+package struct ProviderLogoutEndpoints: Sendable {
+    static let backChannel = "/.sallyport/backchannel-logout"
+    static let frontChannel = "/.sallyport/frontchannel-logout"
+
+    private let logout: ProviderLogout
+
+    package init(logout: ProviderLogout) {
+        self.logout = logout
+    }
+
+    package var endpoints: [Endpoint] {
+        [
+            Endpoint(
+                path: Self.backChannel,
+                methods: ["POST"],
+                scope: .endpointHosts,
+                outlivesClient: true,
+                answer: self.endByToken
+            ),
+            Endpoint(
+                path: Self.frontChannel,
+                methods: ["GET"],
+                scope: .endpointHosts,
+                outlivesClient: true,
+                answer: self.endByFrame
+            ),
+        ]
+    }
+
+    /// `POST /.sallyport/backchannel-logout`: 200 when the sessions have ended on every gateway. 400 and 503 are JSON
+    /// with `error` (OpenID Connect Back-Channel Logout 1.0 2.8).
+    @Sendable
+    private func endByToken(_ request: EndpointRequest) async -> EndpointResponse {
+        guard let form = try? BodyParameters(request, accepting: [.form]), let token = form.text("logout_token") else {
+            return self.error(.logoutInvalidToken)
+        }
+        switch await self.logout.obey(Secret(token), for: Self.requester(request)) {
+        case .ended: return EndpointResponse(status: 200, fields: [("cache-control", "no-store")])
+        case .refused(let reason), .unavailable(let reason): return self.error(reason)
+        }
+    }
+
+    /// `GET /.sallyport/frontchannel-logout?iss=&sid=`: an empty page. It says nothing of whether there was a session.
+    @Sendable
+    private func endByFrame(_ request: EndpointRequest) async -> EndpointResponse {
+        let (issuers, sessions) = (request.parameters("iss"), request.parameters("sid"))
+        // A frame sends no cookies, so that without both nothing can be ended.
+        guard issuers.count == 1, sessions.count == 1,
+            (1...ProviderEvidence.longestSessionID).contains(sessions[0].utf8.count)
+        else {
+            return .problem(.requestParameters, requestID: request.requestID)
+        }
+        switch await self.logout.end(sessions[0], of: issuers[0], for: Self.requester(request)) {
+        case .ended: return self.frame()
+        case .refused(let reason), .unavailable(let reason):
+            return .problem(reason, requestID: request.requestID)
+        }
+    }
+
+    private func frame() -> EndpointResponse {
+        EndpointResponse(
+            status: 200,
+            fields: [
+                ("content-type", "text/html; charset=utf-8"),
+                // Any site may show it in a frame: the provider's pages may have another origin than its issuer.
+                ("content-security-policy", "default-src 'none'"),
+                ("cache-control", "no-store"), ("x-content-type-options", "nosniff"),
+                ("referrer-policy", "no-referrer"),
+            ],
+            body: Array("<!doctype html><title>Signed out</title>".utf8)
+        )
+    }
+
+    private func error(_ reason: Reason) -> EndpointResponse {
+        var fields: [(name: String, value: String)] = []
+        if case .seconds(let seconds)? = reason.refusal?.retryAfter { fields.append(("retry-after", "\(seconds)")) }
+        let isAvailable = reason.status < 500
+        return .json(
+            reason.status,
+            [
+                "error": isAvailable ? "invalid_request" : "temporarily_unavailable",
+                "error_description": .string(reason.rawValue),
+            ],
+            fields: fields,
+            reason: reason
+        )
+    }
+
+    private static func requester(_ request: EndpointRequest) -> Requester {
+        Requester(
+            address: request.address,
+            userAgent: request.field("user-agent"),
+            authority: request.authority,
+            requestID: request.requestID
+        )
+    }
+}

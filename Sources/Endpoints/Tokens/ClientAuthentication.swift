@@ -1,0 +1,160 @@
+import Cryptography
+package import Settings
+package import SignOn
+internal import Vocabulary
+
+/// Determines which client sends a request (RFC 6749 2.3): a public client names itself in the body, or by HTTP Basic with
+/// an empty secret, as many libraries do; a confidential one authenticates by `client_secret_post`, HTTP Basic or
+/// `private_key_jwt`, never by two methods at once.
+package struct ClientAuthentication: Sendable {
+    private let clients: ClientRegistry
+    private let assertions: ClientAssertions
+    private let limits: TokenLimits
+
+    /// - Parameter limits: Limits guesses.
+    package init(clients: ClientRegistry, assertions: ClientAssertions, limits: TokenLimits) {
+        self.clients = clients
+        self.assertions = assertions
+        self.limits = limits
+    }
+
+    /// The client that sent the request; else `invalid_client`, or `invalid_request` when it identifies itself in two
+    /// ways. `temporarily_unavailable` when the store cannot say whether an assertion was presented before.
+    package func authenticate(
+        _ request: EndpointRequest,
+        _ parameters: TokenRequest
+    ) async throws(OAuthError) -> ClientSettings {
+        do throws(OAuthError) {
+            return try await self.identify(request, parameters)
+        } catch {
+            if error.reason == .oauthInvalidClient {
+                try await self.limits.check(Self.claimant(request, parameters), from: request.address)
+            }
+            throw error
+        }
+    }
+
+    /// Who a request claims to be from; empty if it names nobody.
+    private static func claimant(_ request: EndpointRequest, _ parameters: TokenRequest) -> String {
+        if case .basic(let pair) = request.credentials.authorization {
+            return BasicCredentials.readings(of: pair)?.first?.clientID ?? ""
+        }
+        let assertion = parameters.value("client_assertion")?.string
+        return assertion.flatMap { ClientAssertions.claimant(of: Secret($0)) }
+            ?? parameters.value("client_id")?.string ?? ""
+    }
+
+    private func identify(
+        _ request: EndpointRequest,
+        _ parameters: TokenRequest
+    ) async throws(OAuthError) -> ClientSettings {
+        let clientID = try parameters.text("client_id")
+        let secret = try parameters.text("client_secret")
+        let assertion = try parameters.text("client_assertion").map { Secret($0) }
+        let authorization = request.credentials.authorization
+        // "The client MUST NOT use more than one authentication method in each request."
+        guard [authorization != nil, secret != nil, assertion != nil].count(where: { $0 }) <= 1 else {
+            throw .invalidRequest("Only one method of client authentication may be used.")
+        }
+
+        let clients = self.clients.snapshot
+        let claimed: (client: ClientSettings?, method: ClientAuthenticationMethod)
+        if let authorization {
+            let presented = Self.public(authorization, clients)
+            claimed = presented.map { ($0, .none) } ?? (Self.match(authorization, clients), .basic)
+        } else if let secret {
+            claimed = (clientID.flatMap { Self.match([BasicCredentials($0, Array(secret.utf8))], clients) }, .post)
+        } else if let assertion {
+            guard try parameters.required("client_assertion_type") == ClientAssertions.type else {
+                throw .invalidClient(challenges: false)
+            }
+            claimed = (ClientAssertions.claimant(of: assertion).flatMap(clients.client), .privateKeyJWT)
+        } else {
+            claimed = (clientID.flatMap(clients.client), .none)
+        }
+        guard let client = claimed.client, clientID == nil || clientID == client.clientID,
+            client.authenticationMethods.contains(claimed.method)
+        else { throw .invalidClient(challenges: authorization != nil) }
+        if let assertion {
+            guard let keys = clients.keys(of: client.clientID) else { throw .invalidClient(challenges: false) }
+            let url = request.origin + request.path
+            try await self.assertions.accept(assertion, of: client.clientID, by: keys, at: url)
+        }
+        return client
+    }
+
+    /// The public client whose id is in `Authorization: Basic`, with an empty secret: it has none (RFC 6749 2.3.1: "The
+    /// client MAY omit the parameter if the client secret is an empty string").
+    private static func `public`(
+        _ authorization: PresentedCredentials.Authorization,
+        _ clients: ClientSnapshot
+    ) -> ClientSettings? {
+        guard case .basic(let pair) = authorization else { return nil }
+        return BasicCredentials.readings(of: pair)?.lazy.filter(\.secret.isEmpty)
+            .compactMap { clients.client($0.clientID) }.first(where: \.isPublic)
+    }
+
+    /// The client whose id and secret are in `Authorization: Basic`.
+    private static func match(
+        _ authorization: PresentedCredentials.Authorization,
+        _ clients: ClientSnapshot
+    ) -> ClientSettings? {
+        guard case .basic(let pair) = authorization, let readings = BasicCredentials.readings(of: pair) else {
+            return nil
+        }
+        return Self.match(readings, clients)
+    }
+
+    /// The confidential client one of whose secrets is in one of the readings. A client that does not exist, or has no
+    /// secret, costs the same comparisons.
+    private static func match(_ readings: [BasicCredentials], _ clients: ClientSnapshot) -> ClientSettings? {
+        var found: ClientSettings?
+        for reading in readings {
+            let client = clients.client(reading.clientID)
+            let secrets = client?.clientSecrets ?? []
+            let presented = SHA256.digest(reading.secret)
+            // Two comparisons in any case: during a rotation a client has two secrets.
+            for index in 0..<2 {
+                let expected = SHA256.digest(index < secrets.count ? secrets[index].bytes : [])
+                let isEqual = constantTimeEqual(expected.bytes, presented.bytes)
+                if isEqual, index < secrets.count { found = client }
+            }
+        }
+        return found
+    }
+}
+
+/// A client's id and secret as one reading of `Authorization: Basic` gives them.
+struct BasicCredentials: Sendable, Equatable {
+    var clientID: String
+    var secret: [UInt8]
+
+    init(_ clientID: String, _ secret: [UInt8]) {
+        self.clientID = clientID
+        self.secret = secret
+    }
+
+    /// The readings of the text after `Basic` in the field; nil when it is malformed.
+    ///
+    /// RFC 6749 2.3.1 requires id and secret to be form-encoded before they are joined. Authlib, requests-oauthlib and
+    /// curl join them as they are, so `+` and `%` in a secret have two readings; a client may use either.
+    static func readings(of credentials: Secret) -> [BasicCredentials]? {
+        guard let pair = Base64.decoded(credentials.bytes), let colon = pair.firstIndex(of: UInt8(ascii: ":")) else {
+            return nil
+        }
+        let id = pair[..<colon]
+        let secret = pair[pair.index(after: colon)...]
+        var readings: [BasicCredentials] = []
+        if let decodedID = PercentCoding.decoded(id, plusIsSpace: true),
+            let decodedSecret = PercentCoding.decoded(secret, plusIsSpace: true),
+            let text = String(validating: decodedID, as: UTF8.self)
+        {
+            readings.append(BasicCredentials(text, decodedSecret))
+        }
+        if let text = String(validating: id, as: UTF8.self) {
+            let plain = BasicCredentials(text, Array(secret))
+            if !readings.contains(plain) { readings.append(plain) }
+        }
+        return readings.isEmpty ? nil : readings
+    }
+}

@@ -1,0 +1,63 @@
+internal import JOSE
+internal import Sessions
+package import SignOn
+package import Vocabulary
+
+/// Makes the id_tokens of answers.
+package struct IDTokenIssuer: Sendable {
+    private let keys: IDTokenSigning
+    /// As in the metadata, with a slash at its end.
+    package let issuer: String
+    private let clock: Clock
+
+    package init(keys: IDTokenSigning, issuer: String, clock: Clock) {
+        self.keys = keys
+        self.issuer = issuer
+        self.clock = clock
+    }
+
+    /// Signs id_tokens with the key of one moment. Asked for before a grant is used up, so that an answer never lacks its
+    /// id_token because there is no key.
+    struct Signer: Sendable {
+        fileprivate let key: SigningKey
+        fileprivate let issuer: String
+        fileprivate let now: UnixTime
+
+        func token(
+            of session: Session,
+            clientID: String,
+            scopes: [String],
+            nonce: String? = nil,
+            accessToken: Secret? = nil
+        ) async -> String {
+            let token = IDToken(
+                of: session,
+                issuer: self.issuer,
+                clientID: clientID,
+                scopes: scopes,
+                nonce: nonce,
+                accessToken: accessToken,
+                issuedAt: self.now
+            )
+            return await offLoop { token.signed(by: self.key) }
+        }
+    }
+
+    /// The id of the user of an `id_token_hint`. Its age does not count, nor for which client it is, nor whether its key
+    /// still signs: it says whom the client means (OpenID Connect Core 3.1.2.1).
+    ///
+    /// - Throws: `invalid_request` if it is no id_token of this server; `temporarily_unavailable` while the keys are unknown.
+    func subject(of hint: String) async throws(AuthorizationError) -> String {
+        guard let keys = await self.keys.published() else { throw AuthorizationError(.temporarilyUnavailable) }
+        guard let token = IDTokenHint(hint, issuer: self.issuer, keys: keys) else {
+            throw .invalidRequest("The id_token_hint is not an id_token of this server.")
+        }
+        return token.subject
+    }
+
+    /// nil while there is no key: 503.
+    func signer() async -> Signer? {
+        guard let key = try? await self.keys.signer() else { return nil }
+        return Signer(key: key, issuer: self.issuer, now: self.clock.now())
+    }
+}

@@ -1,0 +1,95 @@
+internal import Sessions
+internal import Settings
+package import SignOn
+internal import Vocabulary
+
+/// `POST /oauth/introspect` (RFC 7662): tells an API, or the client itself, what a token stands for.
+///
+/// The caller must authenticate. It learns of the tokens that were issued to it, and of the access tokens of the APIs
+/// whose `resource_servers` name it. Any other token is inactive for it, as is one that does not exist (RFC 7662 4).
+package struct IntrospectionEndpoint: Sendable {
+    private let authentication: ClientAuthentication
+    private let limits: TokenLimits
+    private let tokens: TokenService
+    private let issuer: String
+
+    /// - Parameter issuer: As in the metadata.
+    package init(authentication: ClientAuthentication, limits: TokenLimits, tokens: TokenService, issuer: String) {
+        self.authentication = authentication
+        self.limits = limits
+        self.tokens = tokens
+        self.issuer = issuer
+    }
+
+    package var endpoint: Endpoint {
+        Endpoint(path: "/oauth/introspect", methods: ["POST"], envelope: OAuthError.envelope) { request in
+            await self.answer(request)
+        }
+    }
+
+    private func answer(_ request: EndpointRequest) async -> EndpointResponse {
+        do throws(OAuthError) {
+            let parameters = try TokenRequest(request)
+            let client = try await self.authentication.authenticate(request, parameters)
+            // Anyone can send a request as a public client.
+            guard !client.isPublic else { throw .invalidClient(challenges: false) }
+            try await self.limits.check(try TokenRequester(client, request, parameters))
+            let found: FoundToken
+            do {
+                found = try await self.tokens.find(Secret(try parameters.required("token")))
+            } catch let error as OAuthError {
+                throw error
+            } catch {
+                throw OAuthError(.storeUnavailable)
+            }
+            return .json(200, .object(self.members(found, for: client)), fields: TokenAnswer.fields)
+        } catch {
+            return error.response
+        }
+    }
+
+    private func members(_ found: FoundToken, for client: ClientSettings) -> [String: JSONValue] {
+        switch found {
+        case .refresh(let family, let session)
+        where family.clientID == client.clientID && client.grantTypes.contains(.refreshToken):
+            var members = self.members(session.session, scopes: family.scopes)
+            members["cnf"] = Self.confirmation(family.keyThumbprint)
+            return members
+        case .session(let session) where self.isVisible(session.session, to: client):
+            var members = self.members(session.session, scopes: session.session.scopes)
+            let thumbprint = session.session.keyThumbprint
+            members["token_type"] = thumbprint == nil ? "Bearer" : "DPoP"
+            members["cnf"] = Self.confirmation(thumbprint)
+            if let audience = session.session.access?.audience { members["aud"] = .string(audience) }
+            return members
+        default:
+            return ["active": false]
+        }
+    }
+
+    private func isVisible(_ session: Session, to client: ClientSettings) -> Bool {
+        if let owner = session.clientID, owner == client.clientID { return true }
+        guard case .api(let api)? = session.access?.audience.map({ self.tokens.apis.target($0) }) else { return false }
+        return api.resourceServers.contains(client.clientID)
+    }
+
+    private func members(_ session: Session, scopes: [String]) -> [String: JSONValue] {
+        var members: [String: JSONValue] = [
+            "active": true,
+            "iss": .string(self.issuer),
+            "sub": .string(session.identity.id),
+            "sid": .string(session.id),
+            "scope": .string(scopes.joined(separator: " ")),
+            "iat": .integer(session.issuedAt.seconds),
+            "exp": .integer(session.expiresAt.seconds),
+        ]
+        if let clientID = session.clientID { members["client_id"] = .string(clientID) }
+        members["act"] = session.actorClaim
+        return members
+    }
+
+    /// The key that the token is bound to (RFC 9449 6.2).
+    private static func confirmation(_ thumbprint: String?) -> JSONValue? {
+        thumbprint.map { .object(["jkt": .string($0)]) }
+    }
+}

@@ -1,0 +1,23 @@
+internal import Vocabulary
+
+extension OAuthError {
+    /// Refusals before an endpoint runs, as OAuth's clients parse them (RFC 6749 5.2). They keep the status of the reason
+    /// table, because it says more than 400, and no client looks for a grant's error in them.
+    static let envelope = RefusalEnvelope { reason, _ in
+        let code =
+            switch reason.status {
+            // The codes of the authorization endpoint (RFC 6749 4.1.2.1), where the token endpoint has none.
+            case 403: "access_denied"
+            case 429: Code.tooManyRequests.rawValue
+            case 503: Code.temporarilyUnavailable.rawValue
+            case 500...: "server_error"
+            default: Code.invalidRequest.rawValue
+            }
+        return .json(
+            reason.status,
+            ["error": .string(code), "error_description": .string(StatusText.phrase(reason.status))],
+            fields: TokenAnswer.fields,
+            reason: reason
+        )
+    }
+}

@@ -1,0 +1,85 @@
+package import JOSE
+package import NIOCore
+internal import Sessions
+package import Vocabulary
+
+/// Checks the proofs of keys in requests to the endpoints (RFC 9449).
+package struct ProofCheck: Sendable {
+    private let gate: DPoPGate
+    private let loops: any EventLoopGroup
+    private let clock: Clock
+
+    /// - Parameters:
+    ///   - loops: The loops on which the store is called.
+    ///   - clock: That of the store.
+    package init(gate: DPoPGate, loops: any EventLoopGroup, clock: Clock) {
+        self.gate = gate
+        self.loops = loops
+        self.clock = clock
+    }
+
+    var challenge: DPoPChallenge { self.gate.challenge }
+
+    /// The accepted proof of a request for tokens (RFC 9449 5); nil if it has none.
+    func proof(of request: EndpointRequest) async throws(OAuthError) -> DPoPProof? {
+        guard let proof = request.credentials.proof else { return nil }
+        let now = self.clock.now()
+        let judged = self.gate.judge(proof.bytes, for: DPoPDemand(of: request), keys: nil, now: now)
+        do {
+            let accepted = try judged.get()
+            try await self.redeem(accepted, now)
+            return accepted
+        } catch let refusal as DPoPRefusal {
+            throw OAuthError(refusal)
+        } catch {
+            throw OAuthError(error as? StoreError == .full ? .storeFull : .storeUnavailable)
+        }
+    }
+
+    /// Judges how a request to a resource presents its access token, and takes the proof for it. Throws a `DPoPRefusal` or
+    /// a `StoreError`.
+    ///
+    /// - Parameters:
+    ///   - token: The token, which is that of a live session.
+    ///   - thumbprint: The key that it is bound to.
+    /// - Returns: The proof; nil if the token needs none.
+    func proof(
+        of request: EndpointRequest,
+        for token: Secret,
+        boundTo thumbprint: String?
+    ) async throws -> DPoPProof? {
+        let now = self.clock.now()
+        var presentation = DPoPGate.Presentation(thumbprint: thumbprint, isProofScheme: false, proof: nil)
+        if case .dpop = request.credentials.authorization { presentation.isProofScheme = true }
+        presentation.proof = request.credentials.proof?.bytes
+        let judged = self.gate.judge(
+            presentation,
+            for: DPoPDemand(of: request, accessToken: token),
+            keys: nil,
+            now: now
+        )
+        guard let accepted = try judged.get() else { return nil }
+        try await self.redeem(accepted, now)
+        return accepted
+    }
+
+    private func redeem(_ proof: DPoPProof, _ now: UnixTime) async throws {
+        let loop = self.loops.any()
+        if let refusal = try await self.gate.redeem(proof, now: now, on: loop).get() { throw refusal }
+    }
+}
+
+extension DPoPDemand {
+    fileprivate init(of request: EndpointRequest, accessToken: Secret? = nil) {
+        self.init(
+            method: request.method,
+            target: DPoPTarget(origin: Array(request.origin.utf8), path: Array(request.path.utf8)),
+            accessToken: accessToken
+        )
+    }
+}
+
+extension DPoPProof {
+    /// The fields that answers to its request bring.
+    var answerFields: [(name: String, value: String)] { self.nextNonce.map { [("dpop-nonce", $0)] } ?? [] }
+}

@@ -1,0 +1,54 @@
+package import Providers
+internal import Settings
+package import SignOn
+internal import Vocabulary
+
+/// Signs users in with what the kit of a social provider gave to a native app. Each artefact is accepted once.
+package struct SocialSignIns: Sendable {
+    private let verifiers: SocialVerifiers
+    private let proofs: SocialProofs
+    private let tokens: TokenService
+
+    package init(verifiers: SocialVerifiers, proofs: SocialProofs, tokens: TokenService) {
+        self.verifiers = verifiers
+        self.proofs = proofs
+        self.tokens = tokens
+    }
+
+    /// The user of the artefact.
+    func user(
+        _ kind: SocialSubjectToken,
+        _ artefact: Secret,
+        _ profile: SocialProfile?,
+        _ requester: TokenRequester
+    ) async throws(OAuthError) -> AuthenticatedUser {
+        guard requester.client.socialLogins.contains(kind.login), let verifier = self.verifiers[kind] else {
+            self.tokens.refuse(.socialExchanged, .oauthUnauthorizedClient, by: requester)
+            throw OAuthError(.oauthUnauthorizedClient)
+        }
+        let signIn = SocialSignIn(artefact: artefact, profile: profile, bundleID: requester.client.bundleID)
+        switch await self.proofs.prove(signIn, by: verifier) {
+        case .unavailable(let reason): throw OAuthError(reason)
+        case .refused(let reason, let detail):
+            self.tokens.refuse(.socialExchanged, reason, detail: detail, by: requester)
+            throw OAuthError(reason, of: .socialToken)
+        case .proven(let user, _):
+            return AuthenticatedUser(
+                identity: user.identity,
+                aal: user.aal,
+                methods: user.methods,
+                authenticatedAt: user.authenticatedAt ?? self.tokens.clock.now()
+            )
+        }
+    }
+}
+
+extension SocialSubjectToken {
+    fileprivate var login: SocialLogin {
+        switch self {
+        case .google: .google
+        case .apple: .apple
+        case .facebook: .facebook
+        }
+    }
+}

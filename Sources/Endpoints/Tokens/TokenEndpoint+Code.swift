@@ -1,0 +1,19 @@
+import SignOn
+import Vocabulary
+
+/// `grant_type=authorization_code` (RFC 6749 4.1.3).
+extension TokenEndpoint {
+    func redeem(
+        _ parameters: TokenRequest,
+        _ requester: TokenRequester,
+        _ signer: IDTokenIssuer.Signer
+    ) async throws(OAuthError) -> EndpointResponse {
+        let redemption = CodeRedemption(
+            code: Secret(try parameters.required("code")),
+            redirectURI: try parameters.text("redirect_uri"),
+            verifier: try parameters.text("code_verifier")
+        )
+        let outcome = await self.tokens.redeem(redemption, for: requester)
+        return await TokenAnswer.issued(try Self.issued(outcome, for: .code), signer)
+    }
+}

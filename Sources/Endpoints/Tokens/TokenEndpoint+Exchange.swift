@@ -1,0 +1,127 @@
+import NIOCore
+import Providers
+import Sessions
+import Settings
+import SignOn
+import Vocabulary
+
+/// `grant_type=urn:ietf:params:oauth:grant-type:token-exchange` (RFC 8693).
+extension TokenEndpoint {
+    func exchange(
+        _ parameters: TokenRequest,
+        _ requester: TokenRequester,
+        _ signer: IDTokenIssuer.Signer
+    ) async throws(OAuthError) -> EndpointResponse {
+        if let kind = SocialSubjectToken(rawValue: try parameters.required("subject_token_type")) {
+            return try await self.exchange(kind, parameters, requester, signer)
+        }
+        let exchange: TokenExchange
+        do {
+            exchange = try TokenExchange(parameters, targets: self.targets, apis: self.tokens.apis)
+        } catch {
+            if error.reason == .oauthInvalidTarget { self.tokens.refuse(.exchanged, error.reason, by: requester) }
+            throw error
+        }
+        switch exchange.target {
+        case .transfer(let audience, let target):
+            let parent = try await self.parent(exchange.subjectToken, requester)
+            var actor: Secret?
+            if let token = exchange.actorToken { actor = try await self.parent(token, requester) }
+            let minted = try await self.mint(.token(parent.bytes), actor: actor, audience, target, requester)
+            return await TokenAnswer.minted(minted, besides: nil, signer)
+        case .access(let api, let scopes):
+            let outcome = await self.tokens.exchange(exchange.subjectToken, for: api, scopes: scopes, by: requester)
+            return await TokenAnswer.issued(
+                try Self.issued(outcome, for: .sessionToken),
+                signer,
+                type: TokenExchange.accessTokenType
+            )
+        }
+    }
+
+    /// The token from which a transfer token is minted: the one that was presented, or for a provider's token an access
+    /// token that is made of it.
+    private func parent(_ presented: Secret, _ requester: TokenRequester) async throws(OAuthError) -> Secret {
+        guard requester.client.canCreateTransferToken, self.tokens.isForeign(presented) else { return presented }
+        let outcome = await self.tokens.exchange(presented, for: nil, scopes: [], forTransfer: true, by: requester)
+        return try Self.issued(outcome, for: .sessionToken).access ?? presented
+    }
+
+    /// Signs a user in with what the kit of a social provider gave to the app (Auth0's token exchange for native social).
+    private func exchange(
+        _ kind: SocialSubjectToken,
+        _ parameters: TokenRequest,
+        _ requester: TokenRequester,
+        _ signer: IDTokenIssuer.Signer
+    ) async throws(OAuthError) -> EndpointResponse {
+        let artefact = Secret(try parameters.required("subject_token"))
+        try TokenExchange.refuseActor(in: parameters)
+        let api: APISettings?
+        switch self.tokens.apis.target(try parameters.audience()) {
+        case .unknown:
+            self.tokens.refuse(.socialExchanged, .oauthInvalidTarget, by: requester)
+            throw OAuthError(.oauthInvalidTarget)
+        case .none: api = nil
+        case .api(let found): api = found
+        }
+        // "If you don't request specific scopes, all scopes defined for the audience will be returned."
+        let wanted = try parameters.scopes() ?? ["openid", "profile", "email"] + (api?.scopes ?? [])
+        let scopes = APIDirectory.granted(wanted, of: api, hasRefresh: true)
+        let profile: SocialProfile?
+        do {
+            profile = try parameters.value("user_profile").map { (value) throws(SocialProfileError) in
+                try SocialProfile(value)
+            }
+        } catch {
+            throw .invalidRequest("The user_profile is malformed.")
+        }
+        let user = try await self.social.user(kind, artefact, profile, requester)
+        let outcome = await self.tokens.begin(user, for: api, scopes: scopes, by: requester)
+        return await TokenAnswer.issued(
+            try Self.issued(outcome, for: .socialToken),
+            signer,
+            type: TokenExchange.accessTokenType
+        )
+    }
+
+    /// A session-transfer token, and how long it can be used.
+    struct MintedToken {
+        let token: Secret
+        let lifetime: Duration
+    }
+
+    func mint(
+        _ parent: MintRequest.Parent,
+        actor: Secret? = nil,
+        _ audience: String,
+        _ target: TransferTargets.Target,
+        _ requester: TokenRequester
+    ) async throws(OAuthError) -> MintedToken {
+        let wish = MintRequest(
+            parent: parent,
+            actorToken: actor?.bytes,
+            client: requester.client,
+            audience: audience,
+            host: target.host,
+            address: requester.address,
+            userAgent: requester.userAgent,
+            requestID: requester.requestID,
+            authority: requester.authority,
+            keyThumbprint: requester.keyThumbprint
+        )
+        let outcome: MintOutcome
+        do {
+            outcome = try await self.mint.mint(wish, on: self.loops.any()).get()
+        } catch {
+            throw OAuthError(.storeUnavailable)
+        }
+        switch outcome {
+        case .minted(let token, let lifetime): return MintedToken(token: token, lifetime: lifetime)
+        case .unavailable(.unavailable): throw OAuthError(.storeUnavailable)
+        case .unavailable(.full): throw OAuthError(.storeFull)
+        case .throttled(let wait): throw .tooManyRequests(.handoffThrottled, retryAfter: wait)
+        case .refused(let reason): throw OAuthError(reason)
+        case .denied(let text): throw .denied(text)
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Sessions
+import Settings
+import SignOn
+import Vocabulary
+
+/// `grant_type=refresh_token` (RFC 6749 6).
+extension TokenEndpoint {
+    func refresh(
+        _ parameters: TokenRequest,
+        _ requester: TokenRequester,
+        _ signer: IDTokenIssuer.Signer
+    ) async throws(OAuthError) -> EndpointResponse {
+        let token = Secret(try parameters.required("refresh_token"))
+        let audience = try parameters.audience()
+        if let audience, let target = self.targets[audience] {
+            return try await self.transfer(token, audience, target, requester, signer)
+        }
+        let wish = RefreshWish.access(audience: audience, scopes: try parameters.scopes())
+        let outcome = await self.tokens.refresh(token, wish, for: requester)
+        return await TokenAnswer.issued(try Self.issued(outcome, for: .refreshToken), signer)
+    }
+
+    /// Gives a session-transfer token for a refresh token, which rotates as in any other use; one of a provider stays as
+    /// it is.
+    private func transfer(
+        _ token: Secret,
+        _ audience: String,
+        _ target: TransferTargets.Target,
+        _ requester: TokenRequester,
+        _ signer: IDTokenIssuer.Signer
+    ) async throws(OAuthError) -> EndpointResponse {
+        // Judged before the refresh token rotates, so that a client that is refused keeps its token.
+        guard requester.client.canCreateTransferToken else {
+            self.tokens.refuse(.refreshed, .handoffNotPermitted, by: requester)
+            throw OAuthError(.handoffNotPermitted)
+        }
+        if self.tokens.isForeign(refreshToken: token) {
+            let outcome = await self.tokens.exchange(refreshToken: token, by: requester)
+            var tokens = try Self.issued(outcome, for: .refreshToken)
+            let minted = try await self.mint(.token((tokens.access ?? token).bytes), audience, target, requester)
+            // The client does not get it, so the id_token has no hash of it.
+            tokens.access = nil
+            return await TokenAnswer.minted(minted, besides: tokens, signer)
+        }
+        let tokens = try Self.issued(
+            await self.tokens.refresh(
+                token,
+                .transfer(audience: audience) { [mint] parent in
+                    mint.judgement(
+                        of: parent,
+                        client: requester.client,
+                        address: requester.address,
+                        userAgent: requester.userAgent,
+                        authority: requester.authority
+                    )
+                },
+                for: requester
+            ),
+            for: .refreshToken
+        )
+        let minted = try await self.mint(.session(tokens.session.key), audience, target, requester)
+        return await TokenAnswer.minted(minted, besides: tokens, signer)
+    }
+
+    /// The tokens of an outcome; else its refusal.
+    static func issued(
+        _ outcome: TokenOutcome,
+        for presented: OAuthError.Presented
+    ) throws(OAuthError) -> IssuedTokens {
+        switch outcome {
+        case .issued(let tokens): return tokens
+        case .refused(let reason), .unavailable(let reason): throw OAuthError(reason, of: presented)
+        case .denied(let text): throw .denied(text)
+        case .throttled(let wait): throw .tooManyRequests(.oauthThrottled, retryAfter: wait)
+        }
+    }
+}

@@ -1,0 +1,148 @@
+internal import Sessions
+package import Settings
+package import SignOn
+package import Vocabulary
+
+/// The parameters of an RFC 8693 exchange of a native session token, judged.
+package struct TokenExchange: Sendable, Equatable {
+    /// What the client gets.
+    package enum Target: Sendable, Equatable {
+        /// A session-transfer token for this audience, as the client sent it.
+        case transfer(audience: String, TransferTargets.Target)
+        /// An access token for this API; nil: for none.
+        case access(APISettings?, scopes: [String])
+    }
+
+    /// `requested_token_type` and `issued_token_type` of a session-transfer token, as defined by Auth0.
+    package static let transferTokenType = "urn:auth0:params:oauth:token-type:session_transfer_token"
+    /// The same of an access token (RFC 8693 3).
+    package static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
+    /// A session token of this gateway, or of Kratos.
+    package static let sessionTokenType = "urn:sallyport:params:oauth:token-type:session_token"
+    /// The accepted `subject_token_type` and `actor_token_type` values.
+    package static let subjectTokenTypes = [Self.sessionTokenType, Self.accessTokenType]
+
+    /// The session token, or an access token.
+    package var subjectToken: Secret
+    /// The same of whoever is to act for the user; nil: nobody.
+    package var actorToken: Secret?
+    package var target: Target
+
+    /// Judges the parameters; `targets` and `apis` are the audiences that this gateway serves.
+    package init(_ request: TokenRequest, targets: TransferTargets, apis: APIDirectory) throws(OAuthError) {
+        self.subjectToken = Secret(try request.required("subject_token"))
+        try Self.check(try request.required("subject_token_type"), of: self.subjectToken, "subject_token_type")
+        let actorType = try request.text("actor_token_type")
+        if let actor = try request.text("actor_token") {
+            let token = Secret(actor)
+            try Self.check(actorType, of: token, "actor_token_type")
+            self.actorToken = token
+        } else if actorType != nil {
+            throw .invalidRequest("An actor_token_type needs an actor_token.")
+        }
+        let requested = try request.text("requested_token_type")
+        guard requested == nil || requested == Self.transferTokenType || requested == Self.accessTokenType else {
+            throw .invalidRequest("The requested_token_type is not supported.")
+        }
+        let audience = try request.audience()
+        if let audience, let target = targets[audience] {
+            guard requested != Self.accessTokenType else { throw OAuthError(.oauthInvalidTarget) }
+            self.target = .transfer(audience: audience, target)
+            return
+        }
+        guard requested != Self.transferTokenType else { throw OAuthError(.oauthInvalidTarget) }
+        try Self.refuseActor(in: request)
+        let wanted = try request.scopes()
+        switch apis.target(audience) {
+        case .unknown: throw OAuthError(.oauthInvalidTarget)
+        case .none: self.target = .access(nil, scopes: APIDirectory.granted(wanted, of: nil, hasRefresh: false))
+        case .api(let api):
+            self.target = .access(api, scopes: APIDirectory.granted(wanted, of: api, hasRefresh: false))
+        }
+    }
+
+    /// Refuses a type that is not supported, or is not what the token is (RFC 8693 2.1), as far as the token shows it: the
+    /// gateway's own by their prefixes, a provider's JSON Web Token by its syntax, which no session token has.
+    private static func check(_ type: String?, of token: Secret, _ name: String) throws(OAuthError) {
+        guard let type, Self.subjectTokenTypes.contains(type) else {
+            throw .invalidRequest("The \(name) is not supported.")
+        }
+        let fitting: [String] =
+            switch token.bytes {
+            case let bytes where bytes.starts(with: TokenKind.session.prefix.utf8): [Self.sessionTokenType]
+            case let bytes where bytes.starts(with: TokenKind.access.prefix.utf8): [Self.accessTokenType]
+            case let bytes where Self.isOtherOwn(bytes): []
+            case let bytes where bytes.count(where: { $0 == UInt8(ascii: ".") }) == 2: [Self.accessTokenType]
+            default: Self.subjectTokenTypes
+            }
+        guard fitting.contains(type) else { throw .invalidRequest("The \(name) is not that of the token.") }
+    }
+
+    /// Whether it is a token of this gateway of a kind that cannot be exchanged, such as a refresh token.
+    private static func isOtherOwn(_ token: [UInt8]) -> Bool {
+        [TokenKind.refresh, .code, .transfer, .hostTicket, .pushedRequest].contains {
+            TokenAuthority.isWellFormed($0, token)
+        }
+    }
+
+    /// Refuses a delegation where none is made: silently dropping it would give the actor the user's own tokens.
+    static func refuseActor(in request: TokenRequest) throws(OAuthError) {
+        for name in ["actor_token", "actor_token_type"] where try request.text(name) != nil {
+            throw .invalidRequest("An actor_token is accepted for a session transfer token by token exchange only.")
+        }
+    }
+}
+
+/// The audiences `urn:<host>:session_transfer` that name this gateway, and the hosts on which a token for each is
+/// valid.
+///
+/// SDKs take `<host>` from the app's configured domain: with its port (React Native) or without (Swift, Android), in
+/// the letter case that the developer typed. So every configured host is accepted in each of these spellings. The
+/// domain is usually that of the token endpoint: a token for such a host is valid on every host, a token for any other
+/// host on that one.
+package struct TransferTargets: Sendable {
+    /// The hosts on which a token is valid.
+    package enum Target: Sendable, Equatable {
+        case everyHost
+        /// On the host of this public authority (`host[:port]`).
+        case host(String)
+
+        /// The public authority of the one host; nil: every host.
+        package var host: String? {
+            switch self {
+            case .everyHost: nil
+            case .host(let authority): authority
+            }
+        }
+    }
+
+    private let targets: [String: Target]
+
+    package init(_ hosts: [HostSettings]) {
+        var targets: [String: Target] = [:]
+        for host in hosts {
+            let url = host.publicURL
+            let target = host.endpoints ? Target.everyHost : .host(url.authority)
+            targets[Self.audience("\(url.host):\(url.port ?? (url.isHTTPS ? 443 : 80))")] = target
+        }
+        // A name with several ports means the host that serves the token endpoint, else the one with the default port;
+        // if there is neither, it names no host.
+        for (name, hosts) in Dictionary(grouping: hosts, by: \.publicURL.host) {
+            guard
+                let host = hosts.first(where: \.endpoints) ?? hosts.first(where: { $0.publicURL.port == nil })
+                    ?? (hosts.count == 1 ? hosts[0] : nil)
+            else { continue }
+            targets[Self.audience(name)] = host.endpoints ? .everyHost : .host(host.publicURL.authority)
+        }
+        self.targets = targets
+    }
+
+    /// Where a token for the audience is valid; nil if the audience names no configured host.
+    package subscript(audience: String) -> Target? {
+        self.targets[audience.lowercased()]
+    }
+
+    private static func audience(_ host: String) -> String {
+        "urn:\(host.lowercased()):session_transfer"
+    }
+}

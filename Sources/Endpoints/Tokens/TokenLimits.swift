@@ -1,0 +1,64 @@
+internal import AddressIntelligence
+package import NIOCore
+package import Sessions
+internal import Settings
+internal import SignOn
+internal import Vocabulary
+
+/// How often a client may ask the endpoints that take credentials.
+package struct TokenLimits: Sendable {
+    /// One client from one address key, whatever it presents: it limits what guessed secrets and tokens, and clients in a
+    /// loop, cost the store. It is wide, because a carrier's address has many users and a server asks for all its users.
+    private static let perClient = RateLimit("token.client", burst: 500, interval: .milliseconds(10))
+    /// One address key where only the token says which client it is: counted before the token is looked up.
+    private static let perAddress = RateLimit("token.address", burst: 500, interval: .milliseconds(10))
+
+    /// One public client from one address, as anyone can send its requests: what is pushed stays in the store for the time
+    /// of a sign-in.
+    private static let perPush = RateLimit("token.push", burst: 100, interval: .milliseconds(200))
+
+    private let limiter: any RateLimiter
+    private let loops: any EventLoopGroup
+
+    package init(limiter: any RateLimiter, loops: any EventLoopGroup) {
+        self.limiter = limiter
+        self.loops = loops
+    }
+
+    /// Counts a request; `too_many_requests` when there were too many.
+    func check(_ requester: TokenRequester) async throws(OAuthError) {
+        try await self.check(requester.client.clientID, from: requester.address)
+    }
+
+    /// Counts a request in the name of a client that did not prove to be it, together with those that did: whoever
+    /// guesses a secret is not told of the right one either when there were too many.
+    func check(_ claimedID: String, from address: IPAddress) async throws(OAuthError) {
+        try await self.count(RateBucket(Self.perClient, Self.key(address), Array(claimedID.utf8)))
+    }
+
+    /// Counts a pushed authorization request, which a server may send for all its users.
+    func checkPush(_ requester: TokenRequester) async throws(OAuthError) {
+        guard requester.client.isPublic else { return }
+        let clientID = Array(requester.client.clientID.utf8)
+        try await self.count(RateBucket(Self.perPush, Self.key(requester.address), clientID))
+    }
+
+    /// Counts a request that names no client.
+    func check(_ address: IPAddress) async throws(OAuthError) {
+        try await self.count(RateBucket(Self.perAddress, Self.key(address)))
+    }
+
+    private static func key(_ address: IPAddress) -> [UInt8] { Array(address.key.description.utf8) }
+
+    private func count(_ bucket: RateBucket) async throws(OAuthError) {
+        let decision: RateDecision
+        do {
+            decision = try await self.loops.ask(self.limiter) { limiter, loop in
+                limiter.allow(bucket, cost: 1, on: loop)
+            }
+        } catch {
+            throw OAuthError(.storeUnavailable)
+        }
+        if case .throttled(let wait) = decision { throw .tooManyRequests(.oauthThrottled, retryAfter: wait) }
+    }
+}

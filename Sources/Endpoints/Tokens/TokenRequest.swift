@@ -1,0 +1,61 @@
+package import Vocabulary
+
+/// The parameters of a request to a token endpoint, from a form (RFC 6749 4) or a JSON object (what Auth0's SDKs send).
+///
+/// "Parameters sent without a value MUST be treated as if they were omitted from the request" and "Request and response
+/// parameters MUST NOT be included more than once" (RFC 6749 3.2). Unknown parameters are ignored, as that section
+/// requires.
+package struct TokenRequest: Sendable {
+    private let parameters: BodyParameters
+
+    /// Reads the body of `request`; `invalid_request` when it cannot be read in exactly one way.
+    ///
+    /// - Parameter readsJSONAsForm: See `BodyParameters`.
+    package init(_ request: EndpointRequest, readsJSONAsForm: Bool = false) throws(OAuthError) {
+        do {
+            self.parameters = try BodyParameters(request, readsJSONAsForm: readsJSONAsForm)
+        } catch {
+            switch error {
+            case .mediaType:
+                throw .invalidRequest("The body must be application/x-www-form-urlencoded or application/json.")
+            case .malformed:
+                throw .invalidRequest("The body is malformed or repeats a parameter.")
+            }
+        }
+    }
+
+    /// The text of the parameter; nil when it is absent or empty.
+    package func text(_ name: String) throws(OAuthError) -> String? {
+        guard let value = self.parameters[name] else { return nil }
+        guard let text = value.string else { throw .invalidRequest("The parameter \(name) must be a string.") }
+        return text
+    }
+
+    /// All parameters; each must be a text.
+    func texts() throws(OAuthError) -> [(name: String, value: String)] {
+        var texts: [(name: String, value: String)] = []
+        for name in self.parameters.names { texts.append((name, try self.required(name))) }
+        return texts
+    }
+
+    /// The value of the parameter, of any type; nil when it is absent or empty.
+    package func value(_ name: String) -> JSONValue? { self.parameters[name] }
+
+    /// The text of a required parameter.
+    package func required(_ name: String) throws(OAuthError) -> String {
+        guard let text = try self.text(name) else { throw .invalidRequest("The parameter \(name) is missing.") }
+        return text
+    }
+
+    /// `audience`, or `resource` (RFC 8707), which is read as the same; nil if there is none.
+    package func audience() throws(OAuthError) -> String? {
+        guard let resource = try self.text("resource") else { return try self.text("audience") }
+        guard let audience = try self.text("audience"), audience != resource else { return resource }
+        throw OAuthError(.oauthInvalidTarget)
+    }
+
+    /// The elements of `scope` (RFC 6749 3.3); nil if there is none.
+    package func scopes() throws(OAuthError) -> [String]? {
+        try self.text("scope").map { $0.split(separator: " ").map(String.init) }
+    }
+}
