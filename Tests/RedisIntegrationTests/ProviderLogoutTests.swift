@@ -177,7 +177,7 @@ import Vocabulary
                         $0["sub"] = nil
                     }
                 ),
-                ("sid", token { $0["sid"] = "" }), ("sid", token { $0["sid"] = 7 }),
+                ("sid", token { $0["sid"] = 7 }),
                 ("alg", "eyJhbGciOiJub25lIn0.\(parts[1])."), ("signature", "\(parts[0]).\(parts[1])."),
                 ("payload", "\(parts[0]).e30.\(parts[2])"),
                 ("key", forged.logoutToken(sessionID: sid, subject: "user-1") { $0["iss"] = .string(provider.issuer) }),
