@@ -1,6 +1,7 @@
 import Foundation
 import GatewayBench
 import RedisServers
+import TestSupport
 import Testing
 
 /// `explain --token-file` with session-transfer tokens of a running gateway.
@@ -56,7 +57,7 @@ import Testing
             _ = try gateway.get("/?session_transfer_token=\(burned)", from: "127.0.0.2")
             let answer = try explain(burned, "--network")
             #expect(answer.contains("it was burned by a refusal: binding.ip_mismatch"), "\(answer)")
-            let forged = String(burned.dropLast(2)) + "AA"
+            let forged = burned.altered
             #expect(try explain(forged, "--network").contains("it is unknown"))
             server.kill()
             #expect(try explain(token, "--network").contains("Redis cannot be asked"))
