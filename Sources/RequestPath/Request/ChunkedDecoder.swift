@@ -45,8 +45,10 @@ package struct ChunkedDecoder: Sendable, Equatable {
     /// every chunk passes.
     private var overhead = 0
     private static let overheadLimit = 16_384
-    /// The first bytes of the name of the trailer being read, in lower case: as many as the longest forbidden name has.
-    private var trailerName: [UInt8] = []
+    /// The forbidden trailers whose names begin like the name being read, a bit for each, and how much of it was read.
+    /// (The name itself would be an array, which costs every body that has no trailers.)
+    private var forbiddenMatches: UInt16 = 0
+    private var nameLength = 0
 
     /// Whether the body is an answer's. Trailers of both are dropped. Those that a request must not have are refused, as
     /// nobody sends them without intent; some apps do.
@@ -136,19 +138,20 @@ package struct ChunkedDecoder: Sendable, Equatable {
                 } else {
                     guard ByteClass.normalizedToken[Int(byte)] != 0 else { return .malformed }
                     self.state = .trailerName
-                    self.trailerName = [byte | 0x20]
+                    self.forbiddenMatches = Self.allForbidden
+                    self.nameLength = 0
+                    self.match(byte)
                     self.overhead += 1
                 }
             case .trailerName:
                 self.overhead += 1
                 if byte == 0x3A {
                     // A trailer must not hold fields for framing, routing or authentication (RFC 9110 6.5.1).
-                    guard self.isAnswers || !Self.isForbiddenTrailer(self.trailerName) else { return .malformed }
+                    guard self.isAnswers || !self.isForbiddenTrailer else { return .malformed }
                     self.state = .trailerValue
-                } else if self.trailerName.count < 32, ByteClass.normalizedToken[Int(byte)] != 0 {
-                    self.trailerName.append(byte | 0x20)
-                } else if ByteClass.normalizedToken[Int(byte)] == 0 {
-                    return .malformed
+                } else {
+                    guard ByteClass.normalizedToken[Int(byte)] != 0 else { return .malformed }
+                    self.match(byte)
                 }
                 if self.overhead > Self.overheadLimit { return .malformed }
             case .trailerValue:
@@ -204,9 +207,21 @@ package struct ChunkedDecoder: Sendable, Equatable {
         "content-type",
         "content-range", "authorization", "cookie", "set-cookie", "expect",
     ].map { Array($0.utf8) }
+    private static let allForbidden: UInt16 = 1 << UInt16(Self.forbiddenTrailers.count) - 1
 
-    private static func isForbiddenTrailer(_ name: [UInt8]) -> Bool {
-        self.forbiddenTrailers.contains(name)
+    /// Compares the next byte of a trailer's name.
+    private mutating func match(_ byte: UInt8) {
+        for (index, name) in Self.forbiddenTrailers.enumerated()
+        where self.nameLength >= name.count || name[self.nameLength] != byte | 0x20 {
+            self.forbiddenMatches &= ~(1 << UInt16(index))
+        }
+        self.nameLength += 1
+    }
+
+    private var isForbiddenTrailer: Bool {
+        Self.forbiddenTrailers.enumerated().contains { index, name in
+            self.forbiddenMatches & 1 << UInt16(index) != 0 && name.count == self.nameLength
+        }
     }
 
     @inline(__always)

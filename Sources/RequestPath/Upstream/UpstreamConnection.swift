@@ -23,6 +23,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     private let loop: PathLoop
     // The loop's own: read through the loop, each use would be counted.
     private let stage: Stage
+    private let answerHead: ResponseHead
     /// What is collected of the request's body.
     private var collection = Stage.Collection()
     /// How the request's body is sent.
@@ -61,6 +62,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.pool = pool
         self.loop = pool.loop
         self.stage = pool.loop.stage
+        self.answerHead = pool.loop.responseHead
     }
 
     // MARK: The exchange
@@ -209,15 +211,17 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     private func readHead(_ buffer: inout ByteBuffer) {
         guard let receiver = self.receiver else { return self.close() }
         while true {
-            let head = self.loop.responseHead
+            let head = self.answerHead
             let result = buffer.withUnsafeReadableBytes { bytes in
                 guard let base = bytes.baseAddress, bytes.count > 0 else { return ResponseParseResult.incomplete }
-                return self.loop.configuration.responseParser.parse(
-                    base.assumingMemoryBound(to: UInt8.self),
-                    bytes.count,
-                    into: head,
-                    answersHead: receiver.method == .head
-                )
+                return Pinned(self.loop.configuration).use { configuration in
+                    configuration.responseParser.parse(
+                        base.assumingMemoryBound(to: UInt8.self),
+                        bytes.count,
+                        into: head,
+                        answersHead: receiver.method == .head
+                    )
+                }
             }
             switch result {
             case .incomplete:
