@@ -222,7 +222,9 @@ struct ASNDatabaseTests {
             try? directory.reload()
         }
         // Tests that run at the same time hold a few databases, and descriptors of other kinds.
-        let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+        // `String(contentsOfFile:)` reads the first 4 KiB of such a file.
+        let handle = try #require(FileHandle(forReadingAtPath: "/proc/self/maps"))
+        let maps = String(decoding: try handle.readToEnd() ?? Data(), as: UTF8.self)
         #expect((1..<200).contains(maps.split(separator: "\n").count { $0.contains("memfd:addresses.mmdb") }))
         let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { descriptor in
             try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")
