@@ -1,8 +1,6 @@
 import AddressIntelligence
-import Cryptography
 import Endpoints
 import JOSE
-import NIOCore
 import Observability
 import Providers
 import RequestPath
@@ -17,33 +15,6 @@ struct StartRefusal: Error, CustomStringConvertible {
     let description: String
 }
 
-/// The parts that live as long as the process, across reloads: sessions, metrics, the logs.
-struct Foundations: Sendable {
-    let group: any EventLoopGroup
-    let caches: SessionCaches
-    /// What finds sessions on the event loops.
-    let resolvers = SessionResolvers()
-    let store: any RecordStore
-    /// Finds the sessions of a user in that store.
-    let index: any SessionIndex
-    let limiter: any RateLimiter
-    let familiar: FamiliarAddresses
-    let authority: TokenAuthority
-    /// Providers' tokens; a renewal under way continues across a reload.
-    let grants: ProviderGrants
-    /// The connections to providers.
-    let providerClient: ProviderHTTPClient
-    let secrets: SecretRing
-    /// The keys of id_tokens in the store.
-    let idTokenKeys: IDTokenKeys
-    /// What was changed of clients at run time.
-    let clientOverlay: ClientOverlay
-    let registry: MetricsRegistry
-    let audit: AuditStream
-    /// The clock for the lifetimes of sessions and tokens (`Backing.clock`). Logs and audits use the system's clock.
-    let clock: Clock
-}
-
 /// The parts made from one configuration, at the start and at every reload.
 struct Assembly: Sendable {
     let configuration: PathConfiguration
@@ -51,8 +22,8 @@ struct Assembly: Sendable {
     let realms: [AssembledRealm]
     /// Tells whose users are gone.
     let users: AllRealms
-    /// Reads providers' tokens; nil if no field of the identity names them.
-    let tokenReader: (any SessionTokenReader)?
+    /// Whom the event loops ask about sessions.
+    let parties: SessionParties
     let asn: ASNDirectory?
     let geo: GeoDirectory?
     let idTokens: IDTokenSigning
@@ -77,7 +48,7 @@ struct Assembly: Sendable {
         try Self.refuse(newFaultsOf: clients, former?.clients)
         self.clients = clients
         let keyFile = try Self.keyFile(settings)
-        let signingKeys = keyFile?.assertions ?? SigningKeyRing(foundations.secrets)
+        let signingKeys = keyFile?.assertions ?? SigningKeyRing(foundations.keys.secrets)
         let idTokens =
             keyFile?.idTokens.map { .file($0) }
             ?? IDTokenSigning.store(foundations.idTokenKeys, isNeeded: !clients.snapshot.isEmpty)
@@ -124,20 +95,27 @@ struct Assembly: Sendable {
             )
         }
         self.realms = realms
-        self.users = AllRealms(realms.map(\.users))
-        self.tokenReader = identity.namesTokens ? foundations.grants : nil
-        let keys = SealingKeyRing(current: foundations.secrets.current, accepted: foundations.secrets.accepted)
-        let hosts = SignInHosts(settings.hosts)
-        let share = settings.handoff.isShared ? HandoffShare(hosts: hosts, keys: keys) : nil
+        let users = AllRealms(realms.map(\.users))
+        self.users = users
+        self.parties = SessionParties(
+            foreignTokens: realms.compactMap { realm in realm.tokens.map { RealmTokens(realm.realm, $0) } },
+            renewer: foundations.grants,
+            tokenReader: identity.namesTokens ? foundations.grants : nil,
+            directory: users
+        )
+        let keys = foundations.keys.sealing
+        // A host's users sign in on a host of the same provider, so one share serves all realms.
+        let share =
+            settings.handoff.isShared ? HandoffShare(hosts: SignInHosts(settings.hosts), keys: keys) : nil
         let confirmation = HandoffConfirmation(settings.handoff.confirmation, keys: keys)
-        let proofs = DPoPGate(foundations.secrets, onces: foundations.store)
+        let proofs = DPoPGate(foundations.keys.secrets, onces: foundations.store)
         let journal = HandoffJournal(audit: foundations.audit, metrics: foundations.registry, places: geo)
         let handoff = HandoffConsumer(
             store: foundations.store,
             authority: foundations.authority,
             sessions: settings.session,
             asn: asn,
-            directory: self.users,
+            directory: users,
             clients: clients,
             rules: rules,
             journal: journal,
@@ -146,7 +124,6 @@ struct Assembly: Sendable {
         let keySets = KeySetEndpoints(signingKeys.published) { await idTokens.published() }.endpoints
         let groups = try realms.map { realm in
             let settings = realm.settings
-            let hosts = SignInHosts(settings.hosts)
             let own = EndpointAssembly(
                 settings: settings,
                 foundations: foundations,
@@ -156,9 +133,7 @@ struct Assembly: Sendable {
                 tokens: realm.tokens,
                 refreshTokens: realm.refreshTokens,
                 devices: devices,
-                hosts: hosts,
-                keys: keys,
-                share: settings.handoff.isShared ? HandoffShare(hosts: hosts, keys: keys) : nil,
+                share: share,
                 asn: asn,
                 rules: rules,
                 journal: journal,
@@ -197,10 +172,7 @@ struct Assembly: Sendable {
         self.geo = geo
     }
 
-    /// The tokens that providers know.
-    var foreignTokens: [RealmTokens] {
-        self.realms.compactMap { realm in realm.tokens.map { RealmTokens(realm.realm, $0) } }
-    }
+    var settings: Settings { self.configuration.settings }
 
     /// Renew and revoke the tokens that they handed out.
     var refreshing: [any RefreshingProvider] { self.realms.compactMap(\.provider.roles.refreshing) }

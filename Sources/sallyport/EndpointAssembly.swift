@@ -22,8 +22,6 @@ struct EndpointAssembly {
     let tokens: (any ForeignTokens)?
     let refreshTokens: (any ForeignTokens)?
     let devices: DeviceObserver
-    let hosts: SignInHosts
-    let keys: SealingKeyRing
     let share: HandoffShare?
     let asn: ASNDirectory?
     let rules: RuleBook
@@ -122,7 +120,7 @@ struct EndpointAssembly {
             provider: provider,
             limiter: self.foundations.limiter,
             familiar: self.foundations.familiar,
-            accounts: AccountNames(self.foundations.secrets.current),
+            accounts: AccountNames(self.foundations.keys.secrets.current),
             loops: self.foundations.group
         )
     }
@@ -132,7 +130,7 @@ struct EndpointAssembly {
             sessions: sessions,
             provider: provider,
             limiter: self.foundations.limiter,
-            keys: self.keys,
+            keys: self.foundations.keys.sealing,
             loops: self.foundations.group
         )
     }
@@ -146,7 +144,7 @@ struct EndpointAssembly {
             provider: provider,
             page: home.publicURL.description + BrowserSessionEndpoints.signedOutPath,
             origins: Set(self.settings.hosts.map(\.publicURL.description)),
-            seal: SignOutReturnSeal(self.keys, clock: self.foundations.clock)
+            seal: SignOutReturnSeal(self.foundations.keys.sealing, clock: self.foundations.clock)
         )
     }
 
@@ -185,8 +183,8 @@ struct EndpointAssembly {
                 loops: self.foundations.group
             ),
             cookieName: self.settings.session.cookieName,
-            current: self.foundations.secrets.current,
-            accepted: self.foundations.secrets.accepted
+            current: self.foundations.keys.secrets.current,
+            accepted: self.foundations.keys.secrets.accepted
         )
         let sessions = NativeSessionEndpoints(
             sessions: native.sessions,
@@ -236,10 +234,10 @@ struct EndpointAssembly {
             issuer: self.issuer
         )
         let tickets = HostTickets(
-            hosts: self.hosts,
+            hosts: SignInHosts(self.settings.hosts),
             sessions: sessions,
             store: self.foundations.store,
-            keys: self.keys,
+            keys: self.foundations.keys.sealing,
             limiter: self.foundations.limiter,
             journal: TicketJournal(audit: self.foundations.audit, metrics: self.foundations.registry),
             loops: self.foundations.group
@@ -277,7 +275,7 @@ struct EndpointAssembly {
     }
 
     private var clientTokens: TokenService {
-        let secrets = self.foundations.secrets
+        let secrets = self.foundations.keys.secrets
         return TokenService(
             store: self.foundations.store,
             authority: self.foundations.authority,
@@ -303,7 +301,7 @@ struct EndpointAssembly {
             sessions: sessions,
             handoff: self.handoff,
             cookies: HandoffCookies(self.settings),
-            keys: self.keys,
+            keys: self.foundations.keys.sealing,
             loops: self.foundations.group,
             idTokens: self.idTokens
         ).endpoint

@@ -1,10 +1,7 @@
 import Logging
 import Observability
-import Providers
 import RequestPath
-import Sessions
 import Settings
-import SignOn
 import Synchronization
 import Vocabulary
 
@@ -14,9 +11,9 @@ extension Gateway {
     func reloadSettings() async {
         guard let reload = self.reload else { return }
         let registry = self.foundations.registry
-        let successor: Successor
+        let prepared: (former: Assembly, assembly: Assembly, operators: AdminServer.Prepared?)
         do {
-            successor = try self.prepare(try reload())
+            prepared = try self.prepare(try reload())
         } catch {
             self.state.withLock { $0.lastReloadSucceeded = false }
             self.logger.error("configuration not reloaded, the former one is in use: \(error)")
@@ -24,58 +21,35 @@ extension Gateway {
             registry.increment(registry.counter(MetricNames.configReloads, "failure"))
             return
         }
-        await self.adopt(successor)
-        self.logger.info("configuration reloaded", metadata: ["generation": "\(successor.generation)"])
+        let (former, assembly) = (prepared.former, prepared.assembly)
+        await self.use(assembly)
+        await prepared.operators?.use()
+        await self.endSessions(ofUsersIn: assembly.settings.fixedUsers)
+        await self.endTokens(ofClientsOf: former.clients, missingIn: assembly.clients)
+        self.logger.info(
+            "configuration reloaded",
+            metadata: ["generation": "\(assembly.configuration.generation)"]
+        )
         self.foundations.audit.emit(AuditEvent(.configReloaded))
         registry.increment(registry.counter(MetricNames.configReloads, "success"))
     }
 
-    /// What other settings need, all of it made before any of it is used: what can fail, fails while nothing has changed.
-    private struct Successor {
-        let settings: Settings
-        let assembly: Assembly
-        let generation: UInt64
-        /// The admin listener and what it serves; nil if there is no such listener.
-        let admin: (server: AdminServer, configuration: PathConfiguration)?
-    }
-
-    private func prepare(_ loaded: LoadedSettings) throws -> Successor {
-        let (former, current, generation) = self.state.withLock { ($0.settings, $0.assembly, $0.generation + 1) }
-        for warning in loaded.warnings + Self.fixedForLife(former, loaded.settings) {
+    /// Makes all that other settings need before any of it is used: what can fail, fails while nothing has changed.
+    private func prepare(
+        _ loaded: LoadedSettings
+    ) throws -> (former: Assembly, assembly: Assembly, operators: AdminServer.Prepared?) {
+        let former = self.state.withLock { $0.assembly }
+        for warning in loaded.warnings + Self.fixedForLife(former.settings, loaded.settings) {
             self.logger.warning("\(warning)")
         }
-        let assembly = try Assembly(loaded, self.foundations, generation: generation, former: current)
-        let admin = try self.admin.withLock { $0 }.map { server in
-            // Without tokens there are no such endpoints.
-            (server, try server.configuration(operators: self.operatorEndpoints(loaded.settings)))
-        }
-        return Successor(settings: loaded.settings, assembly: assembly, generation: generation, admin: admin)
-    }
-
-    private func adopt(_ successor: Successor) async {
-        let (settings, assembly) = (successor.settings, successor.assembly)
-        await self.loops.onEach {
-            $0.adopt(assembly.configuration)
-            $0.sessions.foreignTokens = assembly.foreignTokens
-            $0.sessions.tokenReader = assembly.tokenReader
-            $0.sessions.directory = assembly.users
-        }
-        self.foundations.grants.adopt(assembly.refreshing)
-        self.startProviders(of: assembly)
-        self.gate.adopt(settings.limits, trusted: settings.trustedProxies)
-        let former = self.state.withLock { state in
-            let former = state.assembly
-            state.settings = settings
-            state.assembly = assembly
-            state.generation = successor.generation
-            state.lastReloadSucceeded = true
-            state.readAt = Clock.system.now()
-            return former
-        }
-        if let (server, configuration) = successor.admin { await server.adopt(configuration) }
-        for target in assembly.configuration.targets { target.refresh() }
-        await self.endSessions(ofUsersIn: settings.fixedUsers)
-        await self.endTokens(ofClientsOf: former.clients, missingIn: assembly.clients)
+        let assembly = try Assembly(
+            loaded,
+            self.foundations,
+            generation: former.configuration.generation + 1,
+            former: former
+        )
+        let operators = try self.admin.withLock { $0 }?.prepare(operators: self.operatorEndpoints(loaded.settings))
+        return (former, assembly, operators)
     }
 
     /// Warnings for settings in the file that a reload cannot change.

@@ -3,7 +3,6 @@ import Cryptography
 import Logging
 import NIOCore
 import Observability
-import Providers
 import RequestPath
 import Sessions
 import Settings
@@ -51,56 +50,27 @@ extension Gateway {
             queue: settings.logs.audit ? logs.queue(.audit, capacity: settings.logs.buffer) : nil,
             whenFull: settings.logs.auditRefusesWhenFull ? .refuse : .drop
         )
-        let authority = TokenAuthority(current: secrets.current, accepted: secrets.accepted)
+        let keys = ProcessKeys(secrets)
         let backing = try Backing(
             settings.store,
             sessions: settings.session,
-            secrets: secrets,
+            keys: keys,
             group: group,
             caches: caches,
             audit: audit,
             logger: logger
         )
-        let (store, clock) = (backing.store, backing.clock)
-        let grantLog = GrantLog(logger: logger)
-        let grants = ProviderGrants(
-            store: store,
-            authority: authority,
-            loops: group,
-            clock: clock,
-            journal: GrantJournal(audit: audit, metrics: registry) { grantLog.note($0, $1) }
-        )
         let foundations = Foundations(
-            group: group,
+            backing,
+            keys: keys,
             caches: caches,
-            store: store,
-            index: backing.index,
-            limiter: backing.limiter,
-            familiar: FamiliarAddresses(),
-            authority: authority,
-            grants: grants,
-            providerClient: ProviderHTTPClient(group: providerGroup),
-            secrets: secrets,
-            idTokenKeys: IDTokenKeys(
-                store: store,
-                ring: SealingKeyRing(current: secrets.current, accepted: secrets.accepted),
-                loops: group,
-                clock: clock,
-                report: { $0.log(to: logger) }
-            ),
-            clientOverlay: ClientOverlay(
-                store: store,
-                ring: SealingKeyRing(current: secrets.current, accepted: secrets.accepted),
-                loops: group,
-                clock: clock,
-                report: { $0.log(to: logger) }
-            ),
+            group: group,
+            providerGroup: providerGroup,
             registry: registry,
             audit: audit,
-            clock: clock
+            logger: logger
         )
         let assembly = try Assembly(loaded, foundations, generation: 1)
-        grants.adopt(assembly.refreshing)
         let watch = ProviderWatch(logger: logger)
         let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
         var loops: [PathLoops.Place] = []
@@ -113,14 +83,10 @@ extension Gateway {
                 let sessions = SessionResolver(
                     loop: eventLoop,
                     cache: cache,
-                    store: store,
-                    authority: authority,
-                    clock: clock
+                    store: foundations.store,
+                    authority: foundations.authority,
+                    clock: foundations.clock
                 )
-                sessions.foreignTokens = assembly.foreignTokens
-                sessions.renewer = grants
-                sessions.tokenReader = assembly.tokenReader
-                sessions.directory = assembly.users
                 foundations.resolvers.add(sessions)
                 let loop = PathLoop(
                     eventLoop: eventLoop,
@@ -128,7 +94,7 @@ extension Gateway {
                     sessions: sessions,
                     shard: registry.makeShard(on: eventLoop),
                     accessLog: access.map { AccessLog(queue: $0) },
-                    sessionClock: clock
+                    sessionClock: foundations.clock
                 )
                 loop.onStrayForwarding = { strayForwarding.tell(of: $0, from: $1) }
                 loop.onUpstreamNotice = { $0.log(to: logger) }
@@ -138,7 +104,6 @@ extension Gateway {
             loops.append(loop)
         }
         let gateway = Gateway(
-            settings: settings,
             assembly: assembly,
             foundations: foundations,
             backing: backing,
@@ -154,9 +119,8 @@ extension Gateway {
         await backing.join()
         foundations.idTokenKeys.start(following: caches)
         await gateway.startClients()
-        gateway.startProviders(of: assembly)
+        await gateway.use(assembly)
         watch.start()
-        for target in assembly.configuration.targets { target.refresh() }
         gateway.registerMetrics()
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
         gateway.signals.withLock { $0 = signals }
@@ -213,10 +177,24 @@ extension Gateway {
         }
     }
 
-    /// Asks the providers from now on; for those that were asked before, this does nothing.
-    func startProviders(of assembly: Assembly) {
+    /// Takes an assembly into use, at the start and at a reload. Nothing of this can fail.
+    func use(_ assembly: Assembly) async {
+        let settings = assembly.settings
+        await self.loops.onEach {
+            $0.adopt(assembly.configuration)
+            $0.sessions.parties = assembly.parties
+        }
+        self.foundations.grants.adopt(assembly.refreshing)
         self.watch.adopt(assembly.realms)
+        // Asks the providers from now on; for those that were asked before, this does nothing.
         for realm in assembly.realms { realm.provider.start() }
+        self.gate.adopt(settings.limits, trusted: settings.trustedProxies)
+        self.state.withLock { state in
+            state.assembly = assembly
+            state.lastReloadSucceeded = true
+            state.readAt = Clock.system.now()
+        }
+        for target in assembly.configuration.targets { target.refresh() }
     }
 
     func listen(_ settings: Settings) async throws {
@@ -279,39 +257,6 @@ extension Gateway {
                 self.backing.collectExpired()
                 self.state.withLock { $0.assembly }.configuration.targets.forEach { $0.refresh() }
             }
-        }
-    }
-}
-
-extension IDTokenKeys.Notice {
-    fileprivate func log(to logger: Logger) {
-        switch self {
-        case .made(let keyID):
-            logger.info("id_tokens: there was no signing key, so one was made", metadata: ["kid": "\(keyID)"])
-        case .restored: logger.warning("id_tokens: the store had lost the signing keys, which were written again")
-        case .resealed: logger.info("id_tokens: the signing keys are sealed under the current secret now")
-        case .rotated(let keyID, let signsFrom):
-            logger.info(
-                "id_tokens: there is a new signing key",
-                metadata: ["kid": "\(keyID)", "signs_from": "\(signsFrom)"]
-            )
-        case .failed(.unavailable): logger.warning("id_tokens: \(IDTokenKeyFailure.unavailable.sentence)")
-        case .failed(.unreadable): logger.error("id_tokens: \(IDTokenKeyFailure.unreadable.sentence)")
-        }
-    }
-}
-
-extension ClientOverlay.Notice {
-    fileprivate func log(to logger: Logger) {
-        switch self {
-        case .unreadable:
-            logger.warning("clients: what was changed at run time cannot be read; the last known changes stay in use")
-        case .readable: logger.info("clients: what was changed at run time can be read again")
-        case .withheld(let id, let fault):
-            logger.error(
-                "clients: a client does not take part, because its changes do not fit the file",
-                metadata: ["client_id": "\(id)", "fault": "\(fault)"]
-            )
         }
     }
 }

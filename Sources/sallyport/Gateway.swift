@@ -10,13 +10,13 @@ import Vocabulary
 /// The running gateway, which `run` and `demo` start, reload and stop.
 final class Gateway: Sendable {
     struct State {
-        var settings: Settings
         var assembly: Assembly
-        var generation: UInt64 = 1
         var isDraining = false
         var lastReloadSucceeded = true
-        var readAt: UnixTime
+        var readAt = Clock.system.now()
         var users: KnownUsers
+
+        var settings: Settings { self.assembly.settings }
     }
 
     let foundations: Foundations
@@ -39,7 +39,6 @@ final class Gateway: Sendable {
     let heap: Mutex<HeapReturn> = Mutex(HeapReturn.ofProcess())
 
     init(
-        settings: Settings,
         assembly: Assembly,
         foundations: Foundations,
         backing: Backing,
@@ -51,14 +50,8 @@ final class Gateway: Sendable {
         logger: Logger,
         reload: (@Sendable () throws -> LoadedSettings)?
     ) {
-        self.state = Mutex(
-            State(
-                settings: settings,
-                assembly: assembly,
-                readAt: Clock.system.now(),
-                users: KnownUsers(settings.fixedUsers?.settings)
-            )
-        )
+        let settings = assembly.settings
+        self.state = Mutex(State(assembly: assembly, users: KnownUsers(settings.fixedUsers?.settings)))
         self.foundations = foundations
         self.backing = backing
         self.watch = watch

@@ -174,7 +174,7 @@ struct TokenDesk {
                 authority: authority,
                 clock: clock.clock
             )
-            resolver.foreignTokens = Self.tokens(providers, authority, store, clock)
+            resolver.parties.foreignTokens = Self.tokens(providers, authority, store, clock)
             return NIOLoopBound(resolver, eventLoop: loop)
         }.get()
     }
@@ -196,7 +196,7 @@ struct TokenDesk {
     /// - Parameter realm: Whose they are; the desk resolves for the default realm.
     func reload(_ providers: [any TokenProvider], of realm: Realm = .default) async throws {
         let tokens = Self.tokens(providers, self.authority, self.store, self.clock, of: realm)
-        try await self.loop.submit { self.resolver.value.foreignTokens = tokens }.get()
+        try await self.loop.submit { self.resolver.value.parties.foreignTokens = tokens }.get()
     }
 
     /// Resolves the tokens in one turn of the loop.
@@ -229,7 +229,7 @@ struct TokenDesk {
     func answer(_ token: String) async throws -> Answer {
         let bytes = Array(token.utf8)
         return try await self.loop.flatSubmit {
-            guard let tokens = self.resolver.value.foreignTokens.first?.tokens,
+            guard let tokens = self.resolver.value.parties.foreignTokens.first?.tokens,
                 let key = bytes.withUnsafeBytes({ tokens.key(of: $0, as: .native) })
             else { return self.loop.makeSucceededFuture(Answer.none(.credentialMalformed)) }
             return tokens.session(Secret(bytes), as: .native, key: key, known: nil, on: self.loop).map { answer in

@@ -40,7 +40,7 @@ import Vocabulary
     private let reader = Reader()
 
     init() {
-        self.fixture.resolver.renewer = self.renewer
+        self.fixture.resolver.parties.renewer = self.renewer
     }
 
     private var told: Int { self.renewer.told.withLock { $0.count } }
@@ -101,7 +101,7 @@ import Vocabulary
         let first = SessionTokens(access: Secret("a1"), id: Secret("i1"))
         let grant = try #require(holder.session.provider?.grant)
         self.reader.answers.withLock { $0[grant] = first }
-        self.fixture.resolver.tokenReader = self.reader
+        self.fixture.resolver.parties.tokenReader = self.reader
         let waiting = self.fixture.resolve(holder.token)
         self.fixture.answer(holder.session, version: 1)
         #expect(waiting.entry?.tokens == first)
@@ -121,7 +121,7 @@ import Vocabulary
         self.fixture.answer(holder.session, version: 2)
         #expect(next.entry?.tokens == second && self.reader.asked.withLock { $0 } == 2)
         // A reload whose configuration does not need them.
-        self.fixture.resolver.tokenReader = nil
+        self.fixture.resolver.parties.tokenReader = nil
         let last = self.fixture.resolve(holder.token)
         self.fixture.answer(holder.session, version: 2)
         #expect(last.entry?.tokens == nil && last.outcome == .found("alice"))
@@ -129,7 +129,7 @@ import Vocabulary
 
     @Test("A session without grant, or whose grant is gone, has no tokens; if the store fails, it is unavailable")
     func missingTokens() throws {
-        self.fixture.resolver.tokenReader = self.reader
+        self.fixture.resolver.parties.tokenReader = self.reader
         let plain = self.fixture.holder()
         self.fixture.warm(plain)
         #expect(try #require(self.fixture.resolve(plain.token).entry).tokens == nil)
@@ -150,7 +150,7 @@ import Vocabulary
 
     @Test("If the tokens expired while the session was not in use, the request waits for their renewal, once")
     func expired() throws {
-        self.fixture.resolver.tokenReader = self.reader
+        self.fixture.resolver.parties.tokenReader = self.reader
         let holder = self.holder(renewalIn: .seconds(-60))
         let grant = try #require(holder.session.provider?.grant)
         let old = SessionTokens(access: Secret("a1"), id: nil, expiresAt: self.fixture.clock.now)
@@ -187,7 +187,7 @@ import Vocabulary
             let answer: EventLoopFuture<SessionTokens?>
             func tokens(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<SessionTokens?> { self.answer }
         }
-        self.fixture.resolver.tokenReader = Slow(answer: promise.futureResult)
+        self.fixture.resolver.parties.tokenReader = Slow(answer: promise.futureResult)
         let waiting = self.fixture.resolve(holder.token)
         self.fixture.answer(holder.session)
         #expect(waiting.outcome == .waiting)

@@ -110,7 +110,7 @@ import Vocabulary
     @Test("Where reads for requests also renew the tokens of providers, the store is to be asked")
     func withProviderTokens() {
         let holder = self.fixture.holder()
-        self.fixture.resolver.tokenReader = NoTokens()
+        self.fixture.resolver.parties.tokenReader = NoTokens()
         self.fixture.warm(holder)
         #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
         #expect(self.known(holder) == nil)

@@ -71,7 +71,7 @@ extension SessionResolver {
 
     /// There are one or a few providers, so a search is faster than a table.
     private func tokens(of realm: Realm) -> (any ForeignTokens)? {
-        self.foreignTokens.first { $0.realm == realm }?.tokens
+        self.parties.foreignTokens.first { $0.realm == realm }?.tokens
     }
 
     /// How the token of an entry is judged now, and the key of its record. An entry that a stream holds may be older than
@@ -117,7 +117,8 @@ extension SessionResolver {
                 readAt: flight.begunAt,
                 verdict: found.verdict,
                 // The app sees the token that the client has presented.
-                tokens: self.tokenReader == nil ? .notNeeded : .needed(SessionTokens(access: flight.token, id: nil)),
+                tokens: self.parties.tokenReader == nil
+                    ? .notNeeded : .needed(SessionTokens(access: flight.token, id: nil)),
                 names: names
             )
             if !isCurrent { self.cache.remove(token: flight.token) }

@@ -39,29 +39,19 @@ package final class SessionResolver {
     private let authority: TokenAuthority
     let clock: Clock
     var flights: [RecordKey: SessionFlight] = [:]
-    /// The tokens that providers know, by realm; empty if no configured provider knows any. A reload replaces it: what was
-    /// found under the former configuration is forgotten (CVE-2026-33496).
-    package var foreignTokens: [RealmTokens] = [] {
+    /// Whom the resolver asks besides the store. A reload replaces it as a whole: what was found of foreign tokens under the
+    /// former configuration is forgotten (CVE-2026-33496).
+    package var parties = SessionParties() {
         didSet {
             self.foreignGeneration += 1
             self.unknownTokens = UnknownTokens()
             self.cache.removeForeign()
+            // Entries without tokens are read again when tokens are needed, and the reverse.
+            if (oldValue.tokenReader == nil) != (self.parties.tokenReader == nil) { self.cache.invalidate(.all) }
         }
     }
     var foreignGeneration: UInt64 = 0
     var unknownTokens = UnknownTokens()
-    /// Renews the tokens of sessions' providers; nil if no configured provider renews any.
-    package var renewer: (any SessionRenewer)?
-    /// Reads the tokens of sessions' providers; nil if no field of the identity names them. A reload replaces it.
-    package var tokenReader: (any SessionTokenReader)? {
-        didSet {
-            // Entries without tokens are read again when tokens are needed, and the reverse.
-            if (oldValue == nil) != (self.tokenReader == nil) { self.cache.invalidate(.all) }
-        }
-    }
-    /// Tells whose users and clients are gone; nil: none is. A reload replaces it, and then has every known session read
-    /// again whose user is gone; those of clients end by `Invalidation.client`.
-    package var directory: (any UserDirectory)?
     /// The last version given to a foreign session; providers do not number theirs.
     var foreignVersion: UInt64 = 0
     /// The answers of the store in this tick.
@@ -167,7 +157,8 @@ package final class SessionResolver {
             guard let known = flight.token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }),
                 known.mayServe(at: self.clock.now())
             else { return outcome }
-            guard kind == nil || known.session.kind == kind, self.directory?.loss(of: known.session) == nil else {
+            guard kind == nil || known.session.kind == kind, self.parties.directory?.loss(of: known.session) == nil
+            else {
                 return .success(nil)
             }
             known.isReferenced = true
@@ -241,11 +232,11 @@ package final class SessionResolver {
                 flight.refusal = .sessionTokenReplaced
                 return self.forget(flight)
             }
-            if let loss = self.directory?.loss(of: stored.record) {
+            if let loss = self.parties.directory?.loss(of: stored.record) {
                 flight.refusal = loss
                 return self.forget(flight)
             }
-            guard let reader = self.tokenReader else { return self.keep(stored, .notNeeded, for: flight) }
+            guard let reader = self.parties.tokenReader else { return self.keep(stored, .notNeeded, for: flight) }
             guard let grant = stored.record.provider?.grant else {
                 return self.keep(stored, .needed(nil), for: flight)
             }
@@ -332,7 +323,8 @@ package final class SessionResolver {
         flight.hasAwaitedRenewal = true
         self.cache.endReading(flight.reading)
         let renewed =
-            self.renewer?.renewed(session, flight.sessionKey, on: self.loop) ?? self.loop.makeSucceededVoidFuture()
+            self.parties.renewer?.renewed(session, flight.sessionKey, on: self.loop)
+            ?? self.loop.makeSucceededVoidFuture()
         renewed.assumeIsolated().whenComplete { _ in
             flight.reading = self.cache.beginReading(flight.sessionKey)
             self.send(flight)
@@ -357,7 +349,7 @@ package final class SessionResolver {
 
     /// Whether a read may be made for an endpoint that shows a session. Not where a read also renews the tokens of the
     /// session's provider: that is a use of them.
-    var readsShown: Bool { self.tokenReader == nil }
+    var readsShown: Bool { self.parties.tokenReader == nil }
 
     /// The live session of this token if the loop knows it, for an endpoint that shows it: no use of the session. Only the
     /// gateway's own session tokens are found.
@@ -439,7 +431,7 @@ package final class SessionResolver {
 
     private func renew(_ entry: CachedSession, now: UnixTime) {
         entry.renewAt = now.advanced(by: Self.renewalPause)
-        self.renewer?.renew(entry.session, entry.key)
+        self.parties.renewer?.renew(entry.session, entry.key)
     }
 
     private func refresh(_ entry: CachedSession, now: UnixTime) {

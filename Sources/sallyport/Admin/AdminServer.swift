@@ -83,12 +83,18 @@ struct AdminServer: Sendable {
     /// The port, including one that the system chose.
     var port: Int { self.listener.port }
 
-    /// What it serves with these endpoints for operators.
-    func configuration(operators: [Endpoint]) throws -> PathConfiguration { try self.configure(operators) }
+    /// Other endpoints for operators, made but not served yet.
+    struct Prepared: Sendable {
+        fileprivate let loops: PathLoops
+        fileprivate let configuration: PathConfiguration
 
-    /// Serves this from now on.
-    func adopt(_ configuration: PathConfiguration) async {
-        await self.loops.onEach { $0.adopt(configuration) }
+        /// Serves them from now on.
+        func use() async { await self.loops.onEach { $0.adopt(self.configuration) } }
+    }
+
+    /// Makes what is served with these endpoints for operators.
+    func prepare(operators: [Endpoint]) throws -> Prepared {
+        Prepared(loops: self.loops, configuration: try self.configure(operators))
     }
 
     /// Stops accepting and closes every connection.

@@ -1,4 +1,3 @@
-import Cryptography
 import Logging
 import Observability
 import Sessions
@@ -14,20 +13,21 @@ enum ClientDrift {
     /// - Throws: An error of the store's configuration.
     static func lines(_ loaded: LoadedSettings) async throws -> [String]? {
         guard loaded.settings.store.redis != nil, let secrets = loaded.settings.secrets else { return nil }
+        let keys = ProcessKeys(secrets)
         let group = try TransportGroup(count: 1)
         let backing = try Backing(
             loaded.settings.store,
-            secrets: secrets,
+            keys: keys,
             group: group,
             caches: SessionCaches(),
             audit: AuditStream(queue: nil),
             // What is wrong with the store is among the verdicts.
-            logger: Logger(label: "sallyport", factory: { _ in SwiftLogNoOpLogHandler() })
+            logger: .silent
         )
         try await backing.start()
         let overlay = ClientOverlay(
             store: backing.store,
-            ring: SealingKeyRing(current: secrets.current, accepted: secrets.accepted),
+            ring: keys.sealing,
             loops: group,
             clock: backing.clock
         )

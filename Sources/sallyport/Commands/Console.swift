@@ -1,3 +1,4 @@
+import Logging
 import Settings
 
 #if canImport(Glibc)
@@ -50,4 +51,9 @@ enum Console {
         guard let bytes = self.read(file, atMost: self.longestToken) else { return nil }
         return Array(bytes.drop(while: isBlank).reversed().drop(while: isBlank).reversed())
     }
+}
+
+extension Logger {
+    /// For commands that say themselves what is wrong.
+    static var silent: Logger { Logger(label: "sallyport") { _ in SwiftLogNoOpLogHandler() } }
 }

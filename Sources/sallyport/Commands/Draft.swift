@@ -1,6 +1,5 @@
-import Cryptography
+import Logging
 import Observability
-import Providers
 import RequestPath
 import Sessions
 import Settings
@@ -17,44 +16,21 @@ struct Draft {
     /// - Throws: `StartRefusal` with the message of a start.
     init(_ loaded: LoadedSettings) throws {
         let settings = loaded.settings
-        let secrets =
+        let keys = ProcessKeys(
             settings.secrets ?? SecretRing(current: Secret("a draft keeps no sessions: any secret does"))
+        )
         let caches = SessionCaches()
         let group = try TransportGroup(count: 1)
         let store = MemoryStore(maxSessions: 1, maxMarkers: 1, clock: .system, caches: caches)
-        let authority = TokenAuthority(current: secrets.current, accepted: secrets.accepted)
         self.foundations = Foundations(
-            group: group,
+            .memory(store, LocalRateLimiter(clock: .system), .system),
+            keys: keys,
             caches: caches,
-            store: store,
-            index: store,
-            limiter: LocalRateLimiter(clock: .system),
-            familiar: FamiliarAddresses(),
-            authority: authority,
-            grants: ProviderGrants(
-                store: store,
-                authority: authority,
-                loops: group,
-                clock: .system,
-                journal: GrantJournal { _, _ in }
-            ),
-            providerClient: ProviderHTTPClient(group: group),
-            secrets: secrets,
-            idTokenKeys: IDTokenKeys(
-                store: store,
-                ring: SealingKeyRing(current: secrets.current, accepted: secrets.accepted),
-                loops: group,
-                clock: .system
-            ),
-            clientOverlay: ClientOverlay(
-                store: store,
-                ring: SealingKeyRing(current: secrets.current, accepted: secrets.accepted),
-                loops: group,
-                clock: .system
-            ),
+            group: group,
+            providerGroup: group,
             registry: MetricsRegistry(),
             audit: AuditStream(queue: nil),
-            clock: .system
+            logger: .silent
         )
         self.assembly = try Assembly(loaded, self.foundations, generation: 1)
     }

@@ -265,7 +265,7 @@ struct ExplainCommand: AsyncParsableCommand {
             if !isAssumed { self.say("note", ["whether the token's session lives is \(place); --user assumes one"]) }
             return
         }
-        let known = draft.assembly.foreignTokens.first { $0.realm.name == provider?.name }
+        let known = draft.assembly.parties.foreignTokens.first { $0.realm.name == provider?.name }
         let isForeign = token.withUnsafeBytes { known?.tokens.key(of: $0, as: .native) } != nil
         self.say(
             "note",

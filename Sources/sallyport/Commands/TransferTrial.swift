@@ -1,5 +1,4 @@
 import AddressIntelligence
-import Cryptography
 import Logging
 import NIOCore
 import Observability
@@ -42,18 +41,18 @@ struct TransferTrial {
         let group = try TransportGroup(count: 1)
         let backing = try Backing(
             self.settings.store,
-            secrets: foundations.secrets,
+            keys: foundations.keys,
             group: group,
             caches: SessionCaches(),
             audit: AuditStream(queue: nil),
             // What fails is said in the lines.
-            logger: Logger(label: "sallyport", factory: { _ in SwiftLogNoOpLogHandler() })
+            logger: .silent
         )
         try await backing.start()
         let clients = self.draft.assembly.clients
         let overlay = ClientOverlay(
             store: backing.store,
-            ring: SealingKeyRing(current: foundations.secrets.current, accepted: foundations.secrets.accepted),
+            ring: foundations.keys.sealing,
             loops: group,
             clock: backing.clock
         )

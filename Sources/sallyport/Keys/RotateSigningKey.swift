@@ -1,5 +1,4 @@
 import ArgumentParser
-import Cryptography
 import Endpoints
 import JOSE
 import Logging
@@ -58,31 +57,29 @@ struct RotateSigningKey: AsyncParsableCommand {
                 """
             )
         }
+        let keys = ProcessKeys(secrets)
         let group = try TransportGroup(count: 1)
         let backing: Backing
         do {
             backing = try Backing(
                 settings.store,
-                secrets: secrets,
+                keys: keys,
                 group: group,
                 caches: SessionCaches(),
                 audit: AuditStream(queue: nil),
                 // What fails is said below.
-                logger: Logger(label: "sallyport", factory: { _ in SwiftLogNoOpLogHandler() })
+                logger: .silent
             )
             try await backing.start()
         } catch {
             throw Self.refusal("\(error)")
         }
-        let keys = IDTokenKeys(
-            store: backing.store,
-            ring: SealingKeyRing(current: secrets.current, accepted: secrets.accepted),
-            loops: group,
-            clock: backing.clock
-        )
+        let idTokenKeys = IDTokenKeys(store: backing.store, ring: keys.sealing, loops: group, clock: backing.clock)
         let outcome: Result<IDTokenKeys.Rotation, IDTokenKeys.RotationRefusal>
         do throws(IDTokenKeys.RotationRefusal) {
-            outcome = .success(try await keys.rotate(after: KeySetEndpoints.settlingTime, discards: self.discard))
+            outcome = .success(
+                try await idTokenKeys.rotate(after: KeySetEndpoints.settlingTime, discards: self.discard)
+            )
         } catch {
             outcome = .failure(error)
         }

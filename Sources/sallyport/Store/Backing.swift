@@ -17,7 +17,7 @@ enum Backing: Sendable {
     init(
         _ settings: StoreSettings,
         sessions: SessionSettings = SessionSettings(),
-        secrets: SecretRing,
+        keys: ProcessKeys,
         group: any EventLoopGroup,
         caches: SessionCaches,
         audit: AuditStream,
@@ -32,7 +32,7 @@ enum Backing: Sendable {
             self = .redis(
                 try RedisBacking(
                     redis,
-                    secrets: secrets,
+                    keys: keys,
                     group: group,
                     caches: caches,
                     journal: journal,

@@ -1,4 +1,3 @@
-import Cryptography
 import NIOCore
 import Observability
 import RedisStore
@@ -25,7 +24,7 @@ final class RedisBacking: Sendable {
     /// - Throws: `StartRefusal` that names the setting.
     init(
         _ settings: RedisSettings,
-        secrets: SecretRing,
+        keys: ProcessKeys,
         group: any EventLoopGroup,
         caches: SessionCaches,
         journal: RedisJournal,
@@ -59,17 +58,16 @@ final class RedisBacking: Sendable {
             let fault = configuration.tls.flatMap { RedisCheck.faults(inFilesOf: $0).first?.finding }
             throw StartRefusal(description: "store.redis: \(fault ?? "ca=, cert= or key= of the URL: \(error)")")
         }
-        self.secretWatch = SecretWatch(client: self.client, secrets: secrets) { journal.note($0) }
-        let ring = SealingKeyRing(current: secrets.current, accepted: secrets.accepted)
+        self.secretWatch = SecretWatch(client: self.client, secrets: keys.secrets) { journal.note($0) }
         self.store = RedisStore(
             client: self.client,
-            ring: ring,
+            ring: keys.sealing,
             clock: self.client.clock,
             caches: caches,
-            formerLists: TokenAuthority(current: secrets.current, accepted: secrets.accepted),
+            formerLists: keys.authority,
             lapsed: lapsed
         )
-        self.limiter = RedisRateLimiter(client: self.client, ring: ring, clock: clock)
+        self.limiter = RedisRateLimiter(client: self.client, ring: keys.sealing, clock: clock)
         self.journal = journal
         self.requireSafe = settings.requireSafe
         self.requireAppendOnly = settings.requireAppendOnly

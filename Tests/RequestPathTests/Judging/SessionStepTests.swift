@@ -221,7 +221,7 @@ struct SessionStepTests {
             let fixture = try JudgeFixture([route("/**", auth)]) { settings in
                 settings.identity.fields = [.init(name: "X-Token", path: "provider.access_token")]
             }
-            if isNeeded { fixture.resolver.tokenReader = Tokens() }
+            if isNeeded { fixture.resolver.parties.tokenReader = Tokens() }
             let session = try fixture.live { session in
                 session.provider = ProviderSession(
                     name: "https://idp.example.com",

@@ -1,0 +1,118 @@
+import Logging
+import NIOCore
+import Observability
+import Providers
+import Sessions
+import SignOn
+import Vocabulary
+
+/// The parts that live as long as the process, across reloads: sessions, metrics, the logs.
+struct Foundations: Sendable {
+    let keys: ProcessKeys
+    let group: any EventLoopGroup
+    let caches: SessionCaches
+    /// What finds sessions on the event loops.
+    let resolvers = SessionResolvers()
+    let store: any RecordStore
+    /// Finds the sessions of a user in that store.
+    let index: any SessionIndex
+    let limiter: any RateLimiter
+    let familiar = FamiliarAddresses()
+    /// Providers' tokens; a renewal under way continues across a reload.
+    let grants: ProviderGrants
+    /// The connections to providers.
+    let providerClient: ProviderHTTPClient
+    /// The keys of id_tokens in the store.
+    let idTokenKeys: IDTokenKeys
+    /// What was changed of clients at run time.
+    let clientOverlay: ClientOverlay
+    let registry: MetricsRegistry
+    let audit: AuditStream
+    /// The clock for the lifetimes of sessions and tokens (`Backing.clock`). Logs and audits use the system's clock.
+    let clock: Clock
+
+    /// - Parameters:
+    ///   - backing: Where records are kept.
+    ///   - caches: The caches that it tells of ends.
+    ///   - group: The event loops of requests.
+    ///   - providerGroup: Those of connections to providers.
+    init(
+        _ backing: Backing,
+        keys: ProcessKeys,
+        caches: SessionCaches,
+        group: any EventLoopGroup,
+        providerGroup: any EventLoopGroup,
+        registry: MetricsRegistry,
+        audit: AuditStream,
+        logger: Logger
+    ) {
+        let (store, clock) = (backing.store, backing.clock)
+        let grantLog = GrantLog(logger: logger)
+        self.keys = keys
+        self.group = group
+        self.caches = caches
+        self.store = store
+        self.index = backing.index
+        self.limiter = backing.limiter
+        self.grants = ProviderGrants(
+            store: store,
+            authority: keys.authority,
+            loops: group,
+            clock: clock,
+            journal: GrantJournal(audit: audit, metrics: registry) { grantLog.note($0, $1) }
+        )
+        self.providerClient = ProviderHTTPClient(group: providerGroup)
+        self.idTokenKeys = IDTokenKeys(
+            store: store,
+            ring: keys.sealing,
+            loops: group,
+            clock: clock,
+            report: { $0.log(to: logger) }
+        )
+        self.clientOverlay = ClientOverlay(
+            store: store,
+            ring: keys.sealing,
+            loops: group,
+            clock: clock,
+            report: { $0.log(to: logger) }
+        )
+        self.registry = registry
+        self.audit = audit
+        self.clock = clock
+    }
+
+    var authority: TokenAuthority { self.keys.authority }
+}
+
+extension IDTokenKeys.Notice {
+    fileprivate func log(to logger: Logger) {
+        switch self {
+        case .made(let keyID):
+            logger.info("id_tokens: there was no signing key, so one was made", metadata: ["kid": "\(keyID)"])
+        case .restored: logger.warning("id_tokens: the store had lost the signing keys, which were written again")
+        case .resealed: logger.info("id_tokens: the signing keys are sealed under the current secret now")
+        case .rotated(let keyID, let signsFrom):
+            logger.info(
+                "id_tokens: there is a new signing key",
+                metadata: ["kid": "\(keyID)", "signs_from": "\(signsFrom)"]
+            )
+        case .failed(.unavailable): logger.warning("id_tokens: \(IDTokenKeyFailure.unavailable.sentence)")
+        case .failed(.unreadable): logger.error("id_tokens: \(IDTokenKeyFailure.unreadable.sentence)")
+        }
+    }
+}
+
+extension ClientOverlay.Notice {
+    fileprivate func log(to logger: Logger) {
+        switch self {
+        case .unreadable:
+            logger.warning("clients: what was changed at run time cannot be read; the last known changes stay in use")
+        case .readable: logger.info("clients: what was changed at run time can be read again")
+        case .withheld(let id, let fault):
+            logger.error(
+                "clients: a client does not take part, because its changes do not fit the file",
+                metadata: ["client_id": "\(id)", "fault": "\(fault)"]
+            )
+        }
+    }
+}
