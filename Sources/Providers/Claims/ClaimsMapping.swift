@@ -134,8 +134,4 @@ package final class ClaimsMapping: Sendable {
 package struct ClaimsError: Error, Sendable, Hashable {
     /// For logs, without a claim's value.
     package var detail: String
-
-    package init(detail: String) {
-        self.detail = detail
-    }
 }

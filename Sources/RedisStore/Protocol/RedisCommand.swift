@@ -72,8 +72,6 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
         let target: UnsafeMutableRawBufferPointer
         private(set) var count = 0
 
-        init(target: UnsafeMutableRawBufferPointer) { self.target = target }
-
         /// `*` or `$`, the count, and the end of the line.
         mutating func header(_ mark: UInt8, _ count: Int) {
             self.byte(mark)

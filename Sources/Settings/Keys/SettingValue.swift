@@ -36,10 +36,6 @@ struct SettingsTree: Sendable {
     /// In the order in which they were written.
     private(set) var entries: [(name: String, setting: Setting)] = []
 
-    init(origin: SettingsOrigin) {
-        self.origin = origin
-    }
-
     subscript(name: String) -> Setting? {
         get { self.entries.first { $0.name == name }?.setting }
         set {

@@ -26,14 +26,6 @@ package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
     package var allowed: String
     package var mend: String
 
-    package init(origin: SettingsOrigin, key: String, found: String, allowed: String, mend: String) {
-        self.origin = origin
-        self.key = key
-        self.found = found
-        self.allowed = allowed
-        self.mend = mend
-    }
-
     /// `sallyport.yaml:7:9: session.idle: found "5 minutes"; allowed is a duration from 1m to 30d; write 5m`
     package var description: String {
         let key = self.key.isEmpty ? "" : "\(self.key): "

@@ -177,10 +177,6 @@ package struct AuthorizationSettings: Sendable, Equatable {
             self.value = value
         }
     }
-
-    package init(scopes: [String]) {
-        self.scopes = scopes
-    }
 }
 
 /// How the claims of a provider become an identity.

@@ -238,8 +238,4 @@ package enum ASNSettings: Sendable, Equatable {
 /// - `database` (path, required): an `.mmdb` file with `country`.
 package struct GeoSettings: Sendable, Equatable {
     package var database: String
-
-    package init(database: String) {
-        self.database = database
-    }
 }
