@@ -131,7 +131,7 @@ extension HTTP1Connection: ClientStream {
     package func signedIn() {
         guard self.loop.now >= self.nextNote else { return }
         self.nextNote = self.loop.now + Self.notePeriod
-        self.clients.noteSession(self.peer, now: self.loop.now)
+        self.place.noteSession(now: self.loop.now)
     }
 
     package func beginTunnel() {

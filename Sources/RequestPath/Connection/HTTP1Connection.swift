@@ -1,24 +1,13 @@
-package import AddressIntelligence
 package import NIOCore
 import Settings
 package import Transport
 import Vocabulary
 
-/// What counts the clients and knows their addresses. Called on any loop.
-package protocol ClientCount: AnyObject, Sendable {
-    /// Called now and then with an address from which a signed-in user sends requests.
-    func noteSession(_ address: IPAddress, now: NIODeadline)
-    /// Called once when a client has left.
-    ///
-    /// - Parameter isCounted: Whether it counted towards the limit of its address.
-    func left(_ address: IPAddress, isCounted: Bool)
-}
-
 /// One client's connection: reads requests in order, hands each to the exchange, and writes what the exchange answers.
 ///
 /// Everything here runs on the connection's loop; nothing is shared.
 package final class HTTP1Connection {
-    /// How often `ClientCount.noteSession` is called at most.
+    /// How often the gate is told that a signed-in user sends requests, at most.
     static let notePeriod = TimeAmount.minutes(5)
 
     let loop: PathLoop
@@ -26,9 +15,7 @@ package final class HTTP1Connection {
     // The loop's own: read through the loop, each use would be counted.
     let stage: Stage
     let exchange: Exchange
-    let peer: IPAddress
-    private let isCounted: Bool
-    let clients: any ClientCount
+    let place: ConnectionGate.Place
     var configuration: PathConfiguration
     var state: HTTP1State
     /// The current request and its answer.
@@ -52,26 +39,21 @@ package final class HTTP1Connection {
 
     /// - Parameters:
     ///   - stream: The client's, which is started by `open`.
-    ///   - peer: The address at the other end.
-    ///   - isCounted: Whether the client counts towards the limit of its address.
-    ///   - admittedAt: When it was admitted. A busy loop may open its connection much later.
+    ///   - place: The client's, which the connection gives back.
+    ///   - acceptedAt: When the client was accepted. A busy loop may open its connection much later.
     package init(
         loop: PathLoop,
         stream: any ClientByteStream,
-        peer: IPAddress,
-        isCounted: Bool,
-        admittedAt: NIODeadline,
-        clients: any ClientCount
+        place: ConnectionGate.Place,
+        acceptedAt: NIODeadline
     ) {
         self.loop = loop
         self.stream = stream
         self.stage = loop.stage
-        self.exchange = Exchange(loop: loop, peer: peer)
-        self.peer = peer
-        self.isCounted = isCounted
-        self.clients = clients
+        self.exchange = Exchange(loop: loop, peer: place.client)
+        self.place = place
         self.configuration = loop.configuration
-        self.state = HTTP1State(now: admittedAt, deadline: admittedAt + self.configuration.timeouts.header)
+        self.state = HTTP1State(now: acceptedAt, deadline: acceptedAt + self.configuration.timeouts.header)
     }
 
     /// Begins to read from the client.
@@ -286,7 +268,7 @@ extension HTTP1Connection: StreamHandler {
     }
 
     package func closed(isClean: Bool) {
-        self.clients.left(self.peer, isCounted: self.isCounted)
+        self.place.giveBack()
         if self.state.closed() {
             self.loop.remove(self)
             self.input = nil

@@ -26,11 +26,19 @@ package final class ConnectionGate: Sendable {
         case reserved
     }
 
-    /// The decision on a client.
-    package enum Admission: Equatable {
-        /// It is admitted. `isCounted`: it counts towards the limit of its address.
-        case admitted(isCounted: Bool)
-        case refused
+    /// The place of a named client. It is given back once, when the client has left.
+    package struct Place: Sendable {
+        fileprivate let gate: ConnectionGate
+        /// The client's address.
+        package let client: IPAddress
+        /// Whether it counts towards the limit of its address.
+        fileprivate let isCounted: Bool
+
+        /// Notes that a signed-in user sends requests from here.
+        package func noteSession(now: NIODeadline) { self.gate.noteSession(self.client, now: now) }
+
+        /// Counts that the client has left.
+        package func giveBack() { self.gate.left(self.isCounted ? self.client : nil) }
     }
 
     /// Connections to close to make room for new ones.
@@ -127,37 +135,44 @@ package final class ConnectionGate: Sendable {
 
     // MARK: Coming and going
 
-    /// Admits or refuses a client.
-    package func admit(_ address: IPAddress, now: NIODeadline) -> Admission {
-        self.state.withLock { state in
-            if state.limits.trusted.contains(address) {
-                state.open += 1
-                return .admitted(isCounted: false)
-            }
+    /// Reserves a place for a client that was accepted and of which nothing is known yet. It counts from now on; `name`
+    /// follows.
+    package func reserve() {
+        self.state.withLock { $0.open += 1 }
+    }
+
+    /// Names the client of a reserved place.
+    ///
+    /// - Returns: Its place; nil if it is refused, and its place is given back.
+    package func name(_ address: IPAddress, now: NIODeadline) -> Place? {
+        let isCounted: Bool? = self.state.withLock { state in
+            if state.limits.trusted.contains(address) { return false }
             let key = address.key
             let limit = state.limits.perAddress
             if limit > 0, state.perAddress[key, default: 0] >= limit {
                 state.refused[.perAddress, default: 0] += 1
-                return .refused
+                return nil
             }
-            if state.isBusy, state.open >= state.limits.unknown, !state.known.contains(key, now: now) {
+            // The client's own place is counted already.
+            if state.isBusy, state.open > state.limits.unknown, !state.known.contains(key, now: now) {
                 state.refused[.reserved, default: 0] += 1
-                return .refused
+                return nil
             }
             state.perAddress[key, default: 0] += 1
-            state.open += 1
-            return .admitted(isCounted: true)
+            return true
         }
+        guard let isCounted else {
+            self.left(nil)
+            return nil
+        }
+        return Place(gate: self, client: address, isCounted: isCounted)
     }
 
-    /// Counts that an admitted client has left.
-    ///
-    /// - Parameter isCounted: The value from its admission.
-    package func left(_ address: IPAddress, isCounted: Bool) {
+    /// - Parameter address: That of a client that counted towards its limit; nil: it did not, or was not named.
+    private func left(_ address: IPAddress?) {
         let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
             state.open -= 1
-            if isCounted {
-                let key = address.key
+            if let key = address?.key {
                 let count = state.perAddress[key, default: 1] - 1
                 state.perAddress[key] = count == 0 ? nil : count
             }

@@ -194,40 +194,19 @@ private final class Acceptor: ClientAcceptor {
     }
 
     func accepted(_ descriptor: Int32, from address: IPAddress) {
-        // Counted here, before another client is accepted. On the loop of the connection it would be too late.
+        // Reserved here, before another client is accepted. On the loop of the connection it would be too late.
+        self.gate.reserve()
         let now = NIODeadline.now()
-        let admission = self.gate.admit(address, now: now)
+        let opening = ClientOpening(descriptor, from: address, at: now, by: self.gate)
         // With the same time, so that this client stays.
         self.makeRoom(now)
-        guard case .admitted(let isCounted) = admission else {
-            close(descriptor)
-            return
-        }
-        let gate = self.gate
+        guard let opening else { return }
         let place = self.loops.next()
         if place.transport === self.loop {
-            Self.open(descriptor, address, isCounted, now, gate, place)
+            opening.open(on: place)
         } else {
-            place.transport.execute { Self.open(descriptor, address, isCounted, now, gate, place) }
+            place.transport.execute { opening.open(on: place) }
         }
-    }
-
-    private static func open(
-        _ descriptor: Int32,
-        _ address: IPAddress,
-        _ isCounted: Bool,
-        _ admittedAt: NIODeadline,
-        _ gate: ConnectionGate,
-        _ place: PathLoops.Place
-    ) {
-        HTTP1Connection(
-            loop: place.loop,
-            stream: StreamSocket(descriptor, on: place.transport),
-            peer: address,
-            isCounted: isCounted,
-            admittedAt: admittedAt,
-            clients: gate
-        ).open()
     }
 
     func acceptingFailed() {
@@ -235,5 +214,3 @@ private final class Acceptor: ClientAcceptor {
         self.loop.assumeIsolated().scheduleTask(in: .milliseconds(250)) { self.socket.resume() }
     }
 }
-
-extension ConnectionGate: ClientCount {}

@@ -1,7 +1,7 @@
 import AddressIntelligence
 import NIOCore
 import RequestPath
-import Synchronization
+import Settings
 import Testing
 import Vocabulary
 
@@ -9,19 +9,20 @@ import Vocabulary
 @Suite("An HTTP/1 connection") struct HTTP1ConnectionTests {
     private let bench: ExchangeBench
     private let stream = ScriptedStream()
-    private let count = ScriptedCount()
+    private let gate: ConnectionGate
     private let connection: HTTP1Connection
-    private let admittedAt = NIODeadline.now() - .seconds(1)
+    private let acceptedAt = NIODeadline.now() - .seconds(1)
 
     init() throws {
         self.bench = try ExchangeBench()
+        var limits = LimitSettings()
+        limits.connections = 2
+        self.gate = ConnectionGate(limits, trusted: [])
         self.connection = HTTP1Connection(
             loop: self.bench.loop,
             stream: self.stream,
-            peer: try #require(IPAddress("192.0.2.1")),
-            isCounted: true,
-            admittedAt: self.admittedAt,
-            clients: self.count
+            place: try #require(self.gate.accept()),
+            acceptedAt: self.acceptedAt
         )
         self.connection.open()
     }
@@ -45,7 +46,7 @@ import Vocabulary
 
     /// A search for idle connections closes those that were admitted before it began, also if a busy loop opens them later.
     @Test func isQuietSinceItsAdmission() {
-        #expect(self.connection.quietSince == self.admittedAt)
+        #expect(self.connection.quietSince == self.acceptedAt)
     }
 
     @Test(arguments: [1, 7, 40]) func takesAHeadInPieces(_ step: Int) throws {
@@ -239,7 +240,7 @@ import Vocabulary
         for isLate in [false, true] {
             let app = ScriptedApp()
             self.bench.pool.kept = [app]
-            let bench = ConnectionBench(self.bench)
+            let bench = try ConnectionBench(self.bench)
             bench.stream.come(request)
             if isLate { app.send() }
             #expect(bench.stream.endInput())
@@ -266,11 +267,11 @@ import Vocabulary
     @Test(arguments: [
         "GET /", ExchangeBench.request("POST", ["Content-Length: 10"], body: "hello"),
         ExchangeBench.request("POST", ["Transfer-Encoding: chunked"], body: "1\r\na\r\n"),
-    ]) func whatCannotBecomeARequestEnds(_ text: String) {
+    ]) func whatCannotBecomeARequestEnds(_ text: String) throws {
         for isLate in [false, true] {
             let app = ScriptedApp()
             self.bench.pool.kept = [app]
-            let bench = ConnectionBench(self.bench)
+            let bench = try ConnectionBench(self.bench)
             bench.stream.come(text)
             if isLate {
                 app.send()
@@ -343,10 +344,13 @@ import Vocabulary
 
     @Test func aClientThatLeftIsCountedOnce() {
         self.come(ExchangeBench.request(path: "/none", ["Connection: close"]))
-        #expect(self.count.leftCount == 0)
+        self.gate.reserve()
+        #expect(!self.gate.hasRoom(orWake: nil))
         self.stream.end(isClean: false)
         self.connection.closeNow()
-        #expect(self.count.leftCount == 1)
+        #expect(self.gate.hasRoom(orWake: nil))
+        self.gate.reserve()
+        #expect(!self.gate.hasRoom(orWake: nil), "a client that is counted twice makes room for two")
     }
 }
 
@@ -355,24 +359,21 @@ private struct ConnectionBench {
     let stream = ScriptedStream()
     let connection: HTTP1Connection
 
-    init(_ bench: ExchangeBench) {
+    init(_ bench: ExchangeBench) throws {
         self.connection = HTTP1Connection(
             loop: bench.loop,
             stream: self.stream,
-            peer: IPAddress(v4: 0xC000_0201),
-            isCounted: true,
-            admittedAt: .now(),
-            clients: ScriptedCount()
+            place: try #require(ConnectionGate(LimitSettings(), trusted: []).accept()),
+            acceptedAt: .now()
         )
         self.connection.open()
     }
 }
 
-/// Counts the clients that have left.
-private final class ScriptedCount: ClientCount {
-    private let left = Mutex(0)
-    var leftCount: Int { self.left.withLock { $0 } }
-
-    func noteSession(_ address: IPAddress, now: NIODeadline) {}
-    func left(_ address: IPAddress, isCounted: Bool) { self.left.withLock { $0 += 1 } }
+extension ConnectionGate {
+    /// The place of a new client.
+    fileprivate func accept() -> Place? {
+        self.reserve()
+        return self.name(IPAddress(v4: 0xC000_0201), now: .now())
+    }
 }

@@ -23,12 +23,20 @@ import Testing
         if gate.beginClearing(now: self.start) != nil { #expect(gate.cleared(0, now: self.start)) }
     }
 
+    /// Accepts a client; nil if it is refused.
+    private static func admit(_ address: IPAddress, to gate: ConnectionGate, at time: NIODeadline = start)
+        -> ConnectionGate.Place?
+    {
+        gate.reserve()
+        return gate.name(address, now: time)
+    }
+
     /// How many of `count` clients from these addresses, in turn, are admitted while all admitted connections are busy.
     private static func admitted(_ count: Int, to gate: ConnectionGate, from addresses: [IPAddress]) -> Int {
         (0..<count).reduce(0) { sum, index in
-            let admission = gate.admit(addresses[index % addresses.count], now: Self.start)
+            let place = Self.admit(addresses[index % addresses.count], to: gate)
             Self.findBusy(gate)
-            return sum + (admission == .refused ? 0 : 1)
+            return sum + (place == nil ? 0 : 1)
         }
     }
 
@@ -53,19 +61,32 @@ import Testing
     @Test("Trusted proxies, from which all clients come, have no limit per address")
     func trusted() throws {
         let gate = try Self.gate(1000, trusted: ["192.0.2.0/24"])
-        #expect(Self.admitted(1000, to: gate, from: [try Self.address("192.0.2.7")]) == 1000)
+        let proxy = try Self.address("192.0.2.7")
+        #expect(Self.admitted(999, to: gate, from: [proxy]) == 999)
+        let last = try #require(Self.admit(proxy, to: gate))
         #expect(gate.hasRoom(orWake: nil) == false)
-        gate.left(try Self.address("192.0.2.7"), isCounted: false)
+        last.giveBack()
         #expect(gate.hasRoom(orWake: nil))
+    }
+
+    @Test("A client has a place before it is named, and gives it back when it is refused by its name")
+    func reserving() throws {
+        let gate = try Self.gate(2, perAddress: 1)
+        let address = try Self.address("192.0.2.1")
+        #expect(Self.admit(address, to: gate) != nil)
+        gate.reserve()
+        #expect(!gate.hasRoom(orWake: nil))
+        #expect(gate.name(address, now: Self.start) == nil && gate.hasRoom(orWake: nil))
     }
 
     @Test("A closed connection makes room, for its address and for all")
     func leaving() throws {
         let gate = try Self.gate(4, perAddress: 2)
         let address = try Self.address("192.0.2.1")
-        #expect(Self.admitted(3, to: gate, from: [address]) == 2)
-        gate.left(address, isCounted: true)
-        #expect(gate.admit(address, now: Self.start) == .admitted(isCounted: true))
+        let first = try #require(Self.admit(address, to: gate))
+        #expect(Self.admitted(2, to: gate, from: [address]) == 1)
+        first.giveBack()
+        #expect(Self.admit(address, to: gate) != nil)
     }
 
     @Test("The last tenth is reserved for addresses with a recent signed-in user, for a quarter of an hour at least")
@@ -74,8 +95,8 @@ import Testing
         let known = try Self.address("192.0.2.9")
         gate.noteSession(known, now: Self.start)
         #expect(Self.admitted(95, to: gate, from: [try Self.address("198.51.100.1")]) == 90)
-        #expect(gate.admit(known, now: Self.start + .minutes(14)) == .admitted(isCounted: true))
-        #expect(gate.admit(known, now: Self.start + .minutes(31)) == .refused)
+        #expect(Self.admit(known, to: gate, at: Self.start + .minutes(14)) != nil)
+        #expect(Self.admit(known, to: gate, at: Self.start + .minutes(31)) == nil)
     }
 
     @Test("The number of remembered addresses is bounded, and the oldest are forgotten first")
@@ -85,8 +106,8 @@ import Testing
         gate.noteSession(first, now: Self.start)
         for index in 0..<20_000 { gate.noteSession(IPAddress(v4: 0x0A00_0000 + UInt32(index)), now: Self.start) }
         #expect(Self.admitted(90, to: gate, from: [try Self.address("198.51.100.1")]) == 90)
-        #expect(gate.admit(first, now: Self.start) == .refused)
-        #expect(gate.admit(IPAddress(v4: 0x0A00_0000 + 19_999), now: Self.start) != .refused)
+        #expect(Self.admit(first, to: gate) == nil)
+        #expect(Self.admit(IPAddress(v4: 0x0A00_0000 + 19_999), to: gate) != nil)
     }
 
     @Test("Only one clearing runs at a time, and after a clearing that closed too few the next one waits")
@@ -95,7 +116,7 @@ import Testing
         let address = try Self.address("192.0.2.1")
         #expect(Self.admitted(133, to: gate, from: [address]) == 133)
         #expect(gate.beginClearing(now: Self.start) == nil)
-        #expect(gate.admit(address, now: Self.start) != .refused)
+        #expect(Self.admit(address, to: gate) != nil)
         let clearing = try #require(gate.beginClearing(now: Self.start))
         #expect(clearing.count == 10 && clearing.admittedBefore == Self.start)
         #expect(gate.beginClearing(now: Self.start) == nil)
@@ -111,7 +132,7 @@ import Testing
         let gate = try Self.gate(160, perAddress: 0)
         let address = try Self.address("192.0.2.1")
         for _ in 0..<160 {
-            #expect(gate.admit(address, now: Self.start) != .refused)
+            #expect(Self.admit(address, to: gate) != nil)
             if gate.beginClearing(now: Self.start) != nil { #expect(!gate.cleared(10, now: Self.start)) }
         }
         #expect(!gate.hasRoom(orWake: nil))
