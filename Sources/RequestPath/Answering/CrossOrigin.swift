@@ -6,13 +6,8 @@ import Vocabulary
 /// itself, its answers are left unchanged.
 enum CrossOrigin {
     /// The answer to a preflight of a route that has CORS settings; nil if it is no preflight, or the app answers it.
-    static func preflight(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ route: RouteEntry,
-        _ requestID: RequestID
-    ) -> LocalAnswer? {
-        guard let cors = route.preflight(head), let origin = head.value(.origin, in: base) else { return nil }
+    static func preflight(_ given: RoutedRequest, _ requestID: RequestID) -> LocalAnswer? {
+        guard let cors = given.route.preflight(given.head), let origin = given.value(.origin) else { return nil }
         guard let allowed = Self.allowedOrigin(cors, origin) else {
             return .problem(.requestCrossSite, requestID: requestID, fields: [("Vary", "Origin")])
         }
@@ -26,9 +21,8 @@ enum CrossOrigin {
     }
 
     /// A refusal with the CORS fields of the route.
-    static func readable(_ answer: LocalAnswer, _ head: RequestHead, _ base: Bytes, _ route: RouteEntry) -> LocalAnswer
-    {
-        guard let cors = route.settings.cors, let origin = head.value(.origin, in: base),
+    static func readable(_ answer: LocalAnswer, _ given: RoutedRequest) -> LocalAnswer {
+        guard let cors = given.route.settings.cors, let origin = given.value(.origin),
             let allowed = Self.allowedOrigin(cors, origin)
         else { return answer }
         var answer = answer

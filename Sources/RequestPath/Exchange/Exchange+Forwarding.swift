@@ -1,3 +1,4 @@
+import AddressIntelligence
 package import NIOCore
 package import Sessions
 import Settings
@@ -6,6 +7,36 @@ package import Vocabulary
 
 /// The exchange with the app: sends the request, passes the answer on, and handles failures.
 extension Exchange: AnswerReceiver, ConnectionWaiter {
+    /// What a permit is for: the head for the app is written. `startExchange` sends it, when the client's bytes are no longer
+    /// borrowed.
+    func forward(_ permit: consuming Permit, _ identity: consuming IdentityLines?, _ given: JudgingContext) -> Step {
+        guard let host = self.record.pinnedHost else { preconditionFailure("a request of no host is permitted") }
+        if self.record.judge.findings.isAssertionDue, let session = self.record.session {
+            self.loop.renewAssertion(of: session, for: permit.route.audience, by: given.configuration)
+        }
+        self.upstreamHead = PermittedHead(
+            given.head,
+            given.base,
+            permit: permit,
+            credentials: self.record.judge.credentials,
+            facts: ForwardedFacts(
+                address: self.clientText,
+                host: host,
+                requestID: self.record.requestID,
+                identity: identity
+            ),
+            own: given.configuration.ownNames,
+            into: self.loop.takeBuffer()
+        )
+        return .forward
+    }
+
+    /// The client's address as text: the peer's, or the one that trusted proxies report.
+    var clientText: [UInt8] {
+        guard let client = self.record.clientAddress, client != self.peer else { return self.peerText }
+        return Array(client.description.utf8)
+    }
+
     /// Sends the judged request on a kept connection, or asks for a new one.
     func startExchange() {
         guard let pool = self.facts.pool else {

@@ -31,12 +31,13 @@ enum Step {
     }
 }
 
-/// Drives the request's judge: looks sessions up, consumes tokens, records the judge's events, writes the permitted
-/// head.
+/// Drives the request's judge: looks sessions up, consumes tokens, records the judge's events.
 extension Exchange {
     /// Made once for all steps that follow each other: it counts references to what it holds.
-    private func given(_ configuration: PathConfiguration) -> JudgingContext {
+    private func given(_ head: RequestHead, _ base: Bytes, _ configuration: PathConfiguration) -> JudgingContext {
         JudgingContext(
+            head,
+            base,
             configuration: configuration,
             clients: self.loop.clients,
             peer: self.peer,
@@ -49,19 +50,15 @@ extension Exchange {
     }
 
     func judge(_ head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) -> Step {
-        let given = self.given(configuration)
-        let action = self.record.judge.begin(head, base, given)
+        let given = self.given(head, base, configuration)
+        let action = self.record.judge.begin(given)
         if let route = self.record.pinnedRoute { self.facts.pool = self.loop.pool(route.use { $0.upstreamIndex }) }
-        return self.follow(action, head, base, given)
+        return self.follow(action, given)
     }
 
     /// Does the judge's actions until one of them has to wait or ends the judging.
-    private func follow(
-        _ action: consuming JudgeAction,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext
-    ) -> Step {
+    private func follow(_ action: consuming JudgeAction, _ given: JudgingContext) -> Step {
+        let base = given.base
         var next = action
         while true {
             if !self.record.judge.findings.events.isEmpty { self.record(base) }
@@ -85,26 +82,25 @@ extension Exchange {
                         if self.loop.accessLog != nil { self.record.log.fingerprint = read.fingerprint }
                     }
                     guard let result = read.result else { return .ask(read, question.purpose) }
-                    next = self.proceed(Arrival(result, of: read, question.purpose), head, base, given)
+                    next = self.proceed(Arrival(result, of: read, question.purpose), given)
                     continue
                 case .otherKind: answer = .none
                 case .otherKey: answer = .otherKey
                 case .malformed: answer = .malformed
                 }
                 if question.purpose == .request { self.noteSession(answer, in: .l1) }
-                next = self.record.judge.sessionFound(answer, head, base, given)
+                next = self.record.judge.sessionFound(answer, given)
             case .consume(let request):
                 return .consume(request)
             case .redeem(let proof):
                 switch self.redeem(proof.value) {
-                case .now(let result): next = self.proceed(Arrival(result), head, base, given)
+                case .now(let result): next = self.proceed(Arrival(result), given)
                 case .later(let future): return .redeem(future)
                 }
             case .collect(let call):
                 return .collect(PendingEndpoint(endpoint: call.value.endpoint, request: call.value.request))
             case .permitted(let permit, let identity):
-                self.write(permit, identity, head, base, by: given.configuration)
-                return .forward
+                return self.forward(permit, identity, given)
             case .answer(let answer):
                 return .answer(answer)
             }
@@ -222,8 +218,8 @@ extension Exchange {
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 return .answer(.problem(.requestMalformed, requestID: self.record.requestID, closes: true))
             }
-            let given = self.given(self.configuration)
-            return self.follow(self.proceed(arrival, head, base, given), head, base, given)
+            let given = self.given(head, base, self.configuration)
+            return self.follow(self.proceed(arrival, given), given)
         }
         if !step.waits { self.releaseWaiting() }
         self.take(step)
@@ -231,63 +227,22 @@ extension Exchange {
     }
 
     /// Lets the judge continue with a result, whether or not the request has waited for it.
-    private func proceed(
-        _ arrival: Arrival,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext
-    ) -> JudgeAction {
+    private func proceed(_ arrival: Arrival, _ given: JudgingContext) -> JudgeAction {
         switch arrival {
         case .session(let answer, let purpose):
             if purpose == .request { self.noteSession(answer, in: .store) }
-            return self.record.judge.sessionFound(answer, head, base, given)
+            return self.record.judge.sessionFound(answer, given)
         case .handoff(let outcome):
-            return self.record.judge.handoffEnded(outcome, head, base, given)
+            return self.record.judge.handoffEnded(outcome, given)
         case .proof(let refusal):
-            return self.record.judge.proofRedeemed(refusal, head, base, given)
+            return self.record.judge.proofRedeemed(refusal, given)
         case .unavailable(let error, let reason):
-            return self.record.judge.unavailable(error, reason, head, base, given)
+            return self.record.judge.unavailable(error, reason, given)
         }
     }
 
     private func redeem(_ proof: DPoPProof) -> Eventual<DPoPRefusal?> {
         guard let gate = self.configuration.proofs else { return .failure(StoreError.unavailable) }
         return gate.redeem(proof, now: self.loop.sessionNow, on: self.loop.eventLoop)
-    }
-
-    // MARK: Forwarding
-
-    /// Writes the head that is sent to the app.
-    private func write(
-        _ permit: consuming Permit,
-        _ identity: consuming IdentityLines?,
-        _ head: RequestHead,
-        _ base: Bytes,
-        by configuration: PathConfiguration
-    ) {
-        guard let host = self.record.pinnedHost else { return }
-        if self.record.judge.findings.isAssertionDue, let session = self.record.session {
-            self.loop.renewAssertion(of: session, for: permit.route.audience, by: configuration)
-        }
-        self.upstreamHead = PermittedHead(
-            head,
-            base,
-            permit: permit,
-            credentials: self.record.judge.credentials,
-            facts: ForwardedFacts(
-                address: self.clientText,
-                host: host,
-                requestID: self.record.requestID,
-                identity: identity
-            ),
-            own: configuration.ownNames,
-            into: self.loop.takeBuffer()
-        )
-    }
-
-    /// The client's address as text: the peer's, or the one that trusted proxies report.
-    var clientText: [UInt8] {
-        guard let client = self.record.clientAddress, client != self.peer else { return self.peerText }
-        return Array(client.description.utf8)
     }
 }

@@ -4,8 +4,8 @@ import Vocabulary
 /// The text of an explanation for the path and for answers.
 extension Explanation {
     /// The normalised path, if it differs from the path as sent.
-    func reading(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext) -> [String] {
-        guard case .read(let reading) = PathReading.read(head.path.bytes(in: base), into: given.scratch),
+    func reading(_ given: JudgingContext) -> [String] {
+        guard case .read(let reading) = PathReading.read(given.head.path.bytes(in: given.base), into: given.scratch),
             !reading.isRaw
         else { return [] }
         return ["the path reads as \(Self.text(reading.bytes))"]

@@ -38,6 +38,8 @@ package struct Explanation: Sendable {
             case .complete:
                 withUnsafeTemporaryAllocation(of: UInt8.self, capacity: bytes.count + 1) { scratch in
                     let given = JudgingContext(
+                        head,
+                        base,
                         configuration: configuration,
                         clients: configuration.clients.snapshot,
                         peer: peer,
@@ -47,7 +49,7 @@ package struct Explanation: Sendable {
                         proofKeys: nil,
                         notesStrayForwarding: false
                     )
-                    self.explain(head, base, given, Known(live: session, authority: authority))
+                    self.explain(given, Known(live: session, authority: authority))
                 }
             case .incomplete:
                 self.say("request", ["the head is incomplete"])
@@ -99,53 +101,44 @@ package struct Explanation: Sendable {
         }
     }
 
-    private mutating func explain(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ known: Known
-    ) {
+    private mutating func explain(_ given: JudgingContext, _ known: Known) {
         var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
         // A reason that was only assumed in order to continue is not shown.
         var isAssumed = false
-        var next = judge.begin(head, base, given)
-        self.tellRequest(head, base, given, judge.findings)
-        if judge.findings.route != nil { self.tellRoute(head, base, given, judge.findings) }
+        var next = judge.begin(given)
+        self.tellRequest(given, judge.findings)
+        if judge.findings.route != nil { self.tellRoute(given, judge.findings) }
         if judge.findings.stage > .credentials { self.tellCredentials(judge) }
         while true {
             self.tellTurnedAway(&judge.findings)
             switch consume next {
             case .ask(let question):
-                let answer = known.answer(question, base)
+                let answer = known.answer(question, given.base)
                 if question.purpose == .request { self.tellSession(answer) }
-                next = judge.sessionFound(answer, head, base, given)
+                next = judge.sessionFound(answer, given)
             case .consume(let request):
                 if self.handoff == nil { self.handoff = request.value }
                 self.tellConsumption(request.value, judge)
                 isAssumed = request.value.transport == .query
-                next = judge.handoffEnded(.refused(.handoffUnknown, endsExisting: false), head, base, given)
+                next = judge.handoffEnded(.refused(.handoffUnknown, endsExisting: false), given)
             case .redeem:
                 self.say("proof", ["a proof of the token's key, which counts here as new"])
-                next = judge.proofRedeemed(nil, head, base, given)
+                next = judge.proofRedeemed(nil, given)
             case .collect(let call):
                 self.leadsToSignIn = call.value.endpoint.path == SignInPath.path
                 let line = "answered by the gateway's own \(call.value.endpoint.path)"
-                return self.say("route", self.reading(head, base, given) + [line])
+                return self.say("route", self.reading(given) + [line])
             case .permitted(let permit, let identity):
-                return self.tellForwarding(head, base, given, judge, permit, identity)
+                return self.tellForwarding(given, judge, permit, identity)
             case .answer(var answer):
                 if isAssumed { answer.response.reason = nil }
-                return self.tell(answer, head, base, given, judge.findings)
+                return self.tell(answer, given, judge.findings)
             }
         }
     }
 
-    private mutating func tellRequest(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ findings: JudgeFindings
-    ) {
+    private mutating func tellRequest(_ given: JudgingContext, _ findings: JudgeFindings) {
+        let (head, base) = (given.head, given.base)
         let address = findings.clientAddress ?? given.peer
         self.say(
             "request",
@@ -160,15 +153,10 @@ package struct Explanation: Sendable {
         )
     }
 
-    private mutating func tellRoute(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ findings: JudgeFindings
-    ) {
+    private mutating func tellRoute(_ given: JudgingContext, _ findings: JudgeFindings) {
         guard let route = findings.route, let host = findings.host else { return }
         let name = route.name == host.publicURL.authority + route.settings.path ? "" : " (\(route.name))"
-        var lines = self.reading(head, base, given)
+        var lines = self.reading(given)
         lines.append("\(host.publicURL)\(route.settings.path)\(name)")
         lines.append("auth \(route.settings.auth.rawValue), to \(route.settings.upstream)")
         if let client = route.settings.client, route.settings.handoff { lines.append("handoff as client \(client)") }
@@ -230,13 +218,7 @@ package struct Explanation: Sendable {
         self.say("session", ["\(session.session.kind.rawValue), of \(session.session.identity.id)"])
     }
 
-    private mutating func tell(
-        _ answer: LocalAnswer,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ findings: JudgeFindings
-    ) {
+    private mutating func tell(_ answer: LocalAnswer, _ given: JudgingContext, _ findings: JudgeFindings) {
         if let host = findings.host {
             let login = "\(host.publicURL)\(SignInPath.path)?"
             self.leadsToSignIn = answer.response.fields.contains { $0.name == "Location" && $0.value.hasPrefix(login) }
@@ -247,7 +229,7 @@ package struct Explanation: Sendable {
             return self.say(findings.stage == .credentials ? "credentials" : "decision", lines)
         }
         if let route = findings.route {
-            if route.preflight(head) != nil, answer.response.reason != .requestBodyTooLarge {
+            if route.preflight(given.head) != nil, answer.response.reason != .requestBodyTooLarge {
                 lines.append("answered by the gateway itself, as a CORS preflight")
             }
             return self.say("decision", lines)
@@ -255,7 +237,7 @@ package struct Explanation: Sendable {
         if findings.host == nil {
             lines.append("no configured host has this name")
         } else {
-            lines = self.reading(head, base, given) + lines
+            lines = self.reading(given) + lines
             if answer.response.reason == .pathAmbiguous {
                 lines.append("an app could read the path as one of a route with other requirements")
             }
@@ -264,8 +246,6 @@ package struct Explanation: Sendable {
     }
 
     private mutating func tellForwarding(
-        _ head: RequestHead,
-        _ base: Bytes,
         _ given: JudgingContext,
         _ judge: RequestJudge,
         _ permit: consuming Permit,
@@ -274,8 +254,8 @@ package struct Explanation: Sendable {
         guard let host = judge.findings.pinnedHost else { return }
         let audience = permit.route.audience.text
         let permitted = PermittedHead(
-            head,
-            base,
+            given.head,
+            given.base,
             permit: permit,
             credentials: judge.credentials,
             facts: ForwardedFacts(

@@ -10,13 +10,7 @@ import Vocabulary
 extension RequestJudge {
     /// Records a denial if it is one of these: the session presented by another device or without its key, or used by
     /// another site.
-    mutating func audit(
-        _ denial: Denial,
-        of session: CachedSession?,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext
-    ) {
+    mutating func audit(_ denial: Denial, of session: CachedSession?, _ given: RoutedRequest) {
         let kind: AuditEvent.Kind
         let cause: Reason
         switch denial {
@@ -30,10 +24,7 @@ extension RequestJudge {
         case .forbidden, .unauthenticated:
             return
         }
-        var event = self.event(kind, cause, head, base, given)
-        event.subject = session?.session.subject
-        event.session = session?.session.id
-        event.fingerprint = session?.key.fingerprint
+        var event = self.event(kind, cause, session, given)
         if kind == .bindingMismatch { self.noteDevices(in: &event, of: session, given) }
         self.findings.events.append(.audit(event))
     }
@@ -43,63 +34,58 @@ extension RequestJudge {
         _ binding: BindingMode,
         _ mismatch: Reason,
         _ session: CachedSession,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext
+        _ given: RoutedRequest
     ) {
         self.findings.binding = JudgedBinding(mode: binding, outcome: .dryRun)
-        var event = self.event(.bindingMismatch, mismatch, head, base, given)
-        event.subject = session.session.subject
-        event.session = session.session.id
-        event.fingerprint = session.key.fingerprint
+        var event = self.event(.bindingMismatch, mismatch, session, given)
         self.noteDevices(in: &event, of: session, given)
         event.details.append(("dry_run", "true"))
-        let device = PresentedDevice(session: session.key, address: self.findings.clientAddress ?? given.peer)
+        let device = PresentedDevice(session: session.key, address: self.address(given))
         self.findings.events.append(.wouldReject(binding, device, event))
     }
 
     /// Notes in a mismatch the device of the session, and the countries of both.
-    private func noteDevices(in event: inout AuditEvent, of session: CachedSession?, _ given: JudgingContext) {
+    private func noteDevices(in event: inout AuditEvent, of session: CachedSession?, _ given: RoutedRequest) {
         let places = given.configuration.places
         let device = session?.session.device
         event.boundAddress = device?.address.description
         event.boundASN = device?.asn
         event.boundCountry = device.flatMap { places?.place(of: $0.address)?.countryCode }
-        event.country = places?.place(of: self.findings.clientAddress ?? given.peer)?.countryCode
+        event.country = places?.place(of: self.address(given))?.countryCode
     }
 
     /// Records two session cookies with different values, one of which another site of the domain may have planted.
-    mutating func auditAmbiguousCookies(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext, _ host: HostEntry)
-    {
-        guard let line = head.line(.cookie) else { return }
+    mutating func auditAmbiguousCookies(_ given: RoutedRequest) {
+        guard let line = given.head.line(.cookie) else { return }
         var values: [Slice] = []
-        let cookies = given.configuration.ownNames.cookies(of: host)
-        cookies.forEachSession(in: head.fields[line].value, base) { values.append($0) }
-        let event = self.event(.sessionDenied, .credentialAmbiguousCookie, head, base, given)
+        given.cookies.forEachSession(in: given.head.fields[line].value, given.base) { values.append($0) }
+        let event = self.event(.sessionDenied, .credentialAmbiguousCookie, nil, given)
         self.findings.events.append(.ambiguousCookies(values, event))
     }
 
     private func event(
         _ kind: AuditEvent.Kind,
         _ reason: Reason,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext
+        _ session: CachedSession?,
+        _ given: RoutedRequest
     ) -> AuditEvent {
         let device = given.configuration.devices.facts(
-            address: self.findings.clientAddress ?? given.peer,
-            userAgent: head.value(.userAgent, in: base).map { String(decoding: $0, as: UTF8.self) }
+            address: self.address(given),
+            userAgent: given.text(.userAgent)
         )
         return AuditEvent(
             kind,
             code: .warning,
             reason: reason,
-            host: self.findings.host?.publicURL.authority,
+            subject: session?.session.subject,
+            session: session?.session.id,
+            fingerprint: session?.key.fingerprint,
+            host: given.host.publicURL.authority,
             address: device.address.description,
             asn: device.asn,
             userAgent: device.userAgent,
             requestID: self.findings.requestID.text,
-            details: self.findings.route.map { [("route", $0.name)] } ?? []
+            details: [("route", given.route.name)]
         )
     }
 }

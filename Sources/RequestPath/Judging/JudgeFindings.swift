@@ -7,8 +7,11 @@ import Settings
 package import SignOn
 package import Vocabulary
 
-/// The input of each step of a `RequestJudge` in addition to the head.
+/// What a driver lends to each step of a `RequestJudge`: the request's head, and what the step is told about the world.
 package struct JudgingContext {
+    package let head: RequestHead
+    /// The bytes to which the slices of the head refer.
+    package let base: Bytes
     /// The configuration; the same for all steps of a request.
     package let configuration: PathConfiguration
     /// The clients at the time of the step.
@@ -21,12 +24,15 @@ package struct JudgingContext {
     package let wallNow: UnixTime
     /// Room for a normalised path that differs from the path as sent; used only within a step.
     package let scratch: UnsafeMutableBufferPointer<UInt8>
-    /// The keys of clients that proved themselves on this loop; nil where there is no loop.
-    package let proofKeys: DPoPKeyCache?
+    /// The keys of clients that proved themselves on this loop; nil where there is no loop. The
+    /// driver keeps them: a counted reference would cost every request.
+    package unowned(unsafe) let proofKeys: DPoPKeyCache?
     /// Whether to note a field by which proxies name their clients when the peer is not trusted.
     package let notesStrayForwarding: Bool
 
     package init(
+        _ head: RequestHead,
+        _ base: Bytes,
         configuration: PathConfiguration,
         clients: ClientSnapshot,
         peer: IPAddress,
@@ -36,6 +42,8 @@ package struct JudgingContext {
         proofKeys: DPoPKeyCache?,
         notesStrayForwarding: Bool
     ) {
+        self.head = head
+        self.base = base
         self.configuration = configuration
         self.clients = clients
         self.peer = peer

@@ -10,14 +10,7 @@ extension RequestJudge {
     /// Asks for the session that the request presents, or decides without one.
     ///
     /// - Parameter hasCookieEnded: Whether the cookie's session, of another user, was ended by a transfer token.
-    mutating func askForSession(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ route: RouteEntry,
-        _ host: HostEntry,
-        hasCookieEnded: Bool = false
-    ) -> JudgeAction {
+    mutating func askForSession(_ given: RoutedRequest, hasCookieEnded: Bool = false) -> JudgeAction {
         self.findings.stage = .session
         var evidence = Evidence(
             missing: .credentialMissing,
@@ -26,12 +19,12 @@ extension RequestJudge {
             bindingMismatch: nil,
             now: given.now
         )
-        if !route.isPublic {
+        if !given.route.isPublic {
             switch self.credentials.presented {
             case .none:
                 if self.credentials.cookies.sessionIsAmbiguous {
                     evidence.missing = .credentialAmbiguousCookie
-                    self.auditAmbiguousCookies(head, base, given, host)
+                    self.auditAmbiguousCookies(given)
                 }
             case .unusable(let reason):
                 evidence.isExplicit = true
@@ -46,7 +39,7 @@ extension RequestJudge {
                 return self.ask(.web, token, isProviders: true)
             }
         }
-        return self.decide(evidence, nil, head, base, given, route, host)
+        return self.decide(evidence, nil, given)
     }
 
     mutating func ask(_ kind: Session.Kind, _ token: Slice, isProviders: Bool = false) -> JudgeAction {
@@ -57,15 +50,7 @@ extension RequestJudge {
     /// Decides with the session that was looked up.
     ///
     /// - Parameter isProven: Whether the proof for the session's token was accepted.
-    mutating func decide(
-        on answer: SessionAnswer,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ route: RouteEntry,
-        _ host: HostEntry,
-        isProven: Bool = false
-    ) -> JudgeAction {
+    mutating func decide(on answer: SessionAnswer, _ given: RoutedRequest, isProven: Bool = false) -> JudgeAction {
         let isAmbient = self.credentials.presented.isAmbient
         var isOwnCookie = false
         if case .cookie = self.credentials.presented { isOwnCookie = true }
@@ -77,41 +62,39 @@ extension RequestJudge {
             now: given.now
         )
         switch answer {
-        case .found(let session) where isOwnCookie && session.session.host != host.publicURL.authority:
+        case .found(let session) where isOwnCookie && session.session.host != given.host.publicURL.authority:
             // A cookie is valid only on the host for which it was made (RFC 6265 8.6: cookies do not respect ports).
             evidence.missing = .sessionOtherHost
-        case .found(let session) where session.session.identity.realm != host.realm:
+        case .found(let session) where session.session.identity.realm != given.host.realm:
             evidence.missing = .sessionOtherProvider
         case .found(let session):
             if session.isLimited || self.credentials.isProofScheme,
-                let action = self.judgeLimits(of: session, isProven: isProven, head, base, given, route, host)
+                let action = self.judgeLimits(of: session, isProven: isProven, given)
             {
                 return action
             }
             if isAmbient {
                 evidence.isCrossSite = CrossSite.isSuspect(
-                    head,
-                    base,
-                    origin: host.origin,
-                    trusted: route.trustedOrigins
+                    given.head,
+                    given.base,
+                    origin: given.host.origin,
+                    trusted: given.route.trustedOrigins
                 )
             }
-            let binding = route.settings.liveBinding
-            if route.bindsDevice, let mismatch = self.bindingMismatch(binding, session.session, given) {
-                if route.settings.bindingAction == .log {
-                    self.noteWouldReject(binding, mismatch, session, head, base, given)
+            let binding = given.route.settings.liveBinding
+            if given.route.bindsDevice, let mismatch = self.bindingMismatch(binding, session.session, given) {
+                if given.route.settings.bindingAction == .log {
+                    self.noteWouldReject(binding, mismatch, session, given)
                 } else {
                     evidence.bindingMismatch = mismatch
                 }
             }
-            return self.decide(evidence, session, head, base, given, route, host)
+            return self.decide(evidence, session, given)
         case .none: break
         case .insufficient(let demand):
             evidence.missing = .requireAAL
-            if route.settings.auth == .required || !isAmbient {
-                return .answer(
-                    .demand(demand, head, base, route: route, host: host, configuration: given.configuration)
-                )
+            if given.route.settings.auth == .required || !isAmbient {
+                return .answer(self.answer(demanding: demand, given))
             }
         case .refused(let reason):
             evidence.missing = reason.told
@@ -119,115 +102,75 @@ extension RequestJudge {
         case .otherKey: evidence.missing = .credentialOtherKey
         case .malformed: evidence.missing = .credentialMalformed
         }
-        return self.decide(evidence, nil, head, base, given, route, host)
+        return self.decide(evidence, nil, given)
     }
 
     /// Judges a session that not every request may use.
     ///
     /// - Returns: The next action; nil if this request may.
-    private mutating func judgeLimits(
-        of session: CachedSession,
-        isProven: Bool,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ route: RouteEntry,
-        _ host: HostEntry
-    ) -> JudgeAction? {
-        if session.isStale, !head.knownMethod.isIdempotent {
-            return .answer(self.refusal(.providerUnavailable, head, base, route))
+    private mutating func judgeLimits(of session: CachedSession, isProven: Bool, _ given: RoutedRequest) -> JudgeAction?
+    {
+        if session.isStale, !given.head.knownMethod.isIdempotent {
+            return .answer(self.refusal(.providerUnavailable, given))
         }
         let isBoundToUse = session.session.access != nil || session.session.keyThumbprint != nil
         guard isBoundToUse || self.credentials.isProofScheme, !isProven else { return nil }
-        return self.judgeProof(for: session, head, base, given, route, host)
+        return self.judgeProof(for: session, given)
     }
 
     /// Compares the device that uses the session now with the one for which it was made; nil if they match.
-    func bindingMismatch(_ mode: BindingMode, _ session: Session, _ given: JudgingContext) -> Reason? {
+    func bindingMismatch(_ mode: BindingMode, _ session: Session, _ given: RoutedRequest) -> Reason? {
         guard let made = session.device else { return .bindingIPMismatch }
-        let address = self.findings.clientAddress ?? given.peer
-        let now = given.configuration.devices.facts(address: address, userAgent: nil)
+        let now = given.configuration.devices.facts(address: self.address(given), userAgent: nil)
         return BindingJudge.judge(mode, minted: made, presented: now)
     }
 
-    private mutating func decide(
-        _ evidence: Evidence,
-        _ session: CachedSession?,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ route: RouteEntry,
-        _ host: HostEntry
-    ) -> JudgeAction {
+    private mutating func decide(_ evidence: Evidence, _ session: CachedSession?, _ given: RoutedRequest) -> JudgeAction
+    {
         self.findings.stage = .decision
-        switch Decision.judge(route, session, evidence) {
+        switch Decision.judge(given.route, session, evidence) {
         case .permitted(let permit):
-            return self.permit(permit, head, base, given)
+            return self.permit(permit, given)
         case .denied(let denial):
-            self.audit(denial, of: session, head, base, given)
-            if let session, route.settings.bindingAction == .endSession,
+            self.audit(denial, of: session, given)
+            if let session, given.route.settings.bindingAction == .endSession,
                 let mismatch = evidence.bindingMismatch, denial == .unauthenticated(mismatch)
             {
                 self.findings.events.append(.ends(session))
                 if case .cookie = self.credentials.presented {
-                    let cookie = given.configuration.sessionCookie(of: host)
+                    let cookie = given.configuration.sessionCookie(of: given.host)
                     self.findings.addLine("Set-Cookie", cookie.clearing())
                 }
             }
-            let answer = LocalAnswer.denial(
-                denial,
-                head,
-                base,
-                route: route,
-                host: host,
-                session: session?.session,
-                isJudged: self.credentials.presented != .none,
-                isProofScheme: self.credentials.isProofScheme,
-                asksApp: !evidence.isExplicit && self.asksApp(denial, head, base, given, route, host),
-                configuration: given.configuration,
-                requestID: self.findings.requestID,
-                now: given.now
-            )
-            return .answer(answer)
+            let asksApp = !evidence.isExplicit && self.asksApp(denial, given)
+            return .answer(self.answer(to: denial, of: session?.session, asksApp: asksApp, given))
         }
     }
 
     /// Whether a native app can sign its user in by another transfer token: its WebView announces itself, the route's client
     /// takes tokens, and no rule has just demanded that the user signs in here.
-    private func asksApp(
-        _ denial: Denial,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ route: RouteEntry,
-        _ host: HostEntry
-    ) -> Bool {
+    private func asksApp(_ denial: Denial, _ given: RoutedRequest) -> Bool {
         // A session that does not suffice for the route would be followed by another that does not.
-        guard case .unauthenticated = denial, route.settings.handoff, self.findings.note != .ruleSignInRequired,
-            let client = route.settings.client.flatMap(given.clients.client), client.takesTokens
+        guard case .unauthenticated = denial, given.route.settings.handoff, self.findings.note != .ruleSignInRequired,
+            let client = given.route.settings.client.flatMap(given.clients.client), client.takesTokens
         else { return false }
-        return Navigation.announcesNativeApp(head, base, given.configuration.ownNames.cookies(of: host))
+        return Navigation.announcesNativeApp(given.head, given.base, given.cookies)
     }
 
     @inline(__always)
-    private mutating func permit(
-        _ permit: consuming Permit,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext
-    ) -> JudgeAction {
+    private mutating func permit(_ permit: consuming Permit, _ given: RoutedRequest) -> JudgeAction {
         var identity: IdentityLines?
         if let session = permit.session {
             self.findings.session = session
             do throws(IdentityRefusal) {
-                identity = try self.identity(of: session, on: permit.route, given)
+                identity = try self.identity(of: session, given)
             } catch {
                 self.findings.unwritableField = error.field
                 return .answer(.problem(error.reason, requestID: self.findings.requestID))
             }
         }
         if let lines = permit.route.crossOriginLines {
-            self.findings.crossOriginLines = lines.lines(for: head.value(.origin, in: base))
+            self.findings.crossOriginLines = lines.lines(for: given.value(.origin))
         }
         return .permitted(permit, identity: identity)
     }

@@ -42,93 +42,73 @@ final class HandoffTrial {
 extension RequestJudge {
     /// Deals with the first transfer token; nil when the request continues without one.
     @inline(__always)
-    mutating func beginHandoff(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ route: RouteEntry,
-        _ host: HostEntry
-    ) -> JudgeAction? {
+    mutating func beginHandoff(_ given: RoutedRequest) -> JudgeAction? {
         guard
             self.credentials.cookies.hasHandoff || self.credentials.handoffParameter != nil
                 || self.credentials.movedToken != nil
         else { return nil }
-        return self.beginTrial(head, base, given, route, host)
+        return self.beginTrial(given)
     }
 
-    private mutating func beginTrial(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ route: RouteEntry,
-        _ host: HostEntry
-    ) -> JudgeAction? {
-        let isPreview = Navigation.isPreview(head, base)
-        let mayConsume = Navigation.mayConsume(head, base) && !isPreview
+    private mutating func beginTrial(_ given: RoutedRequest) -> JudgeAction? {
+        let isPreview = Navigation.isPreview(given.head, given.base)
+        let mayConsume = Navigation.mayConsume(given.head, given.base) && !isPreview
         // HEAD and subresources continue without the token, wherever it is.
-        guard mayConsume || isPreview || Navigation.isSpeculative(head) else { return nil }
+        guard mayConsume || isPreview || Navigation.isSpeculative(given.head) else { return nil }
         guard let consumer = given.configuration.handoff,
-            let client = route.settings.client.flatMap(given.clients.client), client.provider == host.settings.provider
+            let client = given.route.settings.client.flatMap(given.clients.client),
+            client.provider == given.host.settings.provider
         else { return nil }
         let trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)
         // Not for a link on another site: that is not the navigation for which the token was moved.
-        if trial.parameter == nil, let token = self.credentials.movedToken, !Navigation.isCrossSite(head, base) {
+        if trial.parameter == nil, let token = self.credentials.movedToken, !given.isCrossSite {
             trial.parameter = HandoffParameter.Found(value: token)
             trial.isMoved = true
-            trial.confirmed = self.credentials.confirmedToken?.copy(base)
+            trial.confirmed = self.credentials.confirmedToken?.copy(given.base)
         }
-        let cookies = self.handoffCookies(head, base, given.configuration.ownNames.cookies(of: host), consumer, trial)
+        let cookies = self.handoffCookies(consumer, trial, given)
         guard !cookies.isEmpty || trial.parameter != nil else { return nil }
         self.findings.stage = .handoff
         guard mayConsume else {
             // A prefetch is refused, so that the browser asks again when the user really opens the page; and a preview, so
             // that the token is left for the user.
-            return .answer(self.refusal(.handoffNotNavigation, head, base, route))
+            return .answer(self.refusal(.handoffNotNavigation, given))
         }
-        guard let token = cookies.first else { return self.tryParameter(trial, head, base, given, route, host) }
+        guard let token = cookies.first else { return self.tryParameter(trial, given) }
         guard client.takes(.cookie), cookies.count == 1 else {
             let reason: Reason = client.takes(.cookie) ? .handoffRepeated : .handoffMethodNotAllowed
-            let request = self.request(nil, .cookie, trial, head, base, given, host)
+            let request = self.request(nil, .cookie, trial, given)
             self.findings.events.append(.turnedAway(reason, request))
-            self.noteRefusal(reason, given, host)
-            self.clearHandoffCookies(trial, given.configuration, host)
-            return self.tryParameter(trial, head, base, given, route, host)
+            self.noteRefusal(reason, given)
+            self.clearHandoffCookies(trial, given)
+            return self.tryParameter(trial, given)
         }
-        trial.request = OutOfLine(self.request(token, .cookie, trial, head, base, given, host))
-        return self.prepare(trial, given, route, host)
+        trial.request = OutOfLine(self.request(token, .cookie, trial, given))
+        return self.prepare(trial, given)
     }
 
     /// Deals with the token in the query; nil when there is none.
-    private mutating func tryParameter(
-        _ trial: HandoffTrial,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ route: RouteEntry,
-        _ host: HostEntry
-    ) -> JudgeAction? {
+    private mutating func tryParameter(_ trial: HandoffTrial, _ given: RoutedRequest) -> JudgeAction? {
         guard let parameter = trial.parameter else { return nil }
         let reason: Reason
-        switch Self.treatment(of: trial, head, base, given.configuration.confirmation) {
+        switch Self.treatment(of: trial, given) {
         case .consume:
             trial.triesParameter = true
             let transport = trial.confirmed?.transport ?? .query
-            trial.request = OutOfLine(self.request(parameter.value, transport, trial, head, base, given, host))
-            return self.prepare(trial, given, route, host)
+            trial.request = OutOfLine(self.request(parameter.value, transport, trial, given))
+            return self.prepare(trial, given)
         case .ask:
-            let asked = self.request(parameter.value, .query, trial, head, base, given, host)
-            let why: Reason? = Navigation.isCrossSite(head, base) ? .handoffCrossSite : nil
-            if let answer = self.askToConfirm(asked, because: why, trial, head, base, given, host) {
-                return .answer(answer)
-            }
+            let asked = self.request(parameter.value, .query, trial, given)
+            let why: Reason? = given.isCrossSite ? .handoffCrossSite : nil
+            if let answer = self.askToConfirm(asked, because: why, trial, given) { return .answer(answer) }
             reason = .handoffCrossSite
         case .refuse(let objection):
             reason = objection
         }
-        let request = self.request(nil, .query, trial, head, base, given, host)
+        let request = self.request(nil, .query, trial, given)
         self.findings.events.append(.turnedAway(reason, request))
-        self.noteRefusal(reason, given, host)
-        return .answer(self.withoutParameter(trial, reason, head, base, given, host))
+        self.noteRefusal(reason, given)
+        return .answer(self.withoutParameter(trial, reason, given))
     }
 
     /// What happens to a token in the query.
@@ -139,17 +119,12 @@ extension RequestJudge {
         case refuse(Reason)
     }
 
-    static func treatment(
-        of trial: HandoffTrial,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ confirmation: HandoffConfirmation?
-    ) -> ParameterTreatment {
+    static func treatment(of trial: HandoffTrial, _ given: RoutedRequest) -> ParameterTreatment {
         if !trial.client.takes(trial.confirmed?.transport ?? .query) { return .refuse(.handoffMethodNotAllowed) }
         if trial.parameter?.isRepeated == true { return .refuse(.handoffRepeated) }
         // The user has confirmed it, or it needs no confirmation for the way in which it came.
         if trial.isMoved { return .consume }
-        switch confirmation?.treatment(isCrossSite: Navigation.isCrossSite(head, base)) {
+        switch given.configuration.confirmation?.treatment(isCrossSite: given.isCrossSite) {
         case .consume: return .consume
         case .ask: return .ask
         case .refuse, nil: return .refuse(.handoffCrossSite)
@@ -160,104 +135,75 @@ extension RequestJudge {
         _ token: Slice?,
         _ transport: HandoffTransport,
         _ trial: HandoffTrial,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ host: HostEntry
+        _ given: RoutedRequest
     ) -> HandoffRequest {
-        let userAgent = head.value(.userAgent, in: base).map { String(decoding: $0.prefix(512), as: UTF8.self) }
-        let attempt = self.credentials.cookies.attempt.flatMap { AttemptSecret($0.bytes(in: base)) }
+        let userAgent = given.value(.userAgent).map { String(decoding: $0.prefix(512), as: UTF8.self) }
+        let attempt = self.credentials.cookies.attempt.flatMap { AttemptSecret($0.bytes(in: given.base)) }
         var request = HandoffRequest(
-            token: token.map { Array($0.bytes(in: base)) } ?? [],
+            token: token.map { Array($0.bytes(in: given.base)) } ?? [],
             transport: transport,
-            authority: host.publicURL.authority,
-            realm: host.realm,
+            authority: given.host.publicURL.authority,
+            realm: given.host.realm,
             client: trial.client,
-            device: DeviceFacts(
-                address: self.findings.clientAddress ?? given.peer,
-                asn: nil,
-                userAgent: userAgent
-            ),
+            device: DeviceFacts(address: self.address(given), asn: nil, userAgent: userAgent),
             existing: nil,
             attempt: attempt ?? AttemptSecret(),
             requestID: self.findings.requestID.text
         )
         request.isFirstTry = attempt == nil
-        request.lastAccount = self.lastAccount(head, base, given.configuration.ownNames.cookies(of: host))
+        request.lastAccount = self.lastAccount(given)
         if trial.triesParameter { request.confirmationMark = trial.confirmed?.mark }
         return request
     }
 
     /// Continues to consume the token of `trial`, after the session of the browser's cookie was looked up.
-    private mutating func prepare(
-        _ trial: HandoffTrial,
-        _ given: JudgingContext,
-        _ route: RouteEntry,
-        _ host: HostEntry
-    ) -> JudgeAction {
-        if let existing = trial.existing { return self.consume(trial, existing, given, route, host) }
-        guard let cookie = self.credentials.cookies.session else {
-            return self.askProvider(trial, given, route, host)
-        }
+    private mutating func prepare(_ trial: HandoffTrial, _ given: RoutedRequest) -> JudgeAction {
+        if let existing = trial.existing { return self.consume(trial, existing, given) }
+        guard let cookie = self.credentials.cookies.session else { return self.askProvider(trial, given) }
         self.state = .existing(trial)
         return .ask(SessionQuestion(kind: .web, token: cookie, purpose: .handoff))
     }
 
     /// Looks up the session of the provider's own cookie, which counts where the browser has none of the gateway.
-    private mutating func askProvider(
-        _ trial: HandoffTrial,
-        _ given: JudgingContext,
-        _ route: RouteEntry,
-        _ host: HostEntry
-    ) -> JudgeAction {
-        guard let cookie = self.credentials.cookies.provider else {
-            return self.consume(trial, nil, given, route, host)
-        }
+    private mutating func askProvider(_ trial: HandoffTrial, _ given: RoutedRequest) -> JudgeAction {
+        guard let cookie = self.credentials.cookies.provider else { return self.consume(trial, nil, given) }
         trial.isProvidersAsked = true
         self.state = .existing(trial)
         return .ask(SessionQuestion(kind: .web, isProviders: true, token: cookie, purpose: .handoff))
     }
 
     /// Continues after one of the browser's sessions was looked up.
-    mutating func existingFound(
-        _ answer: SessionAnswer,
-        _ trial: HandoffTrial,
-        _ given: JudgingContext,
-        _ route: RouteEntry,
-        _ host: HostEntry
-    ) -> JudgeAction {
+    mutating func existingFound(_ answer: SessionAnswer, _ trial: HandoffTrial, _ given: RoutedRequest) -> JudgeAction {
         self.state = .ended
         if trial.isProvidersAsked {
             // A session of another provider does not count here. One whose provider demands more of its user signs nobody
             // in.
-            guard case .found(let existing) = answer, existing.session.identity.realm == host.realm else {
-                return self.consume(trial, nil, given, route, host)
+            guard case .found(let existing) = answer, existing.session.identity.realm == given.host.realm else {
+                return self.consume(trial, nil, given)
             }
-            return self.consume(trial, existing, given, route, host)
+            return self.consume(trial, existing, given)
         }
         // A session of another host does not count here.
-        guard answer.isUsable(on: host), case .found(let existing) = answer else {
-            return self.askProvider(trial, given, route, host)
+        guard answer.isUsable(on: given.host), case .found(let existing) = answer else {
+            return self.askProvider(trial, given)
         }
-        return self.consume(trial, existing, given, route, host)
+        return self.consume(trial, existing, given)
     }
 
     /// - Parameter existing: The browser's session on this host.
     private mutating func consume(
         _ trial: HandoffTrial,
         _ existing: CachedSession?,
-        _ given: JudgingContext,
-        _ route: RouteEntry,
-        _ host: HostEntry
+        _ given: RoutedRequest
     ) -> JudgeAction {
         guard var request = trial.request else { preconditionFailure("a handoff without a token") }
         if let existing {
-            let binding = route.settings.enforcedBinding
+            let binding = given.route.settings.enforcedBinding
             var consumed = request.value
             consumed.existing = (existing.key, existing.session)
             consumed.existingToken = existing.presentedToken
             consumed.existingSuffices =
-                Requirements.unmet(route.settings.require, existing.session, given.now) == nil
+                Requirements.unmet(given.route.settings.require, existing.session, given.now) == nil
                 && (binding == .none || self.bindingMismatch(binding, existing.session, given) == nil)
             request = OutOfLine(consumed)
         }
@@ -268,34 +214,34 @@ extension RequestJudge {
     }
 
     /// The consumption has ended.
-    package mutating func handoffEnded(
-        _ outcome: HandoffOutcome,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext
-    ) -> JudgeAction {
-        guard case .consuming(let trial) = self.state, let request = trial.request?.value,
-            let route = self.findings.route, let host = self.findings.host
-        else { preconditionFailure("a handoff ended that was not begun") }
+    package mutating func handoffEnded(_ outcome: HandoffOutcome, _ given: JudgingContext) -> JudgeAction {
+        self.onRoute(given) { $0.continueAfter(outcome, $1) }
+    }
+
+    private mutating func continueAfter(_ outcome: HandoffOutcome, _ given: RoutedRequest) -> JudgeAction {
+        guard case .consuming(let trial) = self.state, let request = trial.request?.value else {
+            preconditionFailure("a handoff ended that was not begun")
+        }
         var outcome = outcome
         if case .unconfirmed = outcome {
-            if let answer = self.askAboutAccount(request, trial, head, base, given, host) { return .answer(answer) }
+            if let answer = self.askAboutAccount(request, trial, given) { return .answer(answer) }
             self.findings.events.append(.turnedAway(.handoffOtherAccount, request))
             outcome = .refused(.handoffOtherAccount, endsExisting: false)
         }
         self.noteOutcome(outcome, request)
-        let cookie = given.configuration.sessionCookie(of: host)
+        let cookie = given.configuration.sessionCookie(of: given.host)
         var isSignedIn = false
         var hasCookieEnded = false
         switch outcome {
         case .unavailable(let error):
-            return self.unavailable(error, .storeUnavailable, head, base, given)
+            self.state = .ended
+            return .answer(self.postpone(trial, error, .storeUnavailable, given))
         case .signedIn(let token, let session, _):
             isSignedIn = true
             self.findings.note = nil
             self.findings.addLine(cookie.line(setting: token, maxAge: session.cookieAge(at: given.now)))
             if let mark = given.configuration.handoff?.accountMark(of: session) {
-                let account = given.configuration.handoffCookies.account(host.settings.cookieReach)
+                let account = given.configuration.handoffCookies.account(given.host.settings.cookieReach)
                 self.findings.addLine(account.line(setting: mark))
             }
         case .renewed(let token, let session):
@@ -305,7 +251,7 @@ extension RequestJudge {
             break
         case .refused(let reason, let endsExisting):
             if endsExisting || (trial.existing ?? nil) == nil {
-                self.noteRefusal(reason, given, host)
+                self.noteRefusal(reason, given)
             } else {
                 self.findings.note = reason
             }
@@ -316,25 +262,25 @@ extension RequestJudge {
         case .denied(let reason, _):
             self.findings.note = reason
         }
-        self.endTrial(trial, given, host)
+        self.endTrial(trial, given)
         if case .denied(let reason, let text) = outcome {
             // The URL may hold the token. The browser's session stays.
             let fields = [(name: "referrer-policy", value: "no-referrer")]
-            return .answer(self.refusal(reason, explanation: text, head, base, route, fields: fields))
+            return .answer(self.refusal(reason, explanation: text, given, fields: fields))
         }
-        if isSignedIn, let answer = self.onwards(trial, head, base, given, host) { return .answer(answer) }
+        if isSignedIn, let answer = self.onwards(trial, given) { return .answer(answer) }
         if trial.triesParameter || isSignedIn {
-            return .answer(self.withoutParameter(trial, self.findings.note, head, base, given, host))
+            return .answer(self.withoutParameter(trial, self.findings.note, given))
         }
         // No redirect here: a cookie that the gateway cannot clear would cause an endless loop. The request continues
         // without this token: with the one in the query, or with the browser's session.
         if hasCookieEnded, trial.parameter != nil {
             // Another user's session ended with the token in the cookie: the user goes to sign-in, whatever is in the
             // query.
-            return .answer(self.withoutParameter(trial, self.findings.note, head, base, given, host))
+            return .answer(self.withoutParameter(trial, self.findings.note, given))
         }
-        if let action = self.tryParameter(trial, head, base, given, route, host) { return action }
-        return self.askForSession(head, base, given, route, host, hasCookieEnded: hasCookieEnded)
+        if let action = self.tryParameter(trial, given) { return action }
+        return self.askForSession(given, hasCookieEnded: hasCookieEnded)
     }
 
     /// Notes a transfer token's result for the log, in the terms of the metrics.

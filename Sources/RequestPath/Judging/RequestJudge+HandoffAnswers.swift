@@ -8,17 +8,11 @@ import Vocabulary
 /// Answers to transfer tokens: the cookies to clear, and the URL without the token.
 extension RequestJudge {
     /// The values of the handoff cookies that are not marked as dealt with, each once.
-    func handoffCookies(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ cookies: OwnCookies,
-        _ consumer: HandoffConsumer,
-        _ trial: HandoffTrial
-    ) -> [Slice] {
-        guard self.credentials.cookies.hasHandoff, let line = head.line(.cookie) else { return [] }
-        let values = cookies.handoffValues(in: head.fields[line].value, base)
-        trial.cookieValues = values.map { Array($0.bytes(in: base)) }
-        guard let marks = self.credentials.cookies.handled?.bytes(in: base),
+    func handoffCookies(_ consumer: HandoffConsumer, _ trial: HandoffTrial, _ given: RoutedRequest) -> [Slice] {
+        guard self.credentials.cookies.hasHandoff, let line = given.head.line(.cookie) else { return [] }
+        let values = given.cookies.handoffValues(in: given.head.fields[line].value, given.base)
+        trial.cookieValues = values.map { Array($0.bytes(in: given.base)) }
+        guard let marks = self.credentials.cookies.handled?.bytes(in: given.base),
             marks.count <= HandoffConsumer.longestMarks
         else { return values }
         trial.marks = Array(marks)
@@ -27,17 +21,18 @@ extension RequestJudge {
 
     /// Clears the request's handoff cookies and marks their values, so that a cookie that the gateway cannot clear is
     /// ignored when it comes back.
-    mutating func clearHandoffCookies(_ trial: HandoffTrial, _ configuration: PathConfiguration, _ host: HostEntry) {
+    mutating func clearHandoffCookies(_ trial: HandoffTrial, _ given: RoutedRequest) {
+        let configuration = given.configuration
         guard let consumer = configuration.handoff else { return }
-        for line in configuration.handoffClearing(of: host) { self.findings.addLine(line) }
+        for line in configuration.handoffClearing(of: given.host) { self.findings.addLine(line) }
         let marks = consumer.marks(of: trial.cookieValues, besides: trial.marks)
-        let handled = configuration.handoffCookies.handled(host.settings.cookieReach)
+        let handled = configuration.handoffCookies.handled(given.host.settings.cookieReach)
         self.findings.addLine(handled.line(setting: marks))
     }
 
     /// Clears session cookies with different values: none of them is used.
-    mutating func clearSessionCookies(_ given: JudgingContext, _ host: HostEntry) {
-        for line in given.configuration.sessionCookie(of: host).clearingAll() {
+    mutating func clearSessionCookies(_ given: RoutedRequest) {
+        for line in given.configuration.sessionCookie(of: given.host).clearingAll() {
             self.findings.addLine("Set-Cookie", line)
         }
         self.findings.note = .credentialAmbiguousCookie
@@ -53,31 +48,29 @@ extension RequestJudge {
         _ trial: HandoffTrial,
         _ error: StoreError,
         _ reason: Reason,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext
+        _ given: RoutedRequest
     ) -> LocalAnswer {
         let reason: Reason = error == .full ? .storeFull : reason
         var answer = LocalAnswer.problem(reason, requestID: self.findings.requestID)
-        guard let host = self.findings.host, let attempt = trial.request?.value.attempt else { return answer }
+        guard let attempt = trial.request?.value.attempt else { return answer }
         var value = attempt.value
         if let parameter = self.credentials.handoffParameter {
-            if Navigation.wantsPage(head, base) {
+            if given.wantsPage {
                 // The token that could not be tried may be the cookie's, while the one in the query is never tried, or
                 // not before the user confirms it. If that one were moved, the next navigation would try it, even if
                 // another site made the link to this page.
-                if case .consume = Self.treatment(of: trial, head, base, given.configuration.confirmation),
-                    let token = parameter.value, AttemptCookie.canHold(token.bytes(in: base))
+                if case .consume = Self.treatment(of: trial, given), let token = parameter.value,
+                    AttemptCookie.canHold(token.bytes(in: given.base))
                 {
-                    value = AttemptCookie.value(attempt, moving: token.bytes(in: base))
+                    value = AttemptCookie.value(attempt, moving: token.bytes(in: given.base))
                 }
-                answer = self.withoutParameter(trial, reason, head, base, given, host)
+                answer = self.withoutParameter(trial, reason, given)
             }
         } else if let token = self.credentials.movedToken {
-            let confirmed = self.credentials.confirmedToken?.copy(base)
-            value = AttemptCookie.value(attempt, moving: token.bytes(in: base), confirmed: confirmed)
+            let confirmed = self.credentials.confirmedToken?.copy(given.base)
+            value = AttemptCookie.value(attempt, moving: token.bytes(in: given.base), confirmed: confirmed)
         }
-        self.findings.addLine(given.configuration.attemptCookie(of: host).line(setting: value))
+        self.findings.addLine(given.configuration.attemptCookie(of: given.host).line(setting: value))
         return answer
     }
 
@@ -89,27 +82,24 @@ extension RequestJudge {
         _ request: HandoffRequest,
         because reason: Reason?,
         _ trial: HandoffTrial,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ host: HostEntry
+        _ given: RoutedRequest
     ) -> LocalAnswer? {
         guard AttemptCookie.canHold(request.token) else { return nil }
         let pending = PendingHandoff(
             token: Secret(request.token),
             transport: request.transport,
-            target: Self.targetWithoutParameter(head, base, given.configuration.ownNames.parameter),
+            target: given.targetWithoutHandoff,
             clientID: trial.client.clientID
         )
-        let authority = host.publicURL.authority
+        let authority = given.host.publicURL.authority
         guard let kept = given.configuration.confirmation?.seal(pending, on: authority, now: given.now) else {
             return nil
         }
-        let cookie = given.configuration.handoffCookies.pending(host.settings.cookieReach)
+        let cookie = given.configuration.handoffCookies.pending(given.host.settings.cookieReach)
         self.findings.addLine(cookie.line(setting: kept))
         self.findings.handoff = .asked
         self.findings.events.append(.asked(reason, request))
-        return .redirect(to: host.publicURL.description + HandoffPath.path)
+        return .redirect(to: given.hostURL + HandoffPath.path)
     }
 
     /// The same for a token of another account than the one that this browser used last. Wherever the token was, it is
@@ -117,99 +107,80 @@ extension RequestJudge {
     mutating func askAboutAccount(
         _ request: HandoffRequest,
         _ trial: HandoffTrial,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ host: HostEntry
+        _ given: RoutedRequest
     ) -> LocalAnswer? {
         guard given.configuration.confirmation?.asks == true,
-            let answer = self.askToConfirm(request, because: .handoffOtherAccount, trial, head, base, given, host)
+            let answer = self.askToConfirm(request, because: .handoffOtherAccount, trial, given)
         else { return nil }
-        self.endTrial(trial, given, host)
+        self.endTrial(trial, given)
         return answer
     }
 
     /// Nothing of the token that was tried stays in the browser.
-    mutating func endTrial(_ trial: HandoffTrial, _ given: JudgingContext, _ host: HostEntry) {
+    mutating func endTrial(_ trial: HandoffTrial, _ given: RoutedRequest) {
         self.state = .ended
-        if !trial.triesParameter { self.clearHandoffCookies(trial, given.configuration, host) }
+        if !trial.triesParameter { self.clearHandoffCookies(trial, given) }
         if self.credentials.cookies.hasAttempt {
-            self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).clearing())
+            self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: given.host).clearing())
         }
     }
 
     /// Notes why a token signed nobody in, for the log. A user who comes to the sign-in page because of it is told so there.
-    mutating func noteRefusal(_ reason: Reason, _ given: JudgingContext, _ host: HostEntry) {
+    mutating func noteRefusal(_ reason: Reason, _ given: RoutedRequest) {
         self.findings.note = reason
-        guard case .fixedUsers? = given.configuration.provider(of: host) else { return }
+        guard case .fixedUsers? = given.configuration.provider(of: given.host) else { return }
         let name = given.configuration.settings.session.cookieName
-        let cookie = HandoffNotice.cookie(beside: name, host.settings.cookieReach)
+        let cookie = HandoffNotice.cookie(beside: name, given.host.settings.cookieReach)
         self.findings.addLine(cookie.line(setting: HandoffNotice.value))
     }
 
     /// The mark of the account that the browser used last; nil if it has none.
-    func lastAccount(_ head: RequestHead, _ base: Bytes, _ cookies: OwnCookies) -> Secret? {
-        guard self.credentials.cookies.hasCompanion, let line = head.line(.cookie) else { return nil }
+    func lastAccount(_ given: RoutedRequest) -> Secret? {
+        guard self.credentials.cookies.hasCompanion, let line = given.head.line(.cookie) else { return nil }
         var marks: Set<[UInt8]> = []
-        cookies.forEachCompanion(in: head.fields[line].value, base) { label, value in
-            guard label.bytes(in: base).elementsEqual(SessionSettings.accountCookieLabel.utf8) else { return }
-            marks.insert(Array(value.bytes(in: base)))
+        given.cookies.forEachCompanion(in: given.head.fields[line].value, given.base) { label, value in
+            guard label.bytes(in: given.base).elementsEqual(SessionSettings.accountCookieLabel.utf8) else { return }
+            marks.insert(Array(value.bytes(in: given.base)))
         }
         return LastAccount.mark(marks)
     }
 
     /// 303 to the same URL, byte for byte, without the handoff parameter: the token leaves the address bar before any
     /// page is loaded.
-    mutating func withoutParameter(
-        _ trial: HandoffTrial,
-        _ reason: Reason?,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ host: HostEntry
-    ) -> LocalAnswer {
-        self.clearMovedToken(trial, given, host)
+    mutating func withoutParameter(_ trial: HandoffTrial, _ reason: Reason?, _ given: RoutedRequest) -> LocalAnswer {
+        self.clearMovedToken(trial, given)
         // The path is appended to the gateway's own origin, so that `//evil` in it stays a path.
-        let target = Self.targetWithoutParameter(head, base, given.configuration.ownNames.parameter)
-        return .redirect(to: host.publicURL.description + target, reason: reason)
+        return .redirect(to: given.hostURL + given.targetWithoutHandoff, reason: reason)
     }
 
     /// 303 to the host on which users sign in, which signs the browser in as well and sends it back to the same URL; nil
     /// where that is not wanted or not possible.
-    mutating func onwards(
-        _ trial: HandoffTrial,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ host: HostEntry
-    ) -> LocalAnswer? {
+    mutating func onwards(_ trial: HandoffTrial, _ given: RoutedRequest) -> LocalAnswer? {
         guard let share = given.configuration.share else { return nil }
-        let target = Self.targetWithoutParameter(head, base, given.configuration.ownNames.parameter)
-        let page = HandoffShare.Page(host: host.publicURL.authority, target: target)
+        let page = HandoffShare.Page(host: given.host.publicURL.authority, target: given.targetWithoutHandoff)
         guard let link = share.link(to: page, now: given.now) else { return nil }
-        self.clearMovedToken(trial, given, host)
+        self.clearMovedToken(trial, given)
         return .redirect(to: link.host.origin + TicketPath.adopting(from: page.host, link.text))
     }
 
     /// A moved token is in no URL, so the redirect leads to the same URL; clearing its cookie prevents a second redirect.
-    private mutating func clearMovedToken(_ trial: HandoffTrial, _ given: JudgingContext, _ host: HostEntry) {
+    private mutating func clearMovedToken(_ trial: HandoffTrial, _ given: RoutedRequest) {
         if trial.isMoved {
-            self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).clearing())
+            self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: given.host).clearing())
         }
     }
+}
 
-    private static func targetWithoutParameter(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ parameter: HandoffParameter
-    ) -> String {
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: head.target.length + 1) { room in
+extension RoutedRequest {
+    /// The target of the request, byte for byte, without the handoff parameter.
+    fileprivate var targetWithoutHandoff: String {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: self.head.target.length + 1) { room in
             guard let start = room.baseAddress else { return "/" }
             var writer = ByteWriter(start)
-            if head.hasQuery {
-                RequestWriter.writeTarget(head, base, parameter, &writer)
+            if self.head.hasQuery {
+                RequestWriter.writeTarget(self.head, self.base, self.configuration.ownNames.parameter, &writer)
             } else {
-                writer.write(base + head.path.start, head.path.length)
+                writer.write(self.base + self.head.path.start, self.head.path.length)
             }
             return String(decoding: UnsafeBufferPointer(start: start, count: writer.count), as: UTF8.self)
         }

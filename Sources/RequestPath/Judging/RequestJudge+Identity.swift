@@ -2,23 +2,22 @@ import Sessions
 
 /// Makes the lines that tell the app who the user is.
 extension RequestJudge {
-    /// The lines of a session for the app of a route.
+    /// The lines of a session for the app of the route.
     @inline(__always)
     mutating func identity(
         of session: CachedSession,
-        on route: RouteEntry,
-        _ given: JudgingContext
+        _ given: RoutedRequest
     ) throws(IdentityRefusal) -> IdentityLines {
         let lines = try Self.sessionLines(session, given.configuration)
         guard let signer = given.configuration.identity.assertion else {
             return IdentityLines(session: lines, assertion: nil)
         }
         let generation = given.configuration.generation
-        if let kept = session.assertion(for: route.audience.index, at: given.wallNow, generation: generation) {
+        if let kept = session.assertion(for: given.route.audience.index, at: given.wallNow, generation: generation) {
             self.findings.isAssertionDue = kept.isDue
             return IdentityLines(session: lines, assertion: kept.line)
         }
-        let signed = signer.sign(session.session, for: route.audience, now: given.now, wallNow: given.wallNow)
+        let signed = signer.sign(session.session, for: given.route.audience, now: given.now, wallNow: given.wallNow)
         let all = IdentityLines(session: lines, assertion: signed.line)
         try given.configuration.identity.checkSize(all.count)
         session.setAssertion(signed, at: given.wallNow, generation: generation)

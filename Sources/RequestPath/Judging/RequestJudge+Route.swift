@@ -6,14 +6,14 @@ import Vocabulary
 /// Determines where a request goes: host, client address, path, endpoint or route.
 extension RequestJudge {
     /// Freezes the route; returns an action if there is none.
-    mutating func chooseRoute(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext) -> JudgeAction? {
-        let configuration = given.configuration
-        self.findings.clientAddress = self.clientAddress(head, base, given)
+    mutating func chooseRoute(_ given: JudgingContext) -> JudgeAction? {
+        let (head, base, configuration) = (given.head, given.base, given.configuration)
+        self.findings.clientAddress = self.clientAddress(given)
         guard let host = configuration.routes.host(for: head.authority.bytes(in: base)) else {
             return self.refuseRoute(.routeNotFound)
         }
         self.findings.pinnedHost = Pinned(host)
-        if let id = Self.trustedRequestID(head, base, given) { self.findings.requestID.given = id }
+        if let id = Self.trustedRequestID(given) { self.findings.requestID.given = id }
         // It asks about the server, which is the gateway (RFC 9110 9.3.7).
         if head.hasAsteriskTarget(in: base) {
             return .answer(LocalAnswer(EndpointResponse(status: 204, fields: [("Allow", MethodSet.allow)])))
@@ -28,7 +28,7 @@ extension RequestJudge {
                 self.findings.endpoint = endpoint.path
                 self.findings.envelope = endpoint.envelope
                 if let readers = endpoint.readers,
-                    let preflight = self.admitReaders(readers, of: endpoint, head, base)
+                    let preflight = self.admitReaders(readers, of: endpoint, given)
                 {
                     return .answer(preflight)
                 }
@@ -81,9 +81,9 @@ extension RequestJudge {
     private mutating func admitReaders(
         _ readers: CrossOriginReaders,
         of endpoint: Endpoint,
-        _ head: RequestHead,
-        _ base: Bytes
+        _ given: JudgingContext
     ) -> LocalAnswer? {
+        let (head, base) = (given.head, given.base)
         let origin = head.value(.origin, in: base).map { String(decoding: $0, as: UTF8.self) }
         let lines = readers.fields(for: origin).map { "\($0.name): \($0.value)\r\n" }.joined()
         self.findings.crossOriginLines = Array(lines.utf8)
@@ -98,33 +98,35 @@ extension RequestJudge {
         .answer(.problem(reason, requestID: self.findings.requestID, fields: fields))
     }
 
-    private mutating func clientAddress(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext) -> IPAddress {
+    private mutating func clientAddress(_ given: JudgingContext) -> IPAddress {
         let rule = given.configuration.clientAddress
         guard rule.trusts(given.peer) else {
-            if given.notesStrayForwarding, let field = Self.strayForwarding(head, base) {
+            if given.notesStrayForwarding, let field = Self.strayForwarding(given) {
                 self.findings.events.append(.strayForwarding(field: field))
             }
             return given.peer
         }
-        return rule.client(of: head, base, peer: given.peer)
+        return rule.client(of: given.head, given.base, peer: given.peer)
     }
 
     /// The name of a field by which proxies name their clients, from a peer that is not trusted: usually a proxy that
     /// `trusted_proxies` should list.
-    private static func strayForwarding(_ head: RequestHead, _ base: Bytes) -> String? {
+    private static func strayForwarding(_ given: JudgingContext) -> String? {
+        let head = given.head
         if head.line(.forwardedFor) != nil { return "X-Forwarded-For" }
         if head.line(.forwarded) != nil { return "Forwarded" }
         guard head.line(.managed) != nil else { return nil }
         for index in 0..<head.fields.count where head.fields[index].role == .managed {
-            if ByteClass.equal(head.fields[index].name.bytes(in: base), "x-real-ip") { return "X-Real-IP" }
+            if ByteClass.equal(head.fields[index].name.bytes(in: given.base), "x-real-ip") { return "X-Real-IP" }
         }
         return nil
     }
 
     /// A trusted proxy's request id, if it is short and consists of token characters, because it goes into logs and
     /// answers.
-    private static func trustedRequestID(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext) -> [UInt8]? {
-        guard let value = head.value(.requestID, in: base), given.configuration.clientAddress.trusts(given.peer),
+    private static func trustedRequestID(_ given: JudgingContext) -> [UInt8]? {
+        guard let value = given.head.value(.requestID, in: given.base),
+            given.configuration.clientAddress.trusts(given.peer),
             (1...64).contains(value.count),
             value.allSatisfy({ $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x2E })
         else { return nil }

@@ -1,3 +1,4 @@
+import AddressIntelligence
 package import Endpoints
 package import JOSE
 package import Sessions
@@ -51,95 +52,84 @@ package struct RequestJudge {
         self.findings = JudgeFindings(requestID: requestID)
     }
 
+    /// The peer, or the client that trusted peers name.
+    func address(_ given: RoutedRequest) -> IPAddress { self.findings.clientAddress ?? given.context.peer }
+
     // MARK: Events
 
     /// Judges the head.
-    package mutating func begin(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext) -> JudgeAction {
+    package mutating func begin(_ given: JudgingContext) -> JudgeAction {
         guard case .head = self.state else { preconditionFailure("a request was begun twice") }
         self.state = .ended
-        if let end = self.chooseRoute(head, base, given) { return end }
-        return self.onRoute { judge, route, host in judge.judgeCredentials(head, base, given, route, host) }
+        if let end = self.chooseRoute(given) { return end }
+        return self.onRoute(given) { $0.judgeCredentials($1) }
     }
 
     /// Lends the frozen route and its host to the next step.
     @inline(__always)
-    private mutating func onRoute(
-        _ next: (inout RequestJudge, RouteEntry, HostEntry) -> JudgeAction
+    mutating func onRoute(
+        _ given: JudgingContext,
+        _ next: (inout RequestJudge, RoutedRequest) -> JudgeAction
     ) -> JudgeAction {
         guard let route = self.findings.pinnedRoute, let host = self.findings.pinnedHost else {
             preconditionFailure("a request continues without a route")
         }
-        return route.use { route in host.use { host in next(&self, route, host) } }
+        return route.use { route in
+            host.use { host in next(&self, RoutedRequest(context: given, route: route, host: host)) }
+        }
     }
 
     /// Reads the credentials, and asks for the session that they present.
-    private mutating func judgeCredentials(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ route: RouteEntry,
-        _ host: HostEntry
-    ) -> JudgeAction {
-        if let limit = route.maxBody ?? given.configuration.limits.body, case .length(let length) = head.framing,
+    private mutating func judgeCredentials(_ given: RoutedRequest) -> JudgeAction {
+        if let limit = given.route.maxBody ?? given.configuration.limits.body,
+            case .length(let length) = given.head.framing,
             length > limit
         {
             return .answer(.problem(.requestBodyTooLarge, requestID: self.findings.requestID))
         }
-        if let answer = CrossOrigin.preflight(head, base, route, self.findings.requestID) { return .answer(answer) }
+        if let answer = CrossOrigin.preflight(given, self.findings.requestID) { return .answer(answer) }
         self.findings.stage = .credentials
-        if head.hasSeveralCookies, !head.findOwnCookies(given.configuration.ownNames.cookies(of: host), in: base) {
-            return .answer(self.refusal(.credentialRepeated, head, base, route))
+        if given.head.hasSeveralCookies, !given.head.findOwnCookies(given.cookies, in: given.base) {
+            return .answer(self.refusal(.credentialRepeated, given))
         }
         switch Credentials.read(
-            head,
-            base,
-            route: route,
-            cookies: given.configuration.ownNames.cookies(of: host),
+            given.head,
+            given.base,
+            route: given.route,
+            cookies: given.cookies,
             parameter: given.configuration.ownNames.parameter
         ) {
         case .success(let read): self.credentials = read
         case .failure(let reason):
-            return .answer(self.refusal(reason, head, base, route))
+            return .answer(self.refusal(reason, given))
         }
-        if self.credentials.cookies.sessionIsAmbiguous { self.clearSessionCookies(given, host) }
-        if route.settings.handoff, let action = self.beginHandoff(head, base, given, route, host) { return action }
-        return self.askForSession(head, base, given, route, host)
+        if self.credentials.cookies.sessionIsAmbiguous { self.clearSessionCookies(given) }
+        if given.route.settings.handoff, let action = self.beginHandoff(given) { return action }
+        return self.askForSession(given)
     }
 
     /// Continues with the result of a session's look-up.
-    package mutating func sessionFound(
-        _ answer: SessionAnswer,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext
-    ) -> JudgeAction {
-        self.onRoute { judge, route, host in judge.judge(answer, head, base, given, route, host) }
+    package mutating func sessionFound(_ answer: SessionAnswer, _ given: JudgingContext) -> JudgeAction {
+        self.onRoute(given) { $0.judge(answer, $1) }
     }
 
-    private mutating func judge(
-        _ answer: SessionAnswer,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ route: RouteEntry,
-        _ host: HostEntry
-    ) -> JudgeAction {
+    private mutating func judge(_ answer: SessionAnswer, _ given: RoutedRequest) -> JudgeAction {
         switch self.state {
         case .session:
             if case .cookie = self.credentials.presented, let cookie = self.credentials.cookies.provider,
-                !answer.isUsable(on: host)
+                !answer.isUsable(on: given.host)
             {
                 // The gateway's own session has ended; the browser still has the provider's.
                 self.credentials.presented = .providerCookie(cookie)
                 return self.ask(.web, cookie, isProviders: true)
             }
             self.state = .ended
-            return self.decide(on: answer, head, base, given, route, host)
+            return self.decide(on: answer, given)
         case .proven:
             self.state = .ended
-            return self.decide(on: answer, head, base, given, route, host, isProven: true)
+            return self.decide(on: answer, given, isProven: true)
         case .existing(let trial):
-            return self.existingFound(answer, trial, given, route, host)
+            return self.existingFound(answer, trial, given)
         case .head, .consuming, .redeeming, .ended:
             preconditionFailure("a session was found that was not requested")
         }
@@ -151,8 +141,6 @@ package struct RequestJudge {
     package mutating func unavailable(
         _ error: StoreError,
         _ reason: Reason,
-        _ head: RequestHead,
-        _ base: Bytes,
         _ given: JudgingContext
     ) -> JudgeAction {
         let state = self.state
@@ -161,7 +149,7 @@ package struct RequestJudge {
         case .session, .redeeming, .proven:
             return .answer(.problem(reason, requestID: self.findings.requestID))
         case .existing(let trial), .consuming(let trial):
-            return .answer(self.postpone(trial, error, reason, head, base, given))
+            return self.onRoute(given) { .answer($0.postpone(trial, error, reason, $1)) }
         case .head, .ended:
             preconditionFailure("the store was reported unavailable but was not asked")
         }
@@ -175,9 +163,7 @@ package struct RequestJudge {
     func refusal(
         _ reason: Reason,
         explanation: String? = nil,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ route: RouteEntry,
+        _ given: RoutedRequest,
         fields: [(name: String, value: String)] = []
     ) -> LocalAnswer {
         let answer = LocalAnswer.problem(
@@ -186,7 +172,7 @@ package struct RequestJudge {
             requestID: self.findings.requestID,
             fields: fields
         )
-        return CrossOrigin.readable(answer, head, base, route)
+        return CrossOrigin.readable(answer, given)
     }
 }
 

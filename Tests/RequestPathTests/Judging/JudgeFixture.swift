@@ -214,28 +214,28 @@ final class JudgedRequest {
     }
 
     func begin() throws -> Told {
-        try self.step { judge, base, given in
-            #expect(self.fixture.parser.parse(base, self.bytes.count, into: self.head) == .complete)
-            return judge.begin(self.head, base, given)
+        try self.step { judge, given in
+            #expect(self.fixture.parser.parse(given.base, self.bytes.count, into: self.head) == .complete)
+            return judge.begin(given)
         }
     }
 
     func found(_ session: CachedSession?) throws -> Told { try self.found(session.map { .found($0) } ?? .none) }
 
     func found(_ answer: SessionAnswer) throws -> Told {
-        try self.step { judge, base, given in judge.sessionFound(answer, self.head, base, given) }
+        try self.step { judge, given in judge.sessionFound(answer, given) }
     }
 
     func ended(_ outcome: HandoffOutcome) throws -> Told {
-        try self.step { judge, base, given in judge.handoffEnded(outcome, self.head, base, given) }
+        try self.step { judge, given in judge.handoffEnded(outcome, given) }
     }
 
     func redeemed(_ refusal: DPoPRefusal?) throws -> Told {
-        try self.step { judge, base, given in judge.proofRedeemed(refusal, self.head, base, given) }
+        try self.step { judge, given in judge.proofRedeemed(refusal, given) }
     }
 
     func unavailable(_ error: StoreError = .unavailable) throws -> Told {
-        try self.step { judge, base, given in judge.unavailable(error, .storeUnavailable, self.head, base, given) }
+        try self.step { judge, given in judge.unavailable(error, .storeUnavailable, given) }
     }
 
     /// The values of a field of the last answer, including the fields that every answer must have.
@@ -260,12 +260,14 @@ final class JudgedRequest {
     }
 
     private func step(
-        _ body: (inout RequestJudge, Bytes, JudgingContext) -> JudgeAction
+        _ body: (inout RequestJudge, JudgingContext) -> JudgeAction
     ) throws -> Told {
         try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 16_384) { scratch in
             try self.bytes.withUnsafeBufferPointer { bytes in
                 let base = try #require(bytes.baseAddress)
                 let given = JudgingContext(
+                    self.head,
+                    base,
                     configuration: self.fixture.configuration,
                     clients: self.fixture.configuration.clients.snapshot,
                     peer: self.peer,
@@ -275,7 +277,7 @@ final class JudgedRequest {
                     proofKeys: self.fixture.proofKeys,
                     notesStrayForwarding: true
                 )
-                return self.tell(body(&self.judge, base, given), base)
+                return self.tell(body(&self.judge, given), base)
             }
         }
     }
