@@ -236,7 +236,7 @@ import Vocabulary
         ExchangeBench.request("POST", ["Content-Length: 5"], body: "hello"),
         ExchangeBench.request("POST", ["Transfer-Encoding: chunked"], body: "1\r\na\r\n0\r\n\r\n"),
         "GET /app/x HTTP/1.0\r\nHost: app.example.com\r\n\r\n",
-    ]) func aClientThatEndsItsOutputGetsItsAnswer(_ request: String) {
+    ]) func aClientThatEndsItsOutputGetsItsAnswer(_ request: String) throws {
         for isLate in [false, true] {
             let app = ScriptedApp()
             self.bench.pool.kept = [app]
