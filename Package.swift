@@ -238,7 +238,7 @@ let package = Package(
             dependencies: [
                 "RequestPath", "Endpoints", "SignOn", "Pages", "Providers", "JOSE", "Sessions", "RedisStore",
                 "Settings", "Rules", "Observability", "AddressIntelligence", "Transport", "Cryptography",
-                "Vocabulary", "CLinux", nioCore, nioPosix, nioHTTP1, nioSSL, logging,
+                "Vocabulary", "CLinux", nioCore, nioPosix, nioSSL, logging,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + indirect,

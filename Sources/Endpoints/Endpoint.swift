@@ -16,6 +16,8 @@ package struct EndpointRequest: Sendable {
     /// `credentials`.
     package var fields: [(name: String, value: String)]
     package var credentials: PresentedCredentials
+    /// Method, target and fields as sent, each on a line, for an endpoint that plays an app (`Endpoint.isApp`).
+    package var head: String?
     package var body: [UInt8]
     /// The client's address after `trusted_proxies`.
     package var address: IPAddress
@@ -133,6 +135,9 @@ package struct Endpoint: Sendable {
     /// Whether runs of `/` in its path count as one, for clients that append a path to one that ends with `/`. Only for
     /// listeners without apps: an app could read such a path differently.
     package let mergesSlashes: Bool
+    /// Whether it plays an app: it takes every form of its paths, and sees the head as sent, with the credentials. Only for
+    /// listeners without apps.
+    package let isApp: Bool
     package var answer: @Sendable (EndpointRequest) async -> EndpointResponse
 
     /// - Parameter path: The path, in which a segment `{name}` matches any one segment (`EndpointPattern`).
@@ -144,6 +149,7 @@ package struct Endpoint: Sendable {
         outlivesClient: Bool = false,
         envelope: RefusalEnvelope? = nil,
         mergesSlashes: Bool = false,
+        isApp: Bool = false,
         answer: @escaping @Sendable (EndpointRequest) async -> EndpointResponse
     ) {
         self.pattern = EndpointPattern(path)
@@ -154,6 +160,7 @@ package struct Endpoint: Sendable {
         self.outlivesClient = outlivesClient
         self.envelope = envelope
         self.mergesSlashes = mergesSlashes
+        self.isApp = isApp
         self.answer = answer
     }
 

@@ -157,16 +157,18 @@ struct Assembly: Sendable {
             targets: targets,
             endpoints: try EndpointTable(groups, on: routes, upstreams: settings.upstreams.map(\.name)),
             registry: foundations.registry,
-            audit: foundations.audit,
             generation: generation,
-            identity: identity,
-            handoff: handoff,
-            confirmation: confirmation,
-            share: share,
-            devices: devices,
-            places: geo,
-            proofs: proofs,
-            clients: clients
+            judging: JudgingProfile(
+                audit: foundations.audit,
+                identity: identity,
+                handoff: handoff,
+                confirmation: confirmation,
+                share: share,
+                devices: devices,
+                places: geo,
+                proofs: proofs,
+                clients: clients
+            )
         )
         self.asn = asn
         self.geo = geo

@@ -11,7 +11,7 @@ extension Gateway {
     func reloadSettings() async {
         guard let reload = self.reload else { return }
         let registry = self.foundations.registry
-        let prepared: (former: Assembly, assembly: Assembly, operators: AdminServer.Prepared?)
+        let prepared: (former: Assembly, assembly: Assembly, operators: EndpointServer.Prepared?)
         do {
             prepared = try self.prepare(try reload())
         } catch {
@@ -37,7 +37,7 @@ extension Gateway {
     /// Makes all that other settings need before any of it is used: what can fail, fails while nothing has changed.
     private func prepare(
         _ loaded: LoadedSettings
-    ) throws -> (former: Assembly, assembly: Assembly, operators: AdminServer.Prepared?) {
+    ) throws -> (former: Assembly, assembly: Assembly, operators: EndpointServer.Prepared?) {
         let former = self.state.withLock { $0.assembly }
         for warning in loaded.warnings + Self.fixedForLife(former.settings, loaded.settings) {
             self.logger.warning("\(warning)")

@@ -182,7 +182,7 @@ extension Gateway {
         let settings = assembly.settings
         await self.loops.onEach {
             $0.adopt(assembly.configuration)
-            $0.sessions.parties = assembly.parties
+            $0.sessions?.resolver.parties = assembly.parties
         }
         self.foundations.grants.adopt(assembly.refreshing)
         self.watch.adopt(assembly.realms)
@@ -218,7 +218,6 @@ extension Gateway {
         if let address = settings.adminListen {
             let server = try await AdminServer.start(
                 address,
-                self.foundations,
                 on: self.group.loops[0],
                 operators: self.operatorEndpoints(settings),
                 isReady: { self.isReady() },

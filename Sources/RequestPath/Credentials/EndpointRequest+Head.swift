@@ -47,6 +47,17 @@ extension EndpointRequest {
             requestID: requestID.text,
             design: design
         )
+        if endpoint.isApp { self.head = Self.text(of: head, base) }
+    }
+
+    /// The method, the target and the fields, each on a line.
+    private static func text(of head: RequestHead, _ base: Bytes) -> String {
+        func text(_ slice: Slice) -> String { String(decoding: slice.bytes(in: base), as: UTF8.self) }
+        var lines = ["\(text(head.method)) \(text(head.target))"]
+        for index in 0..<head.fields.count {
+            lines.append("\(text(head.fields[index].name)): \(text(head.fields[index].value))")
+        }
+        return lines.joined(separator: "\n")
     }
 }
 

@@ -123,7 +123,7 @@ extension Exchange {
         if self.holderPlace >= 0 {
             // It has lasted, so its last bytes may be a use of their own.
             self.noteUse()
-            self.loop.holders.remove(self)
+            self.loop.sessions?.holders.remove(self)
         }
         self.tunnel = nil
         self.record.session = nil

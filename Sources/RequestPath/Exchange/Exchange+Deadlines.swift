@@ -100,7 +100,7 @@ extension Exchange {
     func holdSession() {
         guard self.holderPlace < 0, let session = self.record.session else { return }
         switch self.phase {
-        case .connecting, .queued, .exchange, .tunnel, .ending: self.loop.holders.add(self, of: session)
+        case .connecting, .queued, .exchange, .tunnel, .ending: self.loop.sessions?.holders.add(self, of: session)
         case .idle, .judging, .waiting, .collecting: break
         }
     }
@@ -112,7 +112,7 @@ extension Exchange {
         let hasPayload = self.tunnel?.takeData() ?? self.facts.hasPayload
         self.facts.hasPayload = false
         guard hasPayload, self.configuration.settings.session.idleCounts == .traffic else { return }
-        self.sessions.noteUse(of: session, now: self.loop.sessionNow)
+        self.loop.sessions?.resolver.noteUse(of: session, now: self.loop.sessionNow)
     }
 
     /// Ends a stream whose session has ended since the request was judged.
@@ -121,7 +121,7 @@ extension Exchange {
         if self.facts.hasSessionEnded || self.loop.sessionNow >= session.session.expiresAt {
             self.sessionEnded()
         } else {
-            self.loop.streamSessions.check(session, now: self.loop.sessionNow)
+            self.loop.sessions?.streams.check(session, now: self.loop.sessionNow)
         }
     }
 }

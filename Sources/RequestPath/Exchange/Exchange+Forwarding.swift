@@ -76,7 +76,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
 
     package func upstreamConnected(_ connection: any AppConnection, isReused: Bool) {
         // The session may have ended while the request waited (`holdSession`).
-        if let session = self.record.session, self.sessions.cache.hasEnded(session) {
+        if let session = self.record.session, self.loop.sessions?.resolver.cache.hasEnded(session) == true {
             connection.close()
             return self.upstreamFailed(.gatewayOverloaded)
         }

@@ -44,7 +44,7 @@ extension Exchange {
             now: self.loop.sessionNow,
             wallNow: self.loop.wallNow,
             scratch: self.loop.scratch.reading,
-            proofKeys: self.loop.proofKeys,
+            proofKeys: self.loop.sessions?.proofKeys,
             notesStrayForwarding: !self.loop.hasToldStrayForwarding
         )
     }
@@ -66,13 +66,15 @@ extension Exchange {
             case .ask(let question):
                 let token = UnsafeRawBufferPointer(question.token.bytes(in: base))
                 let answer: SessionAnswer
-                guard let host = self.record.pinnedHost else {
-                    preconditionFailure("a session of no host is asked for")
+                guard let host = self.record.pinnedHost, let resolver = self.resolver else {
+                    preconditionFailure("a session is asked for where there is none")
                 }
                 let resolution = host.use { host in
-                    question.isProviders
-                        ? self.sessions.resolve(providerCookie: token, of: host.realm, now: given.now)
-                        : self.sessions.resolve(question.kind, token: token, of: host.realm, now: given.now)
+                    resolver.use { resolver in
+                        question.isProviders
+                            ? resolver.resolve(providerCookie: token, of: host.realm, now: given.now)
+                            : resolver.resolve(question.kind, token: token, of: host.realm, now: given.now)
+                    }
                 }
                 switch consume resolution {
                 case .hit(let session): answer = .found(session)
@@ -120,30 +122,31 @@ extension Exchange {
     private func record(_ base: Bytes) {
         let events = self.record.judge.findings.events
         self.record.judge.findings.events = []
+        let (judging, sessions) = (self.configuration.judging, self.loop.sessions)
         for event in events {
             switch event {
             case .audit(let event):
-                self.configuration.audit.emit(event)
+                judging?.audit.emit(event)
             case .ambiguousCookies(let values, let event):
                 let known = values.compactMap {
-                    self.sessions.cache.lookup(
+                    sessions?.resolver.cache.lookup(
                         UnsafeRawBufferPointer($0.bytes(in: base)),
                         now: self.loop.sessionNow
                     )
                 }
-                self.configuration.audit.emit(event.naming(known, on: self.record.host?.publicURL.authority))
+                judging?.audit.emit(event.naming(known, on: self.record.host?.publicURL.authority))
             case .turnedAway(let reason, let request):
-                self.configuration.handoff?.turnAway(reason, request)
+                judging?.handoff.turnAway(reason, request)
             case .asked(let reason, let request):
-                self.configuration.handoff?.ask(reason, request)
+                judging?.handoff.ask(reason, request)
             case .strayForwarding(let field):
                 self.loop.tellStrayForwarding(field, self.peer)
             case .wouldReject(let binding, let device, let event):
-                guard self.loop.seenDevices.isNew(device) else { continue }
+                guard sessions?.seenDevices.isNew(device) == true else { continue }
                 self.metrics.bindingWouldReject(binding)
-                self.configuration.audit.emit(event)
+                judging?.audit.emit(event)
             case .ends(let session):
-                self.sessions.end(session)
+                sessions?.resolver.end(session)
             }
         }
     }
@@ -197,7 +200,7 @@ extension Exchange {
                 if self.isWaiting(in: exchange) { self.resume(Arrival(result, of: read, purpose)) }
             }
         case .consume(let request):
-            guard let consumer = self.configuration.handoff else {
+            guard let consumer = self.configuration.judging?.handoff else {
                 return self.resume(.unavailable(.unavailable, .storeUnavailable))
             }
             if self.loop.accessLog != nil {
@@ -242,7 +245,7 @@ extension Exchange {
     }
 
     private func redeem(_ proof: DPoPProof) -> Eventual<DPoPRefusal?> {
-        guard let gate = self.configuration.proofs else { return .failure(StoreError.unavailable) }
+        guard let gate = self.configuration.judging?.proofs else { return .failure(StoreError.unavailable) }
         return gate.redeem(proof, now: self.loop.sessionNow, on: self.loop.eventLoop)
     }
 }

@@ -30,7 +30,7 @@ package final class Exchange {
     let loop: PathLoop
     // The loop's own: read through the loop, each use of these would be counted.
     let metrics: PathMetrics
-    let sessions: SessionResolver
+    let resolver: Pinned<SessionResolver>?
     let peer: IPAddress
     let peerText: [UInt8]
     /// Kept for the whole request, so that a reload while it waits does not change how it is judged.
@@ -60,7 +60,7 @@ package final class Exchange {
     package init(loop: PathLoop, peer: IPAddress) {
         self.loop = loop
         self.metrics = loop.metrics
-        self.sessions = loop.sessions
+        self.resolver = loop.sessions.map { Pinned($0.resolver) }
         self.configuration = loop.configuration
         self.peer = peer
         self.peerText = Array(peer.description.utf8)

@@ -36,12 +36,13 @@ package struct Explanation: Sendable {
             guard let base = bytes.baseAddress else { return }
             switch configuration.requestParser.parse(base, bytes.count, into: head) {
             case .complete:
+                let clients = configuration.judging?.clients.snapshot ?? .empty
                 withUnsafeTemporaryAllocation(of: UInt8.self, capacity: bytes.count + 1) { scratch in
                     let given = JudgingContext(
                         head,
                         base,
                         configuration: configuration,
-                        clients: configuration.clients.snapshot,
+                        clients: clients,
                         peer: peer,
                         now: now,
                         wallNow: now,
@@ -49,7 +50,9 @@ package struct Explanation: Sendable {
                         proofKeys: nil,
                         notesStrayForwarding: false
                     )
-                    self.explain(given, Known(live: session, authority: authority))
+                    withExtendedLifetime(clients) {
+                        self.explain(given, Known(live: session, authority: authority))
+                    }
                 }
             case .incomplete:
                 self.say("request", ["the head is incomplete"])
@@ -74,7 +77,8 @@ package struct Explanation: Sendable {
             else { return peer }
             return configuration.clientAddress.client(of: head, base, peer: peer)
         }
-        return configuration.devices.facts(address: address, userAgent: nil)
+        return configuration.judging?.devices.facts(address: address, userAgent: nil)
+            ?? DeviceFacts(address: address, asn: nil, userAgent: nil)
     }
 
     private mutating func say(_ title: String, _ lines: [String]) {

@@ -46,7 +46,7 @@ extension RequestJudge {
 
     /// Notes in a mismatch the device of the session, and the countries of both.
     private func noteDevices(in event: inout AuditEvent, of session: CachedSession?, _ given: RoutedRequest) {
-        let places = given.configuration.places
+        let places = given.judging.places
         let device = session?.session.device
         event.boundAddress = device?.address.description
         event.boundASN = device?.asn
@@ -69,7 +69,7 @@ extension RequestJudge {
         _ session: CachedSession?,
         _ given: RoutedRequest
     ) -> AuditEvent {
-        let device = given.configuration.devices.facts(
+        let device = given.judging.devices.facts(
             address: self.address(given),
             userAgent: given.text(.userAgent)
         )

@@ -14,8 +14,9 @@ package struct JudgingContext {
     package let base: Bytes
     /// The configuration; the same for all steps of a request.
     package let configuration: PathConfiguration
-    /// The clients at the time of the step.
-    package let clients: ClientSnapshot
+    /// The clients at the time of the step. The driver keeps them, and the keys: a counted reference would cost every
+    /// request.
+    package unowned(unsafe) let clients: ClientSnapshot
     /// The address of the other end of the connection.
     package let peer: IPAddress
     /// The time by the clock of the store that keeps the sessions.
@@ -24,8 +25,7 @@ package struct JudgingContext {
     package let wallNow: UnixTime
     /// Room for a normalised path that differs from the path as sent; used only within a step.
     package let scratch: UnsafeMutableBufferPointer<UInt8>
-    /// The keys of clients that proved themselves on this loop; nil where there is no loop. The
-    /// driver keeps them: a counted reference would cost every request.
+    /// The keys of clients that proved themselves on this loop; nil where there is no loop.
     package unowned(unsafe) let proofKeys: DPoPKeyCache?
     /// Whether to note a field by which proxies name their clients when the peer is not trusted.
     package let notesStrayForwarding: Bool

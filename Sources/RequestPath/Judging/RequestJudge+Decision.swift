@@ -121,7 +121,7 @@ extension RequestJudge {
     /// Compares the device that uses the session now with the one for which it was made; nil if they match.
     func bindingMismatch(_ mode: BindingMode, _ session: Session, _ given: RoutedRequest) -> Reason? {
         guard let made = session.device else { return .bindingIPMismatch }
-        let now = given.configuration.devices.facts(address: self.address(given), userAgent: nil)
+        let now = given.judging.devices.facts(address: self.address(given), userAgent: nil)
         return BindingJudge.judge(mode, minted: made, presented: now)
     }
 

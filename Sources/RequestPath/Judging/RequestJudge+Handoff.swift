@@ -55,8 +55,7 @@ extension RequestJudge {
         let mayConsume = Navigation.mayConsume(given.head, given.base) && !isPreview
         // HEAD and subresources continue without the token, wherever it is.
         guard mayConsume || isPreview || Navigation.isSpeculative(given.head) else { return nil }
-        guard let consumer = given.configuration.handoff,
-            let client = given.route.settings.client.flatMap(given.clients.client),
+        guard let client = given.route.settings.client.flatMap(given.clients.client),
             client.provider == given.host.settings.provider
         else { return nil }
         let trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)
@@ -66,7 +65,7 @@ extension RequestJudge {
             trial.isMoved = true
             trial.confirmed = self.credentials.confirmedToken?.copy(given.base)
         }
-        let cookies = self.handoffCookies(consumer, trial, given)
+        let cookies = self.handoffCookies(trial, given)
         guard !cookies.isEmpty || trial.parameter != nil else { return nil }
         self.findings.stage = .handoff
         guard mayConsume else {
@@ -124,10 +123,10 @@ extension RequestJudge {
         if trial.parameter?.isRepeated == true { return .refuse(.handoffRepeated) }
         // The user has confirmed it, or it needs no confirmation for the way in which it came.
         if trial.isMoved { return .consume }
-        switch given.configuration.confirmation?.treatment(isCrossSite: given.isCrossSite) {
+        switch given.judging.confirmation.treatment(isCrossSite: given.isCrossSite) {
         case .consume: return .consume
         case .ask: return .ask
-        case .refuse, nil: return .refuse(.handoffCrossSite)
+        case .refuse: return .refuse(.handoffCrossSite)
         }
     }
 
@@ -240,7 +239,7 @@ extension RequestJudge {
             isSignedIn = true
             self.findings.note = nil
             self.findings.addLine(cookie.line(setting: token, maxAge: session.cookieAge(at: given.now)))
-            if let mark = given.configuration.handoff?.accountMark(of: session) {
+            if let mark = given.judging.handoff.accountMark(of: session) {
                 let account = given.configuration.handoffCookies.account(given.host.settings.cookieReach)
                 self.findings.addLine(account.line(setting: mark))
             }

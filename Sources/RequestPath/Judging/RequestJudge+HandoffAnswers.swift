@@ -8,7 +8,7 @@ import Vocabulary
 /// Answers to transfer tokens: the cookies to clear, and the URL without the token.
 extension RequestJudge {
     /// The values of the handoff cookies that are not marked as dealt with, each once.
-    func handoffCookies(_ consumer: HandoffConsumer, _ trial: HandoffTrial, _ given: RoutedRequest) -> [Slice] {
+    func handoffCookies(_ trial: HandoffTrial, _ given: RoutedRequest) -> [Slice] {
         guard self.credentials.cookies.hasHandoff, let line = given.head.line(.cookie) else { return [] }
         let values = given.cookies.handoffValues(in: given.head.fields[line].value, given.base)
         trial.cookieValues = values.map { Array($0.bytes(in: given.base)) }
@@ -16,16 +16,15 @@ extension RequestJudge {
             marks.count <= HandoffConsumer.longestMarks
         else { return values }
         trial.marks = Array(marks)
-        return zip(values, trial.cookieValues).filter { !consumer.isMarked($1, in: marks) }.map(\.0)
+        return zip(values, trial.cookieValues).filter { !given.judging.handoff.isMarked($1, in: marks) }.map(\.0)
     }
 
     /// Clears the request's handoff cookies and marks their values, so that a cookie that the gateway cannot clear is
     /// ignored when it comes back.
     mutating func clearHandoffCookies(_ trial: HandoffTrial, _ given: RoutedRequest) {
         let configuration = given.configuration
-        guard let consumer = configuration.handoff else { return }
         for line in configuration.handoffClearing(of: given.host) { self.findings.addLine(line) }
-        let marks = consumer.marks(of: trial.cookieValues, besides: trial.marks)
+        let marks = given.judging.handoff.marks(of: trial.cookieValues, besides: trial.marks)
         let handled = configuration.handoffCookies.handled(given.host.settings.cookieReach)
         self.findings.addLine(handled.line(setting: marks))
     }
@@ -92,9 +91,7 @@ extension RequestJudge {
             clientID: trial.client.clientID
         )
         let authority = given.host.publicURL.authority
-        guard let kept = given.configuration.confirmation?.seal(pending, on: authority, now: given.now) else {
-            return nil
-        }
+        guard let kept = given.judging.confirmation.seal(pending, on: authority, now: given.now) else { return nil }
         let cookie = given.configuration.handoffCookies.pending(given.host.settings.cookieReach)
         self.findings.addLine(cookie.line(setting: kept))
         self.findings.handoff = .asked
@@ -109,7 +106,7 @@ extension RequestJudge {
         _ trial: HandoffTrial,
         _ given: RoutedRequest
     ) -> LocalAnswer? {
-        guard given.configuration.confirmation?.asks == true,
+        guard given.judging.confirmation.asks,
             let answer = self.askToConfirm(request, because: .handoffOtherAccount, trial, given)
         else { return nil }
         self.endTrial(trial, given)
@@ -156,7 +153,7 @@ extension RequestJudge {
     /// 303 to the host on which users sign in, which signs the browser in as well and sends it back to the same URL; nil
     /// where that is not wanted or not possible.
     mutating func onwards(_ trial: HandoffTrial, _ given: RoutedRequest) -> LocalAnswer? {
-        guard let share = given.configuration.share else { return nil }
+        guard let share = given.judging.share else { return nil }
         let page = HandoffShare.Page(host: given.host.publicURL.authority, target: given.targetWithoutHandoff)
         guard let link = share.link(to: page, now: given.now) else { return nil }
         self.clearMovedToken(trial, given)

@@ -8,8 +8,8 @@ extension RequestJudge {
         of session: CachedSession,
         _ given: RoutedRequest
     ) throws(IdentityRefusal) -> IdentityLines {
-        let lines = try Self.sessionLines(session, given.configuration)
-        guard let signer = given.configuration.identity.assertion else {
+        let lines = try Self.sessionLines(session, given)
+        guard let signer = given.judging.identity.assertion else {
             return IdentityLines(session: lines, assertion: nil)
         }
         let generation = given.configuration.generation
@@ -19,7 +19,7 @@ extension RequestJudge {
         }
         let signed = signer.sign(session.session, for: given.route.audience, now: given.now, wallNow: given.wallNow)
         let all = IdentityLines(session: lines, assertion: signed.line)
-        try given.configuration.identity.checkSize(all.count)
+        try given.judging.identity.checkSize(all.count)
         session.setAssertion(signed, at: given.wallNow, generation: generation)
         return all
     }
@@ -28,11 +28,12 @@ extension RequestJudge {
     @inline(__always)
     private static func sessionLines(
         _ session: CachedSession,
-        _ configuration: PathConfiguration
+        _ given: RoutedRequest
     ) throws(IdentityRefusal) -> ContiguousArray<UInt8> {
-        if let ready = session.rendering(generation: configuration.generation) { return ready }
-        let rendered = try configuration.identity.render(session.session, tokens: session.tokens).get()
-        session.setRendering(rendered, generation: configuration.generation)
+        let generation = given.configuration.generation
+        if let ready = session.rendering(generation: generation) { return ready }
+        let rendered = try given.judging.identity.render(session.session, tokens: session.tokens).get()
+        session.setRendering(rendered, generation: generation)
         return rendered
     }
 }

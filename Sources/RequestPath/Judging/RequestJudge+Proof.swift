@@ -9,9 +9,11 @@ extension RequestJudge {
     ///
     /// - Returns: The next action; nil if no proof is needed.
     mutating func judgeProof(for session: CachedSession, _ given: RoutedRequest) -> JudgeAction? {
-        guard let gate = given.configuration.proofs, case .explicit(let token) = self.credentials.presented else {
+        // Only a token that was presented can be bound to a key.
+        guard case .explicit(let token) = self.credentials.presented else {
             return .answer(self.refusal(.storeUnavailable, given))
         }
+        let gate = given.judging.proofs
         let presentation = DPoPGate.Presentation(
             thumbprint: session.session.keyThumbprint,
             isProofScheme: self.credentials.isProofScheme,
@@ -34,20 +36,20 @@ extension RequestJudge {
             self.state = .redeeming(session)
             return .redeem(OutOfLine(proof))
         case .failure(let refusal):
-            return .answer(self.refuse(refusal, session, gate, given))
+            return .answer(self.refuse(refusal, session, given))
         }
     }
 
     /// Continues with the result of a redemption: nil for a proof that was not presented before.
     package mutating func proofRedeemed(_ refusal: DPoPRefusal?, _ given: JudgingContext) -> JudgeAction {
-        guard case .redeeming(let session) = self.state, let gate = given.configuration.proofs,
+        guard case .redeeming(let session) = self.state,
             case .explicit(let token) = self.credentials.presented
         else {
             preconditionFailure("a proof was redeemed that was not presented")
         }
         self.state = .ended
         if let refusal {
-            return self.onRoute(given) { .answer($0.refuse(refusal, session, gate, $1)) }
+            return self.onRoute(given) { .answer($0.refuse(refusal, session, $1)) }
         }
         self.state = .proven
         return .ask(SessionQuestion(kind: .native, token: token, purpose: .proof))
@@ -56,13 +58,16 @@ extension RequestJudge {
     private mutating func refuse(
         _ refusal: DPoPRefusal,
         _ session: CachedSession,
-        _ gate: DPoPGate,
         _ given: RoutedRequest
     ) -> LocalAnswer {
         self.findings.stage = .decision
         self.audit(.unauthenticated(refusal.reason), of: session, given)
         if let nonce = refusal.nonce { self.bring(nonce, given) }
-        return self.refusal(refusal.reason, given, fields: [("WWW-Authenticate", gate.challenge.text(refusal))])
+        return self.refusal(
+            refusal.reason,
+            given,
+            fields: [("WWW-Authenticate", given.judging.proofs.challenge.text(refusal))]
+        )
     }
 
     /// Sends a nonce with the answer, whichever it is.

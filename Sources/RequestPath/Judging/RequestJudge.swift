@@ -71,11 +71,17 @@ package struct RequestJudge {
         _ given: JudgingContext,
         _ next: (inout RequestJudge, RoutedRequest) -> JudgeAction
     ) -> JudgeAction {
-        guard let route = self.findings.pinnedRoute, let host = self.findings.pinnedHost else {
+        guard let route = self.findings.pinnedRoute, let host = self.findings.pinnedHost,
+            let judging = given.configuration.pinnedJudging
+        else {
             preconditionFailure("a request continues without a route")
         }
         return route.use { route in
-            host.use { host in next(&self, RoutedRequest(context: given, route: route, host: host)) }
+            host.use { host in
+                judging.use { judging in
+                    next(&self, RoutedRequest(context: given, judging: judging, route: route, host: host))
+                }
+            }
         }
     }
 

@@ -9,6 +9,7 @@ import Vocabulary
 /// It is made at the beginning of a step and only passed on, so that none of its references is counted.
 struct RoutedRequest {
     let context: JudgingContext
+    let judging: JudgingProfile
     let route: RouteEntry
     let host: HostEntry
 

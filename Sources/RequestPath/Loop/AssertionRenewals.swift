@@ -38,7 +38,7 @@ final class AssertionRenewals {
     private func signSome(_ loop: PathLoop) {
         let end = min(self.next + Self.batch, self.due.count)
         for due in self.due[self.next..<end] {
-            let signer = due.configuration.identity.assertion
+            let signer = due.configuration.judging?.identity.assertion
             let signed = signer?.sign(
                 due.session.session,
                 for: due.audience,

@@ -1,11 +1,9 @@
-package import AddressIntelligence
 package import Endpoints
-package import JOSE
 import NIOCore
 package import Observability
-package import Sessions
+import Sessions
 package import Settings
-package import SignOn
+import SignOn
 import Vocabulary
 
 /// The settings in the form that the request path uses: made once per reload, immutable, shared by all loops.
@@ -49,37 +47,23 @@ package final class PathConfiguration: Sendable {
     let handoffCookies: HandoffCookies
     /// The lines that clear the handoff cookies on each host, by its index.
     private let handoffClearing: [[[UInt8]]]
-    let audit: AuditStream
-    let identity: IdentityProfile
     let clientAddress: ClientAddressRule
-    let handoff: HandoffConsumer?
-    /// nil on a listener without routes.
-    let confirmation: HandoffConfirmation?
-    /// Set if a handoff also signs the browser in on the host on which users sign in.
-    let share: HandoffShare?
-    let devices: DeviceObserver
-    /// Tells the countries of addresses in the audit stream; nil: they are unknown.
-    let places: GeoDirectory?
-    /// nil on a listener without routes.
-    let proofs: DPoPGate?
-    package let clients: ClientRegistry
+    /// What requests to apps are judged with; nil on a listener that answers with its endpoints only.
+    package let judging: JudgingProfile?
+    let pinnedJudging: Pinned<JudgingProfile>?
 
+    /// - Parameters:
+    ///   - routes: With `judging`: nothing is forwarded without it.
+    ///   - targets: The apps of the routes.
+    ///   - generation: The number of reloads.
     package init(
         settings: Settings,
         routes: RouteTable,
-        targets: [UpstreamTarget],
+        targets: [UpstreamTarget] = [],
         endpoints: EndpointTable,
         registry: MetricsRegistry,
-        audit: AuditStream,
-        generation: UInt64,
-        identity: IdentityProfile,
-        handoff: HandoffConsumer?,
-        confirmation: HandoffConfirmation? = nil,
-        share: HandoffShare? = nil,
-        devices: DeviceObserver,
-        places: GeoDirectory? = nil,
-        proofs: DPoPGate? = nil,
-        clients: ClientRegistry
+        generation: UInt64 = 1,
+        judging: JudgingProfile? = nil
     ) {
         self.settings = settings
         self.routes = routes
@@ -98,8 +82,8 @@ package final class PathConfiguration: Sendable {
         self.requestParser = RequestParser(
             names: FieldNames(
                 roles: FieldNames.requestRoles,
-                managedNames: identity.managedNames,
-                managedPrefixes: identity.managedPrefixes
+                managedNames: judging?.identity.managedNames ?? [],
+                managedPrefixes: judging?.identity.managedPrefixes ?? []
             ),
             limits: HeadLimits(
                 line: settings.limits.requestLine,
@@ -114,7 +98,7 @@ package final class PathConfiguration: Sendable {
             names: FieldNames(
                 roles: FieldNames.responseRoles,
                 // Only the gateway's own names: an app may send the others, which only clients may not send.
-                managedNames: identity.ownNames,
+                managedNames: judging?.identity.ownNames ?? [],
                 managedPrefixes: ["x-sallyport-"]
             ),
             limit: 65_536
@@ -153,19 +137,12 @@ package final class PathConfiguration: Sendable {
             secureCookies: secureCookies,
             plainCookies: plainCookies
         )
-        self.audit = audit
-        self.identity = identity
         self.clientAddress = ClientAddressRule(
             trusted: settings.trustedProxies,
             header: settings.forwardedHeader
         )
-        self.handoff = handoff
-        self.confirmation = confirmation
-        self.share = share
-        self.devices = devices
-        self.places = places
-        self.proofs = proofs
-        self.clients = clients
+        self.judging = judging
+        self.pinnedJudging = judging.map { Pinned($0) }
     }
 
     /// The provider at which users of the host sign in; nil: none is configured.

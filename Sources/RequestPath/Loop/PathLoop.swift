@@ -1,5 +1,4 @@
 package import AddressIntelligence
-import JOSE
 import NIOCore
 package import Observability
 package import Sessions
@@ -16,11 +15,8 @@ package final class PathLoop: TurnEndTask {
     package private(set) var configuration: PathConfiguration
     /// The clients as they are now; replaced by a reload and when an operator changes one.
     private(set) var clients: ClientSnapshot
-    package let sessions: SessionResolver
-    let streamSessions: StreamSessions
-    let holders: SessionHolders
-    let proofKeys = DPoPKeyCache()
-    var seenDevices = SeenDevices()
+    /// nil on the loop of a listener that judges no requests to apps.
+    package let sessions: LoopSessions?
     let metrics: PathMetrics
     let accessLog: AccessLog?
     let stage: Stage
@@ -75,12 +71,13 @@ package final class PathLoop: TurnEndTask {
     private var isTurnEndDue = false
 
     /// - Parameters:
+    ///   - sessions: nil where the configuration has no `judging`.
     ///   - accessLog: nil: none is written.
     ///   - sessionClock: The clock of the session store.
     package init(
         eventLoop: any TurnLoop,
         configuration: PathConfiguration,
-        sessions: SessionResolver,
+        sessions: SessionResolver?,
         shard: MetricsShard,
         accessLog: AccessLog?,
         sessionClock: Clock,
@@ -89,10 +86,8 @@ package final class PathLoop: TurnEndTask {
         self.eventLoop = eventLoop
         self.makePool = makePool
         self.configuration = configuration
-        self.clients = configuration.clients.snapshot
-        self.sessions = sessions
-        self.streamSessions = StreamSessions(loop: eventLoop, resolver: sessions, clock: sessionClock)
-        self.holders = SessionHolders(cache: sessions.cache)
+        self.clients = configuration.judging?.clients.snapshot ?? .empty
+        self.sessions = sessions.map { LoopSessions($0, on: eventLoop, clock: sessionClock) }
         self.metrics = PathMetrics(shard: shard, ids: configuration.metrics)
         self.accessLog = accessLog
         self.stage = Stage(allocator: ByteBufferAllocator())
@@ -108,10 +103,6 @@ package final class PathLoop: TurnEndTask {
         self.date = HTTPDate.text(self.wallNow)
         self.requestSeed = UInt64.random(in: .min ... .max)
         self.pools = self.makePools(configuration)
-        // `.all` ends no stream by itself: the next sweep asks for the streams' sessions again.
-        self.sessions.cache.onInvalidation = { [unowned self] endings in self.holders.end(endings) }
-        self.streamSessions.onGone = { [unowned self] key in self.holders.end(Endings([.session(key)])) }
-        self.streamSessions.onUnreadable = { [unowned self] key in self.holders.giveUp(key) }
     }
 
     /// Starts to check the deadlines regularly. Called on the loop.
@@ -292,7 +283,7 @@ package final class PathLoop: TurnEndTask {
 
     /// Uses the clients of the configuration as they are now. Requests that have begun keep theirs.
     package func adoptClients() {
-        self.clients = self.configuration.clients.snapshot
+        self.clients = self.configuration.judging?.clients.snapshot ?? .empty
     }
 
     private func makePools(_ configuration: PathConfiguration) -> [any AppPool] {

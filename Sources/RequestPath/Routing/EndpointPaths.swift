@@ -30,6 +30,7 @@ package final class EndpointPaths: Sendable {
         fileprivate let match: EndpointMatch
         fileprivate let envelope: RefusalEnvelope?
         fileprivate let mergesSlashes: Bool
+        fileprivate let isApp: Bool
 
         /// An endpoint that the gateway answers.
         package init(_ endpoint: Endpoint) {
@@ -38,6 +39,7 @@ package final class EndpointPaths: Sendable {
             self.match = .endpoint(endpoint)
             self.envelope = endpoint.envelope
             self.mergesSlashes = endpoint.mergesSlashes
+            self.isApp = endpoint.isApp
         }
 
         /// An endpoint that the identity provider answers, and the route to it.
@@ -47,6 +49,7 @@ package final class EndpointPaths: Sendable {
             self.match = .forward(route)
             self.envelope = nil
             self.mergesSlashes = false
+            self.isApp = false
         }
     }
 
@@ -135,7 +138,7 @@ package final class EndpointPaths: Sendable {
     package func match(_ reading: PathReading, method: UnsafeBufferPointer<UInt8>) -> EndpointMatch {
         guard let place = self.place(of: reading.bytes) else { return .none }
         for entry in place.entries where entry.methods.contains(where: { $0.utf8.elementsEqual(method) }) {
-            let isClear = reading.isRaw || entry.mergesSlashes && reading.habits == .merges
+            let isClear = reading.isRaw || entry.isApp || entry.mergesSlashes && reading.habits == .merges
             return isClear ? entry.match : .refused(.pathAmbiguous, place.envelope)
         }
         return .methodNotAllowed(place.allow, place.envelope)

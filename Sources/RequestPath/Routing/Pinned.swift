@@ -1,8 +1,8 @@
-/// A reference to a part of a request's configuration, such as its route, that is not counted.
+/// A reference to a part of a request's configuration, such as its route, or of its loop, that is not counted.
 ///
 /// A request uses these parts many times, and each use would count twice, with atomic operations on objects that all
-/// loops share. The configuration never lets go of its parts, and whoever judges or forwards a request keeps the
-/// configuration until the request has ended.
+/// loops share. The configuration and the loop never let go of their parts, and whoever judges or forwards a request keeps
+/// both until the request has ended.
 package struct Pinned<Part: AnyObject> {
     private let part: Unmanaged<Part>
 
@@ -24,3 +24,5 @@ package struct Pinned<Part: AnyObject> {
         return value
     }
 }
+
+extension Pinned: Sendable where Part: Sendable {}

@@ -293,12 +293,13 @@ extension PathLoop {
     /// A loop whose pools hold connections to the apps of its configuration.
     ///
     /// - Parameters:
+    ///   - sessions: nil where the configuration has no `judging`.
     ///   - accessLog: nil: no access log is written.
     ///   - sessionClock: The clock of the session store.
     package convenience init(
         eventLoop: TransportLoop,
         configuration: PathConfiguration,
-        sessions: SessionResolver,
+        sessions: SessionResolver?,
         shard: MetricsShard,
         accessLog: AccessLog?,
         sessionClock: Clock

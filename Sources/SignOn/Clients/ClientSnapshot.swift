@@ -5,7 +5,7 @@ internal import Vocabulary
 
 /// The registered clients at one moment; immutable. A reference, because every step of a request passes it on.
 package final class ClientSnapshot: Sendable {
-    static let empty = ClientSnapshot([])
+    package static let empty = ClientSnapshot([])
 
     private let clients: [String: ClientSettings]
     /// When clients began that others with their ids may have preceded. All others are there from the beginning.

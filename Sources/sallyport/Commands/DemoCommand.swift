@@ -1,5 +1,4 @@
 import ArgumentParser
-import NIOPosix
 import Settings
 
 #if canImport(Glibc)
@@ -33,7 +32,7 @@ struct DemoCommand: AsyncParsableCommand {
         Process.reportFatalSignals()
         let port = try self.port == 0 ? Self.freePort() : self.port
         let origin = "http://127.0.0.1:\(port)"
-        let app = try await DemoApp.start(gateway: origin, group: MultiThreadedEventLoopGroup.singleton)
+        let app = try await DemoApp.start(gateway: origin)
         let gateway: Gateway
         do {
             let loaded = try DemoSettings(port: port, appPort: app.port, logs: self.logs).load()

@@ -1,6 +1,5 @@
 import Cryptography
 import Endpoints
-import NIOCore
 import Pages
 import Providers
 import Settings
@@ -16,14 +15,18 @@ enum DemoApp {
     /// Starts the app on a free port of loopback.
     ///
     /// - Parameter gateway: The gateway's origin, for the native app.
-    static func start(gateway: String, group: any EventLoopGroup) async throws -> PlainServer {
-        let client = ProviderHTTPClient(group: try TransportGroup(count: 1))
+    static func start(gateway: String) async throws -> EndpointServer {
+        let group = try TransportGroup(count: 1)
+        let client = ProviderHTTPClient(group: group)
         let native = DemoNativeApp(gateway: gateway, transport: try client.transport())
-        return try await PlainServer.start(ListenAddress(host: "127.0.0.1", port: 0), group: group) { request in
-            if request.method == "POST", request.target == self.nativePath { return await self.opened(by: native) }
+        let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+        let app = Endpoint(path: "/**", methods: methods, bodyLimit: 1 << 20, isApp: true) { request in
+            if request.method == "POST", request.path == self.nativePath { return await self.opened(by: native) }
             let wantsPage = request.field("accept")?.lowercased().contains("text/html") ?? false
             return wantsPage ? self.page(request) : self.text(request)
         }
+        let address = ListenAddress(host: "127.0.0.1", port: 0)
+        return try await EndpointServer.start(address, setting: "the demo's app", on: group.loops[0], [app])
     }
 
     /// Opens a page in the browser as the native app does.
@@ -32,30 +35,22 @@ enum DemoApp {
             let token = try await native.transferToken(for: DemoUser.all[0])
             return .seeOther("/hello?session_transfer_token=\(token)")
         } catch {
-            return EndpointResponse(
-                status: 502,
-                fields: [("content-type", "text/plain; charset=utf-8")],
-                body: Array("The native app got no transfer token: \(error)\n".utf8)
-            )
+            return .text(502, "The native app got no transfer token: \(error)\n")
         }
     }
 
     /// The request as text: its first line, then the fields in order.
-    static func text(_ request: PlainRequest) -> EndpointResponse {
-        var lines = ["\(request.method) \(request.target)"] + request.fields.map { "\($0.name): \($0.value)" }
-        if !request.body.isEmpty { lines += ["", "(a body of \(request.body.count) bytes)"] }
-        return EndpointResponse(
-            status: 200,
-            fields: [("content-type", "text/plain; charset=utf-8")],
-            body: Array((lines.joined(separator: "\n") + "\n").utf8)
-        )
+    private static func text(_ request: EndpointRequest) -> EndpointResponse {
+        let body = request.body.isEmpty ? "" : "\n(a body of \(request.body.count) bytes)\n"
+        return .text(200, "\(request.head ?? "")\n\(body)")
     }
 
     /// The request as a page, with what the gateway says about the user first.
-    static func page(_ request: PlainRequest) -> EndpointResponse {
-        let identity = request.fields.filter { $0.name.lowercased().hasPrefix("x-auth-") }
-        let others = request.fields.filter { !$0.name.lowercased().hasPrefix("x-auth-") }
-        let user = identity.first { $0.name.lowercased() == "x-auth-name" }?.value
+    private static func page(_ request: EndpointRequest) -> EndpointResponse {
+        let lines = (request.head ?? "").split(separator: "\n")
+        let identity = lines.dropFirst().filter { $0.lowercased().hasPrefix("x-auth-") }
+        let others = lines.dropFirst().filter { !$0.lowercased().hasPrefix("x-auth-") }
+        let user = request.field("x-auth-name")
         let greeting = user.map { "Hello, \(HTMLText.escaped($0))" } ?? "Hello, stranger"
         let link =
             identity.isEmpty
@@ -75,8 +70,7 @@ enum DemoApp {
             <body>
             <main>
             <h1>\(greeting)</h1>
-            <p>This is the app behind the gateway. It received <code>\(HTMLText.escaped(request.method)) \
-            \(HTMLText.escaped(request.target))</code> with these headers. \(link)</p>
+            <p>This is the app behind the gateway. It received <code>\(HTMLText.escaped(String(lines.first ?? "")))</code> with these headers. \(link)</p>
             \(identity.isEmpty ? self.nativeForm : "")
             <h2>Set by the gateway</h2>
             \(self.table(identity, orElse: "No identity headers: no user is signed in here."))
@@ -99,10 +93,12 @@ enum DemoApp {
         </form>
         """
 
-    private static func table(_ fields: [(name: String, value: String)], orElse sentence: String) -> String {
+    private static func table(_ fields: [Substring], orElse sentence: String) -> String {
         guard !fields.isEmpty else { return "<p>\(sentence)</p>" }
         let rows = fields.map { field in
-            "<tr><th scope=\"row\">\(HTMLText.escaped(field.name))</th><td>\(HTMLText.escaped(field.value))</td></tr>"
+            let name = field.prefix { $0 != ":" }
+            let value = HTMLText.escaped(String(field.dropFirst(name.count + 2)))
+            return "<tr><th scope=\"row\">\(HTMLText.escaped(String(name)))</th><td>\(value)</td></tr>"
         }
         return "<table>\(rows.joined(separator: "\n"))</table>"
     }

@@ -28,7 +28,7 @@ import Vocabulary
         let (token, _) = try self.bench.signIn("ada")
         let text = String(decoding: token.bytes, as: UTF8.self)
         _ = try self.assertion(text)
-        let entry = try #require(token.bytes.withUnsafeBytes { self.bench.loop.sessions.cache.lookup($0, now: now) })
+        let entry = try #require(token.bytes.withUnsafeBytes { self.bench.resolver.cache.lookup($0, now: now) })
         let aged = CachedAssertion(
             line: ContiguousArray("X-Auth-Assertion: aged\r\n".utf8),
             audience: self.bench.configuration.routes.entries[0].audience.index,
@@ -83,7 +83,7 @@ import Vocabulary
     @Test func anAssertionOfAnEndedSessionIsNotSent() throws {
         let user = try self.user()
         #expect(try self.assertion(user.token) == "aged")
-        self.bench.loop.sessions.cache.invalidate(.session(user.session.key))
+        self.bench.resolver.cache.invalidate(.session(user.session.key))
         try self.bench.store.end(user.session.key.lineage, on: self.bench.eventLoop).wait()
         self.bench.eventLoop.run()
         self.bench.pool.kept = [ScriptedApp()]

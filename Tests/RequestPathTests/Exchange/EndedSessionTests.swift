@@ -20,7 +20,7 @@ import Vocabulary
         self.token = String(decoding: token.bytes, as: UTF8.self)
         // The cache knows the session, so that the request does not wait for it.
         let now = Clock.system.now()
-        let sessions = self.bench.loop.sessions
+        let sessions = self.bench.resolver
         _ = token.bytes.withUnsafeBytes { sessions.resolve(.native, token: $0, now: now) }
         self.bench.eventLoop.run()
     }
@@ -40,7 +40,7 @@ import Vocabulary
         try #require(self.client.ends.isEmpty && self.client.sent.hasSuffix("ab"))
     }
 
-    private func end(_ key: RecordKey? = nil) { self.bench.loop.sessions.cache.invalidate(.session(key ?? self.key)) }
+    private func end(_ key: RecordKey? = nil) { self.bench.resolver.cache.invalidate(.session(key ?? self.key)) }
 
     @Test func breaksOffAtTheNextSweepIfItHasJustBegun() throws {
         try self.beginStream()
@@ -83,7 +83,7 @@ import Vocabulary
     @Test(arguments: [false, true])
     func isNotSentIfItWaitsForAConnection(hasLeftTheCache: Bool) throws {
         try self.begin()
-        if hasLeftTheCache { self.bench.loop.sessions.cache.invalidate(.sessionRecord(self.key)) }
+        if hasLeftTheCache { self.bench.resolver.cache.invalidate(.sessionRecord(self.key)) }
         self.end()
         #expect(self.bench.pool.connects(self.app))
         #expect(self.app.headText.isEmpty && self.app.isClosed)

@@ -29,6 +29,7 @@ final class ExchangeBench {
     let store: MemoryStore
     let authority = TokenAuthority(secret: Secret("a secret of the tests"))
     let pool = ScriptedPool()
+    let resolver: SessionResolver
     let loop: PathLoop
     let configuration: PathConfiguration
     let target: UpstreamTarget
@@ -47,7 +48,6 @@ final class ExchangeBench {
         change(&settings)
         self.target = try UpstreamTarget(upstream)
         let registry = MetricsRegistry()
-        let keys = SigningKeyRing(SecretRing(current: Secret("a secret of the tests")))
         let routes = RouteTable(settings.hosts, upstreams: ["app"])
         self.configuration = PathConfiguration(
             settings: settings,
@@ -55,29 +55,20 @@ final class ExchangeBench {
             targets: [self.target],
             endpoints: try EndpointTable(endpoints, forwarding: [], on: routes, upstreams: ["app"]),
             registry: registry,
-            audit: AuditStream(queue: nil),
-            generation: 1,
-            identity: IdentityProfile(
-                settings.identity,
-                assertion: settings.identity.assertion.map {
-                    AssertionSigner($0, issuers: [.default: settings.issuer], key: keys.current)
-                }
-            ),
-            handoff: nil,
-            devices: DeviceObserver(directory: nil),
-            clients: ClientRegistry([])
+            judging: .forTests(settings, store: self.store, authority: self.authority, clock: clock)
+        )
+        self.resolver = SessionResolver(
+            loop: self.eventLoop,
+            cache: SessionCache(capacity: 64),
+            store: self.store,
+            authority: self.authority,
+            clock: clock
         )
         let pool = self.pool
         self.loop = PathLoop(
             eventLoop: self.eventLoop,
             configuration: self.configuration,
-            sessions: SessionResolver(
-                loop: self.eventLoop,
-                cache: SessionCache(capacity: 64),
-                store: self.store,
-                authority: self.authority,
-                clock: clock
-            ),
+            sessions: self.resolver,
             shard: registry.makeShard(on: self.eventLoop),
             accessLog: nil,
             sessionClock: clock,

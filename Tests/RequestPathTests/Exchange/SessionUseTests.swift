@@ -40,7 +40,7 @@ import Vocabulary
             let (token, key) = try self.bench.signIn("ada")
             self.key = key
             self.token = "Authorization: Bearer \(String(decoding: token.bytes, as: UTF8.self))"
-            let sessions = self.bench.loop.sessions
+            let sessions = self.bench.resolver
             _ = token.bytes.withUnsafeBytes { sessions.resolve(.native, token: $0, now: self.clock.now) }
             self.bench.eventLoop.run()
             self.bench.loop.start()

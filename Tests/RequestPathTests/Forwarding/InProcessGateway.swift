@@ -36,30 +36,26 @@ final class InProcessGateway: Sendable {
         )
         let routes = RouteTable(settings.hosts, upstreams: names)
         let registry = MetricsRegistry()
+        let store = MemoryStore(maxSessions: 1, maxMarkers: 1, clock: .system, caches: SessionCaches())
+        let authority = TokenAuthority(secret: Secret("a secret of the tests, 32 bytes or more"))
         let configuration = PathConfiguration(
             settings: settings,
             routes: routes,
             targets: try settings.upstreams.map { try UpstreamTarget($0) },
             endpoints: try EndpointTable(endpoints, forwarding: forwarding, on: routes, upstreams: names),
             registry: registry,
-            audit: AuditStream(queue: nil),
-            generation: 1,
-            identity: IdentityProfile(settings.identity),
-            handoff: nil,
-            devices: DeviceObserver(directory: nil),
-            clients: ClientRegistry([])
+            judging: .forTests(settings, store: store, authority: authority, clock: .system)
         )
         let eventLoop = self.transport.loops[0]
         let loop = try await eventLoop.submit {
-            let caches = SessionCaches()
             let loop = PathLoop(
                 eventLoop: eventLoop,
                 configuration: configuration,
                 sessions: SessionResolver(
                     loop: eventLoop,
                     cache: SessionCache(),
-                    store: MemoryStore(maxSessions: 1, maxMarkers: 1, clock: .system, caches: caches),
-                    authority: TokenAuthority(secret: Secret("a secret of the tests, 32 bytes or more")),
+                    store: store,
+                    authority: authority,
                     clock: .system
                 ),
                 shard: registry.makeShard(on: eventLoop),

@@ -66,13 +66,7 @@ final class JudgeFixture {
             authority: self.authority,
             clock: clock
         )
-        let key = self.keys.current
-        let identity = IdentityProfile(
-            settings.identity,
-            assertion: settings.identity.assertion.map {
-                AssertionSigner($0, issuers: [.default: settings.issuer], key: key)
-            }
-        )
+        let identity = IdentityProfile(settings, key: self.keys.current)
         let table = RouteTable(settings.hosts, upstreams: ["app"])
         self.parser = RequestParser(
             names: FieldNames(
@@ -99,22 +93,17 @@ final class JudgeFixture {
                 upstreams: ["app"]
             ),
             registry: MetricsRegistry(),
-            audit: AuditStream(queue: nil),
             generation: generation,
-            identity: identity,
-            handoff: HandoffConsumer(
+            judging: .forTests(
+                settings,
                 store: self.store,
                 authority: self.authority,
-                sessions: settings.session,
-                asn: nil,
-                journal: HandoffJournal { _ in true },
-                clock: clock
-            ),
-            confirmation: self.confirmation,
-            share: share,
-            devices: DeviceObserver(directory: nil),
-            proofs: DPoPGate(SecretRing(current: Secret("a secret of the tests")), onces: self.onces),
-            clients: ClientRegistry(settings.clients)
+                clock: clock,
+                identity: identity,
+                confirmation: self.confirmation,
+                share: share,
+                onces: self.onces
+            )
         )
     }
 
@@ -269,7 +258,7 @@ final class JudgedRequest {
                     self.head,
                     base,
                     configuration: self.fixture.configuration,
-                    clients: self.fixture.configuration.clients.snapshot,
+                    clients: try #require(self.fixture.configuration.judging).clients.snapshot,
                     peer: self.peer,
                     now: self.now,
                     wallNow: self.wallNow,

@@ -1,0 +1,105 @@
+import Endpoints
+import NIOCore
+import Observability
+import RequestPath
+import Settings
+import Transport
+import Vocabulary
+
+/// A listener of its own that answers with endpoints and judges no sessions: it has no apps. It serves hosts of any name,
+/// with the default limits and deadlines.
+///
+/// Its loop, connection limit and metrics are its own, so its requests are neither in the access log nor in the metrics.
+struct EndpointServer: Sendable {
+    /// Connections at the same time.
+    private static let connectionLimit = 64
+
+    private let listener: Listener
+    private let loops: PathLoops
+    /// Makes the configuration with these endpoints.
+    private let configure: @Sendable ([Endpoint]) throws -> PathConfiguration
+
+    /// Starts the listener on one event loop.
+    ///
+    /// - Parameter setting: The key that has the address, for the error.
+    /// - Throws: `ListenerError` that names the address.
+    static func start(
+        _ address: ListenAddress,
+        setting: String,
+        on eventLoop: TransportLoop,
+        _ endpoints: [Endpoint]
+    ) async throws -> EndpointServer {
+        let registry = MetricsRegistry()
+        let configure = { @Sendable (endpoints: [Endpoint]) throws in
+            try self.configuration(address, endpoints, registry: registry)
+        }
+        let configuration = try configure(endpoints)
+        let loop = try await eventLoop.submit {
+            let loop = PathLoop(
+                eventLoop: eventLoop,
+                configuration: configuration,
+                sessions: nil,
+                shard: registry.makeShard(on: eventLoop),
+                accessLog: nil,
+                sessionClock: .system
+            )
+            loop.start()
+            return PathLoops.Place(loop, on: eventLoop)
+        }.get()
+        let loops = PathLoops([loop])
+        let listener = try await Listener.bind(
+            address,
+            setting: setting,
+            loops: loops,
+            gate: ConnectionGate(configuration.settings.limits, trusted: [])
+        )
+        return EndpointServer(listener: listener, loops: loops, configure: configure)
+    }
+
+    /// The port, including one that the system chose.
+    var port: Int { self.listener.port }
+
+    /// Other endpoints, made but not served yet.
+    struct Prepared: Sendable {
+        fileprivate let loops: PathLoops
+        fileprivate let configuration: PathConfiguration
+
+        /// Serves them from now on.
+        func use() async { await self.loops.onEach { $0.adopt(self.configuration) } }
+    }
+
+    /// Makes what is served with these endpoints.
+    func prepare(_ endpoints: [Endpoint]) throws -> Prepared {
+        Prepared(loops: self.loops, configuration: try self.configure(endpoints))
+    }
+
+    /// Stops accepting and closes every connection.
+    func close() async {
+        await self.listener.close()
+        await self.loops.onEach { $0.closeAll() }
+    }
+
+    private static func configuration(
+        _ address: ListenAddress,
+        _ endpoints: [Endpoint],
+        registry: MetricsRegistry
+    ) throws -> PathConfiguration {
+        let name = address.host.contains(":") ? "[\(address.host)]" : address.host
+        let host = HostSettings(
+            publicURL: PublicURL(isHTTPS: false, host: name, port: address.port),
+            endpoints: true,
+            routes: []
+        )
+        var settings = Settings(hosts: [host], upstreams: [])
+        settings.limits.connections = self.connectionLimit
+        // All clients may come from one address, that of a local proxy or of the node.
+        settings.limits.connectionsPerAddress = 0
+        let routes = RouteTable(forAnyName: host)
+        return PathConfiguration(
+            settings: settings,
+            routes: routes,
+            endpoints: try EndpointTable(endpoints, forwarding: [], on: routes, upstreams: []),
+            registry: registry
+        )
+    }
+}

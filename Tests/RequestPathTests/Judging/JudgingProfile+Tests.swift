@@ -1,0 +1,55 @@
+import Cryptography
+import JOSE
+import Observability
+import RequestPath
+import Sessions
+import Settings
+import SignOn
+import Vocabulary
+
+extension IdentityProfile {
+    /// What apps are told with these settings.
+    init(_ settings: Settings, key: SigningKey) {
+        self.init(
+            settings.identity,
+            assertion: settings.identity.assertion.map {
+                AssertionSigner($0, issuers: [.default: settings.issuer], key: key)
+            }
+        )
+    }
+}
+
+extension JudgingProfile {
+    /// Judges by the settings, and keeps no audit stream.
+    static func forTests(
+        _ settings: Settings,
+        store: MemoryStore,
+        authority: TokenAuthority,
+        clock: Clock,
+        identity: IdentityProfile? = nil,
+        confirmation: HandoffConfirmation? = nil,
+        share: HandoffShare? = nil,
+        onces: (any OnceStore)? = nil
+    ) -> JudgingProfile {
+        let secrets = SecretRing(current: Secret("a secret of the tests"))
+        let sealing = SealingKeyRing(current: secrets.current)
+        return JudgingProfile(
+            audit: AuditStream(queue: nil),
+            identity: identity ?? IdentityProfile(settings, key: SigningKeyRing(secrets).current),
+            handoff: HandoffConsumer(
+                store: store,
+                authority: authority,
+                sessions: settings.session,
+                asn: nil,
+                journal: HandoffJournal { _ in true },
+                clock: clock
+            ),
+            confirmation: confirmation ?? HandoffConfirmation(settings.handoff.confirmation, keys: sealing),
+            share: share,
+            devices: DeviceObserver(directory: nil),
+            places: nil,
+            proofs: DPoPGate(secrets, onces: onces ?? store),
+            clients: ClientRegistry(settings.clients)
+        )
+    }
+}
