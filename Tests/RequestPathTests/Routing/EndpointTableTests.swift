@@ -129,6 +129,17 @@ struct EndpointTableTests {
         }
     }
 
+    @Test("An endpoint that plays an app takes every spelling of its paths")
+    func playedApp() throws {
+        let table = try Self.table([
+            Endpoint(path: "/**", methods: ["GET"], isApp: true) { _ in EndpointResponse(status: 200) }
+        ])
+        for path in ["/", "/a", "/a//b", "/a/%61", "/a;v=1/b", "/a%2Fb"] {
+            #expect(Self.ask(table, path) == .endpoint("/**", []), "\(path)")
+        }
+        #expect(Self.ask(table, "/a/..") == .unreadable(.pathDotSegment))
+    }
+
     @Test("A dot segment is not a parameter")
     func dotSegments() throws {
         let table = try Self.clients()
