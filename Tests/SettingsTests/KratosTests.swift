@@ -48,6 +48,15 @@ struct KratosTests {
         #expect(loaded.warnings.contains { $0.hasPrefix("provider.kratos.public_url is plain http") })
     }
 
+    @Test("Its cookie may not have the name that session.cookie gives to the gateway's")
+    func configuredCookie() {
+        let file = Fixture.file(
+            provider: "{kratos: {\(Self.url), cookie: __Host-mine}}",
+            "session: {cookie: __Host-mine}\n"
+        )
+        #expect(Fixture().problems(file).map(\.key) == ["provider.kratos.cookie"])
+    }
+
     @Test(
         "What cannot work is refused",
         arguments: [

@@ -23,7 +23,7 @@ extension Section {
         ),
         SettingsKey(
             "token_endpoint_auth_method",
-            .choice(ClientAuthenticationMethod.allCases.map(\.rawValue)),
+            at: \ClientSettings.authenticationMethod,
             default: "any for which the client has a secret or key, else none",
             "The only way in which the client may prove itself."
         ),
@@ -34,30 +34,35 @@ extension Section {
         ),
         SettingsKey(
             "callbacks",
+            at: \ClientSettings.callbacks,
             .list(.text(.redirectURI)),
             default: "none",
             "Where users may be sent with a code: compared character by character, on loopback with any port."
         ),
         SettingsKey(
             "allowed_origins",
+            at: \ClientSettings.allowedOrigins,
             .list(.text(.webOrigin)),
             default: "none",
             "Origins whose scripts may use the token, revocation and userinfo endpoints, and whose pages may get answers of /authorize by response_mode=web_message."
         ),
         SettingsKey(
             "allowed_logout_urls",
+            at: \ClientSettings.logoutURLs,
             .list(.text(.redirectURI)),
             default: "none",
             "Where users may be sent after a sign-out that the client asked for: compared character by character."
         ),
         SettingsKey(
             "initiate_login_uri",
+            at: \ClientSettings.initiateLoginURI,
             .text(.loginPage),
             default: "none",
             "The client's page that begins a sign-in, to which the page of a pushed request that has ended leads."
         ),
         SettingsKey(
             "grant_types",
+            at: \ClientSettings.grantTypes,
             .list(.choice(GrantType.allCases.map(\.rawValue))),
             default: GrantType.usual.map(\.rawValue).joined(separator: ", "),
             "What the client may present at the token endpoint; implicit: it may get an id_token from /authorize."
@@ -75,14 +80,12 @@ extension Section {
         SettingsKey("mobile", .section(.mobile), "Auth0's object of this name."),
         SettingsKey(
             "is_token_endpoint_ip_header_trusted",
-            .boolean,
-            default: "false",
+            at: \ClientSettings.trustsAddressField,
             "Take the user's address from auth0-forwarded-for; only for a client that proves itself, whose server asks for its users."
         ),
         SettingsKey(
             "require_proof_of_possession",
-            .boolean,
-            default: "false",
+            at: \ClientSettings.requiresProof,
             "Give tokens only to a client that proves a key (DPoP), and bind them to that key."
         ),
         SettingsKey(
@@ -109,6 +112,7 @@ extension Section {
     private static let ios = Section([
         SettingsKey(
             "app_bundle_identifier",
+            at: \ClientSettings.bundleID,
             .text(.text),
             default: "the only one of native_social.apple.bundle_ids",
             "The app's bundle id, for which Apple issues its codes."
@@ -118,38 +122,38 @@ extension Section {
     private static let refreshToken = Section([
         SettingsKey(
             "rotation_type",
-            .choice(RefreshTokenSettings.Rotation.allCases.map(\.rawValue)),
-            default: "rotating",
+            at: \ClientSettings.refreshToken.rotation,
             "Whether each use gives a new refresh token; a public client's must rotate, so that a stolen one is noticed."
         ),
         SettingsKey(
             "leeway",
+            at: \ClientSettings.refreshToken.leeway,
             .duration(.zero ... .seconds(600)),
             default: "60s",
             "How long after a rotation the former refresh token gets the same new one again, for lost answers; more than 60s counts for tokens bound to a key."
         ),
         SettingsKey(
             "token_lifetime",
+            at: \ClientSettings.refreshToken.lifetime,
             .duration(.seconds(60) ... .seconds(366 * 86400)),
             default: "session.native.absolute",
             "The longest time without a new sign-in."
         ),
         SettingsKey(
             "idle_token_lifetime",
+            at: \ClientSettings.refreshToken.idleLifetime,
             .duration(.seconds(60) ... .seconds(366 * 86400)),
             default: "session.native.idle",
             "A refresh token that is not used for this long has ended."
         ),
         SettingsKey(
             "issued",
-            .choice(RefreshTokenSettings.Issuing.allCases.map(\.rawValue)),
-            default: "offline_access",
+            at: \ClientSettings.refreshToken.issuing,
             "When the client gets one: if the scope offline_access was granted, or always."
         ),
         SettingsKey(
             "enforce_online_refresh_tokens",
-            .boolean,
-            default: "false",
+            at: \ClientSettings.refreshToken.isOnline,
             "Refresh tokens end with the browser's session in which they were granted, and so with the provider's."
         ),
     ])
@@ -157,8 +161,7 @@ extension Section {
     private static let sessionTransfer = Section([
         SettingsKey(
             "can_create_session_transfer_token",
-            .boolean,
-            default: "false",
+            at: \ClientSettings.canCreateTransferToken,
             "Native clients: whether they may mint tokens."
         ),
         SettingsKey(
@@ -169,14 +172,12 @@ extension Section {
         ),
         SettingsKey(
             "enforce_device_binding",
-            .choice(BindingMode.allCases.map(\.rawValue)),
-            default: "ip",
+            at: \ClientSettings.binding,
             "Web clients: what must be equal when the token is minted and used; the README has a table."
         ),
         SettingsKey(
             "binding_dry_run",
-            .boolean,
-            default: "false",
+            at: \ClientSettings.bindingDryRun,
             "Check the binding and count the result, but do not enforce it."
         ),
         SettingsKey(
@@ -193,20 +194,17 @@ extension Section {
         ),
         SettingsKey(
             "enforce_cascade_revocation",
-            .boolean,
-            default: "true",
+            at: \ClientSettings.cascades,
             "Native clients: web sessions and tokens that came of its transfer tokens end when its refresh token is revoked."
         ),
         SettingsKey(
             "allow_refresh_token",
-            .boolean,
-            default: "false",
+            at: \ClientSettings.allowsRefreshAfterTransfer,
             "Web clients: whether a sign-in by a transfer token may give a refresh token."
         ),
         SettingsKey(
             "enforce_online_refresh_tokens",
-            .boolean,
-            default: "true",
+            at: \ClientSettings.endsRefreshAfterTransfer,
             "Web clients: such a refresh token ends with the browser's session in which it was granted."
         ),
         SettingsKey("delegation", .section(.delegation), "Web clients: tokens by which somebody acts for a user."),
@@ -231,24 +229,27 @@ extension Section {
         SettingsKey("audience", .text(.audience), required: true, "The API's name, as clients ask for it."),
         SettingsKey(
             "scopes",
+            at: \APISettings.scopes,
             .list(.text(.scope)),
             default: "none",
             "The scopes that its access tokens can have; a client that names none gets all of them."
         ),
         SettingsKey(
             "lifetime",
+            at: \APISettings.lifetime,
             .duration(.seconds(60) ... .seconds(86400)),
-            default: "1h",
             "How long an access token lives."
         ),
         SettingsKey(
             "routes",
+            at: \APISettings.routes,
             .list(.text(.text)),
             default: "none",
             "The names of the routes that accept its access tokens; other routes refuse them."
         ),
         SettingsKey(
             "resource_servers",
+            at: \APISettings.resourceServers,
             .list(.text(.clientID)),
             default: "none",
             "The clients, not public ones, that may introspect its access tokens: servers of the API."

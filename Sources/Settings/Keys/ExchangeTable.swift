@@ -2,14 +2,15 @@ extension Section {
     static let exchange = Section([
         SettingsKey(
             "return_to",
+            at: \Settings.exchange.returnTo,
             .list(.text(.redirectURI)),
             default: "none",
             "Where browsers go back to with a code: compared character by character, on loopback with any port."
         ),
         SettingsKey(
             "lifetime",
+            at: \Settings.exchange.lifetime,
             .duration(.seconds(60) ... .seconds(3600)),
-            default: "10m",
             "How long the codes are valid: in this time the user has to sign in."
         ),
         SettingsKey(
@@ -20,6 +21,7 @@ extension Section {
         ),
         SettingsKey(
             "allowed_origins",
+            at: \Settings.exchange.allowedOrigins,
             .list(.text(.webOrigin)),
             default: "none",
             "Other origins whose scripts may use the endpoints of native apps, as apps in a browser do."
@@ -29,8 +31,7 @@ extension Section {
     static let compat = Section([
         SettingsKey(
             "exchange",
-            .choice(ExchangeSettings.Dialect.allCases.map(\.rawValue)),
-            default: "current",
+            at: \Settings.exchange.dialect,
             "documented: every native flow has a code, ui.action with return_to begins the sign-in, and the codes work repeatedly."
         )
     ])

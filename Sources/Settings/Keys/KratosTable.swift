@@ -12,6 +12,7 @@ extension Section {
             ),
             SettingsKey(
                 "admin_url",
+                at: \KratosSettings.adminURL,
                 .text(.upstreamURL),
                 default: "none, which suffices",
                 "Its admin API, by which sign-outs end its sessions instead of by its logout."
@@ -22,22 +23,17 @@ extension Section {
                 default: "the system's authorities",
                 "PEM file of the authorities for its certificate, which is always verified."
             ),
-            SettingsKey(
-                "cookie",
-                .text(.token),
-                default: KratosSettings(publicURL: PublicURL(isHTTPS: false, host: "", port: nil)).cookieName,
-                "The name of its session cookie."
-            ),
+            SettingsKey("cookie", at: \KratosSettings.cookieName, .text(.token), "The name of its session cookie."),
             SettingsKey(
                 "cache",
+                at: \KratosSettings.cacheLifetime,
                 .duration(.zero...(second * 300)),
-                default: "30s",
                 "How long its word on a session is used: a session that ends there alone is accepted for as long."
             ),
             SettingsKey(
                 "stale_if_error",
+                at: \KratosSettings.staleLifetime,
                 .duration(.zero...(second * 600)),
-                default: "1m",
                 "For how long beyond that, while it cannot be asked, and only for requests that may be repeated."
             ),
         ],

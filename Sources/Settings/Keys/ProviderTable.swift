@@ -65,6 +65,7 @@ extension Section {
             Self.prompt,
             SettingsKey(
                 "max_age",
+                at: \AuthorizationSettings.maxAge,
                 .duration(.zero...(day * 365)),
                 "Users who signed in at the provider longer ago have to do it again."
             ),
@@ -83,8 +84,7 @@ extension Section {
             ),
             SettingsKey(
                 "userinfo",
-                .choice(UserInfoUse.allCases.map(\.rawValue)),
-                default: UserInfoUse.auto.rawValue,
+                at: \OpenIDSettings.userinfo,
                 "auto: asked for traits that the id_token lacks, and done without if that suffices; required: each sign-in needs its answer; off: never asked."
             ),
             SettingsKey(
@@ -98,7 +98,7 @@ extension Section {
                 .list(.text(.text)),
                 "Accept access tokens for one of these audiences as credentials (JWTs of RFC 9068); without it none is accepted."
             ),
-            Self.audienceClaim,
+            Self.audienceClaim(at: \OpenIDSettings.audienceClaim),
             SettingsKey(
                 "introspection",
                 .section(.openIDIntrospection),
@@ -106,8 +106,7 @@ extension Section {
             ),
             SettingsKey(
                 "dpop",
-                .boolean,
-                default: "false",
+                at: \OpenIDSettings.usesDPoP,
                 "Bind the provider's tokens to a key of each session (RFC 9449), where the provider can."
             ),
         ],
@@ -156,7 +155,7 @@ extension Section {
             Self.scopes(default: "none"),
             Self.prompt,
             Self.parameters,
-            SettingsKey("pkce", .boolean, default: "true", "false for a provider that refuses code_challenge."),
+            SettingsKey("pkce", at: \OAuth2Settings.usesPKCE, "false for a provider that refuses code_challenge."),
             SettingsKey(
                 "claims",
                 .section(.oauth2Claims),
@@ -194,8 +193,13 @@ extension Section {
                 required: true,
                 "A token for none of these is refused: it was not meant for these apps."
             ),
-            Self.audienceClaim,
-            SettingsKey("issuer", .text(.text), "Demanded in answers that have iss."),
+            Self.audienceClaim(at: \IntrospectionSettings.audienceClaim),
+            SettingsKey(
+                "issuer",
+                at: \IntrospectionSettings.issuer,
+                .text(.text),
+                "Demanded in answers that have iss."
+            ),
             SettingsKey("claims", .section(.introspectionClaims), "How an answer becomes an identity."),
         ],
         isOption: true
@@ -252,16 +256,20 @@ extension Section {
         "PEM file of the authorities for the provider's certificate, which is always verified."
     )
 
-    private static let audienceClaim = SettingsKey(
-        "audience_claim",
-        .choice(AudienceClaim.allCases.map(\.rawValue)),
-        default: AudienceClaim.audience.rawValue,
-        "What says whom an access token is for: client_id for a provider that writes no aud, such as Amazon Cognito; then audiences names client ids."
-    )
+    private static func audienceClaim<Record: SettingsRecord>(
+        at path: any WritableKeyPath<Record, AudienceClaim> & Sendable
+    ) -> SettingsKey {
+        SettingsKey(
+            "audience_claim",
+            at: path,
+            "What says whom an access token is for: client_id for a provider that writes no aud, such as Amazon Cognito; then audiences names client ids."
+        )
+    }
 
     private static func scopes(default fallback: String) -> SettingsKey {
         SettingsKey(
             "scopes",
+            at: \AuthorizationSettings.scopes,
             .list(.text(.scope)),
             default: fallback,
             "What the gateway asks for; add offline_access where the provider gives refresh tokens only for it."
@@ -270,6 +278,7 @@ extension Section {
 
     private static let prompt = SettingsKey(
         "prompt",
+        at: \AuthorizationSettings.prompt,
         .text(.prompt),
         "Sent with every sign-in, e.g. select_account to choose among accounts."
     )

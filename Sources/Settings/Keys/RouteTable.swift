@@ -22,14 +22,12 @@ extension Section {
         ),
         SettingsKey(
             "case_sensitive",
-            .boolean,
-            default: "false",
+            at: \HostSettings.caseSensitive,
             "The host's apps treat /Admin and /admin as different; if false, a path equal to a stricter route's but for case is refused."
         ),
         SettingsKey(
             "same_site",
-            .choice(HostSettings.SameSite.allCases.map(\.rawValue)),
-            default: "lax",
+            at: \HostSettings.sameSite,
             "With which requests browsers send the gateway's cookies: lax, those of the same site and links; none, also in frames and requests of other sites, in a jar for each site (Partitioned)."
         ),
         SettingsKey(
@@ -44,18 +42,18 @@ extension Section {
         SettingsKey("name", .text(.name), default: "host and path", "The route's label in metrics and logs."),
         SettingsKey(
             "path",
+            at: \RouteSettings.path,
             .text(.pathPattern),
-            default: "/**",
             "Exact, prefix/** for everything below, * for one segment; write it decoded."
         ),
         SettingsKey(
             "path_info",
-            .choice(PathInfo.allCases.map(\.rawValue)),
-            default: "refuse",
+            at: \RouteSettings.pathInfo,
             "A path below this exact one (/report.php/x) that a weaker route serves: refuse it with 400, or judge it as this route."
         ),
         SettingsKey(
             "methods",
+            at: \RouteSettings.methods,
             .list(.text(.method)),
             default: "all but CONNECT and TRACE",
             "Other methods get 405, unless another route with the same path takes them."
@@ -69,14 +67,14 @@ extension Section {
         ),
         SettingsKey(
             "audience",
+            at: \RouteSettings.audience,
             .text(.text),
             default: "the origin of public_url",
             "The audience (aud) of the assertions that the app gets; write one of its own for each app that shares a host."
         ),
         SettingsKey(
             "auth",
-            .choice(AuthRequirement.allCases.map(\.rawValue)),
-            default: "required",
+            at: \RouteSettings.auth,
             "Whether a session is required, used if there is one, or ignored."
         ),
         SettingsKey(
@@ -86,11 +84,15 @@ extension Section {
         ),
         SettingsKey(
             "unauthenticated",
-            .choice(UnauthenticatedAnswer.allCases.map(\.rawValue)),
-            default: "auto",
+            at: \RouteSettings.unauthenticated,
             "The answer without a session; auto redirects navigations to the login page and answers all else with 401."
         ),
-        SettingsKey("client", .text(.clientID), "The web client whose handoff settings apply, from clients."),
+        SettingsKey(
+            "client",
+            at: \RouteSettings.client,
+            .text(.clientID),
+            "The web client whose handoff settings apply, from clients."
+        ),
         SettingsKey(
             "handoff",
             .boolean,
@@ -99,26 +101,18 @@ extension Section {
         ),
         SettingsKey(
             "binding",
-            .choice(BindingMode.allCases.map(\.rawValue)),
-            default: "none",
+            at: \RouteSettings.liveBinding,
             "What must be the same as when the session began: the address or the network. Only with auth: required."
         ),
         SettingsKey(
             "binding_action",
-            .choice(BindingAction.allCases.map(\.rawValue)),
-            default: "reauthenticate",
+            at: \RouteSettings.bindingAction,
             "What follows for another device: it has to sign in; or the session ends as well; or log, a dry run, only counts and records it."
         ),
-        SettingsKey(
-            "bearer",
-            .choice(BearerOwner.allCases.map(\.rawValue)),
-            default: "gateway",
-            "Who reads Authorization: Bearer, the gateway or the app."
-        ),
+        SettingsKey("bearer", at: \RouteSettings.bearer, "Who reads Authorization: Bearer, the gateway or the app."),
         SettingsKey(
             "allow_encoded_slashes",
-            .boolean,
-            default: "false",
+            at: \RouteSettings.allowEncodedSlashes,
             "Forward paths with %2F, which apps read in different ways."
         ),
         SettingsKey(
@@ -129,8 +123,7 @@ extension Section {
         ),
         SettingsKey(
             "early_hints",
-            .boolean,
-            default: "true",
+            at: \RouteSettings.earlyHints,
             "Pass interim responses of the app (103 Early Hints, 102) on to clients of HTTP/1.1."
         ),
         SettingsKey(
@@ -140,6 +133,7 @@ extension Section {
         ),
         SettingsKey(
             "trusted_origins",
+            at: \RouteSettings.trustedOrigins,
             .list(.text(.webOrigin)),
             default: "none",
             "Other origins that may send unsafe requests with the session cookie."
@@ -154,11 +148,27 @@ extension Section {
     ])
 
     private static let requirement = Section([
-        SettingsKey("aal", .choice(AssuranceLevel.demandable.map(\.rawValue)), "The lowest assurance level."),
-        SettingsKey("groups_any", .list(.text(.text)), "The user is in one of these groups."),
-        SettingsKey("scopes", .list(.text(.text)), "The session has all of these scopes."),
+        SettingsKey(
+            "aal",
+            at: \RouteSettings.require.aal,
+            .choice(AssuranceLevel.demandable.map(\.rawValue)),
+            "The lowest assurance level."
+        ),
+        SettingsKey(
+            "groups_any",
+            at: \RouteSettings.require.groupsAny,
+            .list(.text(.text)),
+            "The user is in one of these groups."
+        ),
+        SettingsKey(
+            "scopes",
+            at: \RouteSettings.require.scopes,
+            .list(.text(.text)),
+            "The session has all of these scopes."
+        ),
         SettingsKey(
             "origin",
+            at: \RouteSettings.require.origins,
             .list(.choice(["browser", "native", "transfer"])),
             "How the session may have begun."
         ),
@@ -170,35 +180,36 @@ extension Section {
         ),
         SettingsKey(
             "max_age",
+            at: \RouteSettings.require.maxAge,
             .duration(.seconds(1)...(.seconds(365 * 86_400))),
             "The longest time since the user signed in."
         ),
     ])
 
-    private static let cors = Section([
+    static let cors = Section([
         SettingsKey(
             "origins",
             .list(.text(.webOriginOrAny)),
             required: true,
             "Exact origins; * only without credentials."
         ),
+        SettingsKey("methods", at: \CORSSettings.methods, .list(.text(.method)), "Methods that these origins may use."),
         SettingsKey(
-            "methods",
-            .list(.text(.method)),
-            default: "GET, HEAD, POST",
-            "Methods that these origins may use."
+            "headers",
+            at: \CORSSettings.headers,
+            .list(.text(.fieldName)),
+            default: "none",
+            "Fields that these origins may send."
         ),
-        SettingsKey("headers", .list(.text(.fieldName)), default: "none", "Fields that these origins may send."),
         SettingsKey(
             "credentials",
-            .boolean,
-            default: "false",
+            at: \CORSSettings.credentials,
             "Whether these origins may send the session cookie; browsers send it from another site only with same_site: none on the host."
         ),
         SettingsKey(
             "max_age",
+            at: \CORSSettings.maxAge,
             .duration(.zero...(.seconds(86_400))),
-            default: "10m",
             "How long a browser may cache the answer to a preflight."
         ),
     ])
@@ -206,6 +217,7 @@ extension Section {
     private static let routeTimeouts = Section([
         SettingsKey(
             "response",
+            at: \RouteSettings.responseTimeout,
             .duration(.milliseconds(10)...(.seconds(3600))),
             default: "timeouts.response",
             "Until the head of the app's response is complete."
@@ -228,37 +240,32 @@ extension Section {
         SettingsKey("key_file", .path(isSecret: true), "PEM file of the key of that certificate."),
         SettingsKey(
             "server_name",
+            at: \UpstreamSettings.serverName,
             .text(.serverName),
             default: "the host in url",
             "The expected name in the app's certificate."
         ),
         SettingsKey(
             "max_connections",
+            at: \UpstreamSettings.maxConnections,
             .integer(1...65_536),
-            default: "1024",
             "Connections of each event loop to the app."
         ),
         SettingsKey(
             "max_queue",
+            at: \UpstreamSettings.maxQueue,
             .integer(0...1_000_000),
-            default: "10000",
             "Requests of each event loop that wait while all its connections to the app are in use, for timeouts.queue at most; all others are refused."
         ),
         SettingsKey(
             "reuse",
-            .choice(ConnectionReuse.allCases.map(\.rawValue)),
-            default: "shared",
+            at: \UpstreamSettings.reuse,
             "Whether a connection to the app serves all users in turn, or one session only (requests without one share connections)."
         ),
     ])
 
     static let identity = Section([
-        SettingsKey(
-            "preset",
-            .choice(IdentitySettings.Preset.allCases.map(\.rawValue)),
-            default: "sallyport",
-            "The field names that a family of apps expects."
-        ),
+        SettingsKey("preset", at: \Settings.identity.preset, "The field names that a family of apps expects."),
         SettingsKey(
             "headers",
             .pairs(name: .fieldName, value: .fieldPath),
@@ -269,20 +276,18 @@ extension Section {
         SettingsKey("delimiter", .text(.delimiter), default: ",", "The separator of the elements of a list."),
         SettingsKey(
             "encoding",
-            .choice(IdentitySettings.Encoding.allCases.map(\.rawValue)),
-            default: "percent",
+            at: \Settings.identity.encoding,
             "How values are sent: percent-encoded where they are not visible ASCII, or as they are in UTF-8, which refuses those with control characters or outer white space."
         ),
         SettingsKey(
             "max_size",
+            at: \Settings.identity.maxSize,
             .size(256...32_768, orNone: false),
-            default: "8KiB",
             "The largest size of all identity fields of a request together; keep it below the app's limit."
         ),
         SettingsKey(
             "strip_underscore_fields",
-            .boolean,
-            default: "true",
+            at: \Settings.identity.stripUnderscoreFields,
             "Remove client fields with _ in their names, because CGI and WSGI apps read _ as -."
         ),
         SettingsKey("assertion", .section(.assertion), "X-Auth-Assertion: the identity as a signed JWT."),

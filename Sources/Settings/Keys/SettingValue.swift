@@ -74,16 +74,6 @@ struct SettingsTree: Sendable {
         return value
     }
 
-    func integer(_ name: String) -> Int? {
-        guard case .integer(let value)? = self[name]?.value else { return nil }
-        return value
-    }
-
-    func duration(_ name: String) -> Duration? {
-        guard case .duration(let value)? = self[name]?.value else { return nil }
-        return value
-    }
-
     /// The outer nil: absent; the inner: `none`.
     func size(_ name: String) -> Int?? {
         guard case .size(let value)? = self[name]?.value else { return nil }

@@ -12,6 +12,8 @@ package struct SettingsKey: Sendable {
     package var purpose: String
     /// The variable's name where it differs from the one that the key's path gives.
     package var environmentName: String?
+    /// The `SettingPlace` of the value; nil: what is written takes more than to be put somewhere.
+    private(set) var place: (any Sendable)?
 
     init(
         _ name: String,
@@ -27,6 +29,31 @@ package struct SettingsKey: Sendable {
         self.isRequired = isRequired
         self.purpose = purpose
         self.environmentName = environmentName
+    }
+
+    /// A key whose value goes to one place.
+    ///
+    /// - Parameter fallback: In words; nil: the default is what the place has.
+    init<Record: SettingsRecord, Value: SettingScalar>(
+        _ name: String,
+        at path: any WritableKeyPath<Record, Value> & Sendable,
+        _ kind: SettingKind,
+        default fallback: String? = nil,
+        _ purpose: String
+    ) {
+        let fallback = fallback ?? Record.initial[keyPath: path].written(as: kind)
+        self.init(name, kind, default: fallback, purpose)
+        self.place = SettingPlace(path)
+    }
+
+    /// The same of a type that says what may be written.
+    init<Record: SettingsRecord, Value: SettingChoice>(
+        _ name: String,
+        at path: any WritableKeyPath<Record, Value> & Sendable,
+        default fallback: String? = nil,
+        _ purpose: String
+    ) {
+        self.init(name, at: path, Value.kind, default: fallback, purpose)
     }
 
     /// `duration, default: 30m, range: 1m to 30d. Why.`: the comment above the key in the reference file.

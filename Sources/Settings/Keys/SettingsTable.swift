@@ -13,16 +13,10 @@ extension Section {
         ),
         SettingsKey(
             "case_sensitive",
-            .boolean,
-            default: "false",
+            at: \HostSettings.caseSensitive,
             "Shorthand for the case_sensitive of that one host."
         ),
-        SettingsKey(
-            "same_site",
-            .choice(HostSettings.SameSite.allCases.map(\.rawValue)),
-            default: "lax",
-            "Shorthand for the same_site of that one host."
-        ),
+        SettingsKey("same_site", at: \HostSettings.sameSite, "Shorthand for the same_site of that one host."),
         SettingsKey("upstream", .text(.upstream), "The app of every route without an upstream of its own."),
         SettingsKey(
             "routes",
@@ -39,6 +33,7 @@ extension Section {
         SettingsKey("admin", .section(.admin), "The listener for operators."),
         SettingsKey(
             "event_loops",
+            at: \Settings.eventLoops,
             .integer(1...256),
             default: "the number of cores that the process may use",
             "Threads that serve requests."
@@ -63,8 +58,7 @@ extension Section {
         ),
         SettingsKey(
             "forwarded_header",
-            .choice(ForwardedHeader.allCases.map(\.rawValue)),
-            default: "x-forwarded-for",
+            at: \Settings.forwardedHeader,
             "The field in which proxies name the client. Only one is read, because two could contradict each other."
         ),
         SettingsKey("hosts", .sections(.host), "The hosts that are served; requests for others are refused."),
@@ -124,50 +118,48 @@ extension Section {
     private static let session = Section([
         SettingsKey(
             "idle",
+            at: \Settings.session.browser.idle,
             .duration(minute...(day * 30)),
-            default: "30m",
             "A session ends when it is unused for this long."
         ),
         SettingsKey(
             "absolute",
+            at: \Settings.session.browser.absolute,
             .duration(minute...(day * 365)),
-            default: "12h",
             "A session ends after this long, even if it is used."
         ),
         SettingsKey(
             "idle_counts",
-            .choice(SessionSettings.IdleCounts.allCases.map(\.rawValue)),
-            default: "traffic",
+            at: \Settings.session.idleCounts,
             "What is a use: requests and the content of running ones, up, down and in WebSockets and event streams; or requests only."
         ),
         SettingsKey(
             "persistent",
-            .choice(SessionSettings.Persistence.allCases.map(\.rawValue)),
-            default: "never",
+            at: \Settings.session.browser.persistence,
             "Whether users stay signed in when they close the browser, until the session ends; ask: a box on the sign-in page."
         ),
         SettingsKey("native", .section(.nativeLifetimes), "Sessions of native apps, which live longer."),
         SettingsKey("transfer", .section(.transferLifetimes), "Web sessions made by a handoff, which live shorter."),
         SettingsKey(
             "cookie",
+            at: \Settings.session.cookieName,
             .text(.token),
-            default: "__Host-sallyport",
             "The name of the session cookie. With the prefix __Host- sibling domains cannot set it."
         ),
     ])
 
     private static let nativeLifetimes = Section([
-        SettingsKey("idle", .duration(minute...(day * 365)), default: "30d", "As above."),
-        SettingsKey("absolute", .duration(minute...(day * 365)), default: "90d", "As above."),
+        SettingsKey("idle", at: \Settings.session.native.idle, .duration(minute...(day * 365)), "As above."),
+        SettingsKey("absolute", at: \Settings.session.native.absolute, .duration(minute...(day * 365)), "As above."),
     ])
 
     private static let transferLifetimes = Section([
-        SettingsKey("idle", .duration(minute...(day * 30)), default: "15m", "As above."),
-        SettingsKey("absolute", .duration(minute...(day * 365)), default: "30m", "As above."),
+        SettingsKey("idle", at: \Settings.session.transfer.idle, .duration(minute...(day * 30)), "As above."),
+        SettingsKey("absolute", at: \Settings.session.transfer.absolute, .duration(minute...(day * 365)), "As above."),
         SettingsKey(
             "persistent",
+            at: \Settings.session.transfer.persistence,
             .choice(["never", "always"]),
-            default: "never",
             "As above: for WebViews that the system ends and brings back."
         ),
     ])
@@ -175,8 +167,8 @@ extension Section {
     private static let store = Section([
         SettingsKey(
             "cached_sessions",
+            at: \Settings.store.cachedSessions,
             .integer(0...16_777_216),
-            default: "65536",
             "How many sessions each event loop caches, for seconds; other sessions are read from the store. 0: no cache."
         ),
         SettingsKey("memory", .section(.memory), "Sessions in this process; they end with it."),
@@ -187,7 +179,7 @@ extension Section {
         ),
     ])
 
-    private static let redis = Section(
+    static let redis = Section(
         [
             SettingsKey(
                 "url",
@@ -203,14 +195,12 @@ extension Section {
             ),
             SettingsKey(
                 "require_safe",
-                .boolean,
-                default: "true",
+                at: \RedisSettings.requireSafe,
                 "Not ready while Redis may evict keys (maxmemory-policy) or fails to save its data."
             ),
             SettingsKey(
                 "require_appendonly",
-                .boolean,
-                default: "false",
+                at: \RedisSettings.requireAppendOnly,
                 "Not ready while Redis has appendonly no: after a crash it may bring back sessions that had ended."
             ),
         ],
@@ -220,14 +210,14 @@ extension Section {
     private static let memory = Section([
         SettingsKey(
             "max_sessions",
+            at: \Settings.store.maxSessions,
             .integer(1...100_000_000),
-            default: "1000000",
             "When there are this many, sign-in gets 503; no session is evicted."
         ),
         SettingsKey(
             "max_markers",
+            at: \Settings.store.maxMarkers,
             .integer(1...100_000_000),
-            default: "1000000",
             "How many used tokens are remembered, so that they cannot be used again."
         ),
     ])
@@ -235,32 +225,31 @@ extension Section {
     private static let handoff = Section([
         SettingsKey(
             "cookies",
+            at: \Settings.handoff.cookieNames,
             .list(.text(.token)),
-            default: "auth0_session_transfer_token, session_transfer_token",
             "The cookies in which the token is accepted."
         ),
         SettingsKey(
             "query",
+            at: \Settings.handoff.queryParameter,
             .text(.token),
-            default: "session_transfer_token",
             "The query parameter in which the token is accepted."
         ),
         SettingsKey(
             "lifetime",
+            at: \Settings.handoff.lifetime,
             .duration(second...(second * 300)),
             default: "60s",
             "How long a token is valid: long enough to open a browser, and no longer."
         ),
         SettingsKey(
             "share",
-            .boolean,
-            default: "false",
+            at: \Settings.handoff.isShared,
             "A handoff on a host without endpoints also signs the browser in on the first host with endpoints."
         ),
         SettingsKey(
             "confirm",
-            .choice(HandoffSettings.Confirmation.allCases.map(\.rawValue)),
-            default: "cross_site",
+            at: \Settings.handoff.confirmation,
             "Which tokens in the query are used only after the user confirms it on a page: those in links on other sites, all, or none; with never, links on other sites are refused."
         ),
     ])
@@ -318,51 +307,58 @@ extension Section {
     private static let limits = Section([
         SettingsKey(
             "request_line",
+            at: \Settings.limits.requestLine,
             .size(256...65_536, orNone: false),
-            default: "8KiB",
             "The longest request line; a longer one gets 414."
         ),
         SettingsKey(
             "field",
+            at: \Settings.limits.field,
             .size(256...262_144, orNone: false),
-            default: "16KiB",
             "The largest field; a larger one gets 431."
         ),
         SettingsKey(
             "fields",
+            at: \Settings.limits.fields,
             .size(1024...1_048_576, orNone: false),
-            default: "64KiB",
             "The largest size of all fields together; more gets 431."
         ),
-        SettingsKey("field_count", .integer(8...1000), default: "100", "The most fields; more get 431."),
+        SettingsKey(
+            "field_count",
+            at: \Settings.limits.fieldCount,
+            .integer(8...1000),
+            "The most fields; more get 431."
+        ),
         SettingsKey(
             "body",
+            at: \Settings.limits.body,
             .size(0...(1 << 50), orNone: true),
             default: "none",
             "The largest request body; a larger one gets 413."
         ),
         SettingsKey(
             "connections",
+            at: \Settings.limits.connections,
             .integer(1...1_000_000),
-            default: "10000",
             "The most open client connections."
         ),
         SettingsKey(
             "connections_per_address",
+            at: \Settings.limits.connectionsPerAddress,
             .integer(0...1_000_000),
             default: "half of connections",
             "The most for one client address (IPv6: one /64), except trusted_proxies; 0: no limit."
         ),
         SettingsKey(
             "requests_per_connection",
+            at: \Settings.limits.requestsPerConnection,
             .integer(1...1_000_000_000),
-            default: "10000",
             "After this many requests a connection closes, so that load balancers can move it."
         ),
         SettingsKey(
             "drain_body",
+            at: \Settings.limits.drainBody,
             .size(0...16_777_216, orNone: false),
-            default: "64KiB",
             "After the gateway's own answer, an unread body up to this size is discarded; a larger one closes the connection."
         ),
     ])
@@ -370,63 +366,70 @@ extension Section {
     private static let timeouts = Section([
         SettingsKey(
             "header",
+            at: \Settings.timeouts.header,
             .duration(second...(minute * 10)),
-            default: "10s",
             "From connecting, or from a request's first byte, to the end of its head, in total."
         ),
         SettingsKey(
             "idle",
+            at: \Settings.timeouts.idle,
             .duration(second...hour),
-            default: "75s",
             "How long a connection may stay open without a request."
         ),
         SettingsKey(
             "body_rate",
+            at: \Settings.timeouts.bodyRate,
             .size(0...1_073_741_824, orNone: false),
-            default: "240",
             "The lowest average rate of a request body in bytes a second, after body_grace; 0: no limit."
         ),
-        SettingsKey("body_grace", .duration(second...hour), default: "10s", "The time before body_rate applies."),
+        SettingsKey(
+            "body_grace",
+            at: \Settings.timeouts.bodyGrace,
+            .duration(second...hour),
+            "The time before body_rate applies."
+        ),
         SettingsKey(
             "write",
+            at: \Settings.timeouts.write,
             .duration(second...hour),
             default: "60s",
             "How long a client may take no byte of a response, or an app none of a request's body. A slow one takes some."
         ),
         SettingsKey(
             "connect",
+            at: \Settings.timeouts.connect,
             .duration(.milliseconds(10)...minute),
-            default: "1s",
             "How long a connect to an app may take."
         ),
         SettingsKey(
             "queue",
+            at: \Settings.timeouts.queue,
             .duration(.milliseconds(10)...hour),
-            default: "5s",
             "How long a request may wait for a connection to an app while all are in use."
         ),
         SettingsKey(
             "response",
+            at: \Settings.timeouts.response,
             .duration(.milliseconds(10)...hour),
-            default: "15s",
             "Until the head of the app's response is complete."
         ),
         SettingsKey(
             "upstream_idle",
+            at: \Settings.timeouts.upstreamIdle,
             .duration(second...hour),
             default: "60s",
             "How long an app may send no byte of a body."
         ),
         SettingsKey(
             "stream_idle",
+            at: \Settings.timeouts.streamIdle,
             .duration(second...(day * 7)),
-            default: "1h",
             "The same for WebSocket and event streams, which are often silent."
         ),
         SettingsKey(
             "upstream_keep_alive",
+            at: \Settings.timeouts.upstreamKeepAlive,
             .duration(.milliseconds(100)...hour),
-            default: "30s",
             "How long an idle connection to an app is kept; choose less than the app's own limit."
         ),
     ])
@@ -434,27 +437,22 @@ extension Section {
     private static let drain = Section([
         SettingsKey(
             "delay",
+            at: \Settings.drain.delay,
             .duration(.zero...hour),
-            default: "5s",
             "After SIGTERM, requests are served this long while readiness is 503, so that load balancers notice."
         ),
         SettingsKey(
             "timeout",
+            at: \Settings.drain.timeout,
             .duration(.zero...hour),
-            default: "20s",
             "Then running requests may take this long to end."
         ),
     ])
 
     private static let log = Section([
-        SettingsKey(
-            "level",
-            .choice(LogSettings.Level.allCases.map(\.rawValue)),
-            default: "info",
-            "The lowest level that is written."
-        ),
-        SettingsKey("access", .boolean, default: "true", "One line for each request, never with a query string."),
-        SettingsKey("audit", .boolean, default: "true", "One line for each security event."),
+        SettingsKey("level", at: \Settings.logs.level, "The lowest level that is written."),
+        SettingsKey("access", at: \Settings.logs.access, "One line for each request, never with a query string."),
+        SettingsKey("audit", at: \Settings.logs.audit, "One line for each security event."),
         SettingsKey(
             "audit_on_full",
             .choice(["drop", "refuse"]),
@@ -463,8 +461,8 @@ extension Section {
         ),
         SettingsKey(
             "buffer",
+            at: \Settings.logs.buffer,
             .size(4096...1_073_741_824, orNone: false),
-            default: "1MiB",
             "Room for lines that wait for a slow reader. When it is full, lines are dropped and counted; requests never wait."
         ),
     ])

@@ -22,17 +22,18 @@ extension Section {
             ),
             SettingsKey(
                 "authorized_parties",
+                at: \GoogleSettings.authorizedParties,
                 .list(.text(.registeredID)),
                 default: "none",
                 "The client ids of the Android and iOS apps (azp), accepted besides audiences."
             ),
             SettingsKey(
                 "issuers",
+                at: \GoogleSettings.issuers,
                 .list(.text(.text)),
-                default: GoogleSettings.issuers.joined(separator: ", "),
                 "The accepted values of iss; Google writes either."
             ),
-            SettingsKey("jwks_url", .text(.providerURL), default: GoogleSettings.keysURL, "Google's keys."),
+            SettingsKey("jwks_url", at: \GoogleSettings.keysURL, .text(.providerURL), "Google's keys."),
         ],
         isOption: true
     )
@@ -53,12 +54,12 @@ extension Section {
                 required: true,
                 "That key as Apple handed it out (.p8): it signs a short-lived client secret for every call."
             ),
-            SettingsKey("token_url", .text(.providerURL), default: AppleSettings.tokenURL, "Where codes are redeemed."),
-            SettingsKey("jwks_url", .text(.providerURL), default: AppleSettings.keysURL, "Apple's keys."),
+            SettingsKey("token_url", at: \AppleSettings.tokenURL, .text(.providerURL), "Where codes are redeemed."),
+            SettingsKey("jwks_url", at: \AppleSettings.keysURL, .text(.providerURL), "Apple's keys."),
             SettingsKey(
                 "issuer",
+                at: \AppleSettings.issuer,
                 .text(.issuer),
-                default: AppleSettings.issuer,
                 "The iss of Apple's id_tokens, and the audience of the client secret."
             ),
         ],
@@ -79,12 +80,7 @@ extension Section {
                 required: true,
                 "A file with the app's secret, by which the gateway asks about tokens."
             ),
-            SettingsKey(
-                "debug_url",
-                .text(.providerURL),
-                default: FacebookSettings.debugURL,
-                "Says whose a token is."
-            ),
+            SettingsKey("debug_url", at: \FacebookSettings.debugURL, .text(.providerURL), "Says whose a token is."),
         ],
         isOption: true
     )

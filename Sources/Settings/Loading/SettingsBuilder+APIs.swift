@@ -17,13 +17,10 @@ extension SettingsBuilder {
                 )
             }
             var api = APISettings(audience: audience)
-            api.scopes = tree.texts("scopes") ?? []
+            tree.set(.api, in: &api)
             for scope in api.scopes where Self.identityScopes.contains(scope) {
                 self.warnings.append("\(key).scopes has \(scope), which every client may ask for without an API")
             }
-            api.lifetime = tree.duration("lifetime") ?? api.lifetime
-            api.routes = tree.texts("routes") ?? []
-            api.resourceServers = tree.texts("resource_servers") ?? []
             for (place, id) in api.resourceServers.enumerated() {
                 self.checkResourceServer(id, clients, tree, key: "\(key).resource_servers[\(place)]")
             }

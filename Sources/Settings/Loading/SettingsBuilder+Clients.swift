@@ -18,38 +18,24 @@ extension SettingsBuilder {
                 )
             }
             var client = ClientSettings(clientID: id)
+            tree.set(.client, in: &client)
             client.provider = self.providerName(chosenBy: tree, key: "\(key).")
             client.clientSecrets = self.clientSecrets(tree, key: "\(key).client_secret_file")
             client.keySet = self.clientKeys(tree, key: "\(key).jwks_file")
-            client.authenticationMethod = self.authenticationMethod(tree, key: key)
-            if let written = tree.texts("grant_types") {
-                client.grantTypes = Set(written.compactMap(GrantType.init(rawValue:)))
-            }
-            client.callbacks = (tree.texts("callbacks") ?? []).compactMap(RedirectURI.init)
+            self.checkAuthentication(of: client, tree, key: key)
             self.warnOfCallbacks(client, tree, key: key)
-            client.allowedOrigins = tree.texts("allowed_origins") ?? []
-            client.logoutURLs = Set(tree.texts("allowed_logout_urls") ?? [])
-            client.initiateLoginURI = tree.text("initiate_login_uri")
-            client.refreshToken = self.refreshToken(tree, key: key)
+            self.check(client.refreshToken, of: tree, key: key)
             client.socialLogins = Set(
                 SocialLogin.allCases.filter {
                     tree.tree("native_social_login")?.tree($0.rawValue)?.boolean("enabled") == true
                 }
             )
-            client.bundleID = tree.tree("mobile")?.tree("ios")?.text("app_bundle_identifier")
             self.checkSocialLogins(client, tree, key: key)
-            client.trustsAddressField = self.trustsAddressField(tree, key: key)
-            client.requiresProof = tree.boolean("require_proof_of_possession") ?? false
+            if client.trustsAddressField { self.checkTrust(in: tree, key: key) }
             guard let transfer = tree.tree("session_transfer") else { return client }
-            client.allowsRefreshAfterTransfer = transfer.boolean("allow_refresh_token") ?? false
-            client.endsRefreshAfterTransfer = transfer.boolean("enforce_online_refresh_tokens") ?? true
-            client.cascades = transfer.boolean("enforce_cascade_revocation") ?? true
-            client.canCreateTransferToken = transfer.boolean("can_create_session_transfer_token") ?? false
             let methods = transfer.texts("allowed_authentication_methods") ?? []
             client.allowsCookie = methods.contains("cookie")
             client.allowsQuery = methods.contains("query")
-            client.binding = transfer.text("enforce_device_binding").flatMap(BindingMode.init(rawValue:)) ?? .ip
-            client.bindingDryRun = transfer.boolean("binding_dry_run") ?? false
             client.burnsOnMismatch = transfer.text("on_mismatch") != "keep"
             client.revokesDerivedOnReplay = transfer.text("on_replay") == "revoke_derived"
             if let delegation = transfer.tree("delegation"), delegation.boolean("allow_delegated_access") == true {
@@ -110,7 +96,7 @@ extension SettingsBuilder {
         return nil
     }
 
-    private mutating func authenticationMethod(_ tree: SettingsTree, key: String) -> ClientAuthenticationMethod? {
+    private mutating func checkAuthentication(of client: ClientSettings, _ tree: SettingsTree, key: String) {
         if let type = tree.text("app_type"), ["native", "spa"].contains(type), !tree.isPublicClient, !self.isPartial {
             // RFC 8252 8.5
             self.report(
@@ -121,22 +107,13 @@ extension SettingsBuilder {
                 mend: "remove the secret, or write regular_web or non_interactive"
             )
         }
-        let name = "token_endpoint_auth_method"
-        guard let method = tree.text(name).flatMap(ClientAuthenticationMethod.init(rawValue:)) else { return nil }
-        let names = AuthenticationKeys(method: name, keyFile: "jwks_file")
+        guard let method = client.authenticationMethod else { return }
+        let names = AuthenticationKeys(method: "token_endpoint_auth_method", keyFile: "jwks_file")
         self.checkAuthentication(method, names, of: tree, key: key)
-        return method
     }
 
-    private mutating func refreshToken(_ client: SettingsTree, key: String) -> RefreshTokenSettings {
-        var settings = RefreshTokenSettings()
-        guard let tree = client.tree("refresh_token") else { return settings }
-        settings.rotation = tree.text("rotation_type").flatMap { .init(rawValue: $0) } ?? settings.rotation
-        settings.leeway = tree.duration("leeway") ?? settings.leeway
-        settings.lifetime = tree.duration("token_lifetime")
-        settings.idleLifetime = tree.duration("idle_token_lifetime")
-        settings.issuing = tree.text("issued").flatMap { .init(rawValue: $0) } ?? settings.issuing
-        settings.isOnline = tree.boolean("enforce_online_refresh_tokens") ?? settings.isOnline
+    private mutating func check(_ settings: RefreshTokenSettings, of client: SettingsTree, key: String) {
+        guard let tree = client.tree("refresh_token") else { return }
         if settings.isOnline,
             client.tree("session_transfer")?.boolean("can_create_session_transfer_token") == true
         {
@@ -160,7 +137,6 @@ extension SettingsBuilder {
                 mend: "write rotating, or add client_secret_file"
             )
         }
-        return settings
     }
 
     /// Refuses a kit that is enabled for a client and configured nowhere.
@@ -186,19 +162,17 @@ extension SettingsBuilder {
         }
     }
 
-    private mutating func trustsAddressField(_ client: SettingsTree, key: String) -> Bool {
+    /// Refuses to take addresses from a client that anybody can claim to be.
+    private mutating func checkTrust(in client: SettingsTree, key: String) {
         let name = "is_token_endpoint_ip_header_trusted"
-        guard client.boolean(name) == true, let origin = client[name]?.origin else { return false }
-        if client.isPublicClient, !self.isPartial {
-            self.report(
-                origin,
-                "\(key).\(name)",
-                found: "true for a client without client_secret_file or jwks_file",
-                allowed: "true for a client that proves itself: anyone can send requests as any other",
-                mend: "add client_secret_file, or remove the key"
-            )
-        }
-        return true
+        guard client.isPublicClient, !self.isPartial, let origin = client[name]?.origin else { return }
+        self.report(
+            origin,
+            "\(key).\(name)",
+            found: "true for a client without client_secret_file or jwks_file",
+            allowed: "true for a client that proves itself: anyone can send requests as any other",
+            mend: "add client_secret_file, or remove the key"
+        )
     }
 }
 

@@ -3,11 +3,6 @@ internal import Vocabulary
 
 /// How long browsers keep the gateway's cookies, and with which requests they send them.
 extension SettingsBuilder {
-    /// `persistent`, where `tree` has it.
-    func persistence(_ tree: SettingsTree) -> SessionSettings.Persistence {
-        tree.text("persistent").flatMap(SessionSettings.Persistence.init(rawValue:)) ?? .never
-    }
-
     /// Refuses to ask users where none sees the sign-in page of the gateway.
     mutating func checkPersistence(_ session: SessionSettings, _ tree: SettingsTree) {
         guard session.browser.persistence == .ask, !self.isPartial, let origin = tree["persistent"]?.origin else {

@@ -1,14 +1,7 @@
 extension SettingsBuilder {
     /// Web to native.
-    mutating func exchange(_ provider: ProviderSettings?) -> ExchangeSettings {
-        var exchange = ExchangeSettings()
-        exchange.dialect =
-            self.tree.tree("compat")?.text("exchange").flatMap(ExchangeSettings.Dialect.init(rawValue:))
-            ?? exchange.dialect
+    mutating func setExchange(_ exchange: inout ExchangeSettings, _ provider: ProviderSettings?) {
         let tree = self.tree.tree("exchange")
-        exchange.returnTo = (tree?.texts("return_to") ?? []).compactMap(RedirectURI.init)
-        exchange.lifetime = tree?.duration("lifetime") ?? exchange.lifetime
-        exchange.allowedOrigins = tree?.texts("allowed_origins") ?? []
         exchange.providers = (tree?.tree("providers")?.entries ?? []).compactMap { name, setting in
             guard case .text(let label) = setting.value else { return nil }
             return ExchangeSettings.Choice(id: name, label: label)
@@ -16,7 +9,6 @@ extension SettingsBuilder {
         exchange.namesProviders = !exchange.providers.isEmpty
         if exchange.providers.isEmpty, let choice = provider?.exchangeChoice { exchange.providers = [choice] }
         if let origin = tree?["return_to"]?.origin { self.check(exchange, provider, origin) }
-        return exchange
     }
 
     private mutating func check(_ exchange: ExchangeSettings, _ provider: ProviderSettings?, _ origin: SettingsOrigin) {

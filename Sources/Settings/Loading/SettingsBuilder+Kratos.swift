@@ -7,11 +7,8 @@ extension SettingsBuilder {
         self.reportMissingKeys(of: tree, in: Section.kratos, key: key)
         guard let publicURL = tree.url("public_url") else { return nil }
         var settings = KratosSettings(publicURL: publicURL)
-        settings.adminURL = tree.url("admin_url")
+        tree.set(.kratos, in: &settings)
         settings.caFile = caFile
-        settings.cookieName = tree.text("cookie") ?? settings.cookieName
-        settings.cacheLifetime = tree.duration("cache") ?? settings.cacheLifetime
-        settings.staleLifetime = tree.duration("stale_if_error") ?? settings.staleLifetime
         if session.isOwnCookie(settings.cookieName), let origin = tree["cookie"]?.origin {
             self.report(
                 origin,

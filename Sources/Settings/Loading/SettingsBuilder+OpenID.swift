@@ -18,9 +18,10 @@ extension SettingsBuilder {
             issuer: tree.text("issuer") ?? "",
             client: client ?? ProviderClientSettings(id: "")
         )
+        tree.set(.openID, in: &settings)
         settings.caFile = caFile
         settings.claims = self.claims(of: tree, key: key)
-        settings.authorization = self.authorization(tree, settings.authorization, key: key)
+        self.setAuthorization(&settings.authorization, tree, .openID, key: key)
         for level in AssuranceLevel.demandable where settings.authorization.acrValues[level] == nil {
             let values = settings.claims.levels.filter { $0.claim == .acr && $0.level >= level }.map(\.value)
             // Nothing needs to be asked for what every sign-in reaches.
@@ -38,11 +39,8 @@ extension SettingsBuilder {
             )
         }
         settings.allow = self.admission(tree, key: key)
-        settings.userinfo = tree.text("userinfo").flatMap(UserInfoUse.init) ?? settings.userinfo
         settings.algorithms = self.someTexts("algorithms", of: tree, key: key) ?? settings.algorithms
         settings.audiences = self.someTexts("audiences", of: tree, key: key) ?? []
-        settings.audienceClaim = tree.text("audience_claim").flatMap(AudienceClaim.init) ?? settings.audienceClaim
-        settings.usesDPoP = tree.boolean("dpop") ?? false
         if let introspection = tree.tree("introspection") {
             settings.introspection = self.introspection(
                 introspection,
@@ -98,10 +96,10 @@ extension SettingsBuilder {
             userinfoURL: urls.last ?? "",
             client: client ?? ProviderClientSettings(id: "")
         )
+        tree.set(.oauth2, in: &settings)
         settings.caFile = caFile
         settings.claims = self.claims(of: tree, key: key)
-        settings.authorization = self.authorization(tree, settings.authorization, key: key)
-        settings.usesPKCE = tree.boolean("pkce") ?? settings.usesPKCE
+        self.setAuthorization(&settings.authorization, tree, .oauth2, key: key)
         settings.allow = self.admission(tree, key: key)
         if settings.claims.subject.isEmpty { return nil }
         return client == nil || urls.count < 3 || settings.name.isEmpty ? nil : settings
@@ -116,9 +114,8 @@ extension SettingsBuilder {
         guard let client, let url = tree.text("url"), let audiences else { return nil }
         self.checkAuthenticates(client, tree, key: key)
         var settings = IntrospectionSettings(url: url, client: client, audiences: audiences)
-        settings.audienceClaim = tree.text("audience_claim").flatMap(AudienceClaim.init) ?? settings.audienceClaim
+        tree.set(.introspection, in: &settings)
         settings.caFile = caFile
-        settings.issuer = tree.text("issuer")
         settings.claims = self.claims(of: tree, key: key)
         return settings
     }

@@ -115,15 +115,14 @@ extension SettingsBuilder {
 
     // MARK: What it asks for
 
-    mutating func authorization(
+    /// - Parameter section: The keys of the provider.
+    mutating func setAuthorization(
+        _ authorization: inout AuthorizationSettings,
         _ tree: SettingsTree,
-        _ fallback: AuthorizationSettings,
+        _ section: Section,
         key: String
-    ) -> AuthorizationSettings {
-        var authorization = fallback
-        authorization.scopes = tree.texts("scopes") ?? authorization.scopes
-        authorization.prompt = tree.text("prompt")
-        authorization.maxAge = tree.duration("max_age")
+    ) {
+        tree.set(section, in: &authorization)
         for (name, setting) in tree.tree("acr_values")?.entries ?? [] {
             guard case .text(let values) = setting.value else { continue }
             authorization.acrValues[AssuranceLevel(named: name)] = values
@@ -141,7 +140,6 @@ extension SettingsBuilder {
             guard case .text(let value) = setting.value else { continue }
             authorization.parameters.append(AuthorizationSettings.Parameter(name: name, value: value))
         }
-        return authorization
     }
 
     // MARK: What its answers mean

@@ -8,13 +8,10 @@ extension SettingsBuilder {
             guard case .tree(let tree) = setting.value else { return nil }
             let key = "upstreams.\(name)"
             var upstream = Self.upstream(named: name, at: tree.url("url"))
+            tree.set(.upstream, in: &upstream)
             upstream.caFile = self.readablePath("ca_file", of: tree, key: key)
             upstream.certificateFile = self.readablePath("certificate_file", of: tree, key: key)
             upstream.keyFile = self.readablePath("key_file", of: tree, key: key, isSecret: true)
-            upstream.serverName = tree.text("server_name")
-            upstream.maxConnections = tree.integer("max_connections") ?? upstream.maxConnections
-            upstream.maxQueue = tree.integer("max_queue") ?? upstream.maxQueue
-            upstream.reuse = tree.text("reuse").flatMap { ConnectionReuse(rawValue: $0) } ?? upstream.reuse
             for name in ["ca_file", "certificate_file", "key_file", "server_name"] where tree.url("url") != nil {
                 guard !upstream.isHTTPS, let origin = tree[name]?.origin else { continue }
                 self.report(
@@ -177,14 +174,8 @@ extension SettingsBuilder {
                     mend: "add a route such as path: /**"
                 )
             }
-            let settings = HostSettings(
-                publicURL: url,
-                endpoints: endpoints,
-                provider: provider,
-                caseSensitive: host.boolean("case_sensitive") ?? false,
-                sameSite: host.text("same_site").flatMap(HostSettings.SameSite.init(rawValue:)) ?? .lax,
-                routes: routes
-            )
+            var settings = HostSettings(publicURL: url, endpoints: endpoints, provider: provider, routes: routes)
+            host.set(isShorthand ? .file : .host, in: &settings)
             self.checkCookies(of: settings, host, key: prefix)
             self.checkBindings(of: settings, clients)
             return settings
@@ -227,13 +218,12 @@ extension SettingsBuilder {
         _ fallback: String??,
         _ clients: [ClientSettings]
     ) -> RouteSettings {
-        let auth = tree.text("auth").flatMap(AuthRequirement.init(rawValue:)) ?? .required
-        let path = tree.text("path") ?? "/**"
-        var upstream: String?
+        var route = RouteSettings.initial
+        tree.set(.route, in: &route)
         if let setting = tree["upstream"] {
-            upstream = self.upstreamName(setting, key: "\(prefix)upstream")
+            route.upstream = self.upstreamName(setting, key: "\(prefix)upstream") ?? ""
         } else if let fallback {
-            upstream = fallback
+            route.upstream = fallback ?? ""
         } else {
             self.reportMissing(
                 tree.origin,
@@ -242,10 +232,8 @@ extension SettingsBuilder {
                 "add upstream here, or at the top level (or SALLYPORT_UPSTREAM) for all routes without one"
             )
         }
-        var route = RouteSettings(path: path, upstream: upstream ?? "", auth: auth)
-        route.name = tree.text("name") ?? url.authority + path
-        route.pathInfo = tree.text("path_info").flatMap(PathInfo.init(rawValue:)) ?? .refuse
-        if route.pathInfo == .follow, path.hasSuffix("/**"), let origin = tree["path_info"]?.origin {
+        route.name = tree.text("name") ?? url.authority + route.path
+        if route.pathInfo == .follow, route.path.hasSuffix("/**"), let origin = tree["path_info"]?.origin {
             self.report(
                 origin,
                 "\(prefix)path_info",
@@ -254,25 +242,13 @@ extension SettingsBuilder {
                 mend: "remove it"
             )
         }
-        route.methods = tree.texts("methods") ?? []
         if let host = tree.text("host"), host != "client" { route.hostHeader = host }
-        route.audience = tree.text("audience")
-        route.unauthenticated = tree.text("unauthenticated").flatMap(UnauthenticatedAnswer.init(rawValue:)) ?? .auto
-        route.liveBinding = tree.text("binding").flatMap(BindingMode.init(rawValue:)) ?? .none
-        if let action = tree.text("binding_action").flatMap(BindingAction.init(rawValue:)) {
-            route.bindingAction = action
-            self.checkBindingAction(tree, prefix, route)
-        }
-        route.bearer = tree.text("bearer").flatMap(BearerOwner.init(rawValue:)) ?? .gateway
-        route.allowEncodedSlashes = tree.boolean("allow_encoded_slashes") ?? false
+        self.checkBindingAction(tree, prefix, route)
         route.cachePrivate = tree.text("cache") != "app"
-        route.earlyHints = tree.boolean("early_hints") ?? true
-        route.trustedOrigins = tree.texts("trusted_origins") ?? []
-        route.responseTimeout = tree.tree("timeouts")?.duration("response")
-        if let require = tree.tree("require") { route.require = Self.requirement(require) }
+        route.require.refusesActors = tree.tree("require")?.text("actor") == "none"
         if let cors = tree.tree("cors") { route.cors = self.cors(cors, key: "\(prefix)cors") }
         self.setClient(&route, tree, prefix, clients)
-        self.checkDemands(tree, prefix, auth)
+        self.checkDemands(tree, prefix, route.auth)
         return route
     }
 
@@ -282,7 +258,6 @@ extension SettingsBuilder {
         _ prefix: String,
         _ clients: [ClientSettings]
     ) {
-        route.client = tree.text("client")
         let handoff = tree.boolean("handoff")
         route.handoff = handoff ?? (tree["client"] != nil)
         route.leavesHandoffToApp = handoff == false
@@ -361,24 +336,10 @@ extension SettingsBuilder {
         }
     }
 
-    private static func requirement(_ tree: SettingsTree) -> RequirementSettings {
-        var requirement = RequirementSettings()
-        requirement.aal = tree.text("aal").map(AssuranceLevel.init(named:))
-        requirement.groupsAny = tree.texts("groups_any") ?? []
-        requirement.scopes = tree.texts("scopes") ?? []
-        requirement.origins = tree.texts("origin") ?? []
-        requirement.refusesActors = tree.text("actor") == "none"
-        requirement.maxAge = tree.duration("max_age")
-        return requirement
-    }
-
     private mutating func cors(_ tree: SettingsTree, key: String) -> CORSSettings {
         var cors = CORSSettings()
         cors.origins = tree.texts("origins") ?? []
-        cors.methods = tree.texts("methods") ?? cors.methods
-        cors.headers = tree.texts("headers") ?? []
-        cors.credentials = tree.boolean("credentials") ?? false
-        cors.maxAge = tree.duration("max_age") ?? cors.maxAge
+        tree.set(.cors, in: &cors)
         if cors.credentials, cors.origins.contains("*"), let origin = tree["credentials"]?.origin {
             self.report(
                 origin,

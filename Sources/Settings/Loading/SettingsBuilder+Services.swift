@@ -18,15 +18,9 @@ extension SettingsBuilder {
         "x-forwarded-user", "x-forwarded-email", "x-forwarded-groups", "x-forwarded-preferred-username",
     ]
 
-    mutating func identity(providers: [ProviderSettings]) -> IdentitySettings {
-        var identity = IdentitySettings()
-        guard let tree = self.tree.tree("identity") else { return identity }
-        identity.preset = tree.text("preset").flatMap(IdentitySettings.Preset.init(rawValue:)) ?? identity.preset
+    mutating func setIdentity(_ identity: inout IdentitySettings, providers: [ProviderSettings]) {
+        guard let tree = self.tree.tree("identity") else { return }
         identity.delimiter = tree.text("delimiter")?.utf8.first ?? identity.delimiter
-        let encoding = tree.text("encoding").flatMap(IdentitySettings.Encoding.init(rawValue:))
-        identity.encoding = encoding ?? identity.encoding
-        identity.maxSize = (tree.size("max_size") ?? nil) ?? identity.maxSize
-        identity.stripUnderscoreFields = tree.boolean("strip_underscore_fields") ?? identity.stripUnderscoreFields
         if let headers = tree.tree("headers") { identity.fields = self.identityFields(headers, providers) }
         if let assertion = tree.tree("assertion") { identity.assertion = self.assertion(assertion) }
         if let basic = tree.tree("basic") {
@@ -52,7 +46,6 @@ extension SettingsBuilder {
                 )
             }
         }
-        return identity
     }
 
     private mutating func identityFields(
@@ -161,20 +154,10 @@ extension SettingsBuilder {
         }
     }
 
-    // MARK: Limits, times, logs
+    // MARK: Limits, logs
 
-    mutating func limits() -> LimitSettings {
-        var limits = LimitSettings()
-        guard let tree = self.tree.tree("limits") else { return limits }
-        limits.requestLine = (tree.size("request_line") ?? nil) ?? limits.requestLine
-        limits.field = (tree.size("field") ?? nil) ?? limits.field
-        limits.fields = (tree.size("fields") ?? nil) ?? limits.fields
-        limits.fieldCount = tree.integer("field_count") ?? limits.fieldCount
-        limits.body = tree.size("body") ?? limits.body
-        limits.connections = tree.integer("connections") ?? limits.connections
-        limits.connectionsPerAddress = tree.integer("connections_per_address") ?? limits.connectionsPerAddress
-        limits.requestsPerConnection = tree.integer("requests_per_connection") ?? limits.requestsPerConnection
-        limits.drainBody = (tree.size("drain_body") ?? nil) ?? limits.drainBody
+    mutating func check(_ limits: LimitSettings) {
+        guard let tree = self.tree.tree("limits") else { return }
         if limits.field > limits.fields {
             self.report(
                 (tree["field"] ?? tree["fields"])?.origin ?? tree.origin,
@@ -185,34 +168,11 @@ extension SettingsBuilder {
                 mend: "write a smaller field, or larger fields"
             )
         }
-        return limits
     }
 
-    mutating func timeouts() -> TimeoutSettings {
-        var timeouts = TimeoutSettings()
-        guard let tree = self.tree.tree("timeouts") else { return timeouts }
-        timeouts.header = tree.duration("header") ?? timeouts.header
-        timeouts.idle = tree.duration("idle") ?? timeouts.idle
-        timeouts.bodyRate = (tree.size("body_rate") ?? nil) ?? timeouts.bodyRate
-        timeouts.bodyGrace = tree.duration("body_grace") ?? timeouts.bodyGrace
-        timeouts.write = tree.duration("write") ?? timeouts.write
-        timeouts.connect = tree.duration("connect") ?? timeouts.connect
-        timeouts.queue = tree.duration("queue") ?? timeouts.queue
-        timeouts.response = tree.duration("response") ?? timeouts.response
-        timeouts.upstreamIdle = tree.duration("upstream_idle") ?? timeouts.upstreamIdle
-        timeouts.streamIdle = tree.duration("stream_idle") ?? timeouts.streamIdle
-        timeouts.upstreamKeepAlive = tree.duration("upstream_keep_alive") ?? timeouts.upstreamKeepAlive
-        return timeouts
-    }
-
-    mutating func logs() -> LogSettings {
-        var logs = LogSettings()
-        guard let tree = self.tree.tree("log") else { return logs }
-        logs.level = tree.text("level").flatMap(LogSettings.Level.init(rawValue:)) ?? logs.level
-        logs.access = tree.boolean("access") ?? logs.access
-        logs.audit = tree.boolean("audit") ?? logs.audit
+    mutating func setLogs(_ logs: inout LogSettings) {
+        guard let tree = self.tree.tree("log") else { return }
         logs.auditRefusesWhenFull = tree.text("audit_on_full") == "refuse"
-        logs.buffer = (tree.size("buffer") ?? nil) ?? logs.buffer
         if !logs.audit, logs.auditRefusesWhenFull, let origin = tree["audit_on_full"]?.origin {
             self.report(
                 origin,
@@ -222,7 +182,6 @@ extension SettingsBuilder {
                 mend: "set log.audit: true, or remove the key"
             )
         }
-        return logs
     }
 
     /// A route without its own limit gets the general one.

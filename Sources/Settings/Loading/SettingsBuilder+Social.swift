@@ -33,12 +33,10 @@ extension SettingsBuilder {
         let key = "native_social.google"
         self.reportMissingKeys(of: tree, in: Section.google, key: key)
         let audiences = self.someTexts("audiences", of: tree, key: key)
-        let issuers = self.someTexts("issuers", of: tree, key: key)
+        _ = self.someTexts("issuers", of: tree, key: key)
         guard let audiences else { return nil }
         var settings = GoogleSettings(audiences: audiences)
-        settings.authorizedParties = tree.texts("authorized_parties") ?? []
-        settings.issuers = issuers ?? settings.issuers
-        settings.keysURL = tree.text("jwks_url") ?? settings.keysURL
+        tree.set(.google, in: &settings)
         return settings
     }
 
@@ -51,9 +49,7 @@ extension SettingsBuilder {
             return nil
         }
         var settings = AppleSettings(bundleIDs: bundleIDs, teamID: teamID, keyID: keyID, privateKey: privateKey)
-        settings.tokenURL = tree.text("token_url") ?? settings.tokenURL
-        settings.keysURL = tree.text("jwks_url") ?? settings.keysURL
-        settings.issuer = tree.text("issuer") ?? settings.issuer
+        tree.set(.apple, in: &settings)
         return settings
     }
 
@@ -87,7 +83,7 @@ extension SettingsBuilder {
         }
         guard let appID = tree.text("app_id"), let secret else { return nil }
         var settings = FacebookSettings(appID: appID, appSecret: secret)
-        settings.debugURL = tree.text("debug_url") ?? settings.debugURL
+        tree.set(.facebook, in: &settings)
         return settings
     }
 }

@@ -4,17 +4,10 @@ extension SettingsBuilder {
     // MARK: Store
 
     /// - Parameter hasSecret: Whether `secret_file` was read.
-    mutating func store(hasSecret: Bool) -> StoreSettings {
-        var store = StoreSettings()
-        guard let tree = self.tree.tree("store") else { return store }
-        store.cachedSessions = tree.integer("cached_sessions") ?? store.cachedSessions
-        if let memory = tree.tree("memory") {
-            store.maxSessions = memory.integer("max_sessions") ?? store.maxSessions
-            store.maxMarkers = memory.integer("max_markers") ?? store.maxMarkers
-        }
-        guard let redis = tree.tree("redis") else { return store }
+    mutating func setStore(_ store: inout StoreSettings, hasSecret: Bool) {
+        guard let tree = self.tree.tree("store"), let redis = tree.tree("redis") else { return }
         store.redis = self.redis(redis)
-        guard store.redis != nil else { return store }
+        guard store.redis != nil else { return }
         if tree["memory"] != nil {
             self.warnings.append("store.memory has no effect with store.redis: sessions are kept in Redis")
         }
@@ -27,7 +20,6 @@ extension SettingsBuilder {
                 mend: "make one with `sallyport keys make FILE` and add secret_file, or set SALLYPORT_SECRET_FILE"
             )
         }
-        return store
     }
 
     private mutating func redis(_ tree: SettingsTree) -> RedisSettings? {
@@ -42,8 +34,7 @@ extension SettingsBuilder {
             )
         }
         var redis = RedisSettings(url: url)
-        redis.requireSafe = tree.boolean("require_safe") ?? redis.requireSafe
-        redis.requireAppendOnly = tree.boolean("require_appendonly") ?? redis.requireAppendOnly
+        tree.set(.redis, in: &redis)
         return redis
     }
 

@@ -45,6 +45,7 @@ struct SettingsBuilder {
         var hosts = self.hosts(clients: clients)
         let apis = self.apis(&hosts, clients: clients)
         var settings = Settings(hosts: hosts, upstreams: [])
+        self.tree.set(.file, in: &settings)
         settings.clients = clients
         settings.apis = apis
         settings.allowsInsecureHTTP = self.flags.http
@@ -55,22 +56,19 @@ struct SettingsBuilder {
         if self.callsOthers { settings.proxies = self.environmentProxies() }
         settings.providers = self.providers(settings)
         settings.nativeSocial = self.nativeSocial()
-        settings.session = self.session()
-        settings.exchange = self.exchange(settings.provider)
-        settings.store = self.store(hasSecret: settings.secrets != nil)
-        settings.handoff = self.handoff(besides: settings.session)
-        settings.identity = self.identity(providers: settings.providers.map(\.settings))
+        self.check(settings.session)
+        self.setExchange(&settings.exchange, settings.provider)
+        self.setStore(&settings.store, hasSecret: settings.secrets != nil)
+        self.check(settings.handoff, besides: settings.session)
+        self.setIdentity(&settings.identity, providers: settings.providers.map(\.settings))
         self.checkAudiences(settings.identity)
         settings.asn = self.asn()
         settings.geo = self.geo()
         settings.rules = self.rules()
         self.checkBindings()
         self.checkSecretFiles()
-        settings.limits = self.limits()
-        settings.timeouts = self.timeouts()
-        settings.drain.delay = self.tree.tree("drain")?.duration("delay") ?? settings.drain.delay
-        settings.drain.timeout = self.tree.tree("drain")?.duration("timeout") ?? settings.drain.timeout
-        settings.logs = self.logs()
+        self.check(settings.limits)
+        self.setLogs(&settings.logs)
         settings.pages = self.pages()
         self.setBodyLimits(&settings)
         settings.upstreams = self.upstreams
@@ -203,7 +201,6 @@ struct SettingsBuilder {
                 )
             }
         }
-        settings.eventLoops = self.tree.integer("event_loops") ?? settings.eventLoops
         let written = self.tree.tree("admin")?["listen"]
         if case .address(let admin)? = written?.value { settings.adminListen = admin }
         guard let admin = settings.adminListen else { return }
@@ -244,9 +241,6 @@ struct SettingsBuilder {
     private mutating func setTrust(_ settings: inout Settings) {
         settings.secrets = self.secrets()
         settings.signingKeys = self.signingKeys()
-        if let word = self.tree.text("forwarded_header"), let header = ForwardedHeader(rawValue: word) {
-            settings.forwardedHeader = header
-        }
         for (index, element) in (self.tree.list("trusted_proxies") ?? []).enumerated() {
             guard case .block(let block) = element.value else { continue }
             settings.trustedProxies.append(block)
@@ -269,20 +263,13 @@ struct SettingsBuilder {
 
     // MARK: Sessions
 
-    private mutating func session() -> SessionSettings {
-        var session = SessionSettings()
-        let tree = self.tree.tree("session") ?? SettingsTree(origin: .builtIn)
-        self.setLifetimes(&session.browser, tree, key: "session")
-        if let native = tree.tree("native") { self.setLifetimes(&session.native, native, key: "session.native") }
-        if let transfer = tree.tree("transfer") {
-            self.setLifetimes(&session.transfer, transfer, key: "session.transfer")
-        }
-        session.idleCounts = tree.text("idle_counts").flatMap(SessionSettings.IdleCounts.init) ?? session.idleCounts
-        session.browser.persistence = self.persistence(tree)
-        session.transfer.persistence = tree.tree("transfer").map(self.persistence) ?? .never
+    private mutating func check(_ session: SessionSettings) {
+        guard let tree = self.tree.tree("session") else { return }
+        self.check(session.browser, tree, key: "session")
+        if let native = tree.tree("native") { self.check(session.native, native, key: "session.native") }
+        if let transfer = tree.tree("transfer") { self.check(session.transfer, transfer, key: "session.transfer") }
         self.checkPersistence(session, tree)
-        guard let name = tree.text("cookie"), let origin = tree["cookie"]?.origin else { return session }
-        session.cookieName = name
+        guard let name = tree.text("cookie"), let origin = tree["cookie"]?.origin else { return }
         if !name.hasPrefix("__Host-") || name == "__Host-", !self.flags.http {
             self.report(
                 origin,
@@ -292,13 +279,9 @@ struct SettingsBuilder {
                 mend: "write __Host-\(name.hasPrefix("__") ? "sallyport" : name), or use --insecure-http for plain http"
             )
         }
-        return session
     }
 
-    private mutating func setLifetimes(_ lifetimes: inout SessionSettings.Lifetimes, _ tree: SettingsTree, key: String)
-    {
-        lifetimes.idle = tree.duration("idle") ?? lifetimes.idle
-        lifetimes.absolute = tree.duration("absolute") ?? lifetimes.absolute
+    private mutating func check(_ lifetimes: SessionSettings.Lifetimes, _ tree: SettingsTree, key: String) {
         guard lifetimes.idle > lifetimes.absolute else { return }
         self.report(
             (tree["idle"] ?? tree["absolute"])?.origin ?? tree.origin,
@@ -310,16 +293,8 @@ struct SettingsBuilder {
         )
     }
 
-    private mutating func handoff(besides session: SessionSettings) -> HandoffSettings {
-        var handoff = HandoffSettings()
-        guard let tree = self.tree.tree("handoff") else { return handoff }
-        handoff.cookieNames = tree.texts("cookies") ?? handoff.cookieNames
-        handoff.queryParameter = tree.text("query") ?? handoff.queryParameter
-        handoff.lifetime = tree.duration("lifetime") ?? handoff.lifetime
-        handoff.isShared = tree.boolean("share") ?? handoff.isShared
-        handoff.confirmation =
-            tree.text("confirm").flatMap(HandoffSettings.Confirmation.init(rawValue:)) ?? handoff.confirmation
-        guard let origin = tree["cookies"]?.origin else { return handoff }
+    private mutating func check(_ handoff: HandoffSettings, besides session: SessionSettings) {
+        guard let origin = self.tree.tree("handoff")?["cookies"]?.origin else { return }
         let names = handoff.cookieNames
         if names.isEmpty || Set(names).count != names.count || names.contains(where: session.isOwnCookie) {
             self.report(
@@ -331,6 +306,5 @@ struct SettingsBuilder {
                 mend: "write names such as session_transfer_token"
             )
         }
-        return handoff
     }
 }

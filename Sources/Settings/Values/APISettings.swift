@@ -1,11 +1,4 @@
 /// An API: what an access token is issued for.
-///
-/// ## Configuration keys (`apis[]`)
-/// - `audience` (text, required): its name, as clients ask for it.
-/// - `scopes` (list, default: none): the scopes that its access tokens can have.
-/// - `lifetime` (duration, default: 1h, range: 1m to 1d): how long an access token lives.
-/// - `routes` (list of names, default: none): the routes that accept its access tokens.
-/// - `resource_servers` (list of client_id, default: none): the clients that may introspect its access tokens.
 package struct APISettings: Sendable, Equatable {
     package var audience: String
     package var scopes: [String]

@@ -1,5 +1,5 @@
 /// How a client proves itself at the endpoints of an authorization server (OpenID Connect Core 9).
-package enum ClientAuthenticationMethod: String, Sendable, CaseIterable {
+package enum ClientAuthenticationMethod: String, Sendable, CaseIterable, SettingWord {
     case basic = "client_secret_basic"
     case post = "client_secret_post"
     /// RFC 7523 2.2

@@ -1,17 +1,8 @@
 /// Web to native: a native app sends its user through the system's browser, and exchanges the code that it kept and the
 /// code that the browser brought back for a session token.
-///
-/// ## Configuration keys (`exchange`)
-/// - `return_to` (list of URIs, default: none): where browsers go back to with a code.
-/// - `lifetime` (duration, default: 10m, range: 1m to 1h): how long the codes are valid.
-/// - `providers` (mapping of id to label, default: one, named after the provider).
-/// - `allowed_origins` (list of origins, default: none): other origins whose scripts may use the endpoints.
-///
-/// ## Configuration keys (`compat`)
-/// - `exchange` (`current` | `documented`, default: current).
 package struct ExchangeSettings: Sendable, Equatable {
     /// Which description of Kratos's exchange apps follow.
-    package enum Dialect: String, Sendable, CaseIterable {
+    package enum Dialect: String, Sendable, CaseIterable, SettingWord {
         /// What Kratos does.
         case current
         /// What its documentation printed for long: no flag asks for the code, the browser is sent to the form's action

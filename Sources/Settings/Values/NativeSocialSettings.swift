@@ -1,9 +1,6 @@
 package import Vocabulary
 
 /// Sign-in by what the sign-in kits of Google, Apple and Facebook hand to a native app.
-///
-/// ## Configuration keys (`native_social`)
-/// - `google`, `apple`, `facebook` (maps): the kinds that are accepted; at least one.
 package struct NativeSocialSettings: Sendable, Equatable {
     package var google: GoogleSettings?
     package var apple: AppleSettings?
@@ -17,12 +14,6 @@ package struct NativeSocialSettings: Sendable, Equatable {
 }
 
 /// Google's id_tokens.
-///
-/// ## Configuration keys (`native_social.google`)
-/// - `audiences` (list, required): the client ids that may stand in `aud`.
-/// - `authorized_parties` (list, default: none): the client ids that may stand in `azp` besides `audiences`.
-/// - `issuers` (list, default: https://accounts.google.com, accounts.google.com): the values of `iss`.
-/// - `jwks_url` (URL, default: https://www.googleapis.com/oauth2/v3/certs).
 package struct GoogleSettings: Sendable, Equatable {
     /// Google's own spellings of `iss`.
     package static let issuers = ["https://accounts.google.com", "accounts.google.com"]
@@ -39,13 +30,6 @@ package struct GoogleSettings: Sendable, Equatable {
 }
 
 /// Apple's authorization codes.
-///
-/// ## Configuration keys (`native_social.apple`)
-/// - `bundle_ids` (list, required): the apps whose codes are redeemed.
-/// - `team_id`, `key_id` (Apple id, required), `private_key_file` (path, required): what signs the client secret.
-/// - `token_url` (URL, default: https://appleid.apple.com/auth/token).
-/// - `jwks_url` (URL, default: https://appleid.apple.com/auth/keys).
-/// - `issuer` (issuer, default: https://appleid.apple.com).
 package struct AppleSettings: Sendable, Equatable {
     package static let tokenURL = "https://appleid.apple.com/auth/token"
     package static let keysURL = "https://appleid.apple.com/auth/keys"
@@ -69,10 +53,6 @@ package struct AppleSettings: Sendable, Equatable {
 }
 
 /// Facebook's session-info access tokens.
-///
-/// ## Configuration keys (`native_social.facebook`)
-/// - `app_id` (number, required), `app_secret_file` (path, required): the app whose tokens are accepted.
-/// - `debug_url` (URL, default: https://graph.facebook.com/debug_token).
 package struct FacebookSettings: Sendable, Equatable {
     package static let debugURL = "https://graph.facebook.com/debug_token"
 

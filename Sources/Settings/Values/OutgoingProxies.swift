@@ -56,10 +56,6 @@ package struct OutgoingProxy: Sendable, Equatable {
 /// - `http_proxy`, else `all_proxy` or `ALL_PROXY`: for http. `HTTP_PROXY` is not read, because in some environments a client
 ///   can set it (CVE-2016-5385).
 /// - `no_proxy` or `NO_PROXY`: what is called directly (`ProxyException`).
-///
-/// ## Configuration keys (`provider`)
-/// - `http_proxy` (URL or `none`; SALLYPORT_PROVIDER_HTTP_PROXY) or `http_proxy_file` (path): for all calls to this
-///   provider, whatever the environment says.
 package struct OutgoingProxies: Sendable, Equatable {
     /// For https; nil: none.
     package var secure: OutgoingProxy?

@@ -127,12 +127,6 @@ package struct UserSettings: Sendable, Equatable {
 }
 
 /// How the gateway names and proves itself at an endpoint of a provider.
-///
-/// ## Configuration keys (`provider.oidc`, `provider.oauth2`, `provider.introspection`)
-/// - `client_id` (text, required), `client_secret_file` (path): without a secret the client is public.
-/// - `client_authentication` (`client_secret_basic` | `client_secret_post` | `private_key_jwt` | `none`, default:
-///   client_secret_basic with a secret, private_key_jwt with a key, else none).
-/// - `client_key_file` (path): a PEM private key for private_key_jwt (RFC 7523 2.2).
 package struct ProviderClientSettings: Sendable, Equatable {
     package var id: String
     package var secret: Secret?
@@ -154,12 +148,6 @@ package struct ProviderClientSettings: Sendable, Equatable {
 }
 
 /// What the gateway asks for when it sends a browser to the provider.
-///
-/// ## Configuration keys (`provider.oidc`, `provider.oauth2`)
-/// - `scopes` (list, default: openid, profile, email; for oauth2: none).
-/// - `prompt` (text), `parameters` (map), and for oidc `max_age` (duration): sent with every sign-in.
-/// - `acr_values` (map of `aal1` | `aal2` | `aal3` to text, only oidc): what is asked for where a route requires the
-///   level, separated by spaces; default: the values in `claims.acr` that reach it.
 package struct AuthorizationSettings: Sendable, Equatable {
     package var scopes: [String]
     package var prompt: String?
@@ -180,16 +168,6 @@ package struct AuthorizationSettings: Sendable, Equatable {
 }
 
 /// How the claims of a provider become an identity.
-///
-/// ## Configuration keys (`claims` of a provider)
-/// - `subject` (path, default: sub; required for oauth2, and not there for oidc, where it is always sub).
-/// - `traits` (map of a trait's name to the path of a claim, default: email, email_verified, name, username from
-///   preferred_username, groups, picture, locale): added to the default. A path has names separated by dots, e.g.
-///   `realm_access.roles` or `groups.name`, and perhaps `{}` at its end; `ClaimSettings.Trait.init(name:at:)` reads it.
-/// - `text_lists` (map of a trait's name to `comma` | `space`): the traits whose claim is one text with a list.
-/// - `groups_only` (list of patterns with `*`, default: all): which elements of the trait `groups` are kept.
-/// - `acr`, `amr` (maps of a value to `aal1` | `aal2` | `aal3`, not for oauth2): the level that a sign-in reached; the
-///   highest that applies; aal1 when none does.
 package struct ClaimSettings: Sendable, Equatable {
     package struct Trait: Sendable, Equatable {
         package var name: String
@@ -321,11 +299,6 @@ package struct ClaimSettings: Sendable, Equatable {
 }
 
 /// Who may sign in at all; without any list everybody whom the provider knows.
-///
-/// ## Configuration keys (`allow` of a provider)
-/// - `emails`, `email_domains` (lists): if one of them is there, the user's address must be in `emails`, or its domain in
-///   `email_domains`, and `email_verified` must be true.
-/// - `groups` (list): if it is there, the user's trait `groups` must have one of these as well.
 package struct AdmissionSettings: Sendable, Equatable {
     /// `emails` and `emailDomains` have ASCII letters in lower case: compare with an address that was lowered in the same
     /// way and has exactly one `@` (CVE-2026-40574).
@@ -338,19 +311,6 @@ package struct AdmissionSettings: Sendable, Equatable {
 }
 
 /// An OpenID provider.
-///
-/// ## Configuration keys (`provider.oidc`)
-/// - `issuer` (URL, required; SALLYPORT_OIDC_URL): https, or http for loopback; equal to `iss`.
-/// - `ca_file` (path): certificates to trust instead of the system's.
-/// - `algorithms` (list, default: RS256, PS256, ES256, EdDSA, RS384, RS512, PS384, PS512, ES384, ES512): what may
-///   sign tokens.
-/// - `audiences` (list, default: none): the audiences of access tokens that are accepted as credentials; without one
-///   no access token is accepted.
-/// - `introspection` (map, may be empty): `url` (default: the discovered one), and client keys of its own (default:
-///   these), and `refresh_token_clients` (list, default: none): the provider's ids of the clients whose refresh tokens
-///   are proof for a session-transfer token. Audiences, `ca_file`, issuer, claims and `allow` are those of the provider.
-/// - `dpop` (boolean, default: false): bind the provider's tokens to a key of each session (RFC 9449).
-/// - `claims` and `allow`, and the keys of `ProviderClientSettings` and `AuthorizationSettings`.
 package struct OpenIDSettings: Sendable, Equatable {
     /// Every algorithm that may be allowed, in the order of the default.
     package static let algorithms = [
@@ -379,7 +339,7 @@ package struct OpenIDSettings: Sendable, Equatable {
 }
 
 /// When a provider's userinfo endpoint is asked.
-package enum UserInfoUse: String, Sendable, CaseIterable {
+package enum UserInfoUse: String, Sendable, CaseIterable, SettingWord {
     /// For traits that the id_token lacks. A sign-in goes on without an answer if the id_token suffices.
     case auto
     /// At each sign-in, which fails without an answer.
@@ -388,7 +348,7 @@ package enum UserInfoUse: String, Sendable, CaseIterable {
 }
 
 /// The claim that says for whom an access token is.
-package enum AudienceClaim: String, Sendable, CaseIterable {
+package enum AudienceClaim: String, Sendable, CaseIterable, SettingWord {
     /// `aud` (RFC 9068 2.2)
     case audience = "aud"
     /// `client_id`, the client to which it was issued: for providers that write no `aud`, as Amazon Cognito. Where there
@@ -397,13 +357,6 @@ package enum AudienceClaim: String, Sendable, CaseIterable {
 }
 
 /// A provider of plain OAuth 2.0.
-///
-/// ## Configuration keys (`provider.oauth2`)
-/// - `name` (token, required): names the provider in subjects and logs.
-/// - `authorization_url`, `token_url`, `userinfo_url` (URLs, required): https, or http for loopback.
-/// - `pkce` (boolean, default: true): false for a provider that refuses `code_challenge`.
-/// - `claims.subject` (path, required): a stable id in the answer of `userinfo_url`, e.g. `id`.
-/// - `ca_file`, `allow`, and the keys of `ProviderClientSettings` and `AuthorizationSettings`.
 package struct OAuth2Settings: Sendable, Equatable {
     package var name: String
     package var authorizationURL: String
@@ -432,13 +385,6 @@ package struct OAuth2Settings: Sendable, Equatable {
 }
 
 /// An introspection endpoint (RFC 7662).
-///
-/// ## Configuration keys (`provider.introspection`)
-/// - `url` (URL, required), `ca_file`, and the keys of `ProviderClientSettings`, which must authenticate the gateway (RFC
-///   7662 2.1) unless `client_authentication: none` is written.
-/// - `audiences` (list, required): a token for none of them is refused.
-/// - `issuer` (text): demanded in the answer where it has `iss`.
-/// - `claims` (map): `ClaimSettings`.
 package struct IntrospectionSettings: Sendable, Equatable {
     /// nil: the one that the issuer's metadata names.
     package var url: String?

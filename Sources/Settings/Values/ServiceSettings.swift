@@ -1,15 +1,6 @@
 package import Vocabulary
 
 /// How long sessions live.
-///
-/// ## Configuration keys (`session`)
-/// - `idle` (duration, default: 30m, range: 1m to 30d), `absolute` (duration, default: 12h, range: 1m to 365d).
-/// - `native.idle` (default: 30d), `native.absolute` (default: 90d): sessions of native apps.
-/// - `transfer.idle` (default: 15m), `transfer.absolute` (default: 30m): web sessions made by a handoff.
-/// - `persistent` (`never` | `always` | `ask`, default: never), `transfer.persistent` (`never` | `always`, default: never):
-///   whether browsers keep the cookie when they close.
-/// - `idle_counts` (`traffic` | `requests`, default: traffic): what is a use of a session.
-/// - `cookie` (token, default: __Host-sallyport).
 package struct SessionSettings: Sendable, Equatable {
     package struct Lifetimes: Sendable, Equatable {
         package var idle: Duration
@@ -24,7 +15,7 @@ package struct SessionSettings: Sendable, Equatable {
     }
 
     /// Whether a browser keeps the session's cookie until the session ends, or until the browser closes.
-    package enum Persistence: String, Sendable, CaseIterable {
+    package enum Persistence: String, Sendable, CaseIterable, SettingWord {
         case never, always
         /// As the user chooses on the sign-in page.
         case ask
@@ -34,7 +25,7 @@ package struct SessionSettings: Sendable, Equatable {
     }
 
     /// What is a use of a session, which begins its idle time anew.
-    package enum IdleCounts: String, Sendable, CaseIterable {
+    package enum IdleCounts: String, Sendable, CaseIterable, SettingWord {
         /// Requests, and content in either direction while they last.
         case traffic
         /// Requests only.
@@ -70,12 +61,6 @@ package struct SessionSettings: Sendable, Equatable {
 }
 
 /// Where sessions are kept: in Redis if it is configured, else in this process.
-///
-/// ## Configuration keys (`store`)
-/// - `cached_sessions` (integer, default: 65536, range: 0 to 16777216): sessions that each event loop caches.
-///
-/// ## Configuration keys (`store.memory`)
-/// - `max_sessions` (integer, default: 1000000), `max_markers` (integer, default: 1000000): when full, sign-in is 503.
 package struct StoreSettings: Sendable, Equatable {
     /// How many sessions each event loop caches.
     package var cachedSessions = 65_536
@@ -88,11 +73,6 @@ package struct StoreSettings: Sendable, Equatable {
 }
 
 /// The Redis that gateways share.
-///
-/// ## Configuration keys (`store.redis`)
-/// - `url` (Redis URL) or `url_file` (path of a file with it): exactly one.
-/// - `require_safe` (boolean, default: true): not ready while Redis may evict keys or fails to save its data.
-/// - `require_appendonly` (boolean, default: false): not ready while Redis keeps no append-only file.
 package struct RedisSettings: Sendable, Equatable {
     /// Usually holds a password.
     package var url: Secret
@@ -105,15 +85,6 @@ package struct RedisSettings: Sendable, Equatable {
 }
 
 /// Where a session-transfer token is accepted and how long it lives.
-///
-/// ## Configuration keys (`handoff`)
-/// - `cookies` (list, default: auth0_session_transfer_token, session_transfer_token).
-/// - `query` (token, default: session_transfer_token).
-/// - `lifetime` (duration, default: 60s, range: 1s to 300s).
-/// - `share` (boolean, default: false): a handoff on a host without endpoints also signs the browser in on the first
-///   host with endpoints.
-/// - `confirm` (`never` | `cross_site` | `always`, default: cross_site): which tokens in the query need the user's
-///   confirmation; with never, links on other sites are refused.
 package struct HandoffSettings: Sendable, Equatable {
     package var cookieNames = ["auth0_session_transfer_token", "session_transfer_token"]
     package var queryParameter = "session_transfer_token"
@@ -122,7 +93,7 @@ package struct HandoffSettings: Sendable, Equatable {
     package var confirmation = Confirmation.crossSite
 
     /// Which tokens in the query are used only after the user has confirmed it on a page.
-    package enum Confirmation: String, Sendable, CaseIterable {
+    package enum Confirmation: String, Sendable, CaseIterable, SettingWord {
         /// None. Those in links on other sites are refused.
         case never
         /// Those in links on other sites.
@@ -134,16 +105,6 @@ package struct HandoffSettings: Sendable, Equatable {
 }
 
 /// Which fields carry the identity to the app.
-///
-/// ## Configuration keys (`identity`)
-/// - `preset` (`sallyport` | `remote-user` | `oauth2-proxy` | `authelia` | `kratos`, default: sallyport).
-/// - `headers` (map of field name to path, default: the preset's): names of your own, e.g. `X-User: subject`.
-/// - `basic` (map): `username` path and `password_file`: basic authentication for apps that need it.
-/// - `delimiter` (one character, default: ,): the separator of the elements of a list.
-/// - `encoding` (`percent` | `utf8`, default: percent): how characters beyond visible ASCII are sent.
-/// - `max_size` (size, default: 8KiB, range: 256 to 32KiB): all identity fields of a request together.
-/// - `strip_underscore_fields` (boolean, default: true): remove client fields with `_` in their names.
-/// - `assertion` (map): `enabled` (boolean, default: false) and `claims` (map of claim name to path, default: none).
 package struct IdentitySettings: Sendable, Equatable {
     package struct Field: Sendable, Equatable {
         package var name: String
@@ -184,13 +145,13 @@ package struct IdentitySettings: Sendable, Equatable {
             self.claims = claims
         }
     }
-    package enum Preset: String, Sendable, CaseIterable {
+    package enum Preset: String, Sendable, CaseIterable, SettingWord {
         case sallyport, authelia, kratos
         case remoteUser = "remote-user"
         case oauth2Proxy = "oauth2-proxy"
     }
     /// How a value with other characters than visible ASCII is written into a field.
-    package enum Encoding: String, Sendable, CaseIterable {
+    package enum Encoding: String, Sendable, CaseIterable, SettingWord {
         /// As ASCII from which percent-decoding (RFC 3986 2.1) gives the value back.
         case percent
         /// As it is, in UTF-8 (`obs-text`, RFC 9110 5.5).
@@ -223,19 +184,12 @@ package struct IdentitySettings: Sendable, Equatable {
 }
 
 /// The source of autonomous system numbers: a database of MaxMind or IPinfo, or a `prefix,asn` CSV; exactly one.
-///
-/// ## Configuration keys (`asn`)
-/// - `database` (path): an `.mmdb` file with `autonomous_system_number` or `asn`.
-/// - `csv` (path): lines of `prefix,asn`.
 package enum ASNSettings: Sendable, Equatable {
     case database(path: String)
     case csv(path: String)
 }
 
 /// The source of the places of addresses: a database of MaxMind or IPinfo.
-///
-/// ## Configuration keys (`geo`)
-/// - `database` (path, required): an `.mmdb` file with `country`.
 package struct GeoSettings: Sendable, Equatable {
     package var database: String
 }

@@ -7,91 +7,49 @@ package import Vocabulary
 ///
 /// The YAML file, the environment and the flags are combined only here; the rest of the gateway reads this value. A
 /// reload builds a new value and replaces the old one whole.
-///
-/// ## Configuration keys
-/// - `public_url`, `upstream`, `routes`: shorthand for one host with endpoints; `hosts` for several.
-/// - `provider` (map): the only provider; `providers` (list) for several, each with a `name`.
-/// - `listen` (address or list, default: 127.0.0.1:8080): the addresses for clients.
-/// - `admin.listen` (address, default: 127.0.0.1:9090): the address for health, readiness and metrics.
-/// - `admin.tokens_file` (path, default: none): the tokens of operators.
-/// - `event_loops` (integer, default: the number of cores that the process may use, range: 1 to 256): threads that serve
-///   requests.
-/// - `secret_file` (path): the secrets for all keys, one on each line, each of 32 bytes or more; the first signs and
-///   seals, all are accepted.
-/// - `signing_key_file` (path, default: keys derived from the secret, and an RSA key in the store): in PEM, the EC P-256
-///   keys of assertions and the RSA keys of id_tokens; the first of each kind signs, all are published.
-/// - `trusted_proxies` (list of CIDR, default: none): proxies whose forwarding field is believed.
-/// - `forwarded_header` (`x-forwarded-for` | `forwarded`, default: x-forwarded-for): the field that names the client.
 package struct Settings: Sendable, Equatable {
-    package var listen: [ListenAddress]
-    package var adminListen: ListenAddress?
+    package var listen: [ListenAddress] = [ListenAddress(host: "127.0.0.1", port: 8080)]
+    package var adminListen: ListenAddress? = ListenAddress(host: "127.0.0.1", port: 9090)
     /// Empty: the admin listener serves nothing that needs a token.
-    package var operatorTokens: [OperatorToken]
-    package var eventLoops: Int
+    package var operatorTokens: [OperatorToken] = []
+    package var eventLoops: Int = min(max(Cores.count, 1), 256)
     package var secrets: SecretRing?
     /// The content of `signing_key_file`. The keys of assertions are else derived from the secrets, and that of id_tokens
     /// is kept in the store.
     package var signingKeys: Secret?
-    package var trustedProxies: [CIDRBlock]
-    package var forwardedHeader: ForwardedHeader
+    package var trustedProxies: [CIDRBlock] = []
+    package var forwardedHeader = ForwardedHeader.xForwardedFor
     package var hosts: [HostSettings]
     package var upstreams: [UpstreamSettings]
-    package var clients: [ClientSettings]
-    package var apis: [APISettings]
+    package var clients: [ClientSettings] = []
+    package var apis: [APISettings] = []
     /// Empty: nobody can sign in. Their names differ.
-    package var providers: [NamedProvider]
+    package var providers: [NamedProvider] = []
     /// The proxies that the environment names for calls to providers.
-    package var proxies: OutgoingProxies
+    package var proxies = OutgoingProxies()
     /// nil: what Google, Apple and Facebook give to native apps is not accepted.
     package var nativeSocial: NativeSocialSettings?
-    package var session: SessionSettings
-    package var exchange: ExchangeSettings
-    package var store: StoreSettings
-    package var handoff: HandoffSettings
-    package var identity: IdentitySettings
+    package var session = SessionSettings()
+    package var exchange = ExchangeSettings()
+    package var store = StoreSettings()
+    package var handoff = HandoffSettings()
+    package var identity = IdentitySettings()
     package var asn: ASNSettings?
     package var geo: GeoSettings?
     /// In the order in which they are judged.
-    package var rules: [Rule]
-    package var limits: LimitSettings
-    package var timeouts: TimeoutSettings
-    package var drain: DrainSettings
-    package var pages: PageDesign
-    package var logs: LogSettings
+    package var rules: [Rule] = []
+    package var limits = LimitSettings()
+    package var timeouts = TimeoutSettings()
+    package var drain = DrainSettings()
+    package var pages = PageDesign.included
+    package var logs = LogSettings()
     /// Allows plain-http public URLs and cookies without `Secure` (`--insecure-http`), for loopback and tests.
-    package var allowsInsecureHTTP: Bool
+    package var allowsInsecureHTTP = false
 
     /// `hosts` and the apps behind them, with every other key at its default.
     package init(hosts: [HostSettings], upstreams: [UpstreamSettings]) {
-        self.listen = [ListenAddress(host: "127.0.0.1", port: 8080)]
-        self.adminListen = ListenAddress(host: "127.0.0.1", port: 9090)
-        self.operatorTokens = []
-        self.eventLoops = min(max(Cores.count, 1), 256)
-        self.secrets = nil
-        self.signingKeys = nil
-        self.trustedProxies = []
-        self.forwardedHeader = .xForwardedFor
         self.hosts = hosts
         self.upstreams = upstreams
-        self.clients = []
-        self.apis = []
-        self.providers = []
-        self.proxies = OutgoingProxies()
-        self.nativeSocial = nil
-        self.session = SessionSettings()
-        self.exchange = ExchangeSettings()
-        self.store = StoreSettings()
-        self.handoff = HandoffSettings()
-        self.identity = IdentitySettings()
-        self.asn = nil
-        self.geo = nil
-        self.rules = []
-        self.limits = LimitSettings()
-        self.timeouts = TimeoutSettings()
-        self.drain = DrainSettings()
-        self.pages = .included
-        self.logs = LogSettings()
-        self.allowsInsecureHTTP = false
     }
 
     /// The first provider: of the hosts and clients that name none, and of `native_social`.
@@ -184,7 +142,7 @@ extension ListenAddress: CustomStringConvertible {
 }
 
 /// The field in which trusted proxies name the client. Only one is read, because two could contradict each other.
-package enum ForwardedHeader: String, Sendable, CaseIterable {
+package enum ForwardedHeader: String, Sendable, CaseIterable, SettingWord {
     case xForwardedFor = "x-forwarded-for"
     case forwarded
 }

@@ -1,0 +1,216 @@
+internal import Vocabulary
+
+/// A value of the settings that is what one key says, and nothing else.
+protocol SettingScalar: Sendable {
+    /// The value that was written; nil if it is of another type.
+    static func read(_ value: SettingValue) -> Self?
+    /// As an operator would write it; nil: only words can say it.
+    func written(as kind: SettingKind) -> String?
+}
+
+/// A scalar whose type says all that may be written.
+protocol SettingChoice: SettingScalar {
+    static var kind: SettingKind { get }
+}
+
+/// One of a few words.
+protocol SettingWord: SettingChoice, CaseIterable, RawRepresentable where RawValue == String {}
+
+/// A part of the settings whose values keys set.
+protocol SettingsRecord {
+    /// Each value that a key may set has its default; what must be written is empty.
+    static var initial: Self { get }
+}
+
+/// Where the value of a key goes in a `Record`.
+struct SettingPlace<Record>: Sendable {
+    /// A value of another type, which was reported, changes nothing.
+    let set: @Sendable (_ value: SettingValue, _ record: inout Record) -> Void
+
+    init<Value: SettingScalar>(_ path: any WritableKeyPath<Record, Value> & Sendable) {
+        self.set = { value, record in
+            if let value = Value.read(value) { record[keyPath: path] = value }
+        }
+    }
+}
+
+extension SettingsTree {
+    /// Sets all that is written of `section`, and of the sections in it, and has its place in `record`.
+    func set<Record>(_ section: Section, in record: inout Record) {
+        for key in section.keys {
+            guard let value = self[key.name]?.value else { continue }
+            if let place = key.place as? SettingPlace<Record> {
+                place.set(value, &record)
+            } else if case .section(let below) = key.kind, case .tree(let tree) = value {
+                tree.set(below, in: &record)
+            }
+        }
+    }
+}
+
+// MARK: Scalars
+
+extension SettingWord {
+    static var kind: SettingKind { .choice(Self.allCases.map(\.rawValue)) }
+
+    static func read(_ value: SettingValue) -> Self? {
+        if case .text(let word) = value { Self(rawValue: word) } else { nil }
+    }
+
+    func written(as kind: SettingKind) -> String? { self.rawValue }
+}
+
+extension Bool: SettingChoice {
+    static var kind: SettingKind { .boolean }
+
+    static func read(_ value: SettingValue) -> Bool? {
+        if case .boolean(let value) = value { value } else { nil }
+    }
+
+    func written(as kind: SettingKind) -> String? { "\(self)" }
+}
+
+/// Sizes are in bytes.
+extension Int: SettingScalar {
+    static func read(_ value: SettingValue) -> Int? {
+        switch value {
+        case .integer(let value): value
+        case .size(let bytes): bytes
+        default: nil
+        }
+    }
+
+    func written(as kind: SettingKind) -> String? {
+        if case .size = kind { Quantity.text(bytes: self) } else { "\(self)" }
+    }
+}
+
+extension Duration: SettingScalar {
+    static func read(_ value: SettingValue) -> Duration? {
+        if case .duration(let value) = value { value } else { nil }
+    }
+
+    func written(as kind: SettingKind) -> String? { Quantity.text(self) }
+}
+
+extension String: SettingScalar {
+    static func read(_ value: SettingValue) -> String? {
+        if case .text(let value) = value { value } else { nil }
+    }
+
+    func written(as kind: SettingKind) -> String? { self }
+}
+
+extension PublicURL: SettingScalar {
+    static func read(_ value: SettingValue) -> PublicURL? {
+        if case .url(let value) = value { value } else { nil }
+    }
+
+    func written(as kind: SettingKind) -> String? { self.description }
+}
+
+extension RedirectURI: SettingScalar {
+    static func read(_ value: SettingValue) -> RedirectURI? { String.read(value).flatMap { RedirectURI($0) } }
+
+    func written(as kind: SettingKind) -> String? { self.text }
+}
+
+extension Optional: SettingScalar where Wrapped: SettingScalar {
+    static func read(_ value: SettingValue) -> Wrapped?? {
+        if case .size(nil) = value { return .some(nil) }
+        return Wrapped.read(value).map { .some($0) }
+    }
+
+    func written(as kind: SettingKind) -> String? { self?.written(as: kind) }
+}
+
+extension Optional: SettingChoice where Wrapped: SettingChoice {
+    static var kind: SettingKind { Wrapped.kind }
+}
+
+extension Array: SettingScalar where Element: SettingScalar {
+    static func read(_ value: SettingValue) -> [Element]? {
+        guard case .list(let elements) = value else { return nil }
+        return elements.compactMap { Element.read($0.value) }
+    }
+
+    func written(as kind: SettingKind) -> String? {
+        self.isEmpty ? nil : self.compactMap { $0.written(as: kind) }.joined(separator: ", ")
+    }
+}
+
+extension Set: SettingScalar where Element: SettingScalar {
+    static func read(_ value: SettingValue) -> Set<Element>? { [Element].read(value).map { Set($0) } }
+
+    /// It has no order.
+    func written(as kind: SettingKind) -> String? { nil }
+}
+
+extension AssuranceLevel: SettingWord {}
+extension BindingMode: SettingWord {}
+
+// MARK: Records
+
+extension Settings: SettingsRecord { static var initial: Settings { Settings(hosts: [], upstreams: []) } }
+extension CORSSettings: SettingsRecord { static var initial: CORSSettings { CORSSettings() } }
+extension ClientSettings: SettingsRecord { static var initial: ClientSettings { ClientSettings(clientID: "") } }
+extension APISettings: SettingsRecord { static var initial: APISettings { APISettings(audience: "") } }
+extension RedisSettings: SettingsRecord { static var initial: RedisSettings { RedisSettings(url: Secret("")) } }
+
+extension HostSettings: SettingsRecord {
+    static var initial: HostSettings { HostSettings(publicURL: .initial, endpoints: false, routes: []) }
+}
+
+extension RouteSettings: SettingsRecord {
+    static var initial: RouteSettings { RouteSettings(path: "/**", upstream: "", auth: .required) }
+}
+
+extension UpstreamSettings: SettingsRecord {
+    static var initial: UpstreamSettings { UpstreamSettings(name: "", isHTTPS: false, host: "", port: 0) }
+}
+
+extension AuthorizationSettings: SettingsRecord {
+    static var initial: AuthorizationSettings { AuthorizationSettings(scopes: []) }
+}
+
+extension OpenIDSettings: SettingsRecord {
+    static var initial: OpenIDSettings { OpenIDSettings(issuer: "", client: ProviderClientSettings(id: "")) }
+}
+
+extension OAuth2Settings: SettingsRecord {
+    static var initial: OAuth2Settings {
+        OAuth2Settings(
+            name: "",
+            authorizationURL: "",
+            tokenURL: "",
+            userinfoURL: "",
+            client: ProviderClientSettings(id: "")
+        )
+    }
+}
+
+extension IntrospectionSettings: SettingsRecord {
+    static var initial: IntrospectionSettings {
+        IntrospectionSettings(url: nil, client: ProviderClientSettings(id: ""), audiences: [])
+    }
+}
+
+extension KratosSettings: SettingsRecord {
+    static var initial: KratosSettings { KratosSettings(publicURL: .initial) }
+}
+
+extension GoogleSettings: SettingsRecord {
+    static var initial: GoogleSettings { GoogleSettings(audiences: []) }
+}
+
+extension AppleSettings: SettingsRecord {
+    static var initial: AppleSettings { AppleSettings(bundleIDs: [], teamID: "", keyID: "", privateKey: Secret("")) }
+}
+
+extension FacebookSettings: SettingsRecord {
+    static var initial: FacebookSettings { FacebookSettings(appID: "", appSecret: Secret("")) }
+}
+
+extension PublicURL {
+    fileprivate static let initial = PublicURL(isHTTPS: false, host: "", port: nil)
+}
