@@ -12,7 +12,7 @@ final class CommitLink {
         var isByText = false
         let asking: Bool
         let deadline: NIODeadline
-        let promise: EventLoopPromise<RedisReply>
+        let receiver: RedisConnectionHandler.Receiver
     }
 
     private static let maxBatch = 1024
@@ -39,12 +39,15 @@ final class CommitLink {
     func becomeUp(within patience: Duration) -> EventLoopFuture<Void> { self.link.becomeUp(within: patience) }
     func shutDown() -> EventLoopFuture<Void> { self.link.shutDown() }
 
-    func evaluate(_ call: ScriptCall, asking: Bool, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
-        guard self.link.isUp else { return self.loop.makeFailedFuture(RedisError.notSent(.notConnected)) }
-        let promise = self.loop.makePromise(of: RedisReply.self)
-        self.queue.append(Entry(call: call, asking: asking, deadline: deadline, promise: promise))
+    func evaluate(
+        _ call: ScriptCall,
+        asking: Bool,
+        deadline: NIODeadline,
+        _ receiver: @escaping RedisConnectionHandler.Receiver
+    ) {
+        guard self.link.isUp else { return receiver(.failure(.notSent(.notConnected))) }
+        self.queue.append(Entry(call: call, asking: asking, deadline: deadline, receiver: receiver))
         self.scheduleCommit()
-        return promise.futureResult
     }
 
     // MARK: Steps
@@ -62,27 +65,34 @@ final class CommitLink {
         self.queue.removeFirst(batch.count)
         guard !batch.isEmpty else { return }
         self.isCommitting = true
-        let replies = batch.map { entry in
-            self.link.send(
-                entry.isByText ? entry.call.byText : entry.call.byName,
-                asking: entry.asking,
-                deadline: entry.deadline
-            )
+        // The last is of the confirmation, which may come before them if it could not be sent.
+        var results = [RedisConnectionHandler.Answered](repeating: .failure(.unexpected), count: batch.count + 1)
+        var missing = results.count
+        func receiver(of index: Int) -> RedisConnectionHandler.Receiver {
+            { result in
+                results[index] = result
+                missing -= 1
+                if missing == 0 { self.settle(batch, results) }
+            }
         }
-        let confirmation = self.link.send(
+        let now = NIODeadline.now()
+        for (index, entry) in batch.enumerated() {
+            let command = entry.isByText ? entry.call.byText : entry.call.byName
+            guard entry.deadline > now else {
+                receiver(of: index)(.failure(.notSent(.timedOut)))
+                continue
+            }
+            self.link.send(command, asking: entry.asking, deadline: entry.deadline, receiver(of: index))
+        }
+        self.link.send(
             RedisCommand("WAIT", "1", "\(self.patience.wholeMilliseconds)"),
-            deadline: .now() + TimeAmount(self.patience) + self.commandTimeout
+            deadline: .now() + TimeAmount(self.patience) + self.commandTimeout,
+            receiver(of: batch.count)
         )
-        let context = NIOLoopBound((self, batch), eventLoop: self.loop)
-        EventLoopFuture.whenAllComplete(replies + [confirmation], on: self.loop).whenSuccess { results in
-            let (link, batch) = context.value
-            var isConfirmed = false
-            if case .success(.integer(let replicas)) = results[batch.count], replicas > 0 { isConfirmed = true }
-            link.settle(batch, results, isConfirmed: isConfirmed)
-        }
     }
 
-    private func settle(_ batch: [Entry], _ results: [Result<RedisReply, any Error>], isConfirmed: Bool) {
+    private func settle(_ batch: [Entry], _ results: [RedisConnectionHandler.Answered]) {
+        let isConfirmed = if case .success(.integer(1...)) = results[batch.count] { true } else { false }
         self.isCommitting = false
         var again: [Entry] = []
         var isShort = false
@@ -92,11 +102,11 @@ final class CommitLink {
                 var entry = entry
                 entry.isByText = true
                 again.append(entry)
-            case .success(.error): entry.promise.completeWith(result)
+            case .success(.error): entry.receiver(result)
             case .success where !isConfirmed:
                 isShort = true
-                entry.promise.fail(RedisError.unreplicated)
-            default: entry.promise.completeWith(result)
+                entry.receiver(.failure(.unreplicated))
+            default: entry.receiver(result)
             }
         }
         self.queue = again + self.queue

@@ -33,7 +33,8 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     /// there is none.
     ///
     /// It is a closure and not a promise, because each request whose session is not cached pays for every step.
-    package typealias Receiver = (Result<RedisReply, RedisError>) -> Void
+    package typealias Receiver = (Answered) -> Void
+    package typealias Answered = Result<RedisReply, RedisError>
 
     /// A named type, because generic code would wrap a bare closure again at each step.
     private struct Waiter {

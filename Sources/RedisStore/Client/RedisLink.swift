@@ -55,16 +55,16 @@ final class RedisLink {
     /// The deadline of a command that is sent now.
     var newDeadline: NIODeadline { .now() + self.commandTimeout }
 
-    /// Sends the command, with `ASKING` before it where a cluster moves its slot to this server.
-    func send(_ command: RedisCommand, asking: Bool = false, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
-        guard let handler = self.current else { return self.notConnected() }
-        return self.loop.receiving { Self.send(command, over: handler, asking: asking, deadline: deadline, $0) }
-    }
-
-    /// The same without a future.
-    func send(_ command: RedisCommand, deadline: NIODeadline, _ receiver: @escaping RedisConnectionHandler.Receiver) {
+    /// Sends the command, with `ASKING` before it where a cluster moves its slot to this server. A command that is late
+    /// already would only time out and end the connection that others use: who sends one again looks at the deadline.
+    func send(
+        _ command: RedisCommand,
+        asking: Bool = false,
+        deadline: NIODeadline,
+        _ receiver: @escaping RedisConnectionHandler.Receiver
+    ) {
         guard let handler = self.current else { return receiver(.failure(.notSent(self.absence))) }
-        handler.send(command, deadline: deadline, receiver)
+        Self.send(command, over: handler, asking: asking, deadline: deadline, receiver)
     }
 
     /// Runs a script by its name and, where Redis does not know the name, by its text over the same connection, so that
@@ -80,6 +80,7 @@ final class RedisLink {
             guard case .success(.error(let error)) = result, error.errorClass == .noScript else {
                 return receiver(result)
             }
+            guard deadline > .now() else { return receiver(.failure(.notSent(.timedOut))) }
             Self.send(call.byText, over: handler, asking: asking, deadline: deadline, receiver)
         }
     }
@@ -88,7 +89,7 @@ final class RedisLink {
     /// answer was lost with its connection; no other request waits.
     func becomeUp(within patience: Duration) -> EventLoopFuture<Void> {
         if self.isUp { return self.loop.makeSucceededVoidFuture() }
-        if self.isShutDown { return self.notConnected() }
+        if self.isShutDown { return self.loop.makeFailedFuture(RedisError.notSent(.shuttingDown)) }
         let promise = self.loop.makePromise(of: Void.self)
         let timer = self.loop.scheduleTask(in: TimeAmount(patience)) {
             promise.fail(RedisError.notSent(.notConnected))
@@ -114,10 +115,6 @@ final class RedisLink {
 
     // MARK: Steps
 
-    private func notConnected<Answer: Sendable>() -> EventLoopFuture<Answer> {
-        self.loop.makeFailedFuture(RedisError.notSent(self.absence))
-    }
-
     /// Why there is no connection.
     private var absence: RedisError.Cause { self.isShutDown ? .shuttingDown : .notConnected }
 
@@ -128,8 +125,6 @@ final class RedisLink {
         deadline: NIODeadline,
         _ receiver: @escaping RedisConnectionHandler.Receiver
     ) {
-        // A command that is late already would only time out and end the connection that others use.
-        guard deadline > .now() else { return receiver(.failure(.notSent(.timedOut))) }
         if asking {
             // The command's own answer says all that matters.
             handler.send(RedisCommand("ASKING"), deadline: deadline) { _ in }

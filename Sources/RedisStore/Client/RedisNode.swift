@@ -64,13 +64,13 @@ final class RedisNode {
         return self.andCommits(after: self.reads.becomeUp(within: patience).and(commits).map { _ in })
     }
 
-    func send(_ command: RedisCommand, asking: Bool, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
-        self.reads.send(command, asking: asking, deadline: deadline)
-    }
-
-    /// The same without a future.
-    func send(_ command: RedisCommand, deadline: NIODeadline, _ receiver: @escaping RedisConnectionHandler.Receiver) {
-        self.reads.send(command, deadline: deadline, receiver)
+    func send(
+        _ command: RedisCommand,
+        asking: Bool = false,
+        deadline: NIODeadline,
+        _ receiver: @escaping RedisConnectionHandler.Receiver
+    ) {
+        self.reads.send(command, asking: asking, deadline: deadline, receiver)
     }
 
     func evaluate(
@@ -89,18 +89,16 @@ final class RedisNode {
         guard call.script.isDurable, let commits = self.commits else {
             return self.reads.evaluate(call, asking: asking, deadline: deadline, received)
         }
-        commits.evaluate(call, asking: asking, deadline: deadline).assumeIsolated().whenComplete {
-            received($0.mapError(RedisError.of))
-        }
+        commits.evaluate(call, asking: asking, deadline: deadline, received)
     }
 
     /// Writes a key that expires after a millisecond, over the connection for durable writes where there is one.
-    func writeNothing(tag: String) -> EventLoopFuture<RedisReply> {
+    func writeNothing(tag: String, _ receiver: @escaping RedisConnectionHandler.Receiver) {
         let deadline = self.newDeadline
         guard let commits = self.commits else {
-            return self.reads.send(RedisNeeds.write(tag: tag), deadline: deadline)
+            return self.reads.send(RedisNeeds.write(tag: tag), deadline: deadline, receiver)
         }
-        return commits.evaluate(RedisNeeds.durableWrite(tag: tag), asking: false, deadline: deadline)
+        commits.evaluate(RedisNeeds.durableWrite(tag: tag), asking: false, deadline: deadline, receiver)
     }
 
     /// Another server is being made the primary; false: that was given up. Durable writes are refused until the new

@@ -107,27 +107,16 @@ final class RedisRouter {
     // MARK: Commands
 
     /// Sends the command to the node that serves its key, or to any node when it has no key.
-    func send(_ command: RedisCommand) -> EventLoopFuture<RedisReply> {
-        self.route(command.key) { node, asking, deadline in node.send(command, asking: asking, deadline: deadline) }
-    }
-
-    /// The same without a future, where no redirection is possible.
     func send(_ command: RedisCommand, _ receiver: @escaping RedisConnectionHandler.Receiver) {
-        guard !self.connector.configuration.isCluster, let node = self.onlyNode else {
-            return self.send(command).assumeIsolated().whenComplete { receiver($0.mapError(RedisError.of)) }
+        if !self.connector.configuration.isCluster, let node = self.onlyNode {
+            return node.send(command, deadline: node.newDeadline, receiver)
         }
-        node.send(command, deadline: node.newDeadline, receiver)
+        self.route(command.key, receiver) { $0.send(command, asking: $1, deadline: $2, $3) }
     }
 
     /// Runs the script on the node that serves its keys.
     func evaluate(_ call: ScriptCall, _ receiver: @escaping RedisConnectionHandler.Receiver) {
-        if !self.connector.configuration.isCluster, let node = self.onlyNode {
-            return node.evaluate(call, asking: false, deadline: node.newDeadline, receiver)
-        }
-        let loop = self.loop
-        self.route(call.keys.first?[...]) { node, asking, deadline in
-            loop.receiving { node.evaluate(call, asking: asking, deadline: deadline, $0) }
-        }.assumeIsolated().whenComplete { receiver($0.mapError(RedisError.of)) }
+        self.route(call.keys.first?[...], receiver) { $0.evaluate(call, asking: $1, deadline: $2, $3) }
     }
 
     /// Succeeds once there is a connection to the node that serves `key`.
@@ -139,12 +128,13 @@ final class RedisRouter {
     /// Sends the command to one node, whatever slots it serves.
     func send(_ command: RedisCommand, to endpoint: RedisEndpoint) -> EventLoopFuture<RedisReply> {
         guard let node = self.nodes[endpoint] else { return self.notConnected() }
-        return node.send(command, asking: false, deadline: node.newDeadline)
+        return self.loop.receiving { node.send(command, deadline: node.newDeadline, $0) }
     }
 
     /// Tries whether the node takes writes.
     func writeNothing(to endpoint: RedisEndpoint, tag: String) -> EventLoopFuture<RedisReply> {
-        self.nodes[endpoint]?.writeNothing(tag: tag) ?? self.notConnected()
+        guard let node = self.nodes[endpoint] else { return self.notConnected() }
+        return self.loop.receiving { node.writeNothing(tag: tag, $0) }
     }
 
     /// Another server is being made the primary in place of the known ones (false: that was given up).
@@ -165,7 +155,15 @@ final class RedisRouter {
 
     // MARK: Steps
 
-    private typealias Step = (RedisNode, _ asking: Bool, NIODeadline) -> EventLoopFuture<RedisReply>
+    private typealias Step = (RedisNode, _ asking: Bool, NIODeadline, @escaping RedisConnectionHandler.Receiver) -> Void
+
+    /// A command or script on its way to the node that serves its key.
+    private struct Errand {
+        let key: ArraySlice<UInt8>?
+        let deadline: NIODeadline
+        let step: Step
+        let receiver: RedisConnectionHandler.Receiver
+    }
 
     private func node(for key: ArraySlice<UInt8>?) -> RedisNode? {
         if let node = self.onlyNode { return node }
@@ -175,60 +173,56 @@ final class RedisRouter {
     }
 
     private func notConnected<Answer: Sendable>() -> EventLoopFuture<Answer> {
-        self.loop.makeFailedFuture(RedisError.notSent(self.isShutDown ? .shuttingDown : .notConnected))
+        self.loop.makeFailedFuture(self.absence)
     }
 
-    private func route(_ key: ArraySlice<UInt8>?, _ step: @escaping Step) -> EventLoopFuture<RedisReply> {
+    /// Why there is no node.
+    private var absence: RedisError { .notSent(self.isShutDown ? .shuttingDown : .notConnected) }
+
+    private func route(
+        _ key: ArraySlice<UInt8>?,
+        _ receiver: @escaping RedisConnectionHandler.Receiver,
+        _ step: @escaping Step
+    ) {
         guard let node = self.node(for: key) else {
             self.events.lookAgain()
-            return self.notConnected()
+            return receiver(.failure(self.absence))
         }
         let deadline = node.newDeadline
-        let reply = step(node, false, deadline)
-        guard self.connector.configuration.isCluster else { return reply }
-        return self.following(reply, of: node, key, deadline, redirections: 0, step)
+        guard self.connector.configuration.isCluster else { return step(node, false, deadline, receiver) }
+        self.send(Errand(key: key, deadline: deadline, step: step, receiver: receiver), to: node)
     }
 
-    /// Sends a redirected command to the right node. A command that was answered with a redirection was not carried
-    /// out.
-    private func following(
-        _ reply: EventLoopFuture<RedisReply>,
-        of node: RedisNode,
-        _ key: ArraySlice<UInt8>?,
-        _ deadline: NIODeadline,
-        redirections: Int,
-        _ step: @escaping Step
-    ) -> EventLoopFuture<RedisReply> {
-        let context = NIOLoopBound((self, node, step), eventLoop: self.loop)
-        return reply.flatMap { reply in
-            let (router, node, _) = context.value
-            guard case .error(let error) = reply else { return router.loop.makeSucceededFuture(reply) }
-            if ["MOVED", "CLUSTERDOWN"].contains(error.code) { router.events.lookAgain() }
+    /// Sends a command to the right node if it is redirected. A command that was answered with a redirection was not
+    /// carried out.
+    private func send(_ errand: Errand, to node: RedisNode, asking: Bool = false, redirections: Int = 0) {
+        guard errand.deadline > .now() else { return errand.receiver(.failure(.notSent(.timedOut))) }
+        errand.step(node, asking, errand.deadline) { result in
+            guard case .success(.error(let error)) = result else { return errand.receiver(result) }
+            if ["MOVED", "CLUSTERDOWN"].contains(error.code) { self.events.lookAgain() }
             if let redirection = Redirection(error, from: node.endpoint) {
-                guard redirections < Self.maxRedirections, let target = router.target(of: redirection),
-                    let patience = router.patience(until: deadline)
-                else { return router.loop.makeSucceededFuture(reply) }
-                let bound = NIOLoopBound(target, eventLoop: router.loop)
+                guard redirections < Self.maxRedirections, let target = self.target(of: redirection),
+                    let patience = self.patience(until: errand.deadline)
+                else { return errand.receiver(result) }
+                let again = {
+                    self.send(errand, to: target, asking: !redirection.isMoved, redirections: redirections + 1)
+                }
+                if target.isUp { return again() }
                 // A new node: connecting takes less time than the command has.
-                let isUp = target.isUp ? router.loop.makeSucceededVoidFuture() : target.becomeUp(within: patience)
-                return isUp.flatMap {
-                    let (router, _, step) = context.value
-                    let again = step(bound.value, !redirection.isMoved, deadline)
-                    return router.following(again, of: bound.value, key, deadline, redirections: redirections + 1, step)
+                return target.becomeUp(within: patience).assumeIsolated().whenComplete { isUp in
+                    switch isUp {
+                    case .success: again()
+                    case .failure(let error): errand.receiver(.failure(.of(error)))
+                    }
                 }
             }
             // TRYAGAIN: some of the keys have been moved and others have not, or do not exist.
-            guard error.code == "TRYAGAIN", router.patience(until: deadline) != nil else {
-                return router.loop.makeSucceededFuture(reply)
+            guard error.code == "TRYAGAIN", self.patience(until: errand.deadline) != nil else {
+                return errand.receiver(result)
             }
-            let retry = router.loop.makePromise(of: RedisReply.self)
-            router.loop.scheduleTask(in: Self.migrationPause) {
-                let (router, node, step) = context.value
-                let serving = router.node(for: key) ?? node
-                let again = step(serving, false, deadline)
-                router.following(again, of: serving, key, deadline, redirections: 0, step).cascade(to: retry)
+            self.loop.assumeIsolated().scheduleTask(in: Self.migrationPause) {
+                self.send(errand, to: self.node(for: errand.key) ?? node)
             }
-            return retry.futureResult
         }
     }
 

@@ -150,7 +150,7 @@ final class EndingReplay: Sendable {
         // When keys are on several nodes, each gets a command of its own.
         let commands = self.client.isCluster ? places.map { [$0] } : [places]
         let asked = commands.map { keys in
-            RedisStore.ask(RedisCommand("MGET", keys), by: self.client, on: self.loop).flatMapThrowing { reply in
+            self.client.ask(RedisCommand("MGET", keys), on: self.loop).flatMapThrowing { reply in
                 let values = try RedisStore.Values(reply, count: keys.count)
                 return keys.indices.map { values[$0] }
             }

@@ -58,7 +58,7 @@ package struct RedisRateLimiter: RateLimiter {
         let asked = buckets.map { bucket in
             let arguments = [RedisStore.digits(bucket.limit.interval), Array("\(cost)".utf8)]
             let call = ScriptCall(Scripts.giveBack, keys: [self.place(of: bucket)], arguments: arguments)
-            return RedisStore.run(call, by: self.client, on: loop).map { _ in }
+            return self.client.run(call, on: loop).map { _ in }
         }
         return EventLoopFuture.andAllSucceed(asked, on: loop)
     }
@@ -71,7 +71,7 @@ package struct RedisRateLimiter: RateLimiter {
                 RedisStore.digits(bucket.limit.interval), Array("\(bucket.limit.burst)".utf8), Array("\(cost)".utf8),
             ]
         )
-        return RedisStore.run(call, by: self.client, on: loop).flatMapThrowing { reply in
+        return self.client.run(call, on: loop).flatMapThrowing { reply in
             guard case .integer(let milliseconds) = reply, milliseconds >= 0 else { throw StoreError.unavailable }
             return milliseconds == 0 ? .allowed : .throttled(retryAfter: .milliseconds(milliseconds))
         }
@@ -80,12 +80,12 @@ package struct RedisRateLimiter: RateLimiter {
     package func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
         self.local.forgive(bucket)
         let call = ScriptCall(Scripts.forgive, keys: [self.place(of: bucket)], arguments: [])
-        return RedisStore.run(call, by: self.client, on: loop).map { _ in }
+        return self.client.run(call, on: loop).map { _ in }
     }
 
     package func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
         // A bucket's key lives until the bucket is empty.
-        let asked = RedisStore.ask(RedisCommand("PTTL", [self.place(of: bucket)]), by: self.client, on: loop)
+        let asked = self.client.ask(RedisCommand("PTTL", [self.place(of: bucket)]), on: loop)
         return asked.flatMapThrowing { reply in
             guard case .integer(let milliseconds) = reply else { throw StoreError.unavailable }
             let shared = min(Duration.milliseconds(max(milliseconds, 0)), bucket.limit.drainTime)

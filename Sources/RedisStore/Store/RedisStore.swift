@@ -153,7 +153,7 @@ package final class RedisStore: RecordStore {
 
     /// Sends a command. Every error reply and failure means that the store cannot answer.
     func ask(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        Self.ask(command, by: self.client, on: loop)
+        self.client.ask(command, on: loop)
     }
 
     /// The same, and makes an answer of the reply: one future for both, because each costs as much as the step.
@@ -172,7 +172,7 @@ package final class RedisStore: RecordStore {
 
     /// Runs a script, with the same errors.
     func run(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        Self.run(call, by: self.client, on: loop)
+        self.client.run(call, on: loop)
     }
 
     /// Runs a script, and makes an answer of its result.
@@ -189,38 +189,11 @@ package final class RedisStore: RecordStore {
         return promise.futureResult
     }
 
-    /// The same over a client that has no store.
-    static func ask(
-        _ command: RedisCommand,
-        by client: RedisClient,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<RedisReply> {
-        guard loop.inEventLoop else { return loop.flatSubmit { self.ask(command, by: client, on: loop) } }
-        let promise = loop.makePromise(of: RedisReply.self)
-        client.send(command, on: loop) { self.complete(promise, $0) }
-        return promise.futureResult
-    }
-
-    /// The same over a client that has no store.
-    static func run(_ call: ScriptCall, by client: RedisClient, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        guard loop.inEventLoop else { return loop.flatSubmit { self.run(call, by: client, on: loop) } }
-        let promise = loop.makePromise(of: RedisReply.self)
-        client.evaluate(call, on: loop) { self.complete(promise, $0) }
-        return promise.futureResult
-    }
-
     /// The reply, with the same errors.
     static func answered(_ reply: EventLoopFuture<RedisReply>) -> EventLoopFuture<RedisReply> {
         let promise = reply.eventLoop.makePromise(of: RedisReply.self)
-        reply.whenComplete { self.complete(promise, $0) }
+        reply.whenComplete { result in promise.completeWith(Result { try self.reply(result) }) }
         return promise.futureResult
-    }
-
-    private static func complete<Failure>(
-        _ promise: EventLoopPromise<RedisReply>,
-        _ result: Result<RedisReply, Failure>
-    ) {
-        do throws(StoreError) { promise.succeed(try self.reply(result)) } catch { promise.fail(error) }
     }
 
     /// The reply to a script that needs room; lack of room is `.full`.
@@ -353,5 +326,27 @@ package final class RedisStore: RecordStore {
     /// The time in milliseconds in decimal digits.
     static func digits(of time: UnixTime) -> [UInt8] {
         Array("\(time.milliseconds)".utf8)
+    }
+}
+
+extension RedisClient {
+    /// Sends a command. Every error reply and failure means that the store cannot answer.
+    func ask(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
+        self.answer(on: loop) { self.send(command, on: loop, $0) }
+    }
+
+    /// Runs a script, with the same errors.
+    func run(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
+        self.answer(on: loop) { self.evaluate(call, on: loop, $0) }
+    }
+
+    private func answer(
+        on loop: any EventLoop,
+        _ step: @escaping @Sendable (@escaping RedisConnectionHandler.Receiver) -> Void
+    ) -> EventLoopFuture<RedisReply> {
+        guard loop.inEventLoop else { return loop.flatSubmit { self.answer(on: loop, step) } }
+        let promise = loop.makePromise(of: RedisReply.self)
+        step { result in promise.completeWith(Result { try RedisStore.reply(result) }) }
+        return promise.futureResult
     }
 }
