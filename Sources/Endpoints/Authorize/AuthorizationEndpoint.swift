@@ -41,7 +41,7 @@ package struct AuthorizationEndpoint: Sendable {
         self.tokens = tokens
         self.sessions = sessions
         self.transfers = TransferSignIn(handoff: handoff, cookies: cookies, tokens: tokens, loops: loops)
-        self.marks = SignInMarks(keys)
+        self.marks = SignInMarks(keys: keys)
         self.idTokens = idTokens
     }
 

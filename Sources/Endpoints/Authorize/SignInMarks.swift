@@ -8,11 +8,7 @@ struct SignInMarks: Sendable {
     static let parameter = "sallyport_signed_in"
     private static let lifetime = Duration.seconds(3600)
 
-    private let keys: SealingKeyRing
-
-    init(_ keys: SealingKeyRing) {
-        self.keys = keys
-    }
+    let keys: SealingKeyRing
 
     /// A mark of the present time, which holds for these parameters only.
     func mark(_ parameters: [(name: String, value: String)], now: UnixTime) -> String {

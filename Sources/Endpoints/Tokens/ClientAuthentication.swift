@@ -63,7 +63,7 @@ package struct ClientAuthentication: Sendable {
             let presented = Self.public(authorization, clients)
             claimed = presented.map { ($0, .none) } ?? (Self.match(authorization, clients), .basic)
         } else if let secret {
-            claimed = (clientID.flatMap { Self.match([BasicCredentials($0, Array(secret.utf8))], clients) }, .post)
+            claimed = (clientID.flatMap { Self.match([BasicCredentials(clientID: $0, secret: Array(secret.utf8))], clients) }, .post)
         } else if let assertion {
             guard try parameters.required("client_assertion_type") == ClientAssertions.type else {
                 throw .invalidClient(challenges: false)
@@ -129,11 +129,6 @@ struct BasicCredentials: Sendable, Equatable {
     var clientID: String
     var secret: [UInt8]
 
-    init(_ clientID: String, _ secret: [UInt8]) {
-        self.clientID = clientID
-        self.secret = secret
-    }
-
     /// The readings of the text after `Basic` in the field; nil when it is malformed.
     ///
     /// RFC 6749 2.3.1 requires id and secret to be form-encoded before they are joined. Authlib, requests-oauthlib and
@@ -149,10 +144,10 @@ struct BasicCredentials: Sendable, Equatable {
             let decodedSecret = PercentCoding.decoded(secret, plusIsSpace: true),
             let text = String(validating: decodedID, as: UTF8.self)
         {
-            readings.append(BasicCredentials(text, decodedSecret))
+            readings.append(BasicCredentials(clientID: text, secret: decodedSecret))
         }
         if let text = String(validating: id, as: UTF8.self) {
-            let plain = BasicCredentials(text, Array(secret))
+            let plain = BasicCredentials(clientID: text, secret: Array(secret))
             if !readings.contains(plain) { readings.append(plain) }
         }
         return readings.isEmpty ? nil : readings

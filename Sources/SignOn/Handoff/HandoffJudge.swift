@@ -75,19 +75,7 @@ package struct HandoffJudgement: Sendable, Equatable {
     /// Set when `binding_dry_run` let a device pass that the binding mode would have refused.
     package var passedInDryRun: Reason?
     /// What the operator's rules said; nothing when something else decided before.
-    package var rules: RuleJudgement
-
-    package init(
-        verdict: HandoffVerdict,
-        binding: BindingMode? = nil,
-        passedInDryRun: Reason? = nil,
-        rules: RuleJudgement = RuleJudgement()
-    ) {
-        self.verdict = verdict
-        self.binding = binding
-        self.passedInDryRun = passedInDryRun
-        self.rules = rules
-    }
+    package var rules = RuleJudgement()
 }
 
 extension HandoffCase {

@@ -60,7 +60,7 @@ package struct BrowserSignInFlow: Sendable {
         self.sessions = sessions
         self.provider = provider
         self.limiter = limiter
-        self.seal = KeptSignInSeal(keys)
+        self.seal = KeptSignInSeal(keys: keys)
         self.loops = loops
     }
 

@@ -54,11 +54,7 @@ package struct WaitingApp: Sendable, Equatable {
 
 /// Seals what a browser keeps of a sign-in.
 struct KeptSignInSeal: Sendable {
-    private let keys: SealingKeyRing
-
-    init(_ keys: SealingKeyRing) {
-        self.keys = keys
-    }
+    let keys: SealingKeyRing
 
     /// The sealed text: characters of base64url. A `returnTo` for which there is no room becomes `/`.
     ///

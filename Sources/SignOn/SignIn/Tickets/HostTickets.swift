@@ -40,7 +40,7 @@ package struct HostTickets: Sendable {
         self.hosts = hosts
         self.sessions = sessions
         self.store = store
-        self.seal = TicketSeal(keys)
+        self.seal = TicketSeal(keys: keys)
         self.limiter = limiter
         self.journal = journal
         self.loops = loops

@@ -51,11 +51,7 @@ struct TicketSeal: Sendable {
     private static let longest = 3900
     private static let version: UInt8 = 1
 
-    private let keys: SealingKeyRing
-
-    init(_ keys: SealingKeyRing) {
-        self.keys = keys
-    }
+    let keys: SealingKeyRing
 
     // MARK: Requests
 
