@@ -7,7 +7,7 @@ package import Vocabulary
 
 /// Follows the changes of clients in the store, and gives them to the registries of this process: at once when the store
 /// reports a change, and every minute in case it did not. While the store cannot be read, the last changes stay in use.
-package final class ClientOverlay: Sendable {
+package final class ClientOverlay: DocumentReader {
     /// What an operator may want to know.
     package enum Notice: Sendable, Hashable {
         /// The changes cannot be read; the last ones that were stay in use.
@@ -34,26 +34,14 @@ package final class ClientOverlay: Sendable {
         var hasRead = false
         var isUnreadable = false
         var withheld: [String: String] = [:]
-        var reading: Task<Void, Never>?
-        /// What was read may be old: read again.
-        var isDirty = false
-        var timer: RepeatedTask?
-        var isStopped = false
-        var idleTurns = 0
-        var sealsSeenAt: UnixTime?
     }
-
-    private static let interval = TimeAmount.seconds(1)
-    /// How many intervals pass between two reads that nothing has asked for.
-    private static let patience = 60
-    /// How often the documents may be sealed again (`IDTokenKeys.sealPause`).
-    private static let sealPause = Duration.seconds(86_400)
 
     private let store: any DocumentStore
     let ring: SealingKeyRing
     private let loops: any EventLoopGroup
     private let clock: Clock
     private let report: @Sendable (Notice) -> Void
+    private let follower: DocumentFollower
     private let state = Mutex(State())
 
     /// - Parameters:
@@ -71,6 +59,7 @@ package final class ClientOverlay: Sendable {
         self.loops = loops
         self.clock = clock
         self.report = report
+        self.follower = DocumentFollower(loops: loops, interval: .seconds(1))
     }
 
     // MARK: Registries
@@ -110,77 +99,25 @@ package final class ClientOverlay: Sendable {
     // MARK: Life
 
     /// Reads the changes from now on.
-    package func start(following caches: SessionCaches) {
-        caches.followDocuments { [weak self] change in
-            switch change {
-            case .document(let name): if name.collection == ClientChange.collection { self?.readSoon() }
-            case .all: self?.readSoon()
-            default: break
-            }
-        }
-        let timer = self.loops.next().scheduleRepeatedTask(initialDelay: Self.interval, delay: Self.interval) {
-            [weak self] _ in self?.turn()
-        }
-        self.state.withLock { $0.timer = timer }
-        self.readSoon()
-    }
-
-    private func turn() {
-        let isDue = self.state.withLock { state in
-            state.idleTurns += 1
-            guard state.isUnreadable || !state.hasRead || state.idleTurns >= Self.patience else { return false }
-            state.idleTurns = 0
-            return true
-        }
-        if isDue { self.readSoon() }
-    }
+    package func start(following caches: SessionCaches) { self.follower.start(self, following: caches) }
 
     /// Reads no more. Returns when nothing uses the store and the loops any longer.
-    package func stop() async {
-        let (timer, reading) = self.state.withLock { state in
-            state.isStopped = true
-            return (state.timer, state.reading)
-        }
-        timer?.cancel()
-        await reading?.value
-    }
+    package func stop() async { await self.follower.stop() }
 
     /// Reads the changes. Returns when every registry and event loop uses them, or the store could not be read.
-    package func refresh() async { await self.reading().value }
+    package func refresh() async { await self.follower.refresh(self) }
 
-    private func readSoon() { _ = self.reading() }
+    package func reads(_ name: DocumentName) -> Bool { name.collection == ClientChange.collection }
 
-    /// The read that is under way, which then reads once more, or a new one.
-    private func reading() -> Task<Void, Never> {
-        self.state.withLock { state in
-            state.isDirty = true
-            if let reading = state.reading { return reading }
-            // Not on an event loop: to judge many clients takes milliseconds.
-            let reading = Task.detached { await self.readUntilClean() }
-            state.reading = reading
-            return reading
+    package func readDocuments() async -> Bool {
+        let read = await self.read()
+        let wasUnreadable = self.state.withLock { state in
+            defer { state.isUnreadable = read == nil }
+            return state.isUnreadable
         }
-    }
-
-    private func readUntilClean() async {
-        while true {
-            let goesOn = self.state.withLock { state in
-                guard state.isDirty, !state.isStopped else {
-                    state.reading = nil
-                    return false
-                }
-                state.isDirty = false
-                return true
-            }
-            guard goesOn else { return }
-            let read = await self.read()
-            let wasUnreadable = self.state.withLock { state in
-                defer { state.isUnreadable = read == nil }
-                return state.isUnreadable
-            }
-            if wasUnreadable != (read == nil) { self.report(read == nil ? .unreadable : .readable) }
-            if let read { await self.adopt(read) }
-        }
+        if wasUnreadable != (read == nil) { self.report(read == nil ? .unreadable : .readable) }
+        if let read { await self.adopt(read) }
+        return read != nil
     }
 
     private func adopt(_ changes: [String: RuntimeClient]) async {
@@ -252,16 +189,11 @@ package final class ClientOverlay: Sendable {
 
     /// Writes documents again that were sealed under an older secret: they would be lost with it.
     private func reseal(_ listed: [ListedDocument<ClientChange>]) async {
-        let old = listed.filter { !self.ring.isCurrent($0.stored.record.sealed) }
         let now = self.clock.now()
-        let isDue = self.state.withLock { state in
-            if let seenAt = state.sealsSeenAt, now.since(seenAt) < Self.sealPause { return false }
-            state.sealsSeenAt = now
-            return true
-        }
-        guard isDue else { return }
-        for entry in old {
-            // The change is good even if this fails; a later read tries again.
+        guard self.follower.maySeal(now) else { return }
+        self.follower.noteSealed(now)
+        for entry in listed where !self.ring.isCurrent(entry.stored.record.sealed) {
+            // The change is good even if this fails; a later read seals it.
             guard let client = try? self.opened(entry.stored.record, id: entry.id) else { continue }
             _ = try? await self.put(client, id: entry.id, judged: entry.stored.version)
         }

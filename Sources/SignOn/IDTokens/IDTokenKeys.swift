@@ -31,7 +31,7 @@ package enum IDTokenKeyFailure: Error, Sendable, Hashable {
 ///
 /// The last keys that were read are used while the store is away. A document that cannot be opened is never overwritten:
 /// clients may hold tokens that only its keys verify.
-package final class IDTokenKeys: Sendable {
+package final class IDTokenKeys: DocumentReader {
     /// What an operator may want to know.
     package enum Notice: Sendable, Hashable {
         /// There was no key, so one was made.
@@ -54,24 +54,8 @@ package final class IDTokenKeys: Sendable {
         var makesKeys = false
         /// A new key that the store has not taken yet: while it refuses writes, every try would cost a key.
         var candidate: SigningKey?
-        /// When it was last seen to that the keys are sealed under the current secret.
-        var sealsSeenAt: UnixTime?
-        var reading: Task<Void, Never>?
-        /// What was read may be old: read again.
-        var isDirty = false
-        var timer: RepeatedTask?
-        var isStopped = false
-        /// Since the keys were last read by the timer.
-        var idleTurns = 0
     }
 
-    /// How often the keys are read after a failure, and how many times as long it takes until they are read when no
-    /// change is reported.
-    private static let interval = TimeAmount.seconds(5)
-    private static let patience = 12
-    /// How often the keys may be sealed again. While a new secret is rolled out, gateways have different current ones; they
-    /// must not seal the keys in turns, and those that start last have the new one.
-    private static let sealPause = Duration.seconds(86_400)
     /// How often a step is repeated because another gateway was faster.
     private static let tries = 8
 
@@ -80,6 +64,7 @@ package final class IDTokenKeys: Sendable {
     private let loops: any EventLoopGroup
     private let clock: Clock
     private let report: @Sendable (Notice) -> Void
+    private let follower: DocumentFollower
     private let state = Mutex(State())
 
     /// - Parameters:
@@ -97,6 +82,7 @@ package final class IDTokenKeys: Sendable {
         self.loops = loops
         self.clock = clock
         self.report = report
+        self.follower = DocumentFollower(loops: loops, interval: .seconds(5))
     }
 
     // MARK: For requests
@@ -118,42 +104,11 @@ package final class IDTokenKeys: Sendable {
 
     // MARK: Life
 
-    /// Reads the keys from now on: at once, when `caches` reports that they changed, and every minute.
-    package func start(following caches: SessionCaches) {
-        let names = Set(self.store.names(of: SigningKeyDocument.key))
-        caches.followDocuments { [weak self] change in
-            switch change {
-            case .document(let name): if names.contains(name) { self?.readSoon() }
-            case .all: self?.readSoon()
-            default: break
-            }
-        }
-        let timer = self.loops.next().scheduleRepeatedTask(initialDelay: Self.interval, delay: Self.interval) {
-            [weak self] _ in self?.turn()
-        }
-        self.state.withLock { $0.timer = timer }
-        self.readSoon()
-    }
-
-    private func turn() {
-        let isDue = self.state.withLock { state in
-            state.idleTurns += 1
-            guard state.failure != nil || state.idleTurns >= Self.patience else { return false }
-            state.idleTurns = 0
-            return true
-        }
-        if isDue { self.readSoon() }
-    }
+    /// Reads the keys from now on.
+    package func start(following caches: SessionCaches) { self.follower.start(self, following: caches) }
 
     /// Reads no more. Returns when nothing uses the store and the loops any longer.
-    package func stop() async {
-        let (timer, reading) = self.state.withLock { state in
-            state.isStopped = true
-            return (state.timer, state.reading)
-        }
-        timer?.cancel()
-        await reading?.value
-    }
+    package func stop() async { await self.follower.stop() }
 
     /// Reads the keys, and makes one if there is none. Returns when that is done or has failed.
     package func prepare() async {
@@ -162,51 +117,32 @@ package final class IDTokenKeys: Sendable {
     }
 
     /// Reads the keys. Returns when that is done or has failed.
-    package func refresh() async { await self.reading().value }
+    package func refresh() async { await self.follower.refresh(self) }
 
-    private func readSoon() { _ = self.reading() }
-
-    /// The read that is under way, which then reads once more, or a new one.
-    private func reading() -> Task<Void, Never> {
-        self.state.withLock { state in
-            state.isDirty = true
-            if let reading = state.reading { return reading }
-            // Not on an event loop: to make an RSA key takes a tenth of a second and more.
-            let reading = Task.detached { await self.readUntilClean() }
-            state.reading = reading
-            return reading
-        }
+    package func reads(_ name: DocumentName) -> Bool {
+        name.collection == SigningKeyDocument.collection && self.store.names(of: SigningKeyDocument.key).contains(name)
     }
 
-    private func readUntilClean() async {
-        while true {
-            let makesKeys: Bool? = self.state.withLock { state in
-                guard state.isDirty, !state.isStopped else {
-                    state.reading = nil
-                    return nil
-                }
-                state.isDirty = false
-                return state.makesKeys
+    package func readDocuments() async -> Bool {
+        do throws(IDTokenKeyFailure) {
+            let plan = try await self.read(makesKeys: self.state.withLock { $0.makesKeys })
+            let former = self.state.withLock { state in
+                defer { state.plan = plan }
+                state.failure = nil
+                state.hasRead = true
+                return state.plan
             }
-            guard let makesKeys else { return }
-            do throws(IDTokenKeyFailure) {
-                let plan = try await self.read(makesKeys: makesKeys)
-                let former = self.state.withLock { state in
-                    defer { state.plan = plan }
-                    state.failure = nil
-                    state.hasRead = true
-                    return state.plan
-                }
-                if let newest = plan?.newest, let known = former?.newest, newest.keyID != known.keyID {
-                    self.report(.rotated(keyID: newest.keyID, signsFrom: newest.signsFrom))
-                }
-            } catch {
-                let isNews = self.state.withLock { state in
-                    defer { state.failure = error }
-                    return state.failure != error
-                }
-                if isNews { self.report(.failed(error)) }
+            if let newest = plan?.newest, let known = former?.newest, newest.keyID != known.keyID {
+                self.report(.rotated(keyID: newest.keyID, signsFrom: newest.signsFrom))
             }
+            return true
+        } catch {
+            let isNews = self.state.withLock { state in
+                defer { state.failure = error }
+                return state.failure != error
+            }
+            if isNews { self.report(.failed(error)) }
+            return false
         }
     }
 
@@ -224,10 +160,8 @@ package final class IDTokenKeys: Sendable {
                 guard known != nil || makesKeys else { return nil }
                 let plan = known ?? KeyPlan(first: self.candidate(), now: self.clock.now())
                 guard try await self.put(plan, judged: nil) else { continue }
-                self.state.withLock {
-                    $0.sealsSeenAt = self.clock.now()
-                    $0.candidate = nil
-                }
+                self.follower.noteSealed(self.clock.now())
+                self.state.withLock { $0.candidate = nil }
                 self.report(
                     known == nil ? .made(keyID: plan.signer(self.clock.now()).publicKey.thumbprint) : .restored
                 )
@@ -301,13 +235,13 @@ package final class IDTokenKeys: Sendable {
         _ stored: Stored<SigningKeyDocument>
     ) async -> KeyPlan {
         let now = self.clock.now()
-        if let seenAt = self.state.withLock({ $0.sealsSeenAt }), now.since(seenAt) < Self.sealPause { return plan }
+        guard self.follower.maySeal(now) else { return plan }
         if stored.record.isSealedUnderOlderSecret(self.ring) {
             // The keys are good even if this fails; the next read tries again.
             guard let isDone = try? await self.put(plan, judged: stored.version) else { return plan }
             if isDone { self.report(.resealed) }
         }
-        self.state.withLock { $0.sealsSeenAt = now }
+        self.follower.noteSealed(now)
         return plan
     }
 }
