@@ -10,14 +10,14 @@ struct SignInMarks: Sendable {
 
     let keys: SealingKeyRing
 
-    /// A mark of the present time, which holds for these parameters only.
+    /// A mark of the present time for these parameters.
     func mark(_ parameters: [(name: String, value: String)], now: UnixTime) -> String {
         var writer = CompactWriter()
         writer.write(now.milliseconds)
         return Base64URL.encode(self.keys.seal(writer.bytes, for: Self.place(parameters)))
     }
 
-    /// The time of a mark; nil if it is none of this deployment, for other parameters, or too old.
+    /// The time of a mark; nil if this deployment did not make it for these parameters, or it is too old.
     func time(in mark: String, of parameters: [(name: String, value: String)], now: UnixTime) -> UnixTime? {
         guard let sealed = Base64URL.decode(mark), let bytes = try? self.keys.open(sealed, for: Self.place(parameters))
         else { return nil }
@@ -27,7 +27,7 @@ struct SignInMarks: Sendable {
         return now.since(time) <= Self.lifetime ? time : nil
     }
 
-    /// No record has such a place: their keys begin with `sp:`.
+    /// Nothing else is sealed for such a place: the places of records begin with `sp:`.
     private static func place(_ parameters: [(name: String, value: String)]) -> [UInt8] {
         Array("authorize ".utf8) + SHA256.digest(Array(FormText.encoded(parameters).utf8)).bytes
     }

@@ -104,7 +104,7 @@ extension TokenRequester {
         _ request: EndpointRequest,
         _ parameters: TokenRequest
     ) throws(OAuthError) {
-        // Anyone can send a request as a public client, so from one nothing counts but the connection.
+        // Anyone can send a request as a public client, so the address is the one of the connection.
         let stated = client.trustsAddressField && !client.isPublic ? try Self.address(in: request, parameters) : nil
         self.init(
             client: client,

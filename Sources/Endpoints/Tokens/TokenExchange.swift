@@ -98,8 +98,8 @@ package struct TokenExchange: Sendable, Equatable {
 ///
 /// SDKs take `<host>` from the app's configured domain: with its port (React Native) or without (Swift, Android), in
 /// the letter case that the developer typed. So every configured host is accepted in each of these spellings. The
-/// domain is usually that of the token endpoint: a token for such a host is valid on every host, a token for any other
-/// host on that one.
+/// domain is usually that of the token endpoint. A token for the host of a token endpoint is valid on every host, and a
+/// token for any other host on that host only.
 package struct TransferTargets: Sendable {
     /// The hosts on which a token is valid.
     package enum Target: Sendable, Equatable {

@@ -4,10 +4,10 @@ internal import Vocabulary
 internal import Glibc
 #endif
 
-/// What log lines tell of one session, in the order of time: for the question why a user was asked to sign in again.
+/// The log lines about one session, by time. They show why a user was asked to sign in again.
 ///
-/// Lines belong to it that have its fingerprint, its id or the id of a request that is about it; and the ends of all
-/// sessions of its user and of the session that it was made from.
+/// A line belongs to the session if it has the session's fingerprint or id, or the id of a request about the session. The
+/// ends of all sessions of the user, and the end of the session that this one was made from, belong to it as well.
 package struct SessionStory {
     /// A line of a log.
     struct Line {

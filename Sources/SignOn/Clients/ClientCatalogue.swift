@@ -38,9 +38,9 @@ package struct ListedClient: Sendable {
     }
 
     package let id: String
-    /// Auth0's object without secrets: what is written, and what counts where nothing is.
+    /// Auth0's object without secrets: the members that are written, and the defaults of the others.
     package let members: JSONValue
-    /// The object without what counts where nothing is written.
+    /// The object with the members that are written only.
     package let written: JSONValue
     /// The secret that it has at run time.
     package let secret: Secret?
@@ -86,7 +86,7 @@ package struct ClientCatalogue: Sendable {
         )
     }
 
-    /// The object with what counts where nothing is written.
+    /// The object with the defaults of the members that are not written.
     package func complete(_ written: JSONValue, id: String, hasSecret: Bool) -> JSONValue {
         let complete = self.base.defaults.merged(with: written)
         let type = written["app_type"]?.string ?? ""

@@ -16,17 +16,17 @@ package struct ClientChange: Document {
         package var by: String
     }
 
-    /// The path of the mark of a client that was deleted, or created: what a client with its id got before ended then.
+    /// The path of the mark of a client that was created or deleted. What a client with its id got before has ended then.
     package static let whole = ""
     /// The path of the mark of the secret.
     package static let secretPath = "client_secret"
 
-    /// A merge patch (RFC 7396) of what the file says; of an empty object if the file has no such client.
+    /// A merge patch (RFC 7396) to the client of the file, or to an empty object if the file has no such client.
     package var patch: JSONValue
     package var isDeleted: Bool
     package var marks: [Mark]
-    /// The client's secret, or nothing: sealed here, beneath whatever the store does with documents, so that no store
-    /// holds it open, and so that it can be seen under which secret of the gateway it was sealed.
+    /// The client's secret, or nothing. It is sealed before the store gets the document: no store can read it, and the
+    /// gateway sees under which of its secrets it is sealed.
     let sealed: [UInt8]
 
     package init(

@@ -3,7 +3,7 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Changes clients at run time, for operators. What it writes has been judged as the file is.
+/// Changes clients at run time, for operators. Each change is checked as the file is before it is written.
 package struct ClientDesk: Sendable {
     /// Why nothing was changed.
     package enum Refusal: Error, Sendable {
@@ -51,7 +51,7 @@ package struct ClientDesk: Sendable {
     package func create(_ members: JSONValue, by name: String) async throws(Refusal) -> Outcome {
         let id = members["client_id"]?.string ?? Random.base64URL(24)
         var request = JSONValue.object([:]).merged(with: members.without(Self.ownMembers))
-        // An id that is no text is refused in the words of the key.
+        // An id that is not a text stays in the request, so that the check of the key `client_id` refuses it.
         if request["client_id"] == nil { request = request.merged(with: ["client_id": .string(id)]) }
         let given = try self.secret(in: members, id: id)
         let generated = given == nil && Self.mayHaveSecret(request) ? Secret(Array(Random.base64URL(48).utf8)) : nil
@@ -91,7 +91,8 @@ package struct ClientDesk: Sendable {
             }
             let members = present.members.merged(with: patch.without(Self.ownMembers))
             var secret = isReset ? nil : given ?? present.secret
-            // A secret of the file is refused there; one that was made here goes with the need for it.
+            // A client that may have no secret loses the one that was made at run time. If the file gives it one, the
+            // check of the whole client refuses the change.
             if given == nil, !Self.mayHaveSecret(members) { secret = nil }
             return Wanted(members: members, secret: secret)
         }
@@ -154,7 +155,7 @@ package struct ClientDesk: Sendable {
         throw .store(.unavailable)
     }
 
-    /// The change that makes the client what is wanted; nil if that is what the file has.
+    /// The change after which the client is as wanted; nil if the client of the file is so without a change.
     private func judged(
         _ wanted: Wanted?,
         _ id: String,
@@ -185,20 +186,21 @@ package struct ClientDesk: Sendable {
             next.marks = [mark]
             return isInFile ? next : nil
         }
-        // One of the file that was deleted begins anew, which is kept even if it is as the file has it.
+        // A client of the file that was deleted and is made again keeps its change, even if that says what the file says.
         let isMade = !isInFile || standing?.isDeleted == true || standing?.beginning != nil
         if !isMade, next.patch == [:], next.secret == nil { return nil }
         next.marks = Self.marks(of: next, standing, mark, isMade: isMade)
         return next
     }
 
-    /// The patch of what the file says, without members that say what counts anyway.
+    /// The patch from the client of the file to `members`. A member with the value that the client has without it is left
+    /// out.
     private static func patch(from file: JSONValue?, to members: JSONValue, _ defaults: JSONValue) -> JSONValue {
         guard let file else { return members }
         return file.patch(to: members).without(defaultsOf: defaults.merged(with: file))
     }
 
-    /// A mark for each member that the change changes: the former one where its value is the same.
+    /// A mark for each member that the change sets. A member that keeps its value keeps its mark.
     ///
     /// - Parameter isMade: Whether the client was made at run time.
     private static func marks(
@@ -253,7 +255,7 @@ package struct ClientDesk: Sendable {
 
     // MARK: Secrets
 
-    /// The secret that the operator gives; nil if there is none, or it is to be that of the file.
+    /// The secret that the operator gives; nil if the operator gives none, or wants the one of the file.
     private func secret(in members: JSONValue, id: String) throws(Refusal) -> Secret? {
         switch members["client_secret"] {
         case nil: return nil

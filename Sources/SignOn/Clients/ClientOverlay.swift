@@ -227,7 +227,7 @@ package final class ClientOverlay: DocumentReader {
         } == .done
     }
 
-    /// Forgets the change of a client, so that the file's counts.
+    /// Forgets the change of a client, so that the client is what the file says.
     func forget(_ id: String) async throws(StoreError) {
         _ = try await self.loops.ask(self.store) { store, loop in
             store.delete(DocumentKey(collection: ClientChange.collection, id: id), on: loop)

@@ -20,7 +20,7 @@ package final class ClientRegistry: Sendable {
     package let base: ClientBase
     private let file: [ClientSettings]
     private let state: Mutex<State>
-    /// The registry of which this one shows the clients of one provider; nil: it is a registry of its own.
+    /// The registry that has the clients, if this one only shows those of one provider; nil: this one has them.
     private let source: (registry: ClientRegistry, provider: String)?
 
     /// The current clients. A request that looks at clients more than once takes the snapshot once.

@@ -124,7 +124,7 @@ package struct HandoffConfirmation: Sendable {
         return (pending, madeAt)
     }
 
-    /// No record has such a place: their keys begin with `sp:`.
+    /// Nothing else is sealed for such a place: the places of records begin with `sp:`.
     private static func place(_ authority: String) -> [UInt8] {
         Array("handoff confirmation \(authority)".utf8)
     }

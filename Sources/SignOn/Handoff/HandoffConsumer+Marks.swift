@@ -10,8 +10,8 @@ package import Vocabulary
 extension HandoffConsumer {
     /// How many values are marked at once: no honest browser has more, and the cookie must stay small.
     private static let mostMarks = 8
-    /// The maximum length of the cookie: marks separated by dots. In a longer value, which the gateway never set, no
-    /// mark counts; otherwise one request could make the gateway compare thousands of values with thousands of marks.
+    /// The maximum length of the cookie: marks separated by dots. A longer value, which the gateway never sets, is ignored;
+    /// otherwise one request could make the gateway compare thousands of values with thousands of marks.
     package static let longestMarks = Self.mostMarks * (TokenAuthority.markLength + 1) - 1
 
     /// The value of the cookie that marks these values of handoff cookies.

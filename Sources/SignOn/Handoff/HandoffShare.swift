@@ -78,7 +78,7 @@ package struct HandoffShare: Sendable {
         return (target, madeAt)
     }
 
-    /// No record has such a place: their keys begin with `sp:`. An authority contains no space.
+    /// Nothing else is sealed for such a place: the places of records begin with `sp:`, and an authority contains no space.
     private static func place(_ from: String, _ host: String) -> [UInt8] {
         Array("handoff share \(from) \(host)".utf8)
     }

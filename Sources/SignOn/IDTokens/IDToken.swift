@@ -9,7 +9,8 @@ package import Vocabulary
 package struct IDToken: Sendable {
     /// How long a token is valid unless the client's settings say something else.
     package static let defaultLifetime = Duration.seconds(36_000)
-    /// No token is valid for longer, whatever was asked for: for so long keys that were replaced are published.
+    /// The longest time for which a token is valid, whatever the settings say: a replaced key stays published for this
+    /// time.
     package static let longestLifetime = Duration.seconds(86_400)
 
     /// The URL in the metadata, with its trailing slash.

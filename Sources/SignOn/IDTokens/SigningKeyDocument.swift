@@ -5,8 +5,8 @@ package import Vocabulary
 
 /// The private keys of id_tokens as the store keeps them: one document for all gateways of the store.
 ///
-/// Each key is sealed here, beneath whatever the store does with documents, so that no store holds it open, and so that
-/// it can be seen under which secret it was sealed.
+/// Each key is sealed before the store gets the document: no store can read it, and the gateway sees under which of its
+/// secrets it is sealed.
 package struct SigningKeyDocument: Document {
     package static var collection: String { "signing-keys" }
     /// The one in use, and those that were sealed under secrets which are lost (`IDTokenKeys.rotate`).
