@@ -109,7 +109,7 @@ struct Assembly: Sendable {
             settings.handoff.isShared ? HandoffShare(hosts: SignInHosts(settings.hosts), keys: keys) : nil
         let confirmation = HandoffConfirmation(settings.handoff.confirmation, keys: keys)
         let proofs = DPoPGate(foundations.keys.secrets, onces: foundations.store)
-        let journal = HandoffJournal(audit: foundations.audit, metrics: foundations.registry, places: geo)
+        let journal = AuditJournal(audit: foundations.audit, counters: .handoffs(foundations.registry), places: geo)
         let handoff = HandoffConsumer(
             store: foundations.store,
             authority: foundations.authority,

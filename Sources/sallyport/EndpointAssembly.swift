@@ -25,7 +25,7 @@ struct EndpointAssembly {
     let share: HandoffShare?
     let asn: ASNDirectory?
     let rules: RuleBook
-    let journal: HandoffJournal
+    let journal: AuditJournal
     let handoff: HandoffConsumer
     let confirmation: HandoffConfirmation
     let clients: ClientRegistry
@@ -48,8 +48,7 @@ struct EndpointAssembly {
             cascade: self.cascade,
             observe: { [unfit = self.unfit] session in unfit.note(session) },
             loops: self.foundations.group,
-            audit: self.foundations.audit,
-            metrics: self.foundations.registry,
+            journal: AuditJournal(audit: self.foundations.audit, counters: .signIns(self.foundations.registry)),
             clock: self.foundations.clock
         )
         let tokens = self.clientTokens
@@ -239,7 +238,7 @@ struct EndpointAssembly {
             store: self.foundations.store,
             keys: self.foundations.keys.sealing,
             limiter: self.foundations.limiter,
-            journal: TicketJournal(audit: self.foundations.audit, metrics: self.foundations.registry),
+            journal: AuditJournal(audit: self.foundations.audit, counters: .tickets(self.foundations.registry)),
             loops: self.foundations.group
         )
         return HostSignInEndpoints(
@@ -285,7 +284,7 @@ struct EndpointAssembly {
             devices: self.devices,
             limiter: self.foundations.limiter,
             users: self.users,
-            journal: TokenJournal(audit: self.foundations.audit, metrics: self.foundations.registry),
+            journal: AuditJournal(audit: self.foundations.audit, counters: .tokens(self.foundations.registry)),
             rules: self.rules,
             cascade: self.cascade,
             foreign: self.foreignGrants,

@@ -106,7 +106,7 @@ struct HandoffConsumerTests {
         #expect(try await world.consume(hers, host: "app.example.com").signedIn != nil)
         let theirs = try await world.minted(app, for: "other.example.com")
         #expect(try await world.consume(theirs, host: "app.example.com").refusal == .handoffOtherHost)
-        #expect(world.records.last?.mintedHost == "other.example.com")
+        #expect(world.records.last?.validHost == "other.example.com")
         #expect(try await world.consume(theirs, host: "other.example.com").refusal == .handoffBurned)
         let kept = try await world.minted(app, for: "other.example.com")
         let client = ClientSettings.web { $0.burnsOnMismatch = false }

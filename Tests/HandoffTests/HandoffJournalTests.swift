@@ -99,12 +99,7 @@ struct HandoffJournalTests {
     func warnings(reasons: [Reason], description: String?) throws {
         let device = DeviceFacts(address: try #require(IPAddress("1.128.0.1")), asn: nil, userAgent: nil)
         for reason in reasons {
-            let record = HandoffRecord(
-                outcome: .refused(reason),
-                requestID: "req",
-                clientID: "web-app",
-                device: device
-            )
+            let record = AuditRecord(.handoff(.refused(reason)), requestID: "req", device: device, clientID: "web-app")
             let event = try #require(record.auditEvents.last)
             #expect(event.code == .warning && event.reason == reason && event.description == description)
         }
@@ -154,7 +149,7 @@ struct HandoffJournalTests {
     func counters() async throws {
         let world = try World()
         let metrics = MetricsRegistry()
-        let journal = HandoffJournal(audit: AuditStream(queue: nil), metrics: metrics)
+        let journal = AuditJournal(audit: AuditStream(queue: nil), counters: .handoffs(metrics))
         let app = try await world.signIn()
         let token = try await world.minted(app)
         let other = try await world.minted(app)

@@ -72,7 +72,9 @@ struct HandoffSessionTests {
         #expect(renewed.session.id == old.session.id && renewed.token != old.token)
         #expect(try await world.session(old.key) == renewed.session)
         let record = try #require(world.records.last)
-        #expect(record.outcome == .sessionStays && record.code?.rawValue == "ssa" && record.result == .consumed)
+        #expect(
+            record.outcome == .sessionStays && record.code?.rawValue == "ssa" && record.outcome?.result == .consumed
+        )
         #expect(record.sessionID == old.session.id && record.endedSessionID == nil && record.subject == "alice")
         let event = try #require(record.auditEvents.last)
         #expect(event.kind == .transferTokenConsumed)

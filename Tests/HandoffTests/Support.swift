@@ -13,11 +13,11 @@ import Vocabulary
 
 /// The records that the journal received.
 final class Records: Sendable {
-    private let records = Mutex<[HandoffRecord]>([])
+    private let records = Mutex<[AuditRecord]>([])
     private let full = Mutex(false)
 
-    var all: [HandoffRecord] { self.records.withLock { $0 } }
-    var last: HandoffRecord? { self.all.last }
+    var all: [AuditRecord] { self.records.withLock { $0 } }
+    var last: AuditRecord? { self.all.last }
 
     /// True if no more records fit; then nothing may happen that needs one.
     var isFull: Bool {
@@ -25,12 +25,19 @@ final class Records: Sendable {
         set { self.full.withLock { $0 = newValue } }
     }
 
-    var journal: HandoffJournal {
-        HandoffJournal { record in
+    var journal: AuditJournal {
+        AuditJournal { record in
             guard !self.isFull else { return false }
             self.records.withLock { $0.append(record) }
             return true
         }
+    }
+}
+
+extension AuditRecord {
+    /// What happened to the transfer token.
+    var outcome: HandoffAct? {
+        if case .handoff(let act) = self.act { act } else { nil }
     }
 }
 

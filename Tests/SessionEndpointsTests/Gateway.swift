@@ -55,7 +55,6 @@ struct Gateway {
         self.audit = sibling?.audit ?? Ledger()
         self.store = sibling?.store ?? ScriptedStore(clock: self.time.clock, caches: caches)
         self.cookieReach = cookieReach
-        let audit = self.audit
         var settings = SessionSettings()
         settings.browser.persistence = persistence
         let sessions = SessionService(
@@ -65,7 +64,7 @@ struct Gateway {
             devices: DeviceObserver(directory: nil),
             rules: rules,
             loops: known?.loops ?? MultiThreadedEventLoopGroup.singleton,
-            audit: { audit.add($0) },
+            journal: self.audit.journal,
             clock: self.time.clock
         )
         let limiter = limiter ?? LocalRateLimiter(clock: self.time.clock)

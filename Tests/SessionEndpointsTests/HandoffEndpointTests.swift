@@ -33,7 +33,7 @@ import Vocabulary
                     authority: self.gateway.authority,
                     sessions: SessionSettings(),
                     asn: nil,
-                    journal: HandoffJournal { _ in true },
+                    journal: AuditJournal { _ in true },
                     clock: clock
                 ),
                 confirmation: self.confirmation,
@@ -43,7 +43,7 @@ import Vocabulary
                     settings: SessionSettings(),
                     devices: DeviceObserver(directory: nil),
                     loops: MultiThreadedEventLoopGroup.singleton,
-                    audit: { [audit = self.gateway.audit] in audit.add($0) },
+                    journal: self.gateway.audit.journal,
                     clock: clock
                 ),
                 clients: ClientRegistry([client]),

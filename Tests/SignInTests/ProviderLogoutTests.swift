@@ -69,7 +69,7 @@ struct ProviderLogoutTests {
             providerSessions: ends,
             cascade: SessionCascade(store: desk.store, index: self.index),
             loops: loops,
-            audit: { desk.audit.add($0) },
+            journal: desk.audit.journal,
             clock: desk.time.clock
         )
         self.logout = ProviderLogout(

@@ -58,7 +58,10 @@ struct SessionServiceTests {
         #expect(web.authenticatedAt == self.desk.time.now && web.clientID == nil && web.scopes.isEmpty)
         #expect(web.lineage != native.lineage && web.id != native.id)
         let records = self.desk.audit.records
-        #expect(records.map(\.event) == [.signedIn, .signedIn] && records.map(\.subject) == ["u1", "9f1c"])
+        #expect(
+            records.map(\.act) == [.session(.signedIn, .native), .session(.signedIn, .web)]
+                && records.map(\.subject) == ["u1", "9f1c"]
+        )
         #expect(records.map(\.sessionID) == [native.id, web.id])
     }
 
@@ -135,7 +138,7 @@ struct SessionServiceTests {
         #expect(try await !self.isLive(web.token))
         for _ in 0..<2 { #expect(try await sessions.end(native: native.token, for: here) == nil) }
         #expect(try await !self.isLive(native.token))
-        let ends = self.desk.audit.records.filter { $0.event == .signedOut }
+        let ends = self.desk.audit.records.filter { $0.reason == .sessionSignedOut }
         #expect(ends.map(\.sessionID) == [web.session.id, native.session.id])
     }
 
@@ -151,7 +154,7 @@ struct SessionServiceTests {
         for token in cookies { #expect(try await !self.isLive(token)) }
         let record = try #require(self.desk.audit.records.last)
         #expect(record.endedSessionID == first.session.id && record.account?.count == 22)
-        #expect(record.auditEvent.account == record.account)
+        #expect(record.auditEvent?.account == record.account)
     }
 }
 

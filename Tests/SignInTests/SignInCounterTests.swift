@@ -22,8 +22,7 @@ struct SignInCounterTests {
             settings: SessionSettings(),
             devices: DeviceObserver(directory: nil),
             loops: loops,
-            audit: AuditStream(queue: nil),
-            metrics: metrics,
+            journal: AuditJournal(audit: AuditStream(queue: nil), counters: .signIns(metrics)),
             clock: desk.time.clock
         )
         let passwords = PasswordSignIn(

@@ -39,7 +39,7 @@ struct SignInDesk {
             settings: SessionSettings(),
             devices: DeviceObserver(directory: nil),
             loops: loops,
-            audit: { audit.add($0) },
+            journal: audit.journal,
             clock: time.clock
         )
         self.passwords = PasswordSignIn(

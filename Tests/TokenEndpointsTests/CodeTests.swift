@@ -33,7 +33,7 @@ struct CodeTests {
         #expect(tokens.body["expires_in"] == .integer(3600))
         #expect(tokens.text("scope") == "offline_access orders:read")
         #expect(try await world.lives(tokens.text("access_token")))
-        #expect(world.records.all.map(\.act) == [.authorized, .redeemed])
+        #expect(world.records.all.map(\.tokenAct) == [.authorized, .redeemed])
         #expect(world.records.all[0].subject == "alice")
     }
 
@@ -222,7 +222,7 @@ struct CodeTests {
         #expect(try await !world.lives(renewed.text("access_token")))
         #expect(await world.refresh(renewed.text("refresh_token")).error == "invalid_grant")
         #expect(
-            world.records.all.last?.auditEvent.kind == .codeReplayed
+            world.records.all.last?.auditEvent?.kind == .codeReplayed
                 || world.records.all.contains { $0.reason == .codeReplayed }
         )
     }

@@ -56,7 +56,7 @@ struct DelegatedAccessTests {
         ])
         #expect(answer.status == 200 && answer.body["refresh_token"] == nil, "\(answer.body)")
         #expect(world.records.all.last?.actor == "bob")
-        #expect(world.records.all.last?.auditEvent.code == .delegatedCodeRedeemed)
+        #expect(world.records.all.last?.auditEvent?.code == .delegatedCodeRedeemed)
         let idToken = Array(answer.text("id_token").utf8)
         let claims = try JWTClaims(
             JWS.verify(idToken, with: TokenWorld.idTokenKeys.published, allowing: [.rs256]).payload
@@ -124,9 +124,9 @@ struct DelegatedAccessTests {
     )
     func silentAnswers() async throws {
         let world = Self.world()
-        func last() -> (AuditEvent.Kind, AuditEvent.Code?, Reason?, String?)? {
-            world.records.all.last { $0.act == .authorized }.map {
-                ($0.auditEvent.kind, $0.auditEvent.code, $0.reason, $0.actor)
+        func last() -> (AuditEvent.Kind?, AuditEvent.Code?, Reason?, String?)? {
+            world.records.all.last { $0.tokenAct == .authorized }.map {
+                ($0.auditEvent?.kind, $0.auditEvent?.code, $0.reason, $0.actor)
             }
         }
         let own = try await world.signIn(kind: .web, origin: .browser, host: "auth.example.com")

@@ -52,7 +52,7 @@ struct ProviderRefreshTokenTests {
         #expect(claims.subject == "user-1" && claims.audience == ["native-app"])
         #expect(claims["email"] == "ada@example.com" && claims["name"] == nil && claims["at_hash"] == nil)
         let record = try #require(world.records.all.last)
-        #expect(record.act == .refreshed && record.reason == nil && record.subject == "user-1")
+        #expect(record.tokenAct == .refreshed && record.reason == nil && record.subject == "user-1")
         // It is still good, and the provider is not asked again at once.
         #expect(await world.refresh(Self.token, Self.transfer).status == 200)
         #expect(self.provider.asked == [Self.token])
@@ -78,7 +78,7 @@ struct ProviderRefreshTokenTests {
         let answer = await world.refresh(Self.token, Self.transfer)
         Self.expectRefused(answer)
         #expect(answer.reason == reason && world.records.all.last?.reason == reason)
-        #expect(world.records.all.last?.act == .refreshed)
+        #expect(world.records.all.last?.tokenAct == .refreshed)
     }
 
     @Test("an outage of the provider or of the store is 503 and blames no token")

@@ -50,16 +50,16 @@ final class TokenWorld: Sendable {
 
     /// What was recorded.
     final class Records: UserDirectory {
-        private let kept = Mutex<[TokenRecord]>([])
+        private let kept = Mutex<[AuditRecord]>([])
         /// The subject that the provider does not know any more.
         let lostUser = Mutex<String?>(nil)
         let hasRoom = Atomic<Bool>(true)
 
         func hasLostUser(of session: Session) -> Bool { self.lostUser.withLock { $0 == session.subject } }
 
-        var all: [TokenRecord] { self.kept.withLock { $0 } }
+        var all: [AuditRecord] { self.kept.withLock { $0 } }
 
-        func keep(_ record: TokenRecord) -> Bool {
+        func keep(_ record: AuditRecord) -> Bool {
             self.kept.withLock { $0.append(record) }
             return self.hasRoom.load(ordering: .relaxed)
         }
@@ -112,7 +112,7 @@ final class TokenWorld: Sendable {
             devices: devices,
             limiter: limiter,
             users: RealmUsers(.default, records, clients: registry),
-            journal: TokenJournal { records.keep($0) },
+            journal: AuditJournal { records.keep($0) },
             rules: rules,
             foreign: foreign,
             loops: group,
@@ -128,7 +128,7 @@ final class TokenWorld: Sendable {
             loops: group,
             clock: clock
         )
-        let journal = HandoffJournal { _ in true }
+        let journal = AuditJournal { _ in true }
         let limits = TokenLimits(limiter: limiter, loops: group)
         let authentication = ClientAuthentication(
             clients: registry,
@@ -194,7 +194,7 @@ final class TokenWorld: Sendable {
                 devices: devices,
                 users: RealmUsers(.default, records, clients: registry),
                 loops: group,
-                audit: { _ in true },
+                journal: AuditJournal { _ in true },
                 clock: clock
             ),
             handoff: HandoffConsumer(
@@ -432,5 +432,12 @@ struct Answer: Sendable {
 
     func field(_ name: String) -> String? {
         self.response.fields.first { $0.name == name }?.value
+    }
+}
+
+extension AuditRecord {
+    /// What the client presented, or did.
+    var tokenAct: TokenAct? {
+        if case .token(let act, _) = self.act { act } else { nil }
     }
 }

@@ -284,7 +284,7 @@ extension RequestJudge {
 
     /// Notes a transfer token's result for the log, in the terms of the metrics.
     private mutating func noteOutcome(_ outcome: HandoffOutcome, _ request: HandoffRequest) {
-        let recorded: HandoffRecord.Outcome
+        let recorded: HandoffAct
         let binding: JudgedBinding.Outcome?
         var isDelegated = false
         switch outcome {
@@ -301,8 +301,7 @@ extension RequestJudge {
         case .unavailable: (recorded, binding) = (.unavailable, nil)
         case .unconfirmed: return
         }
-        let record = HandoffRecord(outcome: recorded, requestID: "", clientID: "", device: request.device)
-        self.findings.handoff = record.result
+        self.findings.handoff = recorded.result
         let mode = isDelegated ? request.client.delegation ?? .ip : request.client.binding
         if mode != .none, let binding { self.findings.binding = JudgedBinding(mode: mode, outcome: binding) }
     }

@@ -32,7 +32,7 @@ extension HandoffConsumer {
                 self.completeRefusal(reason, record, attempt.request, on: loop)
             }
         case .burned(_, let reason):
-            record.outcome = .refused(.handoffBurned)
+            record.act = .handoff(.refused(.handoffBurned))
             record.burnedFor = reason
             self.journal.record(record)
             return loop.makeSucceededFuture(.refused(.handoffBurned, endsExisting: false))
@@ -68,7 +68,7 @@ extension HandoffConsumer {
     /// - Parameter onlyAgain: Whether it only gets a token that it should have by now, because the answer was lost or two
     ///   requests overtook each other.
     func renew(
-        _ record: HandoffRecord,
+        _ record: AuditRecord,
         _ attempt: Attempt,
         onlyAgain: Bool,
         on loop: any EventLoop
@@ -99,7 +99,7 @@ extension HandoffConsumer {
     /// burn the token ends the session instead. After the lifetime of the attempt's cookie, this is a replay.
     private func completeSignIn(
         _ attempt: Attempt,
-        late record: HandoffRecord,
+        late record: AuditRecord,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
         let key = attempt.transfer.sessionKey
@@ -128,13 +128,13 @@ extension HandoffConsumer {
     /// Refuses as this try did earlier, and ends the browser's session if the earlier refusal was to end it.
     private func completeRefusal(
         _ reason: Reason,
-        _ record: HandoffRecord,
+        _ record: AuditRecord,
         _ request: HandoffRequest,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
         let ended = reason == .handoffOtherUser && request.endsOtherUser ? request.endable : nil
         var record = record
-        record.outcome = .refused(reason)
+        record.act = .handoff(.refused(reason))
         record.burns = true
         record.endedSessionID = ended?.session.id
         let plan = Plan(
@@ -151,7 +151,7 @@ extension HandoffConsumer {
     /// step fails: it must not look like a revocation (CVE-2020-15223).
     private func answerReplay(
         of derived: RecordKey,
-        _ record: HandoffRecord,
+        _ record: AuditRecord,
         _ attempt: Attempt,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {

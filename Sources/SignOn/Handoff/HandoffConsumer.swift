@@ -32,7 +32,7 @@ package struct HandoffConsumer: Sendable {
     /// Knows the clients to which tokens were issued; nil: every client is there and may have them.
     let clients: (any ClientDirectory)?
     private let rules: RuleBook
-    let journal: HandoffJournal
+    let journal: AuditJournal
     let clock: Clock
 
     package init(
@@ -43,7 +43,7 @@ package struct HandoffConsumer: Sendable {
         directory: (any UserDirectory)? = nil,
         clients: (any ClientDirectory)? = nil,
         rules: RuleBook = RuleBook(),
-        journal: HandoffJournal,
+        journal: AuditJournal,
         clock: Clock
     ) {
         self.store = store
@@ -153,7 +153,7 @@ package struct HandoffConsumer: Sendable {
         /// Whether the browser gets a new token for the session that it keeps.
         var renews = false
         var outcome: HandoffOutcome
-        var record: HandoffRecord
+        var record: AuditRecord
     }
 
     private func act(
@@ -229,7 +229,7 @@ package struct HandoffConsumer: Sendable {
         switch judgement.verdict {
         case .refuse(let reason, let burns, let isOtherUser):
             let ended = isOtherUser && request.endsOtherUser ? request.endable : nil
-            record.outcome = .refused(reason)
+            record.act = .handoff(.refused(reason))
             record.burns = burns
             record.endedSessionID = ended?.session.id
             return Plan(
@@ -258,7 +258,7 @@ package struct HandoffConsumer: Sendable {
             if made == nil, let existing = request.existing, request.existingSuffices,
                 existing.session.outranks(session)
             {
-                record.outcome = .sessionStays
+                record.act = .handoff(.sessionStays)
                 record.sessionID = existing.session.id
                 record.fingerprint = existing.key.fingerprint
                 return Plan(
@@ -333,7 +333,7 @@ package struct HandoffConsumer: Sendable {
         }
     }
 
-    private func take(_ record: HandoffRecord, _ plan: Plan, on loop: any EventLoop) -> HandoffOutcome {
+    private func take(_ record: AuditRecord, _ plan: Plan, on loop: any EventLoop) -> HandoffOutcome {
         if self.journal.record(record) { return plan.outcome }
         guard let unrecorded = plan.creating else { return plan.outcome }
         _ = self.store.end(unrecorded.key, on: loop)
@@ -350,27 +350,27 @@ package struct HandoffConsumer: Sendable {
         return .refused(reason, endsExisting: false)
     }
 
-    func record(_ outcome: HandoffRecord.Outcome, _ attempt: Attempt) -> HandoffRecord {
-        self.record(outcome, attempt.request, token: attempt.key.fingerprint)
+    func record(_ act: HandoffAct, _ attempt: Attempt) -> AuditRecord {
+        self.record(act, attempt.request, token: attempt.key.fingerprint)
     }
 
-    func record(_ outcome: HandoffRecord.Outcome, _ request: HandoffRequest) -> HandoffRecord {
-        self.record(outcome, request, token: self.fingerprint(of: request.token))
+    func record(_ act: HandoffAct, _ request: HandoffRequest) -> AuditRecord {
+        self.record(act, request, token: self.fingerprint(of: request.token))
     }
 
     private func record(
-        _ outcome: HandoffRecord.Outcome,
+        _ act: HandoffAct,
         _ request: HandoffRequest,
         token: Fingerprint?
-    ) -> HandoffRecord {
-        var record = HandoffRecord(
-            outcome: outcome,
+    ) -> AuditRecord {
+        var record = AuditRecord(
+            .handoff(act),
             requestID: request.requestID,
-            clientID: request.client.clientID,
-            device: request.device
+            device: request.device,
+            host: request.authority,
+            clientID: request.client.clientID
         )
         record.transport = request.transport
-        record.host = request.authority
         record.hadSession = request.existing != nil
         record.isConfirmed = self.isConfirmed(request)
         record.tokenFingerprint = token
@@ -380,17 +380,5 @@ package struct HandoffConsumer: Sendable {
     /// The name of a presented token in the logs; nil if it is none of this gateway.
     package func fingerprint(of token: [UInt8]) -> Fingerprint? {
         self.authority.key(.transfer, of: token)?.fingerprint
-    }
-}
-
-extension HandoffRecord {
-    /// Records the user and the device for which the token was minted.
-    mutating func note(_ token: TransferToken) {
-        self.subject = token.parent.subject
-        self.parentSessionID = token.parent.id
-        self.mintedHost = token.host
-        self.mintedClientID = token.clientID
-        self.mintedDevice = token.device
-        self.actor = token.actor
     }
 }

@@ -79,7 +79,7 @@ package struct HandoffMint: Sendable {
     private let observer: DeviceObserver
     private let users: RealmUsers
     private let rules: RuleBook
-    private let journal: HandoffJournal
+    private let journal: AuditJournal
     private let clock: Clock
 
     /// - Parameter users: From whose sessions tokens are minted.
@@ -91,7 +91,7 @@ package struct HandoffMint: Sendable {
         asn: ASNDirectory?,
         users: RealmUsers = RealmUsers(.default),
         rules: RuleBook = RuleBook(),
-        journal: HandoffJournal,
+        journal: AuditJournal,
         clock: Clock
     ) {
         self.store = store
@@ -182,7 +182,7 @@ package struct HandoffMint: Sendable {
         return nil
     }
 
-    /// Reads the session, judges it and counts; a request is only counted for the session if it may be granted.
+    /// Reads the session and judges it. Only a request that may be granted is counted against the session's limit.
     private func judge(
         _ request: MintRequest,
         key: RecordKey,
@@ -325,19 +325,19 @@ package struct HandoffMint: Sendable {
     }
 
     private func record(
-        _ outcome: HandoffRecord.Outcome,
+        _ act: HandoffAct,
         _ request: MintRequest,
         _ device: DeviceFacts,
         parent: Session?
-    ) -> HandoffRecord {
-        var record = HandoffRecord(
-            outcome: outcome,
+    ) -> AuditRecord {
+        var record = AuditRecord(
+            .handoff(act),
             requestID: request.requestID,
-            clientID: request.client.clientID,
-            device: device
+            device: device,
+            clientID: request.client.clientID
         )
         record.audience = request.audience
-        record.mintedHost = request.host
+        record.validHost = request.host
         record.subject = parent?.subject
         record.sessionID = parent?.id
         record.parentSessionID = parent?.id

@@ -71,7 +71,7 @@ extension TokenService {
         forTransfer: Bool = false,
         by requester: TokenRequester
     ) async -> TokenOutcome {
-        var record = TokenRecord(.exchanged, requester, self.devices)
+        var record = self.record(.exchanged, requester)
         record.audience = api?.audience
         record.isForTransfer = forTransfer
         let outcome: TokenOutcome
@@ -80,7 +80,7 @@ extension TokenService {
         } catch {
             outcome = Self.unavailable(error)
         }
-        return self.journal.take(outcome, record)
+        return self.recorded(outcome, record)
     }
 
     /// Whether a provider may have made the token. Then `exchange` gives an access token, which ends with the provider's
@@ -95,15 +95,15 @@ extension TokenService {
             && Self.key(of: token, in: self.foreign?.refreshTokens) != nil
     }
 
-    /// Gives an access token, of which a session-transfer token can be minted, for a provider's refresh token. That stays
-    /// as it is: the provider is asked about it, and does not see it used.
+    /// Gives an access token for a provider's refresh token, so that a session-transfer token can be minted. The refresh
+    /// token stays as it is: the provider is asked about it, and does not see it used.
     ///
     /// The access token has the scopes that are about the user, `openid` always: the token is of an OpenID provider, and
     /// SDKs demand an id_token.
     ///
     /// Refusals: those of `exchange` for a provider's token.
     package func exchange(refreshToken token: Secret, by requester: TokenRequester) async -> TokenOutcome {
-        var record = TokenRecord(.refreshed, requester, self.devices)
+        var record = self.record(.refreshed, requester)
         record.isForTransfer = true
         let outcome: TokenOutcome
         do {
@@ -112,7 +112,7 @@ extension TokenService {
         } catch {
             outcome = Self.unavailable(error)
         }
-        return self.journal.take(outcome, record)
+        return self.recorded(outcome, record)
     }
 
     private static func key(of token: Secret, in tokens: (any ForeignTokens)?) -> RecordKey? {
@@ -124,7 +124,7 @@ extension TokenService {
         _ api: APISettings?,
         _ scopes: [String],
         _ requester: TokenRequester,
-        _ record: inout TokenRecord
+        _ record: inout AuditRecord
     ) async throws(StoreError) -> TokenOutcome {
         let key: RecordKey
         switch self.authority.readSession(token.bytes) {
@@ -153,7 +153,7 @@ extension TokenService {
         _ api: APISettings?,
         scopes: [String]?,
         _ requester: TokenRequester,
-        _ record: inout TokenRecord
+        _ record: inout AuditRecord
     ) async throws(StoreError) -> TokenOutcome {
         guard let foreign = self.foreign, let tokens, let key = Self.key(of: token, in: tokens) else {
             return .refused(.credentialMalformed)
@@ -194,7 +194,7 @@ extension TokenService {
         for api: APISettings?,
         scopes: [String],
         to requester: TokenRequester,
-        _ record: inout TokenRecord
+        _ record: inout AuditRecord
     ) async throws(StoreError) -> TokenOutcome {
         var rules = RuleJudgement()
         if !record.isForTransfer {
@@ -232,7 +232,7 @@ extension TokenService {
         scopes: [String],
         by requester: TokenRequester
     ) async -> TokenOutcome {
-        var record = TokenRecord(.socialExchanged, requester, self.devices)
+        var record = self.record(.socialExchanged, requester)
         var session = self.session(of: user, scopes: scopes, requester)
         record.note(session, audience: api?.audience)
         let facts = Self.facts(of: user.identity, requester, record, for: api, scopes: scopes)
@@ -244,7 +244,7 @@ extension TokenService {
         }
         if let objection = rules.objection {
             record.sessionID = nil
-            return self.journal.take(.denied(text: objection.text), record)
+            return self.recorded(.denied(text: objection.text), record)
         }
         let left = rules.left(of: scopes)
         session.scopes = left
@@ -265,14 +265,14 @@ extension TokenService {
         } catch {
             outcome = Self.unavailable(error)
         }
-        return self.journal.take(outcome, record)
+        return self.recorded(outcome, record)
     }
 
     /// What rules may know of an access token that would be issued.
     private static func facts(
         of identity: Identity,
         _ requester: TokenRequester,
-        _ record: TokenRecord,
+        _ record: AuditRecord,
         for api: APISettings?,
         scopes: [String]
     ) -> RuleFacts {
@@ -294,13 +294,12 @@ extension TokenService {
     ///
     /// - Parameter detail: The check that failed; nil: the reason says it.
     package func refuse(
-        _ act: TokenRecord.Act,
+        _ act: TokenAct,
         _ reason: Reason,
         detail: String? = nil,
         by requester: TokenRequester
     ) {
-        var record = TokenRecord(act, requester, self.devices)
-        record.reason = reason
+        var record = self.record(act, refusal: reason, requester)
         record.detail = detail
         self.journal.record(record)
     }

@@ -66,9 +66,8 @@ extension TokenService {
     /// end with it, and are in its lineage.
     ///
     /// - Parameters:
-    ///   - user: The user's session, and its key: one of this gateway, or of a cookie of the provider, of which the gateway
-    ///     learns when its user signs out here.
-    ///   - isOfBrowser: Whether that is a session that the browser has; else a transfer token made it for this request.
+    ///   - user: The user's session, and its key: a session of this gateway, or one that a cookie of the provider presents.
+    ///   - isOfBrowser: Whether the browser has that session; else a transfer token made it for this request.
     package func issueCode(
         _ wish: CodeWish,
         to user: NewSession,
@@ -135,10 +134,9 @@ extension TokenService {
         to requester: TokenRequester,
         for api: APISettings?
     ) -> Bool {
-        var record = TokenRecord(.authorized, requester, self.devices)
+        var record = self.record(.authorized, refusal: reason, requester)
         if let session { record.note(session, audience: api?.audience) }
         record.audience = api?.audience
-        record.reason = reason
         return self.journal.record(record)
     }
 
@@ -147,7 +145,7 @@ extension TokenService {
     /// Refusals: `code.unknown` (forged, expired or ended), `code.other_client`, `code.mismatch` (`redirect_uri` or
     /// `code_verifier`), `code.replayed`, `session.user_gone`, `session.client_gone`, `proof.missing` and `proof.other_key` (`dpop_jkt`).
     package func redeem(_ redemption: CodeRedemption, for requester: TokenRequester) async -> TokenOutcome {
-        var record = TokenRecord(.redeemed, requester, self.devices)
+        var record = self.record(.redeemed, requester)
         let outcome: TokenOutcome
         switch self.authority.read(.code, redemption.code.bytes) {
         case .malformed: outcome = .refused(.codeUnknown)
@@ -160,14 +158,14 @@ extension TokenService {
                 outcome = Self.unavailable(error)
             }
         }
-        return self.journal.take(outcome, record)
+        return self.recorded(outcome, record)
     }
 
     private func redeem(
         _ redemption: CodeRedemption,
         _ key: RecordKey,
         _ requester: TokenRequester,
-        _ record: inout TokenRecord
+        _ record: inout AuditRecord
     ) async throws(StoreError) -> TokenOutcome {
         // The store may have lost sight of the code between the look-up and the act; then it is judged once more.
         for _ in 0..<2 {
@@ -181,7 +179,7 @@ extension TokenService {
         _ redemption: CodeRedemption,
         _ key: RecordKey,
         _ requester: TokenRequester,
-        _ record: inout TokenRecord
+        _ record: inout AuditRecord
     ) async throws(StoreError) -> TokenOutcome? {
         let lookup = try await self.ask { store, loop in
             store.singleUse(key, as: AuthorizationCode.self, on: loop)
@@ -220,7 +218,7 @@ extension TokenService {
     }
 
     /// Ends what the first use of the code gave.
-    private func refuseReplay(_ marker: Marker, _ record: inout TokenRecord) async throws(StoreError) -> TokenOutcome {
+    private func refuseReplay(_ marker: Marker, _ record: inout AuditRecord) async throws(StoreError) -> TokenOutcome {
         if case .used(_, let key?) = marker, let session = try await self.kept(key) {
             record.note(session, audience: session.session.access?.audience)
             try await self.end(session, &record)

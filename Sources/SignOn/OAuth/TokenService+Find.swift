@@ -57,7 +57,7 @@ extension TokenService {
             guard let (session, isAlone) = try await self.revocable(token, requester.client.clientID) else {
                 return nil
             }
-            var record = TokenRecord(.revoked, requester, self.devices)
+            var record = self.record(.revoked, requester)
             record.note(session, audience: session.session.access?.audience)
             if case .genuine(let refresh) = self.refreshTokens.read(token.bytes) {
                 record.tokenFingerprint = refresh.key.fingerprint
@@ -88,7 +88,8 @@ extension TokenService {
         guard case .session(let session) = try await self.findKept(token), session.session.clientID == clientID else {
             return nil
         }
-        // One that came of no session or family is all that its client has: whatever came of it ends, too.
+        // An access token that was made from no session or family is all that its client has. Everything that was made
+        // from it ends, too.
         return (session, session.session.access != nil && session.session.bornOf != nil)
     }
 }

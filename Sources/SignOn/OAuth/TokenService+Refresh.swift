@@ -38,7 +38,7 @@ extension TokenService {
         _ wish: RefreshWish,
         for requester: TokenRequester
     ) async -> TokenOutcome {
-        var record = TokenRecord(.refreshed, requester, self.devices)
+        var record = self.record(.refreshed, requester)
         let outcome: TokenOutcome
         switch self.refreshTokens.read(presented.bytes) {
         case .malformed: outcome = .refused(.refreshUnknown)
@@ -55,7 +55,7 @@ extension TokenService {
                 outcome = Self.unavailable(error)
             }
         }
-        return self.journal.take(outcome, record)
+        return self.recorded(outcome, record)
     }
 
     /// Counts a use of the token's family; the time to wait if there were too many.
@@ -72,7 +72,7 @@ extension TokenService {
         _ token: RefreshToken,
         _ wish: RefreshWish,
         _ requester: TokenRequester,
-        _ record: inout TokenRecord
+        _ record: inout AuditRecord
     ) async throws(StoreError) -> TokenOutcome {
         for _ in 0..<Self.mostTries {
             let key = token.key
@@ -163,7 +163,7 @@ extension TokenService {
         try await self.ask { store, loop in store.replaceable(key, as: RefreshFamily.self, on: loop) }
     }
 
-    /// Why a session counts as ended; nil: it counts.
+    /// Why the session is treated as ended: its user or its client has gone; nil: neither has.
     func loss(of session: Session) -> Reason? { self.users.loss(of: session) }
 
     /// A live session whose user and client have not gone.
@@ -179,7 +179,7 @@ extension TokenService {
     }
 
     /// Ends a session and everything that came of it, and notes how much that was.
-    func end(_ session: NewSession, _ record: inout TokenRecord) async throws(StoreError) {
+    func end(_ session: NewSession, _ record: inout AuditRecord) async throws(StoreError) {
         if let cascade = self.cascade {
             // Not knowing it keeps no token alive.
             let count = try? await self.ask { _, loop in cascade.count(with: session.session, session.key, on: loop) }

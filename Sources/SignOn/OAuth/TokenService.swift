@@ -90,7 +90,7 @@ package struct TokenService: Sendable {
     let devices: DeviceObserver
     let limiter: any RateLimiter
     let users: RealmUsers
-    let journal: TokenJournal
+    let journal: AuditJournal
     /// Judged when a user signs in.
     let rules: RuleBook
     /// Counts what ends with a session; nil: that is not recorded.
@@ -118,7 +118,7 @@ package struct TokenService: Sendable {
         devices: DeviceObserver,
         limiter: any RateLimiter,
         users: RealmUsers = RealmUsers(.default),
-        journal: TokenJournal,
+        journal: AuditJournal,
         rules: RuleBook = RuleBook(),
         cascade: SessionCascade? = nil,
         foreign: ForeignGrants? = nil,
@@ -210,5 +210,36 @@ package struct TokenService: Sendable {
     /// Ends an access token that is not handed out. If this fails, nobody knows it, and it expires.
     func discard(_ access: NewSession) async {
         _ = try? await self.ask { store, loop in store.end(access.key, on: loop) }
+    }
+
+    // MARK: Records
+
+    /// The record of what the requester does, or of why it may not.
+    func record(_ act: TokenAct, refusal: Reason? = nil, _ requester: TokenRequester) -> AuditRecord {
+        var record = AuditRecord(
+            .token(act, refusal: refusal),
+            requestID: requester.requestID,
+            device: self.devices.facts(address: requester.address, userAgent: requester.userAgent),
+            clientID: requester.client.clientID
+        )
+        record.wantedAudience = requester.audience
+        return record
+    }
+
+    /// Records an outcome, and returns the one to answer with: tokens whose issue cannot be recorded are not handed out.
+    func recorded(_ outcome: TokenOutcome, _ record: AuditRecord) -> TokenOutcome {
+        var record = record
+        switch outcome {
+        case .unavailable: return outcome
+        case .issued(let tokens):
+            record.scopes = tokens.scopes
+            record.fingerprint = tokens.root.fingerprint
+            return self.journal.record(record) ? outcome : .unavailable(.gatewayOverloaded)
+        case .refused(let reason): record.refuse(reason)
+        case .denied: record.refuse(.ruleDenied)
+        case .throttled: record.refuse(.oauthThrottled)
+        }
+        self.journal.record(record)
+        return outcome
     }
 }

@@ -235,7 +235,7 @@ package struct BrowserSignInFlow: Sendable {
         var record = self.sessions.record(.refused(reason), kind, requester)
         record.provider = self.provider.name
         record.detail = detail
-        _ = self.sessions.audit(record)
+        self.sessions.journal.record(record)
     }
 
     /// Removes a try from the limit. If this fails, it stays counted.

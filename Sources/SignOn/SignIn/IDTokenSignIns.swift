@@ -93,6 +93,6 @@ package struct IDTokenSignIns: Sendable {
         var record = self.sessions.record(.refused(reason), .native, requester)
         record.provider = kind.rawValue
         record.detail = detail
-        _ = self.sessions.audit(record)
+        self.sessions.journal.record(record)
     }
 }

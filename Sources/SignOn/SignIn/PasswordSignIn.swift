@@ -158,7 +158,7 @@ package struct PasswordSignIn: Sendable {
     private func record(_ reason: Reason, _ kind: Session.Kind, _ account: String?, _ requester: Requester) {
         var record = self.sessions.record(.refused(reason), kind, requester)
         record.account = account
-        _ = self.sessions.audit(record)
+        self.sessions.journal.record(record)
     }
 
     /// Removes a try that could not be served from the limits: it revealed nothing about the password.

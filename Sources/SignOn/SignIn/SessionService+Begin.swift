@@ -84,7 +84,7 @@ extension SessionService {
             let (token, found) = try await self.create(authentication, terms, evidence, requester)
             record.note(found.session, found.key)
             record.endedSessionID = former.first?.session.id
-            guard self.audit(record) else {
+            guard self.journal.record(record) else {
                 // The token is never handed out, so the session is useless even if the store cannot end it now.
                 try? await self.end(found)
                 return .unavailable(.gatewayOverloaded)
@@ -102,7 +102,7 @@ extension SessionService {
     func denial(
         of authentication: Authentication,
         _ terms: SessionTerms,
-        _ record: inout SignInRecord,
+        _ record: inout AuditRecord,
         _ requester: Requester
     ) -> SessionBeginning? {
         let facts = RuleFacts(
@@ -119,9 +119,9 @@ extension SessionService {
         let rules = self.rules.judge(.signIn, facts)
         record.rules = rules.findings
         guard let objection = rules.objection else { return nil }
-        record.event = .refused(objection.reason)
+        record.act = .session(.refused(objection.reason), terms.kind)
         record.subject = authentication.identity.inRealm(self.realm).subject
-        _ = self.audit(record)
+        self.journal.record(record)
         return .denied(text: objection.text)
     }
 

@@ -109,7 +109,7 @@ extension SessionService {
         record.note(session, key)
         record.cascaded = cascaded
         // The sign-out takes place in any case: a full queue must not keep the user signed in.
-        _ = self.audit(record)
+        self.journal.record(record)
         if let grant, session.endReach == .lineage { self.grants?.revoke(grant.record, grant.key) }
         return end
     }

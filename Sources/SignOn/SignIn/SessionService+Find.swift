@@ -31,7 +31,7 @@ extension SessionService {
             // When the cookies belong to several users, it is unknown which one is the browser's.
             let subjects = Set(((try? await self.presented(by: requester)) ?? []).map(\.session.subject))
             record.subject = subjects.count == 1 ? subjects.first : nil
-            _ = self.audit(record)
+            self.journal.record(record)
             return .none(.credentialAmbiguousCookie)
         }
         let presented = try await self.found(cookie)

@@ -57,7 +57,7 @@ extension SessionService {
             var record = self.record(.signedOut, kind, requester)
             record.note(session, key)
             // The sign-out takes place in any case: a full queue must not keep the user signed in.
-            _ = self.audit(record)
+            self.journal.record(record)
         // It has ended here before, or its user could not use it; the provider may not know that the user has left.
         case .none(.sessionUnknown), .insufficient: isTold = await tokens.revoke(token, as: kind, sessionID: nil)
         case .none(let reason): return reason

@@ -1,5 +1,4 @@
 package import NIOCore
-package import Observability
 package import Rules
 package import Sessions
 package import Settings
@@ -60,7 +59,7 @@ package struct SessionService: Sendable {
     /// Told of each session that a sign-in begins, before it is written.
     let observe: @Sendable (Session) -> Void
     private let loops: any EventLoopGroup
-    let audit: @Sendable (SignInRecord) -> Bool
+    let journal: AuditJournal
 
     /// - Parameters:
     ///   - devices: Finds the network of a new session's device, for live binding.
@@ -72,8 +71,7 @@ package struct SessionService: Sendable {
     ///   - cascade: Counts what ends with a session; nil: that is not recorded.
     ///   - observe: Told of each session that a sign-in begins, before it is written.
     ///   - loops: The loops on which the store is called.
-    ///   - audit: Receives every sign-in, refusal and sign-out before it is answered; returns false when it has no room
-    ///     and the configuration forbids unrecorded acts (`log.audit_on_full: refuse`).
+    ///   - journal: Receives every sign-in, refusal and sign-out before it is answered.
     package init(
         store: any SessionStore & ReplaceableStore,
         authority: TokenAuthority,
@@ -87,7 +85,7 @@ package struct SessionService: Sendable {
         cascade: SessionCascade? = nil,
         observe: @escaping @Sendable (Session) -> Void = { _ in },
         loops: any EventLoopGroup,
-        audit: @escaping @Sendable (SignInRecord) -> Bool,
+        journal: AuditJournal,
         clock: Clock
     ) {
         self.store = store
@@ -102,49 +100,8 @@ package struct SessionService: Sendable {
         self.cascade = cascade
         self.observe = observe
         self.loops = loops
-        self.audit = audit
+        self.journal = journal
         self.clock = clock
-    }
-
-    /// The same, counting sign-ins in `metrics` and writing to the audit stream.
-    package init(
-        store: any SessionStore & ReplaceableStore,
-        authority: TokenAuthority,
-        settings: SessionSettings,
-        devices: DeviceObserver,
-        grants: ProviderGrants? = nil,
-        tokens: (any ForeignTokens)? = nil,
-        providerSessions: ProviderSessions? = nil,
-        users: RealmUsers? = RealmUsers(.default),
-        rules: RuleBook = RuleBook(),
-        cascade: SessionCascade? = nil,
-        observe: @escaping @Sendable (Session) -> Void = { _ in },
-        loops: any EventLoopGroup,
-        audit: AuditStream,
-        metrics: MetricsRegistry,
-        clock: Clock
-    ) {
-        let counters = SignInCounters(metrics)
-        self.init(
-            store: store,
-            authority: authority,
-            settings: settings,
-            devices: devices,
-            grants: grants,
-            tokens: tokens,
-            providerSessions: providerSessions,
-            users: users,
-            rules: rules,
-            cascade: cascade,
-            observe: observe,
-            loops: loops,
-            audit: { record in
-                counters.count(record)
-                // The last event is the act itself: if it cannot be written, the act must not happen.
-                return record.auditEvents.reduce(true) { _, event in audit.emit(event) }
-            },
-            clock: clock
-        )
     }
 
     /// The mark by which a browser with this new session shows its account later; nil if it must not.
@@ -162,7 +119,7 @@ package struct SessionService: Sendable {
         record.account = account
         let found = (try? await self.presented(by: requester))?.first
         if let found { record.note(found.session, found.key) }
-        _ = self.audit(record)
+        self.journal.record(record)
     }
 
     /// The refusal for a store that could not answer.
@@ -180,13 +137,12 @@ package struct SessionService: Sendable {
         try await self.loops.ask(self.store, question)
     }
 
-    func record(_ event: SignInRecord.Event, _ kind: Session.Kind, _ requester: Requester) -> SignInRecord {
-        SignInRecord(
-            event: event,
-            kind: kind,
+    func record(_ act: SessionAct, _ kind: Session.Kind, _ requester: Requester) -> AuditRecord {
+        AuditRecord(
+            .session(act, kind),
             requestID: requester.requestID,
-            host: requester.authority,
-            device: self.device(requester)
+            device: self.device(requester),
+            host: requester.authority
         )
     }
 

@@ -96,6 +96,6 @@ package struct UserSessions: Sendable {
         record.cascaded = cascaded
         record.detail = `operator`.map { "operator \($0)" } ?? "by its user"
         // The sign-out takes place in any case: a full queue must not keep a thief signed in.
-        _ = self.sessions.audit(record)
+        self.sessions.journal.record(record)
     }
 }

@@ -19,8 +19,7 @@ extension Gateway {
             users: nil,
             cascade: SessionCascade(store: self.foundations.store, index: self.foundations.index),
             loops: self.foundations.group,
-            audit: self.foundations.audit,
-            metrics: self.foundations.registry,
+            journal: AuditJournal(audit: self.foundations.audit, counters: .signIns(self.foundations.registry)),
             clock: self.foundations.clock
         )
         let audit: @Sendable (AuditEvent) -> Bool = { [audit = self.foundations.audit] in audit.emit($0) }

@@ -66,7 +66,7 @@ struct TransferTrial {
             directory: self.draft.assembly.users,
             clients: clients,
             rules: RuleBook(self.settings.rules, places: self.draft.assembly.geo),
-            journal: HandoffJournal { _ in true },
+            journal: AuditJournal { _ in true },
             clock: backing.clock
         )
         let inspection: Result<HandoffInspection, any Error>

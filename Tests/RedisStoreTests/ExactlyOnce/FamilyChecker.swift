@@ -50,7 +50,7 @@ final class FamilyChecker: OnceChecker {
                 lifetimes: SessionSettings().native,
                 devices: DeviceObserver(directory: nil),
                 limiter: NoLimit(),
-                journal: TokenJournal { _ in true },
+                journal: AuditJournal { _ in true },
                 loops: loops,
                 clock: fixture.clock
             )

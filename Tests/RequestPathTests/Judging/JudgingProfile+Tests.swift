@@ -41,7 +41,7 @@ extension JudgingProfile {
                 authority: authority,
                 sessions: settings.session,
                 asn: nil,
-                journal: HandoffJournal { _ in true },
+                journal: AuditJournal { _ in true },
                 clock: clock
             ),
             confirmation: confirmation ?? HandoffConfirmation(settings.handoff.confirmation, keys: sealing),

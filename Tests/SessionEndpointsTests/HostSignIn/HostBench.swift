@@ -27,7 +27,7 @@ final class HostBench: Sendable {
     let sessions: SessionService
     let tickets: HostTickets
     let share: HandoffShare?
-    private let records = Mutex<[TicketRecord]>([])
+    private let records = Mutex<[AuditRecord]>([])
     private let isFull = Mutex(false)
     private let endpoints: Mutex<[Endpoint]>
 
@@ -55,7 +55,7 @@ final class HostBench: Sendable {
             settings: SessionSettings(),
             devices: DeviceObserver(directory: nil),
             loops: loops,
-            audit: { [audit] in audit.add($0) },
+            journal: self.audit.journal,
             clock: clock
         )
         let limiter = LocalRateLimiter(clock: clock)
@@ -68,7 +68,7 @@ final class HostBench: Sendable {
             store: self.store,
             keys: self.keys,
             limiter: limiter,
-            journal: TicketJournal { record in box.bench?.take(record) ?? false },
+            journal: AuditJournal { record in box.bench?.take(record) ?? false },
             loops: loops
         )
         let bob = UserSettings(
@@ -125,7 +125,7 @@ final class HostBench: Sendable {
         return PublicURL(isHTTPS: true, host: String(parts[0]), port: parts.count == 2 ? Int(parts[1]) : nil)
     }
 
-    private func take(_ record: TicketRecord) -> Bool {
+    private func take(_ record: AuditRecord) -> Bool {
         if self.isFull.withLock({ $0 }) { return false }
         self.records.withLock { $0.append(record) }
         return true
@@ -135,8 +135,12 @@ final class HostBench: Sendable {
     func fillJournal() { self.isFull.withLock { $0 = true } }
 
     /// What was recorded of tickets.
-    var outcomes: [TicketRecord.Outcome] { self.records.withLock { $0.map(\.outcome) } }
-    var last: TicketRecord? { self.records.withLock { $0.last } }
+    var outcomes: [TicketAct] {
+        self.records.withLock { records in
+            records.compactMap { if case .ticket(let act) = $0.act { act } else { nil } }
+        }
+    }
+    var last: AuditRecord? { self.records.withLock { $0.last } }
 
     /// The endpoint of a host at this path; nil: the path belongs to the app.
     func endpoint(_ path: String, on host: String) -> Endpoint? {

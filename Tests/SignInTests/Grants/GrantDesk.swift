@@ -193,7 +193,7 @@ final class GrantDesk: Sendable {
             devices: DeviceObserver(directory: nil),
             grants: grants,
             loops: loops,
-            audit: { _ in true },
+            journal: AuditJournal { _ in true },
             clock: self.time.clock
         )
         return Node(grants: grants, sessions: sessions)

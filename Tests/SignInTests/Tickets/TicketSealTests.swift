@@ -26,7 +26,7 @@ struct TicketSealTests {
             store: desk.store,
             keys: keys,
             limiter: LocalRateLimiter(clock: desk.time.clock),
-            journal: TicketJournal { _ in true },
+            journal: AuditJournal { _ in true },
             loops: MultiThreadedEventLoopGroup.singleton
         )
     }

@@ -52,7 +52,7 @@ package struct HandoffStage: Sendable {
         self.tricks = tricks
         self.store = stores[0]
         self.loops = (0..<2).map { _ in loops.next() }
-        let journal = HandoffJournal { _ in true }
+        let journal = AuditJournal { _ in true }
         let authority = self.authority
         self.mint = HandoffMint(
             store: stores[0],

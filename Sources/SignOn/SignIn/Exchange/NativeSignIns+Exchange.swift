@@ -130,7 +130,7 @@ extension NativeSignIns {
         var record = self.sessions.record(.signedIn, .native, attempt.requester)
         record.note(session, attempt.session.sessionKey)
         record.provider = session.provider?.name
-        guard self.sessions.audit(record) else {
+        guard self.sessions.journal.record(record) else {
             // The token is never handed out, so the session is useless even if the store cannot end it now.
             _ = try? await self.sessions.end(attempt.session.sessionKey)
             return .unavailable(.gatewayOverloaded)
@@ -164,7 +164,7 @@ extension NativeSignIns {
         var record = self.sessions.record(.refused(reason), .native, requester)
         record.subject = session?.subject
         record.sessionID = session?.id
-        _ = self.sessions.audit(record)
+        self.sessions.journal.record(record)
         return .refused(reason)
     }
 }

@@ -48,9 +48,11 @@ extension NativeSignIns {
             try await self.note(nil, in: id)
             let code = try await self.keep(session, id, flow)
             // The session begins with the exchange. What the rules said of its user is recorded now.
-            record.event = .judged
+            record.act = .session(.judged, .native)
             record.subject = subject
-            guard record.rules.isEmpty || self.sessions.audit(record) else { return .unavailable(.gatewayOverloaded) }
+            guard record.rules.isEmpty || self.sessions.journal.record(record) else {
+                return .unavailable(.gatewayOverloaded)
+            }
             return .code(code)
         } catch {
             return .unavailable(SessionService.reason(error))

@@ -118,7 +118,7 @@ package struct ProviderLogout: Sendable {
         var record = self.sessions.record(.denied(reason), .web, requester)
         record.provider = self.provider.name
         record.detail = detail
-        _ = self.sessions.audit(record)
+        self.sessions.journal.record(record)
         return .refused(reason)
     }
 
@@ -135,6 +135,6 @@ package struct ProviderLogout: Sendable {
         record.cascaded = ended
         record.provider = self.provider.name
         record.detail = channel
-        _ = self.sessions.audit(record)
+        self.sessions.journal.record(record)
     }
 }

@@ -92,7 +92,7 @@ extension HostTickets {
             throw error
         }
         var record = self.record(.issued, requester)
-        record.audience = request.host
+        record.validHost = request.host
         record.subject = found.session.subject
         record.sessionID = found.session.id
         record.fingerprint = found.key.fingerprint
@@ -110,7 +110,7 @@ extension HostTickets {
         _ session: Session? = nil
     ) -> TicketIssue {
         var record = self.record(.refused(reason), requester)
-        record.audience = request.host
+        record.validHost = request.host
         record.subject = session?.subject
         record.sessionID = session?.id
         self.journal.record(record)

@@ -212,20 +212,20 @@ extension HostTickets {
 
     @discardableResult
     private func note(
-        _ outcome: TicketRecord.Outcome,
+        _ act: TicketAct,
         _ attempt: Attempt,
         _ session: Session?,
         _ parent: Session?
     ) -> Bool {
-        var record = self.record(outcome, attempt.requester)
-        record.audience = attempt.requester.authority
+        var record = self.record(act, attempt.requester)
+        record.validHost = attempt.requester.authority
         record.subject = session?.subject
         record.sessionID = session?.id
-        let key = outcome == .used ? attempt.session.sessionKey : attempt.existing.first?.key
+        let key = act == .used ? attempt.session.sessionKey : attempt.existing.first?.key
         record.fingerprint = session == nil ? nil : key?.fingerprint
         record.tokenFingerprint = attempt.key.fingerprint
         record.parentSessionID = parent?.id
-        if outcome == .used { record.endedSessionID = attempt.existing.first?.session.id }
+        if act == .used { record.endedSessionID = attempt.existing.first?.session.id }
         return self.journal.record(record)
     }
 

@@ -20,7 +20,7 @@ package struct HostTickets: Sendable {
     let sessions: SessionService
     let seal: TicketSeal
     let limiter: any RateLimiter
-    let journal: TicketJournal
+    let journal: AuditJournal
     private let store: Store
     private let loops: any EventLoopGroup
 
@@ -34,7 +34,7 @@ package struct HostTickets: Sendable {
         store: Store,
         keys: SealingKeyRing,
         limiter: any RateLimiter,
-        journal: TicketJournal,
+        journal: AuditJournal,
         loops: any EventLoopGroup
     ) {
         self.hosts = hosts
@@ -103,12 +103,12 @@ package struct HostTickets: Sendable {
         try await self.loops.ask(self.store, question)
     }
 
-    func record(_ outcome: TicketRecord.Outcome, _ requester: Requester) -> TicketRecord {
-        TicketRecord(
-            outcome,
+    func record(_ act: TicketAct, _ requester: Requester) -> AuditRecord {
+        AuditRecord(
+            .ticket(act),
             requestID: requester.requestID,
-            host: requester.authority,
-            device: self.sessions.device(requester)
+            device: self.sessions.device(requester),
+            host: requester.authority
         )
     }
 }

@@ -1,0 +1,90 @@
+package import Observability
+internal import Rules
+internal import Sessions
+internal import Settings
+internal import Vocabulary
+
+/// Counts the acts of one kind, and what the rules said of them. Acts are rare enough for the registry's own lock.
+package struct ActCounters: Sendable {
+    private let metrics: MetricsRegistry
+    private let countAct: @Sendable (AuditRecord) -> Void
+
+    /// Counts the record.
+    func count(_ record: AuditRecord) {
+        for finding in record.rules { self.metrics.countRule(finding.rule, finding.result.rawValue) }
+        self.countAct(record)
+    }
+
+    /// Counts sign-ins.
+    package static func signIns(_ metrics: MetricsRegistry) -> ActCounters {
+        let refusals = Reason.allCases.filter { reason in
+            ["signin.", "exchange."].contains(where: reason.rawValue.hasPrefix)
+                || [.providerUnavailable, .ruleDenied].contains(reason)
+        }
+        let kinds = [Session.Kind.web, .native].map(\.rawValue)
+        let increment = Self.counters(of: MetricNames.signIns, in: metrics, acts: kinds, refusals)
+        return ActCounters(metrics: metrics) { record in
+            switch record.act {
+            case .session(.signedIn, let kind): increment(kind.rawValue, nil)
+            case .session(.refused(let reason), let kind): increment(kind.rawValue, reason)
+            default: break
+            }
+        }
+    }
+
+    /// Counts tokens of OAuth clients.
+    package static func tokens(_ metrics: MetricsRegistry) -> ActCounters {
+        let refusals: [Reason] = [
+            .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown, .refreshOtherClient, .refreshReplayed,
+            .refreshUnknown, .refreshUserGone, .sessionClientGone, .sessionUnknown, .sessionOtherClient,
+            .credentialExpired, .credentialInvalidToken, .credentialMalformed, .credentialOtherAudience,
+            .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled, .oauthUnauthorizedClient, .handoffNotPermitted,
+            .socialRefused, .socialReplayed, .signInNotAllowed, .proofMissing, .proofOtherKey, .ruleDenied,
+        ]
+        // A code is counted when it is redeemed.
+        let acts = TokenAct.allCases.filter { $0 != .authorized }.map(\.rawValue)
+        let increment = Self.counters(of: MetricNames.tokens, in: metrics, acts: acts, refusals)
+        return ActCounters(metrics: metrics) { record in
+            if case .token(let act, let refusal) = record.act { increment(act.rawValue, refusal) }
+        }
+    }
+
+    /// Counts tickets between hosts.
+    package static func tickets(_ metrics: MetricsRegistry) -> ActCounters {
+        let counters = Dictionary(
+            uniqueKeysWithValues: HostTicketResult.allCases.map { result in
+                (result, metrics.counter(MetricNames.hostTickets, result.rawValue))
+            }
+        )
+        return ActCounters(metrics: metrics) { record in
+            if case .ticket(let act) = record.act, let id = counters[act.result] { metrics.increment(id) }
+        }
+    }
+
+    /// Counts session-transfer tokens.
+    package static func handoffs(_ metrics: MetricsRegistry) -> ActCounters {
+        let counters = HandoffCounters(metrics)
+        return ActCounters(metrics: metrics) { record in
+            if case .handoff(let act) = record.act { counters.count(act, record) }
+        }
+    }
+
+    /// Counters by act and result, which is `ok` or one of `refusals`. Other refusals are not counted.
+    private static func counters(
+        of family: MetricFamily,
+        in metrics: MetricsRegistry,
+        acts: [String],
+        _ refusals: [Reason]
+    ) -> @Sendable (_ act: String, _ refusal: Reason?) -> Void {
+        let success = "ok"
+        var counters: [String: CounterID] = [:]
+        for act in acts {
+            for result in [success] + refusals.map(\.rawValue) {
+                counters["\(act) \(result)"] = metrics.counter(family, act, result)
+            }
+        }
+        return { [counters] act, refusal in
+            if let id = counters["\(act) \(refusal?.rawValue ?? success)"] { metrics.increment(id) }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+internal import Observability
+internal import Sessions
+internal import Settings
+internal import Vocabulary
+
+/// The counters of session-transfer tokens, each registered once.
+struct HandoffCounters: Sendable {
+    /// The values of `sallyport_binding_checks_total{result}`.
+    private enum BindingResult: String, CaseIterable {
+        case match, mismatch, unknown
+        case dryRun = "dry_run"
+    }
+
+    private let metrics: MetricsRegistry
+    private let results: [TransferTokenResult: CounterID]
+    private let bindings: [BindingMode: [BindingResult: CounterID]]
+    private let wouldReject: [BindingMode: CounterID]
+    private let redeemed: [HandoffTransport: CounterID]
+    private let age: HistogramID
+    /// By client, and by reason: only those that have occurred are shown.
+    private let minted: CounterMemory<String>
+    private let rejected: CounterMemory<Reason>
+
+    init(_ metrics: MetricsRegistry) {
+        self.metrics = metrics
+        self.results = Dictionary(
+            uniqueKeysWithValues: TransferTokenResult.allCases.map { result in
+                (result, metrics.counter(MetricNames.transferTokens, result.rawValue))
+            }
+        )
+        self.bindings = Dictionary(
+            uniqueKeysWithValues: BindingMode.judged.map { mode in
+                let results = BindingResult.allCases.map { result in
+                    (result, metrics.counter(MetricNames.bindingChecks, mode.rawValue, result.rawValue))
+                }
+                return (mode, Dictionary(uniqueKeysWithValues: results))
+            }
+        )
+        self.wouldReject = Dictionary(
+            uniqueKeysWithValues: BindingMode.judged.map {
+                ($0, metrics.counter(MetricNames.bindingWouldReject, $0.rawValue, "token"))
+            }
+        )
+        self.redeemed = Dictionary(
+            uniqueKeysWithValues: HandoffTransport.allCases.map {
+                ($0, metrics.counter(MetricNames.handoffRedeemed, $0.rawValue))
+            }
+        )
+        self.age = metrics.histogram(MetricNames.handoffAge, buckets: MetricNames.handoffAgeBuckets)
+        self.minted = CounterMemory { metrics.counter(MetricNames.handoffMinted, $0) }
+        self.rejected = CounterMemory { metrics.counter(MetricNames.handoffRejected, $0.rawValue) }
+    }
+
+    func count(_ act: HandoffAct, _ record: AuditRecord) {
+        if let id = self.results[act.result] { self.metrics.increment(id) }
+        self.countOutcome(act, of: record)
+        guard let mode = record.binding else { return }
+        let result: BindingResult =
+            switch record.passedInDryRun ?? record.reason {
+            case .bindingASNUnknown: .unknown
+            case _ where record.passedInDryRun != nil: .dryRun
+            case .bindingIPMismatch, .bindingASNMismatch: .mismatch
+            default: .match
+            }
+        if let id = self.bindings[mode]?[result] { self.metrics.increment(id) }
+        if record.passedInDryRun != nil, let id = self.wouldReject[mode] { self.metrics.increment(id) }
+    }
+
+    /// Which clients mint, how tokens arrive and how old they are then, and why they are refused.
+    private func countOutcome(_ act: HandoffAct, of record: AuditRecord) {
+        switch act {
+        case .minted:
+            if let client = record.clientID { self.metrics.increment(self.minted[client]) }
+        case .signedIn, .sessionStays:
+            if let id = record.transport.flatMap({ self.redeemed[$0] }) { self.metrics.increment(id) }
+            if let age = record.age {
+                let nanoseconds = age.wholeMilliseconds.multipliedWithinBounds(by: 1_000_000)
+                self.metrics.observe(self.age, nanoseconds: nanoseconds)
+            }
+        case .refused(let reason):
+            self.metrics.increment(self.rejected[reason])
+        case .mintRefused, .mintUnavailable, .asked, .repeated, .unavailable:
+            break
+        }
+    }
+}
