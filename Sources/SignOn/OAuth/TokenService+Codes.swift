@@ -167,36 +167,28 @@ extension TokenService {
         _ requester: TokenRequester,
         _ record: inout AuditRecord
     ) async throws(StoreError) -> TokenOutcome {
-        // The store may have lost sight of the code between the look-up and the act; then it is judged once more.
-        for _ in 0..<2 {
-            if let outcome = try await self.act(redemption, key, requester, &record) { return outcome }
-        }
-        return .refused(.codeUnknown)
+        try await self.use(
+            key,
+            as: AuthorizationCode.self,
+            asksAgain: true,
+            unknown: { .refused(.codeUnknown) },
+            spent: { marker throws(StoreError) in try await self.refuseReplay(marker, &record) },
+            judge: { stored in self.verdict(on: stored.record, redemption, requester, &record) }
+        )
     }
 
-    /// nil: the code has changed since it was judged.
-    private func act(
+    private func verdict(
+        on code: AuthorizationCode,
         _ redemption: CodeRedemption,
-        _ key: RecordKey,
         _ requester: TokenRequester,
         _ record: inout AuditRecord
-    ) async throws(StoreError) -> TokenOutcome? {
-        let lookup = try await self.ask { store, loop in
-            store.singleUse(key, as: AuthorizationCode.self, on: loop)
-        }
-        let stored: Stored<AuthorizationCode>
-        switch lookup {
-        case .absent: return .refused(.codeUnknown)
-        case .spent(let marker): return try await self.refuseReplay(marker, &record)
-        case .live(let live): stored = live
-        }
-        let code = stored.record
+    ) -> SingleUseVerdict<TokenOutcome> {
         record.note(code.session, audience: code.audience)
-        guard code.session.clientID == requester.client.clientID else { return .refused(.codeOtherClient) }
-        guard redemption.fits(code) else { return .refused(.codeMismatch) }
-        if let loss = self.loss(of: code.session) { return .refused(loss) }
+        guard code.session.clientID == requester.client.clientID else { return .leave(.refused(.codeOtherClient)) }
+        guard redemption.fits(code) else { return .leave(.refused(.codeMismatch)) }
+        if let loss = self.loss(of: code.session) { return .leave(.refused(loss)) }
         // RFC 9449 10
-        if let reason = requester.objection(toKey: code.keyThumbprint) { return .refused(reason) }
+        if let reason = requester.objection(toKey: code.keyThumbprint) { return .leave(.refused(reason)) }
         var session = code.session
         session.device = self.devices.facts(address: requester.address, userAgent: requester.userAgent)
         let grant = Grant(
@@ -208,13 +200,12 @@ extension TokenService {
         )
         var (tokens, records) = self.first(grant, hasRefresh: code.hasRefresh)
         tokens.nonce = code.nonce
-        let marker = Marker.used(self.authority.newAttempt(), session: tokens.root)
-        switch try await self.consume(key, stored.version, marker, records) {
-        case .done: return .issued(tokens)
-        case .spent(let other): return try await self.refuseReplay(other, &record)
-        case .changed: return nil
-        case .quarantined: return .refused(.codeUnknown)
-        }
+        return .use(
+            .used(self.authority.newAttempt(), session: tokens.root),
+            creating: records,
+            quarantined: { .refused(.codeUnknown) },
+            done: { [tokens] in .issued(tokens) }
+        )
     }
 
     /// Ends what the first use of the code gave.
@@ -224,24 +215,5 @@ extension TokenService {
             try await self.end(session, &record)
         }
         return .refused(.codeReplayed)
-    }
-
-    /// Consumes a record. A lost answer is asked for once more as the same attempt, because the client cannot repeat a
-    /// request that may have succeeded.
-    func consume(
-        _ key: RecordKey,
-        _ judged: RecordVersion,
-        _ marker: Marker,
-        _ records: [NewRecord]
-    ) async throws(StoreError) -> Consumption {
-        do {
-            return try await self.ask { store, loop in
-                store.consume(key, judged: judged, marker: marker, creating: records, on: loop)
-            }
-        } catch .unavailable {
-            return try await self.ask { store, loop in
-                store.consume(key, judged: judged, marker: marker, creating: records, on: loop)
-            }
-        }
     }
 }

@@ -35,6 +35,6 @@ extension TokenService {
     /// Uses a request up; false if another browser was faster, and is the one that gets an answer.
     package func use(_ found: FoundRequest) async throws(StoreError) -> Bool {
         let marker = Marker.used(self.authority.newAttempt(), session: nil)
-        return try await self.consume(found.key, found.version, marker, []) == .done
+        return try await self.consume(found.key, found.version, marker, [], asksAgain: true) == .done
     }
 }

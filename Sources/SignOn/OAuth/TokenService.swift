@@ -79,7 +79,7 @@ package enum TokenOutcome: Sendable {
 
 /// Issues, refreshes, finds and ends the tokens of OAuth clients. Acts are recorded in the audit stream before they are
 /// answered.
-package struct TokenService: Sendable {
+package struct TokenService: StoreCaller {
     package typealias Store = any SessionStore & SingleUseStore & ReplaceableStore
 
     package let apis: APIDirectory
@@ -97,7 +97,7 @@ package struct TokenService: Sendable {
     let cascade: SessionCascade?
     /// nil: no provider's tokens are known.
     let foreign: ForeignGrants?
-    private let store: Store
+    let store: Store
     let loops: any EventLoopGroup
 
     /// - Parameters:
@@ -143,13 +143,6 @@ package struct TokenService: Sendable {
 
     /// Whose users get tokens.
     package var realm: Realm { self.users.realm }
-
-    /// Calls the store on one of its loops.
-    func ask<Answer: Sendable>(
-        _ question: @escaping @Sendable (Store, any EventLoop) -> EventLoopFuture<Answer>
-    ) async throws(StoreError) -> Answer {
-        try await self.loops.ask(self.store, question)
-    }
 
     /// The refusal for a store that could not answer.
     static func unavailable(_ error: StoreError) -> TokenOutcome {

@@ -67,11 +67,13 @@ extension NativeSignIns {
             session: authority.attempt(secret, with: key, of: returned.bytes, on: place),
             requester: requester
         )
-        // Another request may exchange the codes between the look-up and the act; then it is judged once more.
-        for _ in 0..<2 {
-            if let outcome = try await self.act(attempt) { return outcome }
-        }
-        return self.refuse(.exchangeUnknown, requester)
+        return try await self.use(
+            key,
+            as: ReturnCode.self,
+            unknown: { self.refuse(.exchangeUnknown, requester) },
+            spent: { marker throws(StoreError) in try await self.repeated(marker, attempt) },
+            judge: { stored throws(StoreError) in try await self.verdict(on: stored.record, attempt) }
+        )
     }
 
     /// One try to exchange two codes. The same codes from the same address give the same try.
@@ -84,45 +86,30 @@ extension NativeSignIns {
         let requester: Requester
     }
 
-    /// nil: the return code has changed since it was judged.
-    private func act(_ attempt: Attempt) async throws(StoreError) -> ExchangeOutcome? {
+    private func verdict(
+        on code: ReturnCode,
+        _ attempt: Attempt
+    ) async throws(StoreError) -> SingleUseVerdict<ExchangeOutcome> {
         let requester = attempt.requester
-        let lookup = try await self.ask { store, loop in store.singleUse(attempt.key, as: ReturnCode.self, on: loop) }
-        let stored: Stored<ReturnCode>
-        switch lookup {
-        case .absent: return self.refuse(.exchangeUnknown, requester)
-        case .spent(let marker): return try await self.repeated(marker, attempt)
-        case .live(let live): stored = live
-        }
         let now = self.sessions.clock.now()
-        guard constantTimeEqual(stored.record.code.bytes, attempt.code.bytes), now < stored.record.expiresAt else {
-            return self.refuse(.exchangeUnknown, requester)
+        guard constantTimeEqual(code.code.bytes, attempt.code.bytes), now < code.expiresAt else {
+            return .leave(self.refuse(.exchangeUnknown, requester))
         }
-        guard let draft = stored.record.session else {
-            guard let flow = try await self.flow(stored.record.flow) else {
-                return self.refuse(.exchangeUnknown, requester)
+        guard let draft = code.session else {
+            guard let flow = try await self.flow(code.flow) else {
+                return .leave(self.refuse(.exchangeUnknown, requester))
             }
-            return .notSignedIn(id: stored.record.flow, flow)
+            return .leave(.notSignedIn(id: code.flow, flow))
         }
         let session = self.sessions.begun(draft, id: attempt.session.sessionID, for: requester)
         // Codes of another provider's host, or of a user who has gone: they are not used up here.
-        if self.sessions.users?.loss(of: session) != nil { return self.refuseEnded(requester) }
-        let new = NewSession(key: attempt.session.sessionKey, session: session)
-        let consumption = try await self.ask { store, loop in
-            store.consume(
-                attempt.key,
-                judged: stored.version,
-                marker: attempt.session.success,
-                creating: new,
-                on: loop
-            )
-        }
-        switch consumption {
-        case .changed: return nil
-        case .spent(let marker): return try await self.repeated(marker, attempt)
-        case .quarantined: return self.refuse(.exchangeUnknown, requester, session)
-        case .done: return await self.hand(out: session, attempt)
-        }
+        if self.sessions.users?.loss(of: session) != nil { return .leave(self.refuseEnded(requester)) }
+        return .use(
+            attempt.session.success,
+            creating: [.session(NewSession(key: attempt.session.sessionKey, session: session))],
+            quarantined: { self.refuse(.exchangeUnknown, requester, session) },
+            done: { await self.hand(out: session, attempt) }
+        )
     }
 
     /// Hands out the session of this try, unless it cannot be recorded.

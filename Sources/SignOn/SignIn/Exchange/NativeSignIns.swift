@@ -38,14 +38,14 @@ package struct FlowWish: Sendable {
 /// Another app that takes the second code has no use for it, and neither has one that only sees the first. The session is
 /// written when the codes are exchanged. Its token is computed from both, so that a repeated exchange has the same answer
 /// and nothing secret is kept for it.
-package struct NativeSignIns: Sendable {
+package struct NativeSignIns: StoreCaller {
     package typealias Store = any SessionStore & SingleUseStore & ReplaceableStore
 
     package let sessions: SessionService
     package let settings: ExchangeSettings
     let limiter: any RateLimiter
-    private let store: Store
-    private let loops: any EventLoopGroup
+    let store: Store
+    let loops: any EventLoopGroup
 
     /// Flows from one address, because each is kept: sixty, then one a second.
     static let perAddress = RateLimit("exchange.flow", burst: 60, interval: .seconds(1))
@@ -170,13 +170,6 @@ package struct NativeSignIns: Sendable {
             if answer != .changed { return }
         }
         throw .unavailable
-    }
-
-    /// Calls the store on one of its loops.
-    func ask<Answer: Sendable>(
-        _ question: @escaping @Sendable (Store, any EventLoop) -> EventLoopFuture<Answer>
-    ) async throws(StoreError) -> Answer {
-        try await self.loops.ask(self.store, question)
     }
 }
 

@@ -56,11 +56,13 @@ extension HostTickets {
                 requester: requester
             )
             attempt = new
-            // Another request may use the ticket between the look-up and the act; then it is judged once more.
-            for _ in 0..<2 {
-                if let use = try await self.act(new) { return use }
-            }
-            return self.refuse(.ticketUnknown, requester, hasSession: hasSession)
+            return try await self.use(
+                key,
+                as: HostTicket.self,
+                unknown: { self.refuse(.ticketUnknown, requester, hasSession: hasSession) },
+                spent: { marker throws(StoreError) in try await self.answerSpent(marker, new) },
+                judge: { stored throws(StoreError) in try await self.verdict(on: stored.record, new) }
+            )
         } catch {
             self.journal.record(self.record(.unavailable, attempt?.requester ?? requester))
             return .unavailable(SessionService.reason(error))
@@ -80,45 +82,52 @@ extension HostTickets {
         var hasSession: Bool { !self.existing.isEmpty }
     }
 
-    /// nil: the ticket has changed since it was judged.
-    private func act(_ attempt: Attempt) async throws(StoreError) -> TicketUse? {
+    private func verdict(
+        on ticket: HostTicket,
+        _ attempt: Attempt
+    ) async throws(StoreError) -> SingleUseVerdict<TicketUse> {
         let requester = attempt.requester
-        let lookup = try await self.ask { store, loop in
-            store.singleUse(attempt.key, as: HostTicket.self, on: loop)
-        }
-        switch lookup {
-        case .absent:
-            return self.refuse(.ticketUnknown, requester, hasSession: attempt.hasSession)
-        case .spent(let marker):
-            return try await self.answerSpent(marker, attempt)
-        case .live(let stored):
-            let ticket = stored.record
-            let parent = try await self.sessions.living(ticket.parent)?.session
-            let verdict = TicketUseCase(
-                ticket: ticket,
-                parent: parent,
-                host: requester.authority,
-                challenge: attempt.nonce.challenge,
-                begunAt: attempt.nonce.begunAt,
-                existing: attempt.existing,
-                bindings: self.hosts.host(requester.authority)?.bindings ?? [],
-                device: self.sessions.device(requester),
-                now: self.sessions.clock.now()
-            ).verdict
-            switch verdict {
-            case .refuse(let reason):
-                return self.refuse(reason, requester, hasSession: attempt.hasSession, subject: ticket.owner.subject)
-            case .askAgain:
-                _ = self.refuse(.ticketOtherUser, requester, hasSession: true, subject: ticket.owner.subject)
-                return .signInAgain
-            case .keep(let key):
-                let marker = Marker.used(attempt.session.id, session: key)
-                return try await self.consume(attempt, stored, marker, creating: nil, parent)
-            case .make:
-                guard let parent else { return self.refuse(.ticketUnknown, requester, hasSession: attempt.hasSession) }
-                let session = try await self.prepare(attempt, parent, ticket.parent)
-                return try await self.consume(attempt, stored, attempt.session.success, creating: session, parent)
+        let parent = try await self.sessions.living(ticket.parent)?.session
+        let verdict = TicketUseCase(
+            ticket: ticket,
+            parent: parent,
+            host: requester.authority,
+            challenge: attempt.nonce.challenge,
+            begunAt: attempt.nonce.begunAt,
+            existing: attempt.existing,
+            bindings: self.hosts.host(requester.authority)?.bindings ?? [],
+            device: self.sessions.device(requester),
+            now: self.sessions.clock.now()
+        ).verdict
+        switch verdict {
+        case .refuse(let reason):
+            let subject = ticket.owner.subject
+            return .leave(self.refuse(reason, requester, hasSession: attempt.hasSession, subject: subject))
+        case .askAgain:
+            _ = self.refuse(.ticketOtherUser, requester, hasSession: true, subject: ticket.owner.subject)
+            return .leave(.signInAgain)
+        case .keep(let key):
+            return .use(
+                .used(attempt.session.id, session: key),
+                creating: [],
+                quarantined: { self.refuse(.ticketQuarantined, requester, hasSession: true) },
+                done: {
+                    self.note(.sessionStays, attempt, attempt.existing.first?.session, parent)
+                    return .alreadySignedIn
+                }
+            )
+        case .make:
+            guard let parent else {
+                return .leave(self.refuse(.ticketUnknown, requester, hasSession: attempt.hasSession))
             }
+            let new = try await self.prepare(attempt, parent, ticket.parent)
+            return .use(
+                attempt.session.success,
+                creating: [.session(new)],
+                // The browser's former sessions have ended.
+                quarantined: { self.refuse(.ticketQuarantined, requester, hasSession: false) },
+                done: { await self.complete(attempt, new.session, parent) }
+            )
         }
     }
 
@@ -158,30 +167,6 @@ extension HostTickets {
             try await self.sessions.grants?.add(key, expiresAt: session.expiresAt, to: grant)
         }
         return NewSession(key: key, session: session)
-    }
-
-    private func consume(
-        _ attempt: Attempt,
-        _ stored: Stored<HostTicket>,
-        _ marker: Marker,
-        creating session: NewSession?,
-        _ parent: Session?
-    ) async throws(StoreError) -> TicketUse? {
-        let consumption = try await self.ask { store, loop in
-            store.consume(attempt.key, judged: stored.version, marker: marker, creating: session, on: loop)
-        }
-        switch consumption {
-        case .changed: return nil
-        case .spent(let marker): return try await self.answerSpent(marker, attempt)
-        case .quarantined:
-            return self.refuse(.ticketQuarantined, attempt.requester, hasSession: session == nil)
-        case .done:
-            guard let session else {
-                self.note(.sessionStays, attempt, attempt.existing.first?.session, parent)
-                return .alreadySignedIn
-            }
-            return await self.complete(attempt, session.session, parent)
-        }
     }
 
     /// Hands out the session of this try, unless it cannot be recorded.

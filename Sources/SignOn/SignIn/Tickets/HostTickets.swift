@@ -13,7 +13,7 @@ package import Vocabulary
 /// ```
 /// Nothing is stored before a signed-in user asks for a ticket. The ticket is of no use without the nonce, which only
 /// the browser that began has.
-package struct HostTickets: Sendable {
+package struct HostTickets: StoreCaller {
     package typealias Store = any SessionStore & SingleUseStore & ReplaceableStore
 
     package let hosts: SignInHosts
@@ -21,8 +21,8 @@ package struct HostTickets: Sendable {
     let seal: TicketSeal
     let limiter: any RateLimiter
     let journal: AuditJournal
-    private let store: Store
-    private let loops: any EventLoopGroup
+    let store: Store
+    let loops: any EventLoopGroup
 
     /// - Parameters:
     ///   - keys: Seal requests and nonces.
@@ -95,13 +95,6 @@ package struct HostTickets: Sendable {
     }
 
     // MARK: Steps
-
-    /// Calls the store on one of its loops.
-    func ask<Answer: Sendable>(
-        _ question: @escaping @Sendable (Store, any EventLoop) -> EventLoopFuture<Answer>
-    ) async throws(StoreError) -> Answer {
-        try await self.loops.ask(self.store, question)
-    }
 
     func record(_ act: TicketAct, _ requester: Requester) -> AuditRecord {
         AuditRecord(
