@@ -1,7 +1,7 @@
 package import Vocabulary
 
 /// The cookies of one host that accompany session-transfer tokens: those in which apps put a token, the one that marks
-/// tokens that were dealt with, the one that lets a browser repeat a try whose answer was lost, the one that keeps a
+/// tokens that were dealt with, the one that lets a browser repeat an attempt whose answer was lost, the one that keeps a
 /// token until the user confirms it, and the one that shows which account the browser used last.
 package struct HandoffCookies: Sendable {
     /// How long handoff cookies that were dealt with are ignored when they come back (seconds). After that time they are
@@ -23,8 +23,8 @@ package struct HandoffCookies: Sendable {
     /// - Parameters:
     ///   - names: The names under which apps set a token.
     ///   - handled: The configured name of the cookie that marks them as dealt with.
-    ///   - attempt: The configured name of the cookie that repeats a try.
-    ///   - attemptLifetime: How long a try may be repeated.
+    ///   - attempt: The configured name of the cookie that repeats an attempt.
+    ///   - attemptLifetime: How long an attempt may be repeated.
     ///   - pending: The configured name of the cookie that keeps a token until the user confirms it.
     ///   - pendingLifetime: How long the user may take.
     ///   - account: The configured name of the cookie that shows which account the browser used last.
@@ -46,7 +46,7 @@ package struct HandoffCookies: Sendable {
         self.accountName = account
     }
 
-    /// The cookie that lets a browser repeat a try.
+    /// The cookie that lets a browser repeat an attempt.
     package func attempt(_ reach: CookieReach) -> SessionCookie {
         SessionCookie(name: self.attemptName, reach: reach, maxAge: self.attemptAge)
     }

@@ -38,7 +38,7 @@ struct HandoffAttemptTests {
         return (world, token, attempt)
     }
 
-    private func derived(_ world: World, _ token: Secret, _ attempt: AttemptSecret) throws -> TransferAttempt {
+    private func derived(_ world: World, _ token: Secret, _ attempt: AttemptSecret) throws -> SessionAttempt {
         let key = try #require(world.authority.key(.transfer, of: token.bytes))
         return world.authority.attempt(attempt, with: key, of: token.bytes, on: "app.example.com")
     }
@@ -72,16 +72,16 @@ struct HandoffAttemptTests {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
         let attempt = AttemptSecret()
-        let web = try #require(try await world.consume(token, attempt: attempt, isFirstTry: true).signedIn)
+        let web = try #require(try await world.consume(token, attempt: attempt, isFirstAttempt: true).signedIn)
         #expect(web.token == (try self.derived(world, token, attempt)).token)
         #expect(try await world.consume(token, attempt: attempt).signedIn?.token == web.token)
-        #expect(try await world.consume(token, isFirstTry: true).refusal == .handoffReplayed)
+        #expect(try await world.consume(token, isFirstAttempt: true).refusal == .handoffReplayed)
         // It does not ask whose marker it is.
-        #expect(try await world.consume(token, attempt: attempt, isFirstTry: true).refusal == .handoffReplayed)
+        #expect(try await world.consume(token, attempt: attempt, isFirstAttempt: true).refusal == .handoffReplayed)
         let burned = try await world.minted(try await world.signIn())
-        let moved = try await world.consume(burned, from: "12.0.0.1", isFirstTry: true)
+        let moved = try await world.consume(burned, from: "12.0.0.1", isFirstAttempt: true)
         #expect(moved.refusal == .bindingIPMismatch)
-        #expect(try await world.consume(burned, isFirstTry: true).refusal == .handoffBurned)
+        #expect(try await world.consume(burned, isFirstAttempt: true).refusal == .handoffBurned)
     }
 
     @Test("an answer that is lost repeatedly changes nothing")

@@ -177,7 +177,7 @@ final class World: Sendable {
         lastAccount: Secret? = nil,
         confirmation: [UInt8]? = nil,
         attempt: AttemptSecret = AttemptSecret(),
-        isFirstTry: Bool = false
+        isFirstAttempt: Bool = false
     ) async throws -> HandoffOutcome {
         var request = HandoffRequest(
             token: token.bytes,
@@ -191,7 +191,7 @@ final class World: Sendable {
         )
         request.existingToken = existingToken ?? existing.map { .first($0.key) }
         request.existingSuffices = existingSuffices
-        request.isFirstTry = isFirstTry
+        request.isFirstAttempt = isFirstAttempt
         request.lastAccount = lastAccount
         request.confirmationMark = confirmation
         return try await self.consumer().consume(request, on: self.loop).get()

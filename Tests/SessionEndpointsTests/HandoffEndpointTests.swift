@@ -52,7 +52,7 @@ import Vocabulary
                     names: ["session_transfer_token"],
                     handled: "__Host-sallyport-handled",
                     attempt: "__Host-sallyport-attempt",
-                    attemptLifetime: TransferAttempt.lifetime,
+                    attemptLifetime: SessionAttempt.lifetime,
                     pending: "__Host-sallyport-handoff",
                     pendingLifetime: PendingHandoff.lifetime,
                     account: "__Host-sallyport-account"

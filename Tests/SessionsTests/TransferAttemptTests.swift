@@ -3,7 +3,7 @@ import Sessions
 import Testing
 import Vocabulary
 
-@Suite struct TransferAttemptTests {
+@Suite struct SessionAttemptTests {
     private let transfer = testAuthority.make(.transfer, in: testAuthority.newLineage())
 
     /// The attempt that `authority` derives for this transfer token.
@@ -12,7 +12,7 @@ import Vocabulary
         by authority: TokenAuthority = testAuthority,
         with transfer: (token: Secret, key: RecordKey)? = nil,
         on host: String = "app.example.com"
-    ) -> TransferAttempt {
+    ) -> SessionAttempt {
         let transfer = transfer ?? self.transfer
         return authority.attempt(secret, with: transfer.key, of: transfer.token.bytes, on: host)
     }

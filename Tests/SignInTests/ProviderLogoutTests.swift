@@ -177,7 +177,7 @@ struct ProviderLogoutTests {
     @Test("A sid that the provider uses again works for a new sign-in, and an old logout token does not end it")
     func reuse() async throws {
         let first = try await self.signIn("ada", at: "s-1")
-        _ = try await self.sessions.endPresented(by: try self.desk.requester(cookies: [first]))
+        _ = try await self.sessions.signOutBrowser(of: try self.desk.requester(cookies: [first]))
         let second = try await self.signIn("ada", at: "s-1")
         #expect(try await self.lives(second))
         #expect(try await self.obey("l-1 ada s-1") == .ended)

@@ -113,10 +113,10 @@ struct SessionServiceTests {
             try await self.begin(SessionTerms(.native)).token,
         ]
         let found = [try await self.found(tokens[0]), try await self.found(tokens[1]), try await self.found(tokens[2])]
-        #expect(try await self.desk.sessions.end(found[0].key))
-        #expect(try await !self.desk.sessions.end(found[0].key), "it was there no more")
-        try await self.desk.sessions.end(found[1].session.lineage)
-        try await self.desk.sessions.end(found[2])
+        #expect(try await self.desk.sessions.endOne(found[0].key))
+        #expect(try await !self.desk.sessions.endOne(found[0].key), "it was there no more")
+        try await self.desk.sessions.endLineage(found[1].session.lineage)
+        try await self.desk.sessions.endWithDependents(found[2])
         for token in tokens { #expect(try await !self.isLive(token)) }
     }
 
@@ -126,17 +126,17 @@ struct SessionServiceTests {
         let sessions = self.desk.sessions
         let here = try self.desk.requester(cookies: [native.token, web.token])
         let elsewhere = try self.desk.requester(host: "other.example.com", cookies: [web.token])
-        #expect(try await sessions.endPresented(by: elsewhere).isEmpty)
-        #expect(try await sessions.end(native: web.token, for: here) == .sessionUnknown)
-        #expect(try await sessions.end(native: Secret("x"), for: here) == .credentialMalformed)
+        #expect(try await sessions.signOutBrowser(of: elsewhere).isEmpty)
+        #expect(try await sessions.signOutApp(web.token, for: here) == .sessionUnknown)
+        #expect(try await sessions.signOutApp(Secret("x"), for: here) == .credentialMalformed)
         let foreign = TokenAuthority(secret: Secret("another secret"))
         let other = foreign.make(.session, in: foreign.newLineage()).token
-        #expect(try await sessions.end(native: other, for: here) == .credentialOtherKey)
+        #expect(try await sessions.signOutApp(other, for: here) == .credentialOtherKey)
         for token in [native.token, web.token] { #expect(try await self.isLive(token)) }
-        #expect(try await sessions.endPresented(by: here).count == 1)
+        #expect(try await sessions.signOutBrowser(of: here).count == 1)
         #expect(try await self.isLive(native.token), "a cookie ends no app's session")
         #expect(try await !self.isLive(web.token))
-        for _ in 0..<2 { #expect(try await sessions.end(native: native.token, for: here) == nil) }
+        for _ in 0..<2 { #expect(try await sessions.signOutApp(native.token, for: here) == nil) }
         #expect(try await !self.isLive(native.token))
         let ends = self.desk.audit.records.filter { $0.reason == .sessionSignedOut }
         #expect(ends.map(\.sessionID) == [web.session.id, native.session.id])

@@ -211,7 +211,7 @@ final class TokenWorld: Sendable {
                 names: ["auth0_session_transfer_token", "session_transfer_token"],
                 handled: "__Host-sallyport-handled",
                 attempt: "__Host-sallyport-attempt",
-                attemptLifetime: TransferAttempt.lifetime,
+                attemptLifetime: SessionAttempt.lifetime,
                 pending: "__Host-sallyport-handoff",
                 pendingLifetime: PendingHandoff.lifetime,
                 account: "__Host-sallyport-account"

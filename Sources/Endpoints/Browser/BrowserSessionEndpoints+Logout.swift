@@ -56,7 +56,7 @@ extension BrowserSessionEndpoints {
         _ request: EndpointRequest,
         leadingTo path: String
     ) async throws(StoreError) -> (onward: String?, cleared: [(name: String, value: String)]) {
-        let ended = try await self.sessions.endPresented(by: self.cookies.requester(request))
+        let ended = try await self.sessions.signOutBrowser(of: self.cookies.requester(request))
         let place = SignOutReturn(origin: request.origin, path: path)
         let onward = await self.providerSignOut?.url(after: ended, leadingTo: place)
         return (onward, [("set-cookie", self.cookies.cookie(request).clearing())])
@@ -89,7 +89,7 @@ extension BrowserSessionEndpoints {
     /// Ends the session of a program's token: 204, also when it has ended before.
     private func signOut(_ token: Secret, _ request: EndpointRequest) async -> EndpointResponse {
         do {
-            let reason = try await self.sessions.end(native: token, for: self.cookies.requester(request))
+            let reason = try await self.sessions.signOutApp(token, for: self.cookies.requester(request))
             return reason.map { .problem($0, requestID: request.requestID) } ?? .noContent()
         } catch {
             return .problem(SessionService.reason(error), requestID: request.requestID)

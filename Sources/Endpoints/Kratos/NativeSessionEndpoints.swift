@@ -103,7 +103,7 @@ package struct NativeSessionEndpoints: Sendable {
         var reason: Reason? = .credentialMissing
         do {
             if let token = body.text("session_token") {
-                reason = try await self.sessions.end(native: Secret(token), for: self.cookies.requester(request))
+                reason = try await self.sessions.signOutApp(Secret(token), for: self.cookies.requester(request))
             }
         } catch {
             return Herodot.unavailable(SessionService.reason(error), to: request)

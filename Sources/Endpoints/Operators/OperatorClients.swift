@@ -17,18 +17,18 @@ internal import Vocabulary
 ///
 /// Auth0's documentation prints the last three with two slashes before the id.
 package struct OperatorClients: Sendable {
-    private let desk: ClientDesk
+    private let editor: ClientEditor
     private let gate: OperatorGate
     private let metrics: MetricsRegistry
     private let audit: @Sendable (AuditEvent) -> Bool
 
     package init(
-        desk: ClientDesk,
+        editor: ClientEditor,
         gate: OperatorGate,
         metrics: MetricsRegistry,
         audit: @escaping @Sendable (AuditEvent) -> Bool
     ) {
-        self.desk = desk
+        self.editor = editor
         self.gate = gate.answering(ManagementAnswer.envelope)
         self.metrics = metrics
         self.audit = audit
@@ -75,7 +75,7 @@ package struct OperatorClients: Sendable {
 
     private func list(_ request: EndpointRequest) async -> EndpointResponse {
         await self.gate.admit(request, .read, OperatorGate.Act("clients.list")) { _ in
-            self.answer(request, ofList: true) { .json(200, $0.answer(self.desk.catalogue.clients, Self.object)) }
+            self.answer(request, ofList: true) { .json(200, $0.answer(self.editor.catalogue.clients, Self.object)) }
         }
     }
 
@@ -83,7 +83,7 @@ package struct OperatorClients: Sendable {
         let act = OperatorGate.Act("clients.show", client: id)
         return await self.gate.admit(request, .read, act) { caller in
             self.answer(request, ofList: false) { query in
-                guard let client = self.desk.catalogue.client(id) else {
+                guard let client = self.editor.catalogue.client(id) else {
                     return self.gate.refuse(.clientUnknown, caller, act, request)
                 }
                 return .json(200, query.selected(Self.object(client)))
@@ -127,8 +127,8 @@ package struct OperatorClients: Sendable {
     // MARK: Changing
 
     private func create(_ request: EndpointRequest) async -> EndpointResponse {
-        await self.change(.create, nil, request) { (members, caller) throws(ClientDesk.Refusal) in
-            try await self.desk.create(members, by: caller.name)
+        await self.change(.create, nil, request) { (members, caller) throws(ClientEditor.Refusal) in
+            try await self.editor.create(members, by: caller.name)
         } answer: { outcome in
             var object = Self.object(outcome.client)
             if let secret = outcome.generated {
@@ -141,16 +141,16 @@ package struct OperatorClients: Sendable {
     }
 
     private func update(_ id: String, _ request: EndpointRequest) async -> EndpointResponse {
-        await self.change(.update, id, request) { (members, caller) throws(ClientDesk.Refusal) in
-            try await self.desk.update(id, members, by: caller.name)
+        await self.change(.update, id, request) { (members, caller) throws(ClientEditor.Refusal) in
+            try await self.editor.update(id, members, by: caller.name)
         } answer: {
             .json(200, Self.object($0.client))
         }
     }
 
     private func delete(_ id: String, _ request: EndpointRequest) async -> EndpointResponse {
-        await self.change(.delete, id, request) { (_, caller) throws(ClientDesk.Refusal) in
-            try await self.desk.delete(id, by: caller.name)
+        await self.change(.delete, id, request) { (_, caller) throws(ClientEditor.Refusal) in
+            try await self.editor.delete(id, by: caller.name)
         } answer: { _ in
             .noContent()
         }
@@ -160,13 +160,13 @@ package struct OperatorClients: Sendable {
         _ act: Act,
         _ id: String?,
         _ request: EndpointRequest,
-        _ step: (JSONValue, OperatorGate.Caller) async throws(ClientDesk.Refusal) -> ClientDesk.Outcome,
-        answer: (ClientDesk.Outcome) -> EndpointResponse
+        _ step: (JSONValue, OperatorGate.Caller) async throws(ClientEditor.Refusal) -> ClientEditor.Outcome,
+        answer: (ClientEditor.Outcome) -> EndpointResponse
     ) async -> EndpointResponse {
         let operation = OperatorGate.Act("clients.\(act.rawValue)", client: id)
         return await self.gate.admit(request, .clients, operation) { caller in
             let refused: EndpointResponse
-            do throws(ClientDesk.Refusal) {
+            do throws(ClientEditor.Refusal) {
                 let members = try Self.members(request, act, id)
                 let outcome = try await step(members, caller)
                 self.count(act, "done")
@@ -186,7 +186,7 @@ package struct OperatorClients: Sendable {
         _ request: EndpointRequest,
         _ act: Act,
         _ id: String?
-    ) throws(ClientDesk.Refusal) -> JSONValue {
+    ) throws(ClientEditor.Refusal) -> JSONValue {
         if act == .delete { return [:] }
         let type = request.field("content-type")?.prefix { $0 != ";" }.lowercased() ?? ""
         guard type == "application/json" || type == "application/merge-patch+json",
@@ -205,7 +205,7 @@ package struct OperatorClients: Sendable {
         return members
     }
 
-    private static func refusal(_ refusal: ClientDesk.Refusal, _ request: EndpointRequest) -> EndpointResponse {
+    private static func refusal(_ refusal: ClientEditor.Refusal, _ request: EndpointRequest) -> EndpointResponse {
         switch refusal {
         case .unknown: ManagementAnswer.envelope.response(.clientUnknown, requestID: request.requestID)
         case .exists: ManagementAnswer.envelope.response(.clientExists, requestID: request.requestID)
@@ -228,7 +228,7 @@ package struct OperatorClients: Sendable {
 
     private func record(
         _ act: Act,
-        _ outcome: ClientDesk.Outcome,
+        _ outcome: ClientEditor.Outcome,
         _ caller: OperatorGate.Caller,
         _ request: EndpointRequest
     ) {

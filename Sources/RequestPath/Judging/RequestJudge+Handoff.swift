@@ -149,7 +149,7 @@ extension RequestJudge {
             attempt: attempt ?? AttemptSecret(),
             requestID: self.findings.requestID.text
         )
-        request.isFirstTry = attempt == nil
+        request.isFirstAttempt = attempt == nil
         request.lastAccount = self.lastAccount(given)
         if trial.triesParameter { request.confirmationMark = trial.confirmed?.mark }
         return request

@@ -175,7 +175,7 @@ extension HandoffCookies {
             names: settings.handoff.cookieNames,
             handled: settings.session.handledCookieName,
             attempt: settings.session.attemptCookieName,
-            attemptLifetime: TransferAttempt.lifetime,
+            attemptLifetime: SessionAttempt.lifetime,
             pending: settings.session.pendingCookieName,
             pendingLifetime: PendingHandoff.lifetime,
             account: settings.session.accountCookieName

@@ -14,7 +14,7 @@ package enum SingleUse {
     package static let markerLife = Duration.seconds(3600)
 }
 
-/// One try to use or replace a record. When a try is repeated because its answer was lost, it is recognised by its id.
+/// One attempt to use or replace a record. When an attempt is repeated because its answer was lost, it is recognised by its id.
 package struct AttemptID: Sendable, Hashable {
     package let value: String
 
@@ -47,7 +47,7 @@ package enum SingleUseLookup<Record: SingleUseRecord>: Sendable {
 
 /// The answer to a compare-and-act on a single-use record.
 package enum Consumption: Sendable, Equatable {
-    /// This attempt consumed it, now or in an earlier try.
+    /// This attempt consumed it, now or when it was made before.
     case done
     /// Another attempt had consumed or burned it.
     case spent(Marker)

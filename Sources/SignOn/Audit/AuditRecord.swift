@@ -79,7 +79,7 @@ package struct AuditRecord: Sendable, Equatable {
     /// if unknown. The journal looks them up.
     package var country: String?
     package var mintedCountry: String?
-    /// The device that used the token first, when this is a replay or completes a try whose answer was lost.
+    /// The device that used the token first, when this is a replay or completes an attempt whose answer was lost.
     package var firstDevice: DeviceFacts?
     /// The binding that was judged; nil when an earlier rule decided.
     package var binding: BindingMode?

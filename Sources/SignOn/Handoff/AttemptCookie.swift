@@ -1,9 +1,9 @@
 package import Sessions
 package import Vocabulary
 
-/// The attempt cookie's value: the secret of a try, and after a dot the transfer token that was moved here, if one was.
+/// The attempt cookie's value: the secret of an attempt, and after a dot the transfer token that was moved here, if one was.
 ///
-/// A try that the store could not answer must be repeated, and its token must not stay in the address bar until then. The
+/// An attempt that the store could not answer must be repeated, and its token must not stay in the address bar until then. The
 /// same holds for a token that the user has confirmed, in a link or in a cookie: the next navigation consumes it. Such a
 /// value also says, after more dots, where the token was, and proves by a keyed hash that the user was asked.
 package enum AttemptCookie {
@@ -12,7 +12,7 @@ package enum AttemptCookie {
     /// The maximum length of the gateway's tokens.
     private static let longest = TokenAuthority.tokenLength
 
-    /// The value with which the try of `secret` can be repeated.
+    /// The value with which the attempt of `secret` can be repeated.
     ///
     /// - Parameter confirmed: That the user has confirmed the token; nil: the user was not asked.
     package static func value(

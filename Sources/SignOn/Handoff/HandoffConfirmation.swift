@@ -16,12 +16,12 @@ package struct PendingHandoff: Sendable, Equatable {
     package var target: String
     /// The web client of the page's route.
     package var clientID: String
-    /// The try, which is the same however often the user confirms.
+    /// The attempt, which is the same however often the user confirms.
     package var attempt: AttemptSecret
     /// What only the page that asks knows: a form without it confirms nothing.
     package var proof: Secret
 
-    /// - Parameter attempt: The secret of the browser's own try, if it repeats one.
+    /// - Parameter attempt: The secret of the browser's own attempt, if it repeats one.
     package init(
         token: Secret,
         transport: HandoffTransport,

@@ -3,13 +3,13 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Handling of a token that already has a marker: left by another try, which makes this one a replay, or by this same
-/// try, whose answer was lost.
+/// Handling of a token that already has a marker: left by another attempt, which makes this one a replay, or by this same
+/// attempt, whose answer was lost.
 extension HandoffConsumer {
-    /// Answers according to which try left the marker.
+    /// Answers according to which attempt left the marker.
     ///
-    /// A used token that this try did not use is a replay. The browser that the token signed in has a session made from
-    /// it and does not reach this point; a browser that was told to try again presents the same try.
+    /// A used token that this attempt did not use is a replay. The browser that the token signed in has a session made from
+    /// it and does not reach this point; a browser that was told to try again presents the same attempt.
     func answerSpent(
         _ marker: Marker,
         _ attempt: Attempt,
@@ -18,11 +18,11 @@ extension HandoffConsumer {
     ) -> EventLoopFuture<HandoffOutcome> {
         var record = self.record(.refused(.handoffReplayed), attempt)
         if let minted { record.note(minted) }
-        // A first try has left no marker before: whatever spent the token was another one.
-        let own = attempt.request.isFirstTry ? nil : attempt.transfer
+        // A first attempt has left no marker before: whatever spent the token was another one.
+        let own = attempt.request.isFirstAttempt ? nil : attempt.session
         switch marker {
         case .used(let id, session: let kept?) where kept == attempt.request.existing?.key:
-            return self.answerKept(isThisTry: id == own?.id, marker, attempt, on: loop)
+            return self.answerKept(isThisAttempt: id == own?.id, marker, attempt, on: loop)
         case own?.success:
             return self.store.confirm(marker, of: attempt.key, on: loop).flatMap { [record] in
                 self.completeSignIn(attempt, late: record, on: loop)
@@ -47,23 +47,23 @@ extension HandoffConsumer {
     /// The token was used up in this browser, which kept its session: by an earlier navigation, or by this one, whose
     /// answer was lost and whose event was not written yet.
     private func answerKept(
-        isThisTry: Bool,
+        isThisAttempt: Bool,
         _ marker: Marker,
         _ attempt: Attempt,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
-        var record = self.record(isThisTry ? .sessionStays : .repeated, attempt)
+        var record = self.record(isThisAttempt ? .sessionStays : .repeated, attempt)
         record.sessionID = attempt.request.existing?.session.id
         record.fingerprint = attempt.request.existing?.key.fingerprint
         record.subject = attempt.request.existing?.session.subject
         let promised =
-            isThisTry
+            isThisAttempt
             ? self.store.confirm(marker, of: attempt.key, on: loop) : loop.makeSucceededVoidFuture()
-        return promised.flatMap { [record] in self.renew(record, attempt, onlyAgain: !isThisTry, on: loop) }
+        return promised.flatMap { [record] in self.renew(record, attempt, onlyAgain: !isThisAttempt, on: loop) }
     }
 
     /// Gives the browser a new token for the session that it keeps. The transfer token is used up by now: if the store
-    /// fails here, the repetition of the try goes on from there.
+    /// fails here, the repetition of the attempt goes on from there.
     ///
     /// - Parameter onlyAgain: Whether it only gets a token that it should have by now, because the answer was lost or two
     ///   requests overtook each other.
@@ -92,9 +92,9 @@ extension HandoffConsumer {
         }
     }
 
-    // MARK: This try's own marker, which the store has confirmed
+    // MARK: This attempt's own marker, which the store has confirmed
 
-    /// Gives the browser the session that this try made earlier, if it would be permitted now: the device is checked
+    /// Gives the browser the session that this attempt made earlier, if it would be permitted now: the device is checked
     /// against the binding again, and a session of another user in the cookie jar ends with it. A refusal that would
     /// burn the token ends the session instead. After the lifetime of the attempt's cookie, this is a replay.
     private func completeSignIn(
@@ -102,13 +102,13 @@ extension HandoffConsumer {
         late record: AuditRecord,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
-        let key = attempt.transfer.sessionKey
+        let key = attempt.session.sessionKey
         return self.store.session(key, in: self.directory, on: loop).flatMap { stored in
             guard let session = stored?.record, let token = TransferToken(behind: session) else {
                 // The session has ended since, for example by a revocation.
                 return loop.makeSucceededFuture(self.refuse(.sessionRevoked, attempt))
             }
-            guard self.clock.now().since(session.issuedAt) < TransferAttempt.lifetime else {
+            guard self.clock.now().since(session.issuedAt) < SessionAttempt.lifetime else {
                 return self.answerReplay(of: key, record, attempt, on: loop)
             }
             var plan = self.plan(for: token, parent: session, attempt, made: session)
@@ -117,7 +117,7 @@ extension HandoffConsumer {
             plan.record.fingerprint = key.fingerprint
             plan.record.firstDevice = session.device
             guard case .refused = plan.outcome, plan.marker != nil else {
-                // The answer of the try that made it was lost, so it may not be in its user's list.
+                // The answer of the attempt that made it was lost, so it may not be in its user's list.
                 self.store.note(NewSession(key: key, session: session), on: loop)
                 return self.finish(plan, attempt.request, on: loop)
             }
@@ -125,7 +125,7 @@ extension HandoffConsumer {
         }
     }
 
-    /// Refuses as this try did earlier, and ends the browser's session if the earlier refusal was to end it.
+    /// Refuses as this attempt did earlier, and ends the browser's session if the earlier refusal was to end it.
     private func completeRefusal(
         _ reason: Reason,
         _ record: AuditRecord,
@@ -145,7 +145,7 @@ extension HandoffConsumer {
         return self.finish(plan, request, on: loop)
     }
 
-    // MARK: Another try's marker
+    // MARK: Another attempt's marker
 
     /// Refuses a replay and records the address of the first use beside that of this one. If revoking fails, the whole
     /// step fails: it must not look like a revocation (CVE-2020-15223).

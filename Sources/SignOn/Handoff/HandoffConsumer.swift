@@ -12,14 +12,14 @@ package import Vocabulary
 ///                |            |                  |                    +-> consume, keep session   -> renewed
 ///                |            |                  |                    +-> leave, ask the user     -> unconfirmed
 ///                |            |                  |                    +-> burn or leave           -> refused
-///             refused   alreadySignedIn          +-> spent  -+-> by this try  -> completed        -> signedIn, refused
+///             refused   alreadySignedIn          +-> spent  -+-> by this attempt  -> completed        -> signedIn, refused
 ///                                                |           +-> by another   -> replay or burned -> refused
 ///                                                +-> absent                                       -> refused
 /// ```
 /// Between the lookup and the act, another request may use the token. The store then answers `spent`, which is a
 /// replay, or `changed`; then the token is judged once more, and refused if it changes again.
 ///
-/// A try whose answer was lost is `unavailable`. It may have succeeded, so it is repeated as the same `TransferAttempt`
+/// An attempt whose answer was lost is `unavailable`. It may have succeeded, so it is repeated as the same `SessionAttempt`
 /// and finds its own marker. Then it is completed, as soon as the store guarantees that the marker will not be lost,
 /// and the session made the first time is used.
 package struct HandoffConsumer: Sendable {
@@ -94,7 +94,7 @@ package struct HandoffConsumer: Sendable {
         self.journal.record(self.record(.asked(reason), request))
     }
 
-    /// One try to use one token; a second judgement belongs to the same try. A reference, because each step passes it on.
+    /// One attempt to use one token; a second judgement belongs to the same attempt. A reference, because each step passes it on.
     final class Attempt: Sendable {
         let request: HandoffRequest
         let key: RecordKey
@@ -106,8 +106,8 @@ package struct HandoffConsumer: Sendable {
             self.authority = authority
         }
 
-        /// What this try makes. Derived only where it is needed: it costs six HMACs.
-        var transfer: TransferAttempt {
+        /// The session that this attempt makes. Derived only where it is needed: it costs six HMACs.
+        var session: SessionAttempt {
             self.authority.attempt(
                 self.request.attempt,
                 with: self.key,
@@ -120,7 +120,7 @@ package struct HandoffConsumer: Sendable {
         var isRepeated: Bool { self.request.existing?.session.bornOf == self.key }
     }
 
-    /// The try that a request with a complete device makes.
+    /// The attempt that a request with a complete device makes.
     ///
     /// - Throws: Why its token can be none of the gateway's present ones, by its syntax.
     func attempt(_ request: HandoffRequest) throws(Reason) -> Attempt {
@@ -198,7 +198,7 @@ package struct HandoffConsumer: Sendable {
 
     /// Judges the token and returns what to do.
     ///
-    /// - Parameter made: The session that this try made earlier; it is kept, and no other is made. The rules let the
+    /// - Parameter made: The session that this attempt made earlier; it is kept, and no other is made. The rules let the
     ///   token pass then, and are not asked again: a session does not hold all that they may ask for.
     func plan(for token: TransferToken, parent: Session?, _ attempt: Attempt, made: Session? = nil) -> Plan {
         let request = attempt.request
@@ -233,7 +233,7 @@ package struct HandoffConsumer: Sendable {
             record.burns = burns
             record.endedSessionID = ended?.session.id
             return Plan(
-                marker: burns ? .burned(attempt.transfer.id, reason) : nil,
+                marker: burns ? .burned(attempt.session.id, reason) : nil,
                 outcome: .refusal(reason, text: judgement.rules.objection?.text, endsExisting: ended != nil),
                 record: record
             )
@@ -242,7 +242,7 @@ package struct HandoffConsumer: Sendable {
                 return Plan(marker: nil, outcome: .unconfirmed, record: record)
             }
             // Always a new id and a new token: what the browser presented never becomes the session (session fixation).
-            let transfer = attempt.transfer
+            let transfer = attempt.session
             let session =
                 made
                 ?? Session.transferred(

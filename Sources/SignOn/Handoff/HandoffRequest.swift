@@ -35,10 +35,10 @@ package struct HandoffRequest: Sendable {
     package var confirmationMark: [UInt8]?
     /// Whether the user is about to be asked.
     package var isPreview = false
-    /// Identifies a try and its repetitions: a new secret, or the one that the browser sends again after a 503.
+    /// Identifies an attempt and its repetitions: a new secret, or the one that the browser sends again after a 503.
     package var attempt: AttemptSecret
-    /// Whether that secret is new: then the browser cannot have made this try before.
-    package var isFirstTry = false
+    /// Whether that secret is new: then the browser cannot have made this attempt before.
+    package var isFirstAttempt = false
     package var requestID: String
 
     package init(
@@ -89,7 +89,7 @@ package enum HandoffOutcome: Sendable {
     /// - Parameter text: What the user reads; nil: the gateway's own words.
     case denied(Reason, text: String?)
     /// The store could not answer: 503. Whether the token was used may be unknown; repeating the request with the same
-    /// `HandoffRequest.attempt` completes the try.
+    /// `HandoffRequest.attempt` completes the attempt.
     case unavailable(StoreError)
 }
 

@@ -77,7 +77,7 @@ extension SessionService {
         if let denied = self.denial(of: authentication, terms, &record, requester) { return denied }
         do {
             for session in former {
-                try await self.end(session)
+                try await self.endWithDependents(session)
                 // Not revoked: the provider may count the former tokens and the new ones as one grant.
                 if let grant = session.session.provider?.grant { self.grants?.discard(grant) }
             }
@@ -86,7 +86,7 @@ extension SessionService {
             record.endedSessionID = former.first?.session.id
             guard self.journal.record(record) else {
                 // The token is never handed out, so the session is useless even if the store cannot end it now.
-                try? await self.end(found)
+                try? await self.endWithDependents(found)
                 return .unavailable(.gatewayOverloaded)
             }
             return .begun(token: token, session: found.session)

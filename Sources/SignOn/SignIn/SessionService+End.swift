@@ -14,33 +14,33 @@ package struct SignedOutSession: Sendable {
 extension SessionService {
     /// Ends one session only; true when it existed.
     @discardableResult
-    package func end(_ key: RecordKey) async throws(StoreError) -> Bool {
+    package func endOne(_ key: RecordKey) async throws(StoreError) -> Bool {
         try await self.ask { store, loop in store.end(key, on: loop) }
     }
 
     /// Ends every token and session of the family.
-    package func end(_ lineage: Lineage) async throws(StoreError) {
+    package func endLineage(_ lineage: Lineage) async throws(StoreError) {
         try await self.ask { store, loop in store.end(lineage, on: loop) }
     }
 
     /// Ends a session and everything that ends together with it (`Session.endReach`).
-    package func end(_ found: FoundSession) async throws(StoreError) {
+    package func endWithDependents(_ found: FoundSession) async throws(StoreError) {
         try await self.ask { store, loop in found.session.end(found.key, in: store, on: loop) }
     }
 
     /// Ends the sessions that the request's cookies present on this host, and returns them.
     @discardableResult
-    package func endPresented(by requester: Requester) async throws(StoreError) -> [SignedOutSession] {
+    package func signOutBrowser(of requester: Requester) async throws(StoreError) -> [SignedOutSession] {
         var ended: [SignedOutSession] = []
         for cookie in requester.cookies {
             guard let key = self.authority.key(.session, of: cookie.bytes) else { continue }
             let presented = try await self.presentation(by: key)
             let grant = await self.grant(of: presented.session?.record)
-            guard case .ended(let session) = try await self.end(presented, .web, grant, requester) else { continue }
+            guard case .ended(let session) = try await self.signOut(presented, .web, grant, requester) else { continue }
             ended.append(SignedOutSession(session: session, tokens: grant?.record.tokens))
         }
         // The cookie of a provider may not be one of its sessions any more.
-        for cookie in requester.providerCookies { _ = try await self.end(foreign: cookie, as: .web, for: requester) }
+        for cookie in requester.providerCookies { _ = try await self.signOutForeign(cookie, as: .web, for: requester) }
         return ended
     }
 
@@ -50,14 +50,14 @@ extension SessionService {
     ///
     /// - Returns: Why the token never named a native session, as far as the store knows; nil when its session has ended,
     ///   now or before: a client that lost the answer may repeat the request and gets the same answer.
-    package func end(native token: Secret, for requester: Requester) async throws(StoreError) -> Reason? {
+    package func signOutApp(_ token: Secret, for requester: Requester) async throws(StoreError) -> Reason? {
         switch self.authority.read(.session, token.bytes) {
-        case .malformed: return try await self.end(foreign: token, for: requester)
+        case .malformed: return try await self.signOutForeign(token, for: requester)
         case .otherKey: return .credentialOtherKey
         case .record(let key):
             let presented = try await self.presentation(by: key)
             let grant = await self.grant(of: presented.session?.record)
-            switch try await self.end(presented, .native, grant, requester) {
+            switch try await self.signOut(presented, .native, grant, requester) {
             case .ended: return nil
             case .kept: return .sessionUnknown
             case .absent: return try await self.knowsEnd(of: key) ? nil : .sessionUnknown
@@ -82,7 +82,7 @@ extension SessionService {
     /// Ends what the token names, even if it ended before: a client that got 503 because the end was not confirmed
     /// repeats its request. If its lineage ends, the provider's tokens are revoked in the background. A token whose place
     /// another one has taken ends nothing.
-    private func end(
+    private func signOut(
         _ presented: SessionPresentation,
         _ kind: Session.Kind,
         _ grant: KeptGrant?,
@@ -102,7 +102,7 @@ extension SessionService {
         if let root, family != [key] {
             try await self.ask { HandoffFamily.end(root: root, sparing: key, isLast: false, in: $0, on: $1) }
         }
-        let end = try await self.endPresented(key, present, if: mayEnd)
+        let end = try await self.endInStore(key, present, if: mayEnd)
         if let root { try await self.ask { HandoffFamily.end(root: root, sparing: key, in: $0, on: $1) } }
         guard case .ended(let session) = end else { return end }
         var record = self.record(.signedOut, kind, requester)
@@ -117,7 +117,7 @@ extension SessionService {
     /// - Parameters:
     ///   - present: The session if it lives and may be ended by the requester.
     ///   - mayEnd: Whether the requester may end a session.
-    private func endPresented(
+    private func endInStore(
         _ key: RecordKey,
         _ present: Session?,
         if mayEnd: @escaping @Sendable (Session) -> Bool
@@ -135,9 +135,9 @@ extension SessionService {
         switch present.endReach {
         case .nothing: return .kept
         // If it has ended meanwhile, that was another request's act.
-        case .session: return try await self.end(key) ? .ended(present) : .absent
+        case .session: return try await self.endOne(key) ? .ended(present) : .absent
         case .lineage:
-            try await self.end(present.lineage)
+            try await self.endLineage(present.lineage)
             return .ended(present)
         }
     }

@@ -122,7 +122,7 @@ extension SessionService {
         try await self.ask { store, loop in SuccessorToken.presentation(by: token, in: store, on: loop) }
     }
 
-    /// Puts a session that is handed out late into its user's list: where the answer of the try that made it was lost, it may
+    /// Puts a session that is handed out late into its user's list: where the answer of the attempt that made it was lost, it may
     /// not be there.
     func list(_ session: Session, _ key: RecordKey) async {
         _ = try? await self.ask { store, loop in

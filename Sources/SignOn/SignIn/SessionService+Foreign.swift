@@ -25,8 +25,8 @@ extension SessionService {
     /// - Returns: Why the token is not accepted; nil when its session has ended, now or before.
     /// - Throws: `unavailable` also when the session has ended here and the provider could not be told: the client
     ///   repeats its request.
-    func end(
-        foreign token: Secret,
+    func signOutForeign(
+        _ token: Secret,
         as kind: Session.Kind = .native,
         for requester: Requester
     ) async throws(StoreError) -> Reason? {
@@ -44,7 +44,7 @@ extension SessionService {
             let provider = session.provider?.name ?? ""
             let names = ForeignNames(self.authority, provider: provider)
             for lineage in token.bytes.withUnsafeBytes({ names.lineages(of: $0) }) {
-                try await self.end(lineage)
+                try await self.endLineage(lineage)
             }
             // The provider made it a new cookie for the same session, perhaps.
             if kind == .web, let name = session.provider?.endName {

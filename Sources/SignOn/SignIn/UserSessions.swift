@@ -53,10 +53,10 @@ package struct UserSessions: Sendable {
     ) async throws(StoreError) {
         var cascaded = 0
         if let current, current.session.lineage == found.session.lineage {
-            try await self.sessions.end(found.key)
+            try await self.sessions.endOne(found.key)
         } else {
             cascaded = await self.sessions.cascaded(with: found.session, found.key)
-            try await self.sessions.end(found)
+            try await self.sessions.endWithDependents(found)
         }
         self.record(found.session.subject, found, cascaded, `operator`, requester)
     }

@@ -25,7 +25,9 @@ extension Gateway {
         let audit: @Sendable (AuditEvent) -> Bool = { [audit = self.foundations.audit] in audit.emit($0) }
         let gate = OperatorGate(tokens: { self.state.withLock { $0.settings.operatorTokens } }, audit: audit)
         let clients = OperatorClients(
-            desk: ClientDesk(overlay: self.foundations.clientOverlay) { self.state.withLock { $0.assembly }.clients },
+            editor: ClientEditor(overlay: self.foundations.clientOverlay) {
+                self.state.withLock { $0.assembly }.clients
+            },
             gate: gate,
             metrics: self.foundations.registry,
             audit: audit

@@ -225,7 +225,7 @@ struct HandoffStepTests {
         #expect(try moved.begin() == .consume(.query))
         #expect(moved.handoff?.token == Array(Self.token.utf8))
         #expect(moved.handoff?.attempt.value.bytes == Array(value(page).utf8.prefix(43)))
-        #expect(moved.handoff?.isFirstTry == false && page.handoff?.isFirstTry == true)
+        #expect(moved.handoff?.isFirstAttempt == false && page.handoff?.isFirstAttempt == true)
         #expect(try moved.unavailable() == .answer(503, .storeUnavailable))
         #expect(value(moved) == value(page))
         let done = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(attempt)=\(value(page))"])

@@ -151,7 +151,7 @@ struct HandoffFamilyTests {
             authority: self.a,
             requestID: "r"
         )
-        #expect(try await bench.sessions.end(native: native.token, for: requester) == nil)
+        #expect(try await bench.sessions.signOutApp(native.token, for: requester) == nil)
         #expect(try await browser.session(self.a) == nil)
         #expect(try await browser.session(self.b) == nil)
     }

@@ -430,7 +430,7 @@ struct GrantRenewalTests {
         desk.time.advance(by: .seconds(240))
         node.grants.renew(holder.session, holder.key)
         try await waitUntil { desk.provider.heldCount == 1 }
-        try await node.sessions.end(holder.session.lineage)
+        try await node.sessions.endLineage(holder.session.lineage)
         desk.provider.release()
         try await desk.settled(node)
         #expect(try await desk.session(holder) == nil)
@@ -444,12 +444,12 @@ struct GrantRenewalTests {
         let node = desk.node()
         let holder = try await desk.signIn(node)
         let requester = try SignInDesk().requester(cookies: [holder.token])
-        let ended = try await node.sessions.endPresented(by: requester)
+        let ended = try await node.sessions.signOutBrowser(of: requester)
         #expect(ended.map(\.tokens?.idToken) == [Secret("id-1")])
         try await desk.settled(node)
         #expect(desk.provider.revoked.map(\.refreshToken) == [Secret("refresh-1")])
         #expect(try await desk.grant(holder, node) == nil)
-        #expect(try await node.sessions.endPresented(by: requester).isEmpty)
+        #expect(try await node.sessions.signOutBrowser(of: requester).isEmpty)
         try await desk.settled(node)
         #expect(desk.provider.revoked.count == 1)
     }

@@ -76,13 +76,13 @@ extension NativeSignIns {
         )
     }
 
-    /// One try to exchange two codes. The same codes from the same address give the same try.
+    /// One attempt to exchange two codes. The same codes from the same address give the same attempt.
     private struct Attempt: Sendable {
         let key: RecordKey
         /// Names the code of the app.
         let code: Digest256
-        /// The session that the try makes.
-        let session: TransferAttempt
+        /// The session that the attempt makes.
+        let session: SessionAttempt
         let requester: Requester
     }
 
@@ -112,20 +112,20 @@ extension NativeSignIns {
         )
     }
 
-    /// Hands out the session of this try, unless it cannot be recorded.
+    /// Hands out the session of this attempt, unless it cannot be recorded.
     private func hand(out session: Session, _ attempt: Attempt) async -> ExchangeOutcome {
         var record = self.sessions.record(.signedIn, .native, attempt.requester)
         record.note(session, attempt.session.sessionKey)
         record.provider = session.provider?.name
         guard self.sessions.journal.record(record) else {
             // The token is never handed out, so the session is useless even if the store cannot end it now.
-            _ = try? await self.sessions.end(attempt.session.sessionKey)
+            _ = try? await self.sessions.endOne(attempt.session.sessionKey)
             return .unavailable(.gatewayOverloaded)
         }
         return .exchanged(token: attempt.session.token, session: session)
     }
 
-    /// Used codes: the try that used them is repeated because its answer was lost, or another client replays them.
+    /// Used codes: the attempt that used them is repeated because its answer was lost, or another client replays them.
     private func repeated(_ marker: Marker, _ attempt: Attempt) async throws(StoreError) -> ExchangeOutcome {
         guard marker == attempt.session.success else { return self.refuse(.exchangeReplayed, attempt.requester) }
         try await self.ask { store, loop in store.confirm(marker, of: attempt.key, on: loop) }

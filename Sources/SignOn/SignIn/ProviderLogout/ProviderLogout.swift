@@ -97,7 +97,7 @@ package struct ProviderLogout: Sendable {
         }
         let lineages = Array(Set(unnamed.map(\.session.lineage)))
         let ended = await self.sessions.cascaded(of: subject, in: lineages)
-        for lineage in lineages { try await self.sessions.end(lineage) }
+        for lineage in lineages { try await self.sessions.endLineage(lineage) }
         return ended
     }
 

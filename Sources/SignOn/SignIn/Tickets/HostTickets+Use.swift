@@ -13,7 +13,7 @@ package enum TicketUse: Sendable {
     case signInAgain
     /// Not signed in by this ticket. `hasSession`: the browser has a live session here, which stays.
     case refused(Reason, hasSession: Bool)
-    /// Whether the ticket was used may be unknown; the same request completes the try.
+    /// Whether the ticket was used may be unknown; the same request completes the attempt.
     case unavailable(Reason)
 }
 
@@ -69,12 +69,12 @@ extension HostTickets {
         }
     }
 
-    /// One try of a browser to use one ticket. The same nonce and ticket give the same try.
+    /// One attempt of a browser to use one ticket. The same nonce and ticket give the same attempt.
     private struct Attempt: Sendable {
         let key: RecordKey
         let nonce: TicketNonce
-        /// The session that the try makes.
-        let session: TransferAttempt
+        /// The session that the attempt makes.
+        let session: SessionAttempt
         /// The browser's live sessions on this host.
         let existing: [FoundSession]
         let requester: Requester
@@ -152,10 +152,10 @@ extension HostTickets {
         for former in attempt.existing {
             if former.session.lineage == parent.lineage, former.session.familyRoot(former.key) == root {
                 // Of the same sign-in, which goes on.
-                try await self.sessions.end(former.key)
+                try await self.sessions.endOne(former.key)
                 replaced = former.key
             } else {
-                try await self.sessions.end(former)
+                try await self.sessions.endWithDependents(former)
             }
         }
         if let root {
@@ -169,17 +169,17 @@ extension HostTickets {
         return NewSession(key: key, session: session)
     }
 
-    /// Hands out the session of this try, unless it cannot be recorded.
+    /// Hands out the session of this attempt, unless it cannot be recorded.
     private func complete(_ attempt: Attempt, _ session: Session, _ parent: Session?) async -> TicketUse {
         guard self.note(.used, attempt, session, parent) else {
             // The token is never handed out, so the session is useless even if the store cannot end it now.
-            _ = try? await self.sessions.end(attempt.session.sessionKey)
+            _ = try? await self.sessions.endOne(attempt.session.sessionKey)
             return .unavailable(.gatewayOverloaded)
         }
         return .signedIn(token: attempt.session.token, session: session)
     }
 
-    /// A used ticket: the try that used it is repeated because its answer was lost, or another browser replays it.
+    /// A used ticket: the attempt that used it is repeated because its answer was lost, or another browser replays it.
     private func answerSpent(_ marker: Marker, _ attempt: Attempt) async throws(StoreError) -> TicketUse {
         let requester = attempt.requester
         guard case .used(attempt.session.id, session: let key?) = marker else {
@@ -189,7 +189,7 @@ extension HostTickets {
         if attempt.existing.contains(where: { $0.key == key }) { return .alreadySignedIn }
         let made = try await self.sessions.living(key)
         guard marker == attempt.session.success, let session = made?.session,
-            self.sessions.clock.now().since(session.issuedAt) < TransferAttempt.lifetime
+            self.sessions.clock.now().since(session.issuedAt) < SessionAttempt.lifetime
         else { return self.refuse(.ticketReplayed, requester, hasSession: attempt.hasSession) }
         await self.sessions.list(session, key)
         return await self.complete(attempt, session, nil)

@@ -32,7 +32,7 @@ package struct TicketRequest: Sendable, Hashable {
 /// What a browser keeps in a cookie of the host that asks for a ticket.
 package struct TicketNonce: Sendable, Equatable {
     /// Only a browser that has it can use the ticket. The session that the ticket makes is derived from it, so that the
-    /// same browser can repeat a try whose answer was lost.
+    /// same browser can repeat an attempt whose answer was lost.
     package var secret: AttemptSecret
     package var begunAt: UnixTime
     /// The path on the host to which the browser goes afterwards.

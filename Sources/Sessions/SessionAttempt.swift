@@ -1,13 +1,13 @@
 internal import Cryptography
 package import Vocabulary
 
-/// The secret that a browser presents to repeat a try whose answer was lost: 256 random bits, kept for a minute in its
+/// The secret that a browser presents to repeat an attempt whose answer was lost: 256 random bits, kept for a minute in its
 /// attempt cookie and nowhere else, neither in the store nor in a log.
 package struct AttemptSecret: Sendable, Hashable {
     /// 43 characters of base64url.
     package let value: Secret
 
-    /// A new one, for a first try.
+    /// A new one, for a first attempt.
     package init() {
         self.value = Secret(Random.base64URL(Self.byteCount))
     }
@@ -23,38 +23,38 @@ package struct AttemptSecret: Sendable, Hashable {
     private static let length = 43
 }
 
-/// One try to exchange a transfer token, or a ticket from another host, for a web session. Everything random in it is fixed before the store is asked,
-/// so that the same browser can ask for the same result again.
-package struct TransferAttempt: Sendable {
-    /// How long a try may be repeated after it used the token. A browser keeps the cookie for no longer.
+/// One attempt to exchange a transfer token, a ticket from another host, or a native app's codes for a session. Everything
+/// random in it is fixed before the store is asked, so that the same browser or app can ask for the same result again.
+package struct SessionAttempt: Sendable {
+    /// How long an attempt may be repeated after it used the token. A browser keeps the cookie for no longer.
     package static let lifetime = Duration.seconds(60)
 
     package let id: AttemptID
-    /// The web session's token, the key of its record, and its public id.
+    /// The session's token, the key of its record, and its public id.
     package let token: Secret
     package let sessionKey: RecordKey
     package let sessionID: String
 
-    /// The marker that this try leaves when it succeeds.
+    /// The marker that this attempt leaves when it succeeds.
     package var success: Marker { .used(self.id, session: self.sessionKey) }
 }
 
 extension TokenAuthority {
-    /// The try that the holder of `secret` makes with the token or ticket under `transfer` on `host` (its public
+    /// The attempt that the holder of `secret` makes with the token or ticket under `transfer` on `host` (its public
     /// authority).
     ///
-    /// The same three inputs give the same try on every gateway with the same secret; another token or another host
-    /// gives another try. Computing it needs both the browser's secret and the gateway's, so a planted attempt cookie
+    /// The same three inputs give the same attempt on every gateway with the same secret; another token or another host
+    /// gives another attempt. Computing it needs both the browser's secret and the gateway's, so a planted attempt cookie
     /// reveals nothing to the attacker who planted it (session fixation).
     ///
-    /// - Parameter token: The token or ticket, which names the gateway's secret under which the try is made: repeated
-    ///   after a rotation, it is still the same try.
+    /// - Parameter token: The token or ticket, which names the gateway's secret under which the attempt is made: repeated
+    ///   after a rotation, it is still the same attempt.
     package func attempt(
         _ secret: AttemptSecret,
         with transfer: RecordKey,
         of token: [UInt8],
         on host: String
-    ) -> TransferAttempt {
+    ) -> SessionAttempt {
         let ours = self.secret(of: token) ?? self.current
         // No token begins with this label, so no record's key under the same pepper is the seed of an attempt. The
         // parts before the host have fixed lengths, so no two triples give the same message.
@@ -70,7 +70,7 @@ extension TokenAuthority {
         }
         let random = derived("session token", Self.randomBytes)
         let session = self.make(.session, in: transfer.lineage, random: random, under: ours)
-        return TransferAttempt(
+        return SessionAttempt(
             id: AttemptID(value: Base64URL.encode(derived("id", Self.idBytes))),
             token: session.token,
             sessionKey: session.key,

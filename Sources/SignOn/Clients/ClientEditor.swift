@@ -4,7 +4,7 @@ package import Settings
 package import Vocabulary
 
 /// Changes clients at run time, for operators. Each change is checked as the file is before it is written.
-package struct ClientDesk: Sendable {
+package struct ClientEditor: Sendable {
     /// Why nothing was changed.
     package enum Refusal: Error, Sendable {
         case unknown
