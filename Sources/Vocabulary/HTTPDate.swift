@@ -15,7 +15,7 @@ package enum HTTPDate {
             """
     }
 
-    /// The time of which `text` is the date; nil: it is none in this form.
+    /// The time that `text` names; nil if `text` is not a date in this form.
     package static func time(_ text: String) -> UnixTime? {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 6, let month = self.months.firstIndex(where: { $0 == words[2] }),

@@ -283,7 +283,7 @@ package struct AuthorizationEndpoint: Sendable {
         let now = self.tokens.clock.now()
         // The provider's session goes on when its user signs in again, and has the time by the provider's clock.
         let (signedIn, leeway) = isProviders ? (session.authenticatedAt, Self.leeway) : (session.issuedAt, .zero)
-        // Just now, so that the page in the browser's history does not count as a sign-in again. A transfer is none.
+        // Just now: a page from the browser's history is not another sign-in, and neither is a transfer.
         let hasSignedIn =
             begun.map {
                 session.origin != .transfer && signedIn.advanced(by: leeway) >= $0

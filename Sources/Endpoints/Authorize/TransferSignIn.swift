@@ -22,7 +22,7 @@ struct TransferSignIn: Sendable {
         var existing: FoundSession?
         /// The `Set-Cookie` fields of an answer that the tokens do not have to be repeated for.
         var fields: [(name: String, value: String)] = []
-        /// The `Set-Cookie` field by which the browser repeats the try; nil if no token was tried.
+        /// The `Set-Cookie` field by which the browser repeats the attempt; nil if no token was tried.
         var repeating: (name: String, value: String)?
         /// Whether the user has to sign in, whoever is signed in here: the client asked for the user of a token that is
         /// not accepted.

@@ -42,7 +42,7 @@ package struct HeapReturn: Sendable {
 
     /// Looks at this process, and gives its memory back if it is time. Blocks for some milliseconds then.
     ///
-    /// - Returns: The resident bytes before and afterwards; nil: it was not time.
+    /// - Returns: The resident bytes before and afterwards; nil: it is not time yet.
     package mutating func lookAtProcess() -> (before: Int, after: Int)? {
         let before = ProcessMetrics.residentBytes()
         guard self.look(cpuSeconds: ProcessMetrics.cpuSeconds(), residentBytes: before) else { return nil }

@@ -68,7 +68,7 @@ private struct Search {
     private var parents: Set<String> = []
     private var subjects: Set<String> = []
     private(set) var found: [Place: SessionStory.Line] = [:]
-    /// Whether something was found by which the logs were not read yet.
+    /// Whether names were found for which the logs must still be searched.
     var hasNews = true
 
     init(_ name: String) {

@@ -67,7 +67,6 @@ package struct SubscriptionMessage: Sendable, Hashable {
 ///
 /// Commands of the handshake are sent one at a time, because one of them depends on the answer to another, and no
 /// request waits for a subscription.
-/// a subscription.
 package struct SubscriptionStateMachine {
     package enum Action: Sendable, Hashable {
         case none

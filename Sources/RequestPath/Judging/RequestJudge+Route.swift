@@ -14,7 +14,7 @@ extension RequestJudge {
         }
         self.findings.pinnedHost = Pinned(host)
         if let id = Self.trustedRequestID(given) { self.findings.requestID.given = id }
-        // It asks about the server, which is the gateway (RFC 9110 9.3.7).
+        // `OPTIONS *` asks about the server, and the gateway is the server (RFC 9110 9.3.7).
         if head.hasAsteriskTarget(in: base) {
             return .answer(LocalAnswer(EndpointResponse(status: 204, fields: [("Allow", MethodSet.allow)])))
         }

@@ -112,7 +112,7 @@ package final class PathConfiguration: Sendable {
             handoffCookies.clearing(on: host.publicURL.authority, host.settings.cookieReach)
                 .map { Array("Set-Cookie: \($0)\r\n".utf8) }
         }
-        // No cookie of the one provider that has one counts on the hosts of another: that one knows no cookies.
+        // Only one provider has a cookie of its own. On the hosts of the other providers that cookie is ignored.
         let providerCookie = settings.providers.lazy.compactMap(\.settings.cookieName).first
         let secureCookies = OwnCookies(
             session: self.siteCookie.name,

@@ -259,7 +259,7 @@ extension SettingsBuilder {
 }
 
 extension ProviderSettings {
-    /// Whether both are of a kind of which there can be one only.
+    /// Whether both providers are of the same kind, and only one provider of that kind may be configured.
     fileprivate func isSecondOfItsKind(after first: ProviderSettings) -> Bool {
         switch (first, self) {
         case (.kratos, .kratos), (.fixedUsers, .fixedUsers): true

@@ -50,7 +50,7 @@ package struct ClientChange: Document {
         self.sealed = sealed
     }
 
-    /// The client's secret; nil if there is none but that of the file.
+    /// The client's secret; nil if only the file has one, or nothing has.
     func secret(of id: String, _ ring: SealingKeyRing) throws(SealingError) -> Secret? {
         let bytes = try ring.open(self.sealed, for: Self.place(id))
         return bytes.isEmpty ? nil : Secret(bytes)

@@ -74,7 +74,7 @@ package final class ClientOverlay: DocumentReader {
         registry.adopt(state.changes, departures: state.departures, isComplete: state.hasRead)
     }
 
-    /// Notes that clients have left the file: if one comes back, what it got before has ended all the same.
+    /// Notes that clients have left the file. What such a client got before has ended, even if the client comes back.
     ///
     /// - Parameter former: The ids of the clients that the file had.
     package func noteDepartures(of former: [String], from base: ClientBase) {

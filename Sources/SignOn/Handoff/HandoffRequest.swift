@@ -17,8 +17,8 @@ package struct HandoffRequest: Sendable {
     package var device: DeviceFacts
     /// The live session that the browser already has on this host: one of this gateway, or of the provider's own cookie.
     package var existing: (key: RecordKey, session: Session)?
-    /// The token by which the browser presents that session, and which another one takes the place of if the session stays
-    /// when a token of the same user is consumed; nil: it keeps its token.
+    /// The token by which the browser presents that session. If a transfer token of the same user is consumed and the session
+    /// stays, a new token takes its place. nil: the session keeps its token.
     package var existingToken: PresentedToken?
     /// Whether that session meets the route's requirements, so that it may stay when a token of the same user is
     /// consumed.

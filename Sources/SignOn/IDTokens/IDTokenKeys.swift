@@ -40,7 +40,7 @@ package final class IDTokenKeys: DocumentReader {
         case restored
         /// The keys were sealed under an older secret, and are now under the current one.
         case resealed
-        /// There is another newest key than the one that this process knew.
+        /// There is a newer key than this process knew.
         case rotated(keyID: String, signsFrom: UnixTime)
         case failed(IDTokenKeyFailure)
     }
@@ -48,11 +48,11 @@ package final class IDTokenKeys: DocumentReader {
     private struct State {
         var plan: KeyPlan?
         var failure: IDTokenKeyFailure?
-        /// Whether the store has answered at least once, be it that there is no key.
+        /// Whether the store has answered at least once, with a key or without.
         var hasRead = false
         /// Whether a missing key is made.
         var makesKeys = false
-        /// A new key that the store has not taken yet: while it refuses writes, every try would cost a key.
+        /// A new key that the store has not taken yet. It is kept because each key takes a tenth of a second to make.
         var candidate: SigningKey?
     }
 

@@ -25,7 +25,7 @@ package struct AuthorizationCode: SingleUseRecord, Hashable {
     /// `dpop_jkt`: the thumbprint of the key that must be proven when it is redeemed (RFC 9449 10).
     package var keyThumbprint: String?
     package var issuedAt: UnixTime
-    /// The session that a transfer token made, or with which an online one ends: it must still exist.
+    /// The session that must still exist: a transfer token made it, or the online tokens end with it.
     package var parent: RecordKey?
     /// Whether the refresh tokens that it gives end with `parent`, a session of the browser that came from a handoff.
     package var endsWithParent: Bool

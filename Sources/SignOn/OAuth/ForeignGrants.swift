@@ -6,9 +6,9 @@ package struct ForeignGrants: Sendable {
     /// written in the lineage.
     package typealias Note = @Sendable (Lineage, Session, ProviderSession) async throws(StoreError) -> Void
 
-    /// Access and session tokens; nil: none count.
+    /// Access and session tokens; nil: none is accepted.
     let tokens: (any ForeignTokens)?
-    /// nil: none count.
+    /// nil: none is accepted.
     let refreshTokens: (any ForeignTokens)?
     let note: Note
 

@@ -46,7 +46,7 @@ extension TokenService {
     }
 
     /// Ends a token for the client that owns it (RFC 7009 2.1): an access token by itself; a refresh token and a session
-    /// with everything that came of it, whichever of the family's tokens is presented.
+    /// with everything that was made from it, whichever of the family's tokens is presented.
     ///
     /// Succeeds also for a token that has ended, was never issued, or is another client's, which stays as it is: the
     /// client learns nothing of it.

@@ -17,7 +17,7 @@ package struct TokenRequester: Sendable {
     package var authority: String
     /// The thumbprint of the key that the request proves; nil: none. What it gets is bound to that key (RFC 9449 5).
     package var keyThumbprint: String?
-    /// The audience that the request names, served or not: what it was refused for is recorded with it. nil: none.
+    /// The audience that the request names, whether or not it is served: a refusal is recorded with it. nil: none.
     package var audience: String?
 
     package init(
@@ -54,9 +54,9 @@ package struct IssuedTokens: Sendable {
     package var audience: String?
     package var scopes: [String]
     package var keyThumbprint: String?
-    /// The session from which the tokens are, and its key.
+    /// The session that the tokens belong to, and its key.
     package var session: NewSession
-    /// The key of the record with which all of them end.
+    /// The key of the record whose end ends all of them.
     var root: RecordKey
     /// `nonce` of the authorization request, for the id_token.
     package var nonce: String?
