@@ -109,7 +109,7 @@ final class RedisBacking: Sendable {
         var checks: [AdminServer.Check] = [
             (
                 name: "store", ok: status.isConnected,
-                detail: RedisWords.connection(status, reason: self.watch.reason)
+                detail: RedisMessages.connection(status, reason: self.watch.reason)
             )
         ]
         // Not ready, although sessions can still be read: users cannot sign in and transfers fail. `NOREPLICAS` is also
@@ -120,7 +120,7 @@ final class RedisBacking: Sendable {
             (
                 name: "store_writes",
                 ok: refusals.isEmpty,
-                detail: refusals.isEmpty ? "no write is refused" : RedisWords.writeRefusals(refusals)
+                detail: refusals.isEmpty ? "no write is refused" : RedisMessages.writeRefusals(refusals)
             )
         )
         let strangers = self.secretWatch.strangers
@@ -129,7 +129,7 @@ final class RedisBacking: Sendable {
                 name: "store_secrets",
                 // Not the earlier one, too: one gateway with a wrong secret must not take the others down.
                 ok: strangers.earlier == 0,
-                detail: RedisWords.strangers(strangers) ?? "all gateways of this Redis share a secret"
+                detail: RedisMessages.strangers(strangers) ?? "all gateways of this Redis share a secret"
             )
         )
         let isHeard = status.invalidationIsUp
@@ -146,15 +146,15 @@ final class RedisBacking: Sendable {
             (
                 name: "store_quorum",
                 ok: status.cutOff == nil,
-                detail: status.cutOff.map { RedisWords.silence($0.quorum) }
+                detail: status.cutOff.map { RedisMessages.silence($0.quorum) }
                     ?? "most of the servers that choose the primary answer"
             )
         )
         let unsafe = status.nodes.flatMap { node in
-            (node.facts.map(RedisWords.dangers) ?? []).map { "\(node.address): \($0)" }
+            (node.facts.map(RedisMessages.dangers) ?? []).map { "\(node.address): \($0)" }
         }
         let forgetful = status.nodes.filter { self.requireAppendOnly && $0.facts?.writesAppendOnlyFile == false }
-            .map { "\($0.address): \(RedisWords.snapshotsOnly)" }
+            .map { "\($0.address): \(RedisMessages.snapshotsOnly)" }
         let dangers = unsafe + forgetful
         checks.append(
             (
@@ -182,8 +182,8 @@ final class RedisBacking: Sendable {
             }
         }
         registry.read(MetricNames.redisUp) { client.status.isConnected ? 1 : 0 }
-        for reason in RedisWords.reasons {
-            registry.read(MetricNames.redisDown, reason) { RedisWords.reason(client.status) == reason ? 1 : 0 }
+        for reason in RedisMessages.reasons {
+            registry.read(MetricNames.redisDown, reason) { RedisMessages.reason(client.status) == reason ? 1 : 0 }
         }
         registry.read(MetricNames.redisStrangers) { [secretWatch] in
             let strangers = secretWatch.strangers

@@ -6,10 +6,10 @@ extension RedisCheck {
     /// Why `endpoint` could not be asked, and how to correct it. Where the failure alone does not tell, the server is
     /// examined again over connections that carry no secret.
     func explain(_ error: any Error, at endpoint: RedisEndpoint) async -> String {
-        switch RedisWords.doubt(error) {
-        case .certificate: await self.distrust(endpoint) ?? RedisWords.failure(error, of: self.configuration)
-        case .protocol: await self.stranger(endpoint) ?? RedisWords.failure(error, of: self.configuration)
-        case nil: RedisWords.failure(error, of: self.configuration)
+        switch RedisMessages.doubt(error) {
+        case .certificate: await self.distrust(endpoint) ?? RedisMessages.failure(error, of: self.configuration)
+        case .protocol: await self.stranger(endpoint) ?? RedisMessages.failure(error, of: self.configuration)
+        case nil: RedisMessages.failure(error, of: self.configuration)
         }
     }
 

@@ -32,7 +32,7 @@ extension RedisCheck {
             }
             return verdicts
                 + replies.compactMap(\.writeRefusal).prefix(1).map {
-                    self.error(endpoint, "writes", RedisWords.refusal($0))
+                    self.error(endpoint, "writes", RedisMessages.refusal($0))
                 }
         } catch {
             return [self.error(endpoint, "commands", await self.explain(error, at: endpoint))]

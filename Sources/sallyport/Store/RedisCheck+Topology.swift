@@ -91,7 +91,7 @@ extension RedisCheck {
             "it has no password: remove sentinel_password= from the URL"
         case "ERR" where error.isUnknownCommand:
             "it is not a sentinel: name one (usually port 26379), or write redis:// into the URL"
-        default: RedisWords.refusal(error)
+        default: RedisMessages.refusal(error)
         }
     }
 
@@ -110,7 +110,7 @@ extension RedisCheck {
                     if error.code == "NOPERM" {
                         verdicts += await self.rights(seed, tag: "check")
                     } else {
-                        verdicts.append(self.error(seed, "cluster", RedisWords.refusal(error)))
+                        verdicts.append(self.error(seed, "cluster", RedisMessages.refusal(error)))
                     }
                     continue
                 }

@@ -151,10 +151,10 @@ struct RedisCheck: Sendable {
         }
         let took = ContinuousClock.now - began
         if !choice.isEmpty, case .error(let error)? = replies.first, error.message.lowercased().contains("db index") {
-            return failed(RedisWords.refusal(error), of: "database")
+            return failed(RedisMessages.refusal(error), of: "database")
         }
         if case .error(let error)? = replies.last {
-            return error.code == "NOPERM" || error.isUnknownCommand ? ([], nil) : failed(RedisWords.refusal(error))
+            return error.code == "NOPERM" || error.isUnknownCommand ? ([], nil) : failed(RedisMessages.refusal(error))
         }
         guard let facts = RedisFacts(replies.last) else {
             return failed(
@@ -215,7 +215,7 @@ struct RedisCheck: Sendable {
     }
 
     private func safety(_ facts: RedisFacts, _ endpoint: RedisEndpoint) -> [Verdict] {
-        var verdicts = RedisWords.dangers(facts).map { danger in
+        var verdicts = RedisMessages.dangers(facts).map { danger in
             Verdict(level: self.requireSafe ? .error : .warning, subject: "\(endpoint) safety", finding: danger)
         }
         if verdicts.isEmpty {
@@ -229,7 +229,7 @@ struct RedisCheck: Sendable {
                 Verdict(
                     level: self.requireAppendOnly ? .error : .warning,
                     subject: "\(endpoint) persistence",
-                    finding: RedisWords.snapshotsOnly
+                    finding: RedisMessages.snapshotsOnly
                 )
             )
         }

@@ -51,18 +51,18 @@ final class RedisJournal: Sendable {
             self.logger.info("redis: connected", metadata: ["address": "\(endpoint)"])
         case .nodeDown(let endpoint, let cause):
             self.logger.warning(
-                "redis: the last connection was lost: \(RedisWords.cause(cause))",
+                "redis: the last connection was lost: \(RedisMessages.cause(cause))",
                 metadata: ["address": "\(endpoint)"]
             )
         case .refused(let endpoint, let error):
             // Never the whole reply, which may quote what was sent.
             self.logger.error(
-                "redis: it refuses to serve: \(RedisWords.refusal(error))",
+                "redis: it refuses to serve: \(RedisMessages.refusal(error))",
                 metadata: ["address": "\(endpoint)", "code": "\(error.code)"]
             )
         case .writesRefused(let endpoint, let error):
             self.logger.error(
-                "redis: it refuses writes: \(RedisWords.refusal(error))",
+                "redis: it refuses writes: \(RedisMessages.refusal(error))",
                 metadata: ["address": "\(endpoint)", "code": "\(error.code)"]
             )
             let details = [("address", endpoint.description), ("code", error.code)]
@@ -92,7 +92,7 @@ final class RedisJournal: Sendable {
                 metadata: ["address": "\(endpoint)", "count": "\(count)"]
             )
         case .cutOff(let quorum):
-            self.logger.error("redis: \(RedisWords.silence(quorum))")
+            self.logger.error("redis: \(RedisMessages.silence(quorum))")
             let details = [("heard", "\(quorum.heard)"), ("of", "\(quorum.count)")]
             self.audit.emit(AuditEvent(.storeCutOff, code: .warning, details: details))
         case .rejoined:
@@ -111,7 +111,7 @@ final class RedisJournal: Sendable {
 
     /// Takes what was found of gateways with other secrets.
     func note(_ strangers: SecretRegister.Strangers) {
-        guard let words = RedisWords.strangers(strangers) else {
+        guard let words = RedisMessages.strangers(strangers) else {
             return self.logger.info("redis: all gateways share a secret again")
         }
         if strangers.earlier > 0 {
@@ -137,7 +137,7 @@ final class RedisJournal: Sendable {
 
     /// Logs what makes a server unsafe, once for as long as it lasts.
     private func noteSafety(of endpoint: RedisEndpoint, _ facts: RedisFacts) {
-        let dangers = RedisWords.dangers(facts)
+        let dangers = RedisMessages.dangers(facts)
         let known = self.state.withLock { $0.dangers.updateValue(dangers, forKey: endpoint) } ?? []
         // A growing count is not logged again.
         guard dangers.isEmpty != known.isEmpty || dangers.count != known.count else { return }

@@ -2,7 +2,7 @@ import RedisStore
 import Vocabulary
 
 /// Messages for the operator about the gateway's Redis. They never quote a reply, which may quote what was sent.
-enum RedisWords {
+enum RedisMessages {
     /// Why a connection was lost.
     static func cause(_ cause: RedisError.Cause) -> String {
         switch cause {

@@ -8,7 +8,7 @@ import Vocabulary
 import Glibc
 #endif
 
-extension RedisWords {
+extension RedisMessages {
     /// Why a connection could not be made or used, and how to correct it.
     static func failure(_ error: any Error, of configuration: RedisConfiguration) -> String {
         switch error {
