@@ -188,7 +188,7 @@ struct HandoffMintTests {
         let record = try #require(world.records.last)
         #expect(record.outcome == .mintRefused(.handoffThrottled))
         #expect(record.code?.rawValue == "fertft")
-        #expect(record.result == .throttled)
+        #expect(record.outcome?.result == .throttled)
         #expect(record.sessionID == app.session.id)
         _ = try await world.minted(other)
         world.clock.advance(by: .seconds(6))

@@ -106,7 +106,7 @@ struct HandoffStoreTests {
         #expect(try await world.session(old.key) != nil)
         let record = try #require(world.records.last)
         #expect(record.outcome == .refused(.handoffQuarantined))
-        #expect(record.result == .quarantined)
+        #expect(record.outcome?.result == .quarantined)
         #expect(record.code?.rawValue == "w")
         #expect(record.mintedDevice?.address == IPAddress("1.128.0.1"))
         #expect(!record.burns && record.endedSessionID == nil && record.sessionID == nil)
