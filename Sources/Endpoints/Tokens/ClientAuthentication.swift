@@ -63,7 +63,8 @@ package struct ClientAuthentication: Sendable {
             let presented = Self.public(authorization, clients)
             claimed = presented.map { ($0, .none) } ?? (Self.match(authorization, clients), .basic)
         } else if let secret {
-            claimed = (clientID.flatMap { Self.match([BasicCredentials(clientID: $0, secret: Array(secret.utf8))], clients) }, .post)
+            let given = clientID.map { BasicCredentials(clientID: $0, secret: Array(secret.utf8)) }
+            claimed = (given.flatMap { Self.match([$0], clients) }, .post)
         } else if let assertion {
             guard try parameters.required("client_assertion_type") == ClientAssertions.type else {
                 throw .invalidClient(challenges: false)
