@@ -6,7 +6,7 @@ import Vocabulary
 /// itself, its answers are left unchanged.
 enum CrossOrigin {
     /// The answer to a preflight of a route that has CORS settings; nil if it is no preflight, or the app answers it.
-    static func preflight(_ given: RoutedRequest, _ requestID: RequestID) -> LocalAnswer? {
+    static func preflight(_ given: borrowing RoutedRequest, _ requestID: RequestID) -> LocalAnswer? {
         guard let cors = given.route.preflight(given.head), let origin = given.value(.origin) else { return nil }
         guard let allowed = Self.allowedOrigin(cors, origin) else {
             return .problem(.requestCrossSite, requestID: requestID, fields: [("Vary", "Origin")])
@@ -21,7 +21,7 @@ enum CrossOrigin {
     }
 
     /// A refusal with the CORS fields of the route.
-    static func readable(_ answer: LocalAnswer, _ given: RoutedRequest) -> LocalAnswer {
+    static func readable(_ answer: LocalAnswer, _ given: borrowing RoutedRequest) -> LocalAnswer {
         guard let cors = given.route.settings.cors, let origin = given.value(.origin),
             let allowed = Self.allowedOrigin(cors, origin)
         else { return answer }

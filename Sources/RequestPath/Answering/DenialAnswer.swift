@@ -8,7 +8,8 @@ extension RequestJudge {
     /// - Parameters:
     ///   - session: The session that does not suffice; nil if there is none.
     ///   - asksApp: Whether a native app is asked for another transfer token in place of a sign-in.
-    func answer(to denial: Denial, of session: Session?, asksApp: Bool, _ given: RoutedRequest) -> LocalAnswer {
+    func answer(to denial: Denial, of session: Session?, asksApp: Bool, _ given: borrowing RoutedRequest) -> LocalAnswer
+    {
         let require = given.route.settings.require
         let parameter = given.configuration.settings.handoff.queryParameter
         let provider = given.configuration.provider(of: given.host)
@@ -57,7 +58,7 @@ extension RequestJudge {
 
     /// The answer to a session that does not suffice for the provider itself: a person goes to the provider's page, a
     /// program gets the provider's document.
-    func answer(demanding demand: ProviderDemand, _ given: RoutedRequest) -> LocalAnswer {
+    func answer(demanding demand: ProviderDemand, _ given: borrowing RoutedRequest) -> LocalAnswer {
         let isPage = given.head.knownMethod == .get || given.head.knownMethod == .head
         if isPage, given.route.settings.unauthenticated != .unauthorized, given.wantsPage,
             let page = demand.page(leadingTo: given.hostURL + given.ownTarget)

@@ -10,7 +10,7 @@ import Vocabulary
 extension RequestJudge {
     /// Records a denial if it is one of these: the session presented by another device or without its key, or used by
     /// another site.
-    mutating func audit(_ denial: Denial, of session: CachedSession?, _ given: RoutedRequest) {
+    mutating func audit(_ denial: Denial, of session: CachedSession?, _ given: borrowing RoutedRequest) {
         let kind: AuditEvent.Kind
         let cause: Reason
         switch denial {
@@ -34,7 +34,7 @@ extension RequestJudge {
         _ binding: BindingMode,
         _ mismatch: Reason,
         _ session: CachedSession,
-        _ given: RoutedRequest
+        _ given: borrowing RoutedRequest
     ) {
         self.findings.binding = JudgedBinding(mode: binding, outcome: .dryRun)
         var event = self.event(.bindingMismatch, mismatch, session, given)
@@ -45,7 +45,7 @@ extension RequestJudge {
     }
 
     /// Notes in a mismatch the device of the session, and the countries of both.
-    private func noteDevices(in event: inout AuditEvent, of session: CachedSession?, _ given: RoutedRequest) {
+    private func noteDevices(in event: inout AuditEvent, of session: CachedSession?, _ given: borrowing RoutedRequest) {
         let places = given.judging.places
         let device = session?.session.device
         event.boundAddress = device?.address.description
@@ -55,7 +55,7 @@ extension RequestJudge {
     }
 
     /// Records two session cookies with different values, one of which another site of the domain may have planted.
-    mutating func auditAmbiguousCookies(_ given: RoutedRequest) {
+    mutating func auditAmbiguousCookies(_ given: borrowing RoutedRequest) {
         guard let line = given.head.line(.cookie) else { return }
         var values: [Slice] = []
         given.cookies.forEachSession(in: given.head.fields[line].value, given.base) { values.append($0) }
@@ -67,7 +67,7 @@ extension RequestJudge {
         _ kind: AuditEvent.Kind,
         _ reason: Reason,
         _ session: CachedSession?,
-        _ given: RoutedRequest
+        _ given: borrowing RoutedRequest
     ) -> AuditEvent {
         let device = given.judging.devices.facts(
             address: self.address(given),

@@ -10,7 +10,7 @@ extension RequestJudge {
     /// Asks for the session that the request presents, or decides without one.
     ///
     /// - Parameter hasCookieEnded: Whether the cookie's session, of another user, was ended by a transfer token.
-    mutating func askForSession(_ given: RoutedRequest, hasCookieEnded: Bool = false) -> JudgeAction {
+    mutating func askForSession(_ given: borrowing RoutedRequest, hasCookieEnded: Bool = false) -> JudgeAction {
         self.findings.stage = .session
         var evidence = Evidence(
             missing: .credentialMissing,
@@ -50,7 +50,9 @@ extension RequestJudge {
     /// Decides with the session that was looked up.
     ///
     /// - Parameter isProven: Whether the proof for the session's token was accepted.
-    mutating func decide(on answer: SessionAnswer, _ given: RoutedRequest, isProven: Bool = false) -> JudgeAction {
+    mutating func decide(on answer: SessionAnswer, _ given: borrowing RoutedRequest, isProven: Bool = false)
+        -> JudgeAction
+    {
         let isAmbient = self.credentials.presented.isAmbient
         var isOwnCookie = false
         if case .cookie = self.credentials.presented { isOwnCookie = true }
@@ -108,7 +110,8 @@ extension RequestJudge {
     /// Judges a session that not every request may use.
     ///
     /// - Returns: The next action; nil if this request may.
-    private mutating func judgeLimits(of session: CachedSession, isProven: Bool, _ given: RoutedRequest) -> JudgeAction?
+    private mutating func judgeLimits(of session: CachedSession, isProven: Bool, _ given: borrowing RoutedRequest)
+        -> JudgeAction?
     {
         if session.isStale, !given.head.knownMethod.isIdempotent {
             return .answer(self.refusal(.providerUnavailable, given))
@@ -119,13 +122,14 @@ extension RequestJudge {
     }
 
     /// Compares the device that uses the session now with the one for which it was made; nil if they match.
-    func bindingMismatch(_ mode: BindingMode, _ session: Session, _ given: RoutedRequest) -> Reason? {
+    func bindingMismatch(_ mode: BindingMode, _ session: Session, _ given: borrowing RoutedRequest) -> Reason? {
         guard let made = session.device else { return .bindingIPMismatch }
         let now = given.judging.devices.facts(address: self.address(given), userAgent: nil)
         return BindingJudge.judge(mode, minted: made, presented: now)
     }
 
-    private mutating func decide(_ evidence: Evidence, _ session: CachedSession?, _ given: RoutedRequest) -> JudgeAction
+    private mutating func decide(_ evidence: Evidence, _ session: CachedSession?, _ given: borrowing RoutedRequest)
+        -> JudgeAction
     {
         self.findings.stage = .decision
         switch Decision.judge(given.route, session, evidence) {
@@ -149,7 +153,7 @@ extension RequestJudge {
 
     /// Whether a native app can sign its user in by another transfer token: its WebView announces itself, the route's client
     /// takes tokens, and no rule has just demanded that the user signs in here.
-    private func asksApp(_ denial: Denial, _ given: RoutedRequest) -> Bool {
+    private func asksApp(_ denial: Denial, _ given: borrowing RoutedRequest) -> Bool {
         // A session that does not suffice for the route would be followed by another that does not.
         guard case .unauthenticated = denial, given.route.settings.handoff, self.findings.note != .ruleSignInRequired,
             let client = given.route.settings.client.flatMap(given.clients.client), client.takesTokens
@@ -158,7 +162,7 @@ extension RequestJudge {
     }
 
     @inline(__always)
-    private mutating func permit(_ permit: consuming Permit, _ given: RoutedRequest) -> JudgeAction {
+    private mutating func permit(_ permit: consuming Permit, _ given: borrowing RoutedRequest) -> JudgeAction {
         var identity: IdentityLines?
         if let session = permit.session {
             self.findings.session = session

@@ -42,7 +42,7 @@ final class HandoffTrial {
 extension RequestJudge {
     /// Deals with the first transfer token; nil when the request continues without one.
     @inline(__always)
-    mutating func beginHandoff(_ given: RoutedRequest) -> JudgeAction? {
+    mutating func beginHandoff(_ given: borrowing RoutedRequest) -> JudgeAction? {
         guard
             self.credentials.cookies.hasHandoff || self.credentials.handoffParameter != nil
                 || self.credentials.movedToken != nil
@@ -50,7 +50,7 @@ extension RequestJudge {
         return self.beginTrial(given)
     }
 
-    private mutating func beginTrial(_ given: RoutedRequest) -> JudgeAction? {
+    private mutating func beginTrial(_ given: borrowing RoutedRequest) -> JudgeAction? {
         let isPreview = Navigation.isPreview(given.head, given.base)
         let mayConsume = Navigation.mayConsume(given.head, given.base) && !isPreview
         // HEAD and subresources continue without the token, wherever it is.
@@ -87,7 +87,7 @@ extension RequestJudge {
     }
 
     /// Deals with the token in the query; nil when there is none.
-    private mutating func tryParameter(_ trial: HandoffTrial, _ given: RoutedRequest) -> JudgeAction? {
+    private mutating func tryParameter(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> JudgeAction? {
         guard let parameter = trial.parameter else { return nil }
         let reason: Reason
         switch Self.treatment(of: trial, given) {
@@ -118,7 +118,7 @@ extension RequestJudge {
         case refuse(Reason)
     }
 
-    static func treatment(of trial: HandoffTrial, _ given: RoutedRequest) -> ParameterTreatment {
+    static func treatment(of trial: HandoffTrial, _ given: borrowing RoutedRequest) -> ParameterTreatment {
         if !trial.client.takes(trial.confirmed?.transport ?? .query) { return .refuse(.handoffMethodNotAllowed) }
         if trial.parameter?.isRepeated == true { return .refuse(.handoffRepeated) }
         // The user has confirmed it, or it needs no confirmation for the way in which it came.
@@ -134,7 +134,7 @@ extension RequestJudge {
         _ token: Slice?,
         _ transport: HandoffTransport,
         _ trial: HandoffTrial,
-        _ given: RoutedRequest
+        _ given: borrowing RoutedRequest
     ) -> HandoffRequest {
         let userAgent = given.value(.userAgent).map { String(decoding: $0.prefix(512), as: UTF8.self) }
         let attempt = self.credentials.cookies.attempt.flatMap { AttemptSecret($0.bytes(in: given.base)) }
@@ -156,7 +156,7 @@ extension RequestJudge {
     }
 
     /// Continues to consume the token of `trial`, after the session of the browser's cookie was looked up.
-    private mutating func prepare(_ trial: HandoffTrial, _ given: RoutedRequest) -> JudgeAction {
+    private mutating func prepare(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> JudgeAction {
         if let existing = trial.existing { return self.consume(trial, existing, given) }
         guard let cookie = self.credentials.cookies.session else { return self.askProvider(trial, given) }
         self.state = .existing(trial)
@@ -164,7 +164,7 @@ extension RequestJudge {
     }
 
     /// Looks up the session of the provider's own cookie, which counts where the browser has none of the gateway.
-    private mutating func askProvider(_ trial: HandoffTrial, _ given: RoutedRequest) -> JudgeAction {
+    private mutating func askProvider(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> JudgeAction {
         guard let cookie = self.credentials.cookies.provider else { return self.consume(trial, nil, given) }
         trial.isProvidersAsked = true
         self.state = .existing(trial)
@@ -172,7 +172,9 @@ extension RequestJudge {
     }
 
     /// Continues after one of the browser's sessions was looked up.
-    mutating func existingFound(_ answer: SessionAnswer, _ trial: HandoffTrial, _ given: RoutedRequest) -> JudgeAction {
+    mutating func existingFound(_ answer: SessionAnswer, _ trial: HandoffTrial, _ given: borrowing RoutedRequest)
+        -> JudgeAction
+    {
         self.state = .ended
         if trial.isProvidersAsked {
             // A session of another provider does not count here. One whose provider demands more of its user signs nobody
@@ -193,7 +195,7 @@ extension RequestJudge {
     private mutating func consume(
         _ trial: HandoffTrial,
         _ existing: CachedSession?,
-        _ given: RoutedRequest
+        _ given: borrowing RoutedRequest
     ) -> JudgeAction {
         guard var request = trial.request else { preconditionFailure("a handoff without a token") }
         if let existing {
@@ -217,7 +219,7 @@ extension RequestJudge {
         self.onRoute(given) { $0.continueAfter(outcome, $1) }
     }
 
-    private mutating func continueAfter(_ outcome: HandoffOutcome, _ given: RoutedRequest) -> JudgeAction {
+    private mutating func continueAfter(_ outcome: HandoffOutcome, _ given: borrowing RoutedRequest) -> JudgeAction {
         guard case .consuming(let trial) = self.state, let request = trial.request?.value else {
             preconditionFailure("a handoff ended that was not begun")
         }

@@ -8,7 +8,7 @@ import Vocabulary
 /// Answers to transfer tokens: the cookies to clear, and the URL without the token.
 extension RequestJudge {
     /// The values of the handoff cookies that are not marked as dealt with, each once.
-    func handoffCookies(_ trial: HandoffTrial, _ given: RoutedRequest) -> [Slice] {
+    func handoffCookies(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> [Slice] {
         guard self.credentials.cookies.hasHandoff, let line = given.head.line(.cookie) else { return [] }
         let values = given.cookies.handoffValues(in: given.head.fields[line].value, given.base)
         trial.cookieValues = values.map { Array($0.bytes(in: given.base)) }
@@ -21,7 +21,7 @@ extension RequestJudge {
 
     /// Clears the request's handoff cookies and marks their values, so that a cookie that the gateway cannot clear is
     /// ignored when it comes back.
-    mutating func clearHandoffCookies(_ trial: HandoffTrial, _ given: RoutedRequest) {
+    mutating func clearHandoffCookies(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) {
         let configuration = given.configuration
         for line in configuration.handoffClearing(of: given.host) { self.findings.addLine(line) }
         let marks = given.judging.handoff.marks(of: trial.cookieValues, besides: trial.marks)
@@ -30,7 +30,7 @@ extension RequestJudge {
     }
 
     /// Clears session cookies with different values: none of them is used.
-    mutating func clearSessionCookies(_ given: RoutedRequest) {
+    mutating func clearSessionCookies(_ given: borrowing RoutedRequest) {
         for line in given.configuration.sessionCookie(of: given.host).clearingAll() {
             self.findings.addLine("Set-Cookie", line)
         }
@@ -47,7 +47,7 @@ extension RequestJudge {
         _ trial: HandoffTrial,
         _ error: StoreError,
         _ reason: Reason,
-        _ given: RoutedRequest
+        _ given: borrowing RoutedRequest
     ) -> LocalAnswer {
         let reason: Reason = error == .full ? .storeFull : reason
         var answer = LocalAnswer.problem(reason, requestID: self.findings.requestID)
@@ -81,7 +81,7 @@ extension RequestJudge {
         _ request: HandoffRequest,
         because reason: Reason?,
         _ trial: HandoffTrial,
-        _ given: RoutedRequest
+        _ given: borrowing RoutedRequest
     ) -> LocalAnswer? {
         guard AttemptCookie.canHold(request.token) else { return nil }
         let pending = PendingHandoff(
@@ -104,7 +104,7 @@ extension RequestJudge {
     mutating func askAboutAccount(
         _ request: HandoffRequest,
         _ trial: HandoffTrial,
-        _ given: RoutedRequest
+        _ given: borrowing RoutedRequest
     ) -> LocalAnswer? {
         guard given.judging.confirmation.asks,
             let answer = self.askToConfirm(request, because: .handoffOtherAccount, trial, given)
@@ -114,7 +114,7 @@ extension RequestJudge {
     }
 
     /// Nothing of the token that was tried stays in the browser.
-    mutating func endTrial(_ trial: HandoffTrial, _ given: RoutedRequest) {
+    mutating func endTrial(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) {
         self.state = .ended
         if !trial.triesParameter { self.clearHandoffCookies(trial, given) }
         if self.credentials.cookies.hasAttempt {
@@ -123,7 +123,7 @@ extension RequestJudge {
     }
 
     /// Notes why a token signed nobody in, for the log. A user who comes to the sign-in page because of it is told so there.
-    mutating func noteRefusal(_ reason: Reason, _ given: RoutedRequest) {
+    mutating func noteRefusal(_ reason: Reason, _ given: borrowing RoutedRequest) {
         self.findings.note = reason
         guard case .fixedUsers? = given.configuration.provider(of: given.host) else { return }
         let name = given.configuration.settings.session.cookieName
@@ -132,7 +132,7 @@ extension RequestJudge {
     }
 
     /// The mark of the account that the browser used last; nil if it has none.
-    func lastAccount(_ given: RoutedRequest) -> Secret? {
+    func lastAccount(_ given: borrowing RoutedRequest) -> Secret? {
         guard self.credentials.cookies.hasCompanion, let line = given.head.line(.cookie) else { return nil }
         var marks: Set<[UInt8]> = []
         given.cookies.forEachCompanion(in: given.head.fields[line].value, given.base) { label, value in
@@ -144,7 +144,9 @@ extension RequestJudge {
 
     /// 303 to the same URL, byte for byte, without the handoff parameter: the token leaves the address bar before any
     /// page is loaded.
-    mutating func withoutParameter(_ trial: HandoffTrial, _ reason: Reason?, _ given: RoutedRequest) -> LocalAnswer {
+    mutating func withoutParameter(_ trial: HandoffTrial, _ reason: Reason?, _ given: borrowing RoutedRequest)
+        -> LocalAnswer
+    {
         self.clearMovedToken(trial, given)
         // The path is appended to the gateway's own origin, so that `//evil` in it stays a path.
         return .redirect(to: given.hostURL + given.targetWithoutHandoff, reason: reason)
@@ -152,7 +154,7 @@ extension RequestJudge {
 
     /// 303 to the host on which users sign in, which signs the browser in as well and sends it back to the same URL; nil
     /// where that is not wanted or not possible.
-    mutating func onwards(_ trial: HandoffTrial, _ given: RoutedRequest) -> LocalAnswer? {
+    mutating func onwards(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> LocalAnswer? {
         guard let share = given.judging.share else { return nil }
         let page = HandoffShare.Page(host: given.host.publicURL.authority, target: given.targetWithoutHandoff)
         guard let link = share.link(to: page, now: given.now) else { return nil }
@@ -161,7 +163,7 @@ extension RequestJudge {
     }
 
     /// A moved token is in no URL, so the redirect leads to the same URL; clearing its cookie prevents a second redirect.
-    private mutating func clearMovedToken(_ trial: HandoffTrial, _ given: RoutedRequest) {
+    private mutating func clearMovedToken(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) {
         if trial.isMoved {
             self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: given.host).clearing())
         }

@@ -6,7 +6,7 @@ extension RequestJudge {
     @inline(__always)
     mutating func identity(
         of session: CachedSession,
-        _ given: RoutedRequest
+        _ given: borrowing RoutedRequest
     ) throws(IdentityRefusal) -> IdentityLines {
         let lines = try Self.sessionLines(session, given)
         guard let signer = given.judging.identity.assertion else {
@@ -28,7 +28,7 @@ extension RequestJudge {
     @inline(__always)
     private static func sessionLines(
         _ session: CachedSession,
-        _ given: RoutedRequest
+        _ given: borrowing RoutedRequest
     ) throws(IdentityRefusal) -> ContiguousArray<UInt8> {
         let generation = given.configuration.generation
         if let ready = session.rendering(generation: generation) { return ready }

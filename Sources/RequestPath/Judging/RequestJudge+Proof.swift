@@ -8,7 +8,7 @@ extension RequestJudge {
     /// Judges how the token of a session is presented.
     ///
     /// - Returns: The next action; nil if no proof is needed.
-    mutating func judgeProof(for session: CachedSession, _ given: RoutedRequest) -> JudgeAction? {
+    mutating func judgeProof(for session: CachedSession, _ given: borrowing RoutedRequest) -> JudgeAction? {
         // Only a token that was presented can be bound to a key.
         guard case .explicit(let token) = self.credentials.presented else {
             return .answer(self.refusal(.storeUnavailable, given))
@@ -26,7 +26,7 @@ extension RequestJudge {
                 target: DPoPTarget(origin: given.host.origin, path: Array(given.head.path.bytes(in: given.base))),
                 accessToken: Secret(Array(token.bytes(in: given.base)))
             ),
-            keys: given.context.proofKeys,
+            keys: given.proofKeys,
             now: given.now
         )
         switch judged {
@@ -58,7 +58,7 @@ extension RequestJudge {
     private mutating func refuse(
         _ refusal: DPoPRefusal,
         _ session: CachedSession,
-        _ given: RoutedRequest
+        _ given: borrowing RoutedRequest
     ) -> LocalAnswer {
         self.findings.stage = .decision
         self.audit(.unauthenticated(refusal.reason), of: session, given)
@@ -71,7 +71,7 @@ extension RequestJudge {
     }
 
     /// Sends a nonce with the answer, whichever it is.
-    private mutating func bring(_ nonce: String, _ given: RoutedRequest) {
+    private mutating func bring(_ nonce: String, _ given: borrowing RoutedRequest) {
         self.findings.addLine("DPoP-Nonce", nonce)
         if given.route.settings.cors != nil { self.findings.addLine("Access-Control-Expose-Headers", "DPoP-Nonce") }
     }

@@ -53,7 +53,7 @@ package struct RequestJudge {
     }
 
     /// The peer, or the client that trusted peers name.
-    func address(_ given: RoutedRequest) -> IPAddress { self.findings.clientAddress ?? given.context.peer }
+    func address(_ given: borrowing RoutedRequest) -> IPAddress { self.findings.clientAddress ?? given.peer }
 
     // MARK: Events
 
@@ -69,7 +69,7 @@ package struct RequestJudge {
     @inline(__always)
     mutating func onRoute(
         _ given: JudgingContext,
-        _ next: (inout RequestJudge, RoutedRequest) -> JudgeAction
+        _ next: (inout RequestJudge, borrowing RoutedRequest) -> JudgeAction
     ) -> JudgeAction {
         guard let route = self.findings.pinnedRoute, let host = self.findings.pinnedHost,
             let judging = given.configuration.pinnedJudging
@@ -78,15 +78,13 @@ package struct RequestJudge {
         }
         return route.use { route in
             host.use { host in
-                judging.use { judging in
-                    next(&self, RoutedRequest(context: given, judging: judging, route: route, host: host))
-                }
+                judging.use { judging in RoutedRequest.lend(given, judging, route, host) { next(&self, $0) } }
             }
         }
     }
 
     /// Reads the credentials, and asks for the session that they present.
-    private mutating func judgeCredentials(_ given: RoutedRequest) -> JudgeAction {
+    private mutating func judgeCredentials(_ given: borrowing RoutedRequest) -> JudgeAction {
         if let limit = given.route.maxBody ?? given.configuration.limits.body,
             case .length(let length) = given.head.framing,
             length > limit
@@ -119,7 +117,7 @@ package struct RequestJudge {
         self.onRoute(given) { $0.judge(answer, $1) }
     }
 
-    private mutating func judge(_ answer: SessionAnswer, _ given: RoutedRequest) -> JudgeAction {
+    private mutating func judge(_ answer: SessionAnswer, _ given: borrowing RoutedRequest) -> JudgeAction {
         switch self.state {
         case .session:
             if case .cookie = self.credentials.presented, let cookie = self.credentials.cookies.provider,
@@ -169,7 +167,7 @@ package struct RequestJudge {
     func refusal(
         _ reason: Reason,
         explanation: String? = nil,
-        _ given: RoutedRequest,
+        _ given: borrowing RoutedRequest,
         fields: [(name: String, value: String)] = []
     ) -> LocalAnswer {
         let answer = LocalAnswer.problem(

@@ -1,24 +1,65 @@
 import AddressIntelligence
+import JOSE
 import Settings
 import SignOn
 import Vocabulary
 
-/// A request on its frozen route, as it is lent to each step of its judge: what the driver lends, and the route and host that
-/// were found.
+/// A request on its frozen route, as it is lent to each step of its judge: what the driver lends, what the listener judges
+/// with, and the route and host that were found.
 ///
-/// It is made at the beginning of a step and only passed on, so that none of its references is counted.
-struct RoutedRequest {
-    let context: JudgingContext
+/// It cannot be copied, so that passing it on counts no reference.
+struct RoutedRequest: ~Copyable {
+    let head: RequestHead
+    /// The bytes to which the slices of the head refer.
+    let base: Bytes
+    let configuration: PathConfiguration
+    unowned(unsafe) let clients: ClientSnapshot
+    /// The address of the other end of the connection.
+    let peer: IPAddress
+    let now: UnixTime
+    let wallNow: UnixTime
+    unowned(unsafe) let proofKeys: DPoPKeyCache?
     let judging: JudgingProfile
     let route: RouteEntry
     let host: HostEntry
 
-    @inline(__always) var head: RequestHead { self.context.head }
-    @inline(__always) var base: Bytes { self.context.base }
-    @inline(__always) var configuration: PathConfiguration { self.context.configuration }
-    @inline(__always) var clients: ClientSnapshot { self.context.clients }
-    @inline(__always) var now: UnixTime { self.context.now }
-    @inline(__always) var wallNow: UnixTime { self.context.wallNow }
+    /// Lends a request to `body`. The caller keeps all that it refers to: nothing is counted when it is made, and nothing is
+    /// released when `body` has returned.
+    @inline(__always)
+    static func lend<Result: ~Copyable>(
+        _ given: JudgingContext,
+        _ judging: JudgingProfile,
+        _ route: RouteEntry,
+        _ host: HostEntry,
+        _ body: (borrowing RoutedRequest) -> Result
+    ) -> Result {
+        withUnsafeTemporaryAllocation(of: RoutedRequest.self, capacity: 1) { room in
+            room.initializeElement(
+                at: 0,
+                to: RoutedRequest(
+                    head: Self.uncounted(given.head),
+                    base: given.base,
+                    configuration: Self.uncounted(given.configuration),
+                    clients: given.clients,
+                    peer: given.peer,
+                    now: given.now,
+                    wallNow: given.wallNow,
+                    proofKeys: given.proofKeys,
+                    judging: Self.uncounted(judging),
+                    route: Self.uncounted(route),
+                    host: Self.uncounted(host)
+                )
+            )
+            return body(room[0])
+        }
+    }
+
+    /// The same object as if a reference to it had been counted, which is right only where none is released.
+    @inline(__always)
+    private static func uncounted<Object: AnyObject>(_ object: Object) -> Object {
+        Unmanaged.passUnretained(object).takeRetainedValue()
+    }
+
     /// The names of the gateway's cookies on the host.
     @inline(__always) var cookies: OwnCookies { self.configuration.ownNames.cookies(of: self.host) }
     /// Whether a person sees the answer.
