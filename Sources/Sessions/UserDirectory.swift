@@ -53,10 +53,13 @@ package struct RealmUsers: UserDirectory {
 
     package func loss(of session: Session) -> Reason? {
         if self.hasLostUser(of: session) { return .sessionUserGone }
-        guard let clients = self.clients, let clientID = session.holder,
-            !clients.hasKept(clientID, of: self.realm, since: session.issuedAt)
-        else { return nil }
+        guard let clientID = session.holder, !self.hasKept(clientID, since: session.issuedAt) else { return nil }
         return .sessionClientGone
+    }
+
+    /// Whether the client has been there since then without a break (`ClientDirectory`).
+    package func hasKept(_ clientID: String, since time: UnixTime) -> Bool {
+        self.clients?.hasKept(clientID, of: self.realm, since: time) ?? true
     }
 }
 

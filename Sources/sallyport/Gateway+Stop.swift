@@ -25,10 +25,24 @@ extension Gateway {
                 }
             } else {
                 self.logger.warning("stopping at once")
-                _ = self.logs.flush(timeout: .milliseconds(200))
-                Process.exit(1)
+                await self.stopAtOnce()
             }
         }
+    }
+
+    /// Cuts everything off, as the end of the drain time does, and ends the process.
+    private func stopAtOnce() async {
+        // A loop that does not answer does not hold up the end.
+        Task.detached {
+            try? await Task.sleep(for: .seconds(1))
+            Process.exit(1)
+        }
+        await self.loops.onEach { loop in
+            loop.closeAll()
+            loop.flushAccessLog()
+        }
+        _ = self.logs.flush(timeout: .milliseconds(200))
+        Process.exit(1)
     }
 
     /// Ends readiness first, then new connections, then requests under way, then the rest.

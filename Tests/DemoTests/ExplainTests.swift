@@ -99,6 +99,16 @@ import Testing
         #expect(weak.contains("303 to the login page") && weak.contains("at aal2"), "\(weak)")
     }
 
+    @Test func claimsAreReadAsThoseOfAProvider() throws {
+        let claims = "\u{FEFF}" + #"{"sub": "1", "email": "ada@example.com", "email_verified": true, "name": "\ud83d"}"#
+        let output = try Self.explain(
+            ["--url", "\(Self.origin)/x", "--claims", "-"],
+            input: claims,
+            provider: Self.oidc
+        )
+        #expect(output.contains("X-Auth-Subject: 1") && output.contains("X-Auth-Name: %EF%BF%BD"), "\(output)")
+    }
+
     @Test func claimsThatMayNotSignInHaveNoSession() throws {
         for (claims, words) in [
             (#"{"sub": "1", "email": "eve@example.org", "email_verified": true}"#, "signin.not_allowed"),

@@ -14,6 +14,8 @@ final class UnsteadyDocuments: DocumentStore {
         var isAway = false
         /// Lists are refused, as a store does that cannot open one of the documents.
         var refusesLists = false
+        /// The next list is refused, as its connection ends.
+        var refusesNextList = false
         var refusesWrites = false
         /// Runs once, before the next write reaches the store.
         var beforePut: (@Sendable () async -> Void)?
@@ -53,7 +55,10 @@ final class UnsteadyDocuments: DocumentStore {
         on loop: any EventLoop
     ) -> EventLoopFuture<[ListedDocument<Content>]> {
         self.guarded(loop) {
-            self.script.withLock { $0.refusesLists }
+            self.script.withLock { script in
+                defer { script.refusesNextList = false }
+                return script.refusesLists || script.refusesNextList
+            }
                 ? loop.makeFailedFuture(StoreError.unavailable) : self.base.documents(of: kind, on: loop)
         }
     }

@@ -278,6 +278,15 @@ struct IDTokenKeysTests {
         #expect(try await keys.signerID == rotation.keyID)
     }
 
+    @Test("A list whose connection ends is asked for again, and says nothing of the secret")
+    func listCutOff() async throws {
+        let bench = KeyBench()
+        bench.store.change { $0.refusesNextList = true }
+        let (keys, notices) = bench.gateway()
+        _ = try await keys.signer()
+        #expect(!notices.all.contains(.failed(.unreadable)))
+    }
+
     @Test("A gateway that starts with a new secret seals the keys again, so that the old secret can be dropped")
     func resealed() async throws {
         let bench = KeyBench()

@@ -156,16 +156,21 @@ import Glibc
         }
     }
 
-    @Test("A slow reader is cut by RST when the time to drain is over, and the log says so")
-    func cut() throws {
+    @Test(
+        "A slow reader is cut by RST when the time to drain is over, or at a second SIGTERM, and the log says so",
+        arguments: [("100ms", 1), ("1h", 2)]
+    )
+    func cut(drain: String, signals: Int) throws {
         let app = try FakeUpstream(serve: Self.app)
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port, drainTimeout: "100ms")) { gateway throws in
+        try Gateway.with(Config.open(upstream: app.port, drainTimeout: drain)) { gateway throws in
             let wire = try Wire(to: gateway.port, receiveBuffer: 16_384)
             wire.send("GET /close HTTP/1.0\r\nHost: \(Request.host)\r\n\r\n")
             #expect(wire.receive(through: "\r\n\r\n") != nil)
             gateway.signal(SIGTERM)
-            #expect(gateway.exitStatus() == 0)
+            #expect(eventually { gateway.output.contains(#""stopping""#) })
+            if signals == 2 { gateway.signal(SIGTERM) }
+            #expect(gateway.exitStatus() == (signals == 2 ? 1 : 0))
             let rest = Self.read(wire, rate: .max)
             #expect(rest.last == .reset && Self.content(rest.bytes) < Self.length)
             let line = try AccessLine.of("/close", gateway)

@@ -40,6 +40,25 @@ import Vocabulary
         #expect(await world.refresh(second.text("refresh_token")).status == 200)
     }
 
+    @Test("a request that the former one pushed is unknown, also within its minute")
+    func pushedRequest() async throws {
+        for isReplaced in [true, false] {
+            let world = TokenWorld()
+            let pushed = await world.form(
+                [
+                    "client_id": "native-app", "response_type": "code", "redirect_uri": TokenWorld.callback,
+                    "code_challenge": TokenWorld.challenge, "code_challenge_method": "S256",
+                ],
+                to: world.pushed.endpoint
+            )
+            if isReplaced { Self.replace("native-app", in: world) }
+            let answer = await world.authorize([
+                (name: "client_id", value: "native-app"), (name: "request_uri", value: pushed.text("request_uri")),
+            ])
+            #expect((answer.reason == .oauthRequestUnknown) == isReplaced)
+        }
+    }
+
     @Test("its session-transfer tokens sign nobody in; nor do those of one that may not have them any more")
     func transfer() async throws {
         for isReplaced in [true, false] {

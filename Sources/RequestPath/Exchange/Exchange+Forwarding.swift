@@ -182,9 +182,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         guard !self.facts.isWebSocket, let stream = self.stream, stream.isWritable, let route = self.record.route,
             route.settings.earlyHints, let host = self.record.host
         else { return }
-        // It has none of the fields that the gateway adds to an answer.
-        var changes = AnswerChanges(requestID: self.record.requestID)
-        changes.keepsIdentityNames = route.leavesSessionToken
+        let changes = self.changes(on: route)
         buffer.withUnsafeReadableBytes { bytes in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
             let app = self.configuration.targets[route.upstreamIndex]
@@ -239,12 +237,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             status: head.status,
             nanoseconds: (now - self.record.startedAt).nanoseconds
         )
-        var changes = AnswerChanges(requestID: self.record.requestID)
-        changes.keepsIdentityNames = route.leavesSessionToken
-        // The gateway's cookies are for one browser, and `Set-Cookie` alone does not stop a shared cache from giving
-        // them to others (RFC 9111 7.3).
-        changes.marksPrivate =
-            route.settings.cachePrivate && (self.record.session != nil || !self.record.extraLines.isEmpty)
+        var changes = self.changes(on: route)
         if !self.record.extraLines.isEmpty { changes.extraLines = Array(self.record.extraLines.joined()) }
         buffer.withUnsafeReadableBytes { bytes in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
@@ -254,6 +247,18 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             // The app is not counted, as it would be if it had a name here.
             stream.begin(AnswerHead(head, base, of: configuration.targets[route.upstreamIndex], on: host), changes)
         }
+    }
+
+    /// What the gateway changes in the app's own fields.
+    @inline(__always)
+    private func changes(on route: RouteEntry) -> AnswerChanges {
+        var changes = AnswerChanges(requestID: self.record.requestID)
+        changes.keepsIdentityNames = route.leavesSessionToken
+        // The gateway's cookies are for one browser, and `Set-Cookie` alone does not stop a shared cache from giving
+        // them to others (RFC 9111 7.3).
+        changes.marksPrivate =
+            route.settings.cachePrivate && (self.record.session != nil || !self.record.extraLines.isEmpty)
+        return changes
     }
 
     /// Comments keep an event stream's connection open, and are no events (HTML 9.2.6).

@@ -43,8 +43,7 @@ package struct ResponseWriter: Sendable {
         connection: ConnectionField,
         into buffer: inout ByteBuffer
     ) {
-        // Twice the head, because a rewritten `Cache-Control` may take one more byte for each of its directives.
-        let room = head.byteCount * 2 + publicOrigin.count + changes.extraLines.count + 256
+        let room = Self.room(head, publicOrigin) + changes.extraLines.count + 192
         buffer.append(atMost: room) { writer in
             Self.writeStatusLine(head, base, &writer)
             self.writeFields(head, base, changes, origin, publicOrigin, &writer)
@@ -76,11 +75,18 @@ package struct ResponseWriter: Sendable {
         publicOrigin: [UInt8],
         into buffer: inout ByteBuffer
     ) {
-        buffer.append(atMost: head.byteCount + publicOrigin.count + 64) { writer in
+        buffer.append(atMost: Self.room(head, publicOrigin)) { writer in
             Self.writeStatusLine(head, base, &writer)
             self.writeFields(head, base, changes, origin, publicOrigin, &writer)
             writer.write("\r\n")
         }
+    }
+
+    /// The most bytes of the app's status line and fields.
+    @inline(__always)
+    private static func room(_ head: ResponseHead, _ publicOrigin: [UInt8]) -> Int {
+        // Twice the head, because a rewritten `Cache-Control` may take one more byte for each of its directives.
+        head.byteCount * 2 + publicOrigin.count + 64
     }
 
     @inline(__always)

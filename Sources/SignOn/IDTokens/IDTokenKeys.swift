@@ -191,19 +191,21 @@ package final class IDTokenKeys: DocumentReader {
             return .plan(plan, stored)
         }
         // The name of a document depends on the secret, too: what was written under another secret shows in the list
-        // alone, which cannot be read then.
-        do throws(StoreError) {
-            let listed = try await self.loops.ask(self.store) { store, loop in
-                store.documents(of: SigningKeyDocument.self, on: loop)
+        // alone, which cannot be read then. A list that fails once may have lost its connection.
+        for _ in 0..<2 {
+            do throws(StoreError) {
+                let listed = try await self.loops.ask(self.store) { store, loop in
+                    store.documents(of: SigningKeyDocument.self, on: loop)
+                }
+                // Another gateway may have made the keys since.
+                guard let first = listed.first else { return .absent }
+                guard let plan = first.stored.record.plan(self.ring) else { return .unreadable(first.stored.version) }
+                return .plan(plan, first.stored)
+            } catch {
+                guard try await self.document() == nil else { throw .unavailable }
             }
-            // Another gateway may have made the keys since.
-            guard let first = listed.first else { return .absent }
-            guard let plan = first.stored.record.plan(self.ring) else { return .unreadable(first.stored.version) }
-            return .plan(plan, first.stored)
-        } catch {
-            if try await self.document() == nil { return .unreadable(nil) }
-            throw .unavailable
         }
+        return .unreadable(nil)
     }
 
     private func document() async throws(IDTokenKeyFailure) -> Stored<SigningKeyDocument>? {

@@ -22,13 +22,15 @@ extension TokenService {
         return token
     }
 
-    /// The request with this `request_uri`; nil if there is none, or it was used.
+    /// The request with this `request_uri`; nil if there is none, it was used, or the client that pushed it is gone.
     package func pushed(_ token: Secret) async throws(StoreError) -> FoundRequest? {
         guard let key = self.authority.key(.pushedRequest, of: token.bytes) else { return nil }
         let lookup = try await self.ask { store, loop in
             store.singleUse(key, as: PushedRequest.self, on: loop)
         }
-        guard case .live(let stored) = lookup else { return nil }
+        guard case .live(let stored) = lookup,
+            self.users.hasKept(stored.record.clientID, since: stored.record.issuedAt)
+        else { return nil }
         return FoundRequest(request: stored.record, key: key, version: stored.version)
     }
 

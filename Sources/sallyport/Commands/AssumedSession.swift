@@ -74,7 +74,7 @@ struct AssumedUser {
         claims document: [UInt8],
         _ provider: NamedProvider?
     ) throws -> Result<AssumedUser, Refusal> {
-        guard let value = JSONText.decode(document), case .object = value else {
+        guard let value = JSONText.decode(document, loneSurrogates: .replaced), case .object = value else {
             throw ValidationError(
                 "The file of --claims must hold a JSON object, such as {\"sub\": \"1\", \"email\": \"ada@example.com\"}."
             )

@@ -278,7 +278,10 @@ struct ExplainCommand: AsyncParsableCommand {
     }
 
     private static func content(of file: String, _ option: String) throws -> [UInt8] {
-        if let bytes = Console.read(file, atMost: .max) { return bytes }
+        if let bytes = Console.read(file, atMost: .max) {
+            // Some editors put a byte order mark before a text.
+            return bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
+        }
         throw ValidationError("The file of \(option) cannot be read.")
     }
 
