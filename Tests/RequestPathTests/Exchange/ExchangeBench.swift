@@ -48,12 +48,9 @@ final class ExchangeBench {
         change(&settings)
         self.target = try UpstreamTarget(upstream)
         let registry = MetricsRegistry()
-        let routes = RouteTable(settings.hosts, upstreams: ["app"])
-        self.configuration = PathConfiguration(
-            settings: settings,
-            routes: routes,
-            targets: [self.target],
-            endpoints: try EndpointTable(endpoints, forwarding: [], on: routes, upstreams: ["app"]),
+        self.configuration = try PathConfiguration(
+            settings,
+            endpoints: endpoints,
             registry: registry,
             judging: .forTests(settings, store: self.store, authority: self.authority, clock: clock)
         )

@@ -27,22 +27,19 @@ final class InProcessGateway: Sendable {
             }
             .bind(host: "127.0.0.1", port: 0).get()
         self.upstream = upstream
-        let names = ["app", "provider"]
         let settings = Settings(
             hosts: [host],
-            upstreams: names.map {
+            upstreams: ["app", "provider"].map {
                 UpstreamSettings(name: $0, isHTTPS: false, host: "127.0.0.1", port: upstream.localAddress?.port ?? 0)
             }
         )
-        let routes = RouteTable(settings.hosts, upstreams: names)
         let registry = MetricsRegistry()
         let store = MemoryStore(maxSessions: 1, maxMarkers: 1, clock: .system, caches: SessionCaches())
         let authority = TokenAuthority(secret: Secret("a secret of the tests, 32 bytes or more"))
-        let configuration = PathConfiguration(
-            settings: settings,
-            routes: routes,
-            targets: try settings.upstreams.map { try UpstreamTarget($0) },
-            endpoints: try EndpointTable(endpoints, forwarding: forwarding, on: routes, upstreams: names),
+        let configuration = try PathConfiguration(
+            settings,
+            endpoints: endpoints,
+            forwarding: forwarding,
             registry: registry,
             judging: .forTests(settings, store: store, authority: authority, clock: .system)
         )

@@ -67,7 +67,6 @@ final class JudgeFixture {
             clock: clock
         )
         let identity = IdentityProfile(settings, key: self.keys.current)
-        let table = RouteTable(settings.hosts, upstreams: ["app"])
         self.parser = RequestParser(
             names: FieldNames(
                 roles: FieldNames.requestRoles,
@@ -77,22 +76,13 @@ final class JudgeFixture {
             limits: HeadLimits(line: 8192, field: 16_384, fields: 65_536, fieldCount: 100),
             dropsUnderscore: true
         )
-        self.configuration = PathConfiguration(
-            settings: settings,
-            routes: table,
-            targets: [try UpstreamTarget(app)],
-            endpoints: try EndpointTable(
-                [
-                    Endpoint(path: "/.sallyport/login", methods: ["GET", "POST"], scope: .everyHost, bodyLimit: 100) {
-                        _ in
-                        EndpointResponse(status: 200)
-                    }
-                ],
-                forwarding: [],
-                on: table,
-                upstreams: ["app"]
-            ),
-            registry: MetricsRegistry(),
+        self.configuration = try PathConfiguration(
+            settings,
+            endpoints: [
+                Endpoint(path: "/.sallyport/login", methods: ["GET", "POST"], scope: .everyHost, bodyLimit: 100) { _ in
+                    EndpointResponse(status: 200)
+                }
+            ],
             generation: generation,
             judging: .forTests(
                 settings,

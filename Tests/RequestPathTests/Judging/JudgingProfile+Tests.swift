@@ -1,4 +1,5 @@
 import Cryptography
+import Endpoints
 import JOSE
 import Observability
 import RequestPath
@@ -50,6 +51,34 @@ extension JudgingProfile {
             places: nil,
             proofs: DPoPGate(secrets, onces: onces ?? store),
             clients: ClientRegistry(settings.clients)
+        )
+    }
+}
+
+extension PathConfiguration {
+    /// The configuration of the settings.
+    ///
+    /// - Parameters:
+    ///   - endpoints: Endpoints of the gateway, served on each host that has any.
+    ///   - forwarding: Endpoints that an upstream answers.
+    convenience init(
+        _ settings: Settings,
+        endpoints: [Endpoint] = [],
+        forwarding: [ForwardingEndpoint] = [],
+        registry: MetricsRegistry = MetricsRegistry(),
+        generation: UInt64 = 1,
+        judging profile: JudgingProfile
+    ) throws {
+        let upstreams = settings.upstreams.map(\.name)
+        let routes = RouteTable(settings.hosts, upstreams: upstreams)
+        self.init(
+            settings: settings,
+            routes: routes,
+            targets: try settings.upstreams.map { try UpstreamTarget($0) },
+            endpoints: try EndpointTable(endpoints, forwarding: forwarding, on: routes, upstreams: upstreams),
+            registry: registry,
+            generation: generation,
+            judging: profile
         )
     }
 }
