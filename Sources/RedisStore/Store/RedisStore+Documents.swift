@@ -55,7 +55,7 @@ extension RedisStore {
         // A version that is no longer kept is compared with bytes that no document has, so that the answer is the
         // present value.
         let value = judged == nil ? [] : kept?.value ?? [0]
-        let put = Put(places: places, judged: value, attempt: attempt)
+        let put = Put(places: places, attempt: attempt)
         let call = ScriptCall(
             Scripts.putDocument,
             keys: places + [Keyspace.directory(key.collection)],
@@ -67,7 +67,11 @@ extension RedisStore {
                 self.confirm(put, on: loop)
             } else {
                 self.run(call, on: loop) { result in
-                    if case .failure(.unanswered) = result { return .later(self.readBack(put, on: loop)) }
+                    if case .failure(.unanswered) = result {
+                        return self.readBack(places[0], unless: value, on: loop) {
+                            try self.outcome($0, of: put, on: loop)
+                        }
+                    }
                     return try self.outcome(try Self.written(result), of: put, on: loop)
                 }
             }
@@ -92,8 +96,6 @@ extension RedisStore {
     /// One compare-and-swap of a document.
     private struct Put: Sendable {
         let places: [[UInt8]]
-        /// The value that must be present; empty: there must be none.
-        let judged: [UInt8]
         let attempt: AttemptID
     }
 
@@ -173,18 +175,6 @@ extension RedisStore {
         self.run(ScriptCall(Scripts.rewrite, keys: [put.places[0]], arguments: []), on: loop).flatMapThrowing { reply in
             guard let value = try Self.value(reply) else { return .absent }
             return try self.seals.document(value, at: put.places[0]).attempt == put.attempt ? .done : .changed
-        }
-    }
-
-    /// The outcome of an attempt whose answer was lost, as in `RedisStore+Replaceable.swift`.
-    private func readBack(_ put: Put, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
-        let command = RedisCommand("GET", [put.places[0]])
-        let reply = self.client.sendWhenUp(command, within: self.readBackPatience, on: loop)
-        return Self.answered(reply).flatMap { reply in
-            guard case .bulk(let value) = reply, value != put.judged else {
-                return loop.makeFailedFuture(StoreError.unavailable)
-            }
-            return Eventual { try self.outcome(reply, of: put, on: loop) }.future(on: loop)
         }
     }
 

@@ -61,7 +61,11 @@ extension RedisStore {
 
     private func replace(_ swap: Swap, by call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
         self.run(call, on: loop) { result in
-            if case .failure(.unanswered) = result { return .later(self.readBack(swap, on: loop)) }
+            if case .failure(.unanswered) = result {
+                return self.readBack(swap.place, unless: swap.judged, on: loop) {
+                    try self.outcome($0, of: swap, on: loop)
+                }
+            }
             return try self.outcome(try Self.written(result), of: swap, on: loop)
         }
     }
@@ -143,19 +147,6 @@ extension RedisStore {
             guard case .bulk(let value) = reply else { return .absent }
             let standing = try self.envelope(value, at: swap.place, isBoundToReign: swap.isBoundToReign)
             return standing.attempt == swap.attempt ? .done : .changed
-        }
-    }
-
-    /// The outcome of an attempt whose answer was lost. While the judged value is still present, the command may still
-    /// be on its way: then the store is unavailable, and repeating the attempt with the same id finds out.
-    private func readBack(_ swap: Swap, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
-        let command = RedisCommand("GET", [swap.place])
-        let reply = self.client.sendWhenUp(command, within: self.readBackPatience, on: loop)
-        return Self.answered(reply).flatMap { reply in
-            guard case .bulk(let value) = reply, value != swap.judged else {
-                return loop.makeFailedFuture(StoreError.unavailable)
-            }
-            return Eventual { try self.outcome(reply, of: swap, on: loop) }.future(on: loop)
         }
     }
 }

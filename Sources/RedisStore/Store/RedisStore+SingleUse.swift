@@ -112,7 +112,9 @@ extension RedisStore {
             // The answer was lost, but the command may have been carried out; a read shows it. The command is not
             // repeated: the first one may still be in a buffer and would then meet the result of the second.
             case .failure(.unanswered):
-                return .later(self.readBack(key, marker: marker, creating: creating, on: loop))
+                return self.readBack(Keyspace.marker(key), on: loop) {
+                    try self.outcome($0, of: key, marker: marker, creating: creating, on: loop)
+                }
             case .failure:
                 return .failure(StoreError.unavailable)
             }
@@ -262,25 +264,6 @@ extension RedisStore {
 
     private func note(_ created: [NewRecord], on loop: any EventLoop) {
         for case .session(let session) in created { self.note(session, on: loop) }
-    }
-
-    /// The outcome of an attempt whose answer was lost. A missing marker proves nothing, because the command may still
-    /// be on its way: then the store is unavailable, and repeating the attempt with the same id finds out.
-    private func readBack(
-        _ key: RecordKey,
-        marker: Marker,
-        creating: [NewRecord],
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Consumption> {
-        // The connection was lost with the answer. A new one is waited for, but only for a limited time.
-        let command = RedisCommand("GET", [Keyspace.marker(key)])
-        let reply = self.client.sendWhenUp(command, within: self.readBackPatience, on: loop)
-        return Self.answered(reply).flatMap { reply in
-            guard case .bulk = reply else { return loop.makeFailedFuture(StoreError.unavailable) }
-            return Eventual {
-                try self.outcome(reply, of: key, marker: marker, creating: creating, on: loop)
-            }.future(on: loop)
-        }
     }
 }
 

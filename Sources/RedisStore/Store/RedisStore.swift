@@ -162,12 +162,7 @@ package final class RedisStore: RecordStore {
         on loop: any EventLoop,
         _ step: @escaping @Sendable (RedisReply) throws -> Eventual<Answer>
     ) -> EventLoopFuture<Answer> {
-        guard loop.inEventLoop else { return loop.flatSubmit { self.ask(command, on: loop, step) } }
-        let promise = loop.makePromise(of: Answer.self)
-        self.client.send(command, on: loop) { result in
-            Eventual(catching: { try step(try Self.reply(result)) }).whenComplete { promise.completeWith($0) }
-        }
-        return promise.futureResult
+        self.client.answer(on: loop, { $0.send(command, on: loop, $1) }, { try step(try Self.reply($0)) })
     }
 
     /// Runs a script, with the same errors.
@@ -179,14 +174,27 @@ package final class RedisStore: RecordStore {
     func run<Answer: Sendable>(
         _ call: ScriptCall,
         on loop: any EventLoop,
-        _ step: @escaping @Sendable (Result<RedisReply, RedisError>) throws -> Eventual<Answer>
+        _ step: @escaping @Sendable (RedisConnectionHandler.Answered) throws -> Eventual<Answer>
     ) -> EventLoopFuture<Answer> {
-        guard loop.inEventLoop else { return loop.flatSubmit { self.run(call, on: loop, step) } }
-        let promise = loop.makePromise(of: Answer.self)
-        self.client.evaluate(call, on: loop) { result in
-            Eventual(catching: { try step(result) }).whenComplete { promise.completeWith($0) }
+        self.client.answer(on: loop, { $0.evaluate(call, on: loop, $1) }, step)
+    }
+
+    /// The outcome of a write whose answer was lost with its connection, of which the value at `place` tells. A new
+    /// connection is waited for, but only for a limited time.
+    ///
+    /// No value proves nothing, because the write may still be on its way, and neither does `judged`, the value before the
+    /// write. Then the store is unavailable, and repeating the attempt with the same id finds out.
+    func readBack<Answer: Sendable>(
+        _ place: [UInt8],
+        unless judged: [UInt8]? = nil,
+        on loop: any EventLoop,
+        _ outcome: @escaping @Sendable (RedisReply) throws -> Eventual<Answer>
+    ) -> Eventual<Answer> {
+        let reply = self.client.sendWhenUp(RedisCommand("GET", [place]), within: self.readBackPatience, on: loop)
+        return Eventual.later(Self.answered(reply)).flatMap { reply in
+            guard case .bulk(let value) = reply, value != judged else { return .failure(StoreError.unavailable) }
+            return Eventual { try outcome(reply) }
         }
-        return promise.futureResult
     }
 
     /// The reply, with the same errors.
@@ -332,21 +340,25 @@ package final class RedisStore: RecordStore {
 extension RedisClient {
     /// Sends a command. Every error reply and failure means that the store cannot answer.
     func ask(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.answer(on: loop) { self.send(command, on: loop, $0) }
+        self.answer(on: loop, { $0.send(command, on: loop, $1) }, { .success(try RedisStore.reply($0)) })
     }
 
     /// Runs a script, with the same errors.
     func run(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.answer(on: loop) { self.evaluate(call, on: loop, $0) }
+        self.answer(on: loop, { $0.evaluate(call, on: loop, $1) }, { .success(try RedisStore.reply($0)) })
     }
 
-    private func answer(
+    /// What `step` makes of the result of what is sent.
+    fileprivate func answer<Answer: Sendable>(
         on loop: any EventLoop,
-        _ step: @escaping @Sendable (@escaping RedisConnectionHandler.Receiver) -> Void
-    ) -> EventLoopFuture<RedisReply> {
-        guard loop.inEventLoop else { return loop.flatSubmit { self.answer(on: loop, step) } }
-        let promise = loop.makePromise(of: RedisReply.self)
-        step { result in promise.completeWith(Result { try RedisStore.reply(result) }) }
+        _ send: @escaping @Sendable (RedisClient, @escaping RedisConnectionHandler.Receiver) -> Void,
+        _ step: @escaping @Sendable (RedisConnectionHandler.Answered) throws -> Eventual<Answer>
+    ) -> EventLoopFuture<Answer> {
+        guard loop.inEventLoop else { return loop.flatSubmit { self.answer(on: loop, send, step) } }
+        let promise = loop.makePromise(of: Answer.self)
+        send(self) { result in
+            Eventual(catching: { try step(result) }).whenComplete { promise.completeWith($0) }
+        }
         return promise.futureResult
     }
 }
