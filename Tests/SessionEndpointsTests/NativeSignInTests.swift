@@ -331,13 +331,10 @@ struct NativeSignInTests {
     }
 
     private struct Untouchable: PasswordProvider {
-        func authenticate(
-            identifier: String,
-            password: Secret,
-            from source: SignInSource
-        ) async throws(NotDone) -> Authentication {
+        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
+        {
             Issue.record("a password was looked at")
-            throw NotDone(.signInRefused)
+            return .refused
         }
     }
 
@@ -360,19 +357,13 @@ struct NativeSignInTests {
     }
 
     private struct Refusing: PasswordProvider {
-        func authenticate(
-            identifier: String,
-            password: Secret,
-            from source: SignInSource
-        ) async throws(NotDone) -> Authentication { throw NotDone(.signInRefused) }
+        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
+        { .refused }
     }
 
     private struct Unreachable: PasswordProvider {
-        func authenticate(
-            identifier: String,
-            password: Secret,
-            from source: SignInSource
-        ) async throws(NotDone) -> Authentication { throw NotDone(.providerUnavailable) }
+        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
+        { .unavailable }
     }
 
     @Test("A store or provider that cannot answer causes an outage, not a refusal")

@@ -36,7 +36,7 @@ struct SignInCounterTests {
         for (password, kind) in [
             (SignInDesk.password, Session.Kind.web), ("wrong", .web), (SignInDesk.password, .native),
         ] {
-            _ = try? await passwords.signIn(
+            _ = await passwords.signIn(
                 identifier: "alice@example.com",
                 password: Secret(password),
                 kind: kind,

@@ -74,18 +74,13 @@ struct SignInDesk {
         from address: String = "192.0.2.1",
         cookies: [Secret] = []
     ) async throws -> Result {
-        let requester = try self.requester(from: address, cookies: cookies)
-        do throws(NotDone) {
-            _ = try await self.passwords.signIn(
-                identifier: identifier,
-                password: Secret(password),
-                kind: kind,
-                for: requester
-            )
-            return .signedIn
-        } catch {
-            return Result(error)
-        }
+        let outcome = await self.passwords.signIn(
+            identifier: identifier,
+            password: Secret(password),
+            kind: kind,
+            for: try self.requester(from: address, cookies: cookies)
+        )
+        return Result(outcome)
     }
 
     /// The outcome in a form that can be compared, without the session's secrets.
@@ -96,13 +91,14 @@ struct SignInDesk {
         case throttled(Duration)
         case unavailable(Reason)
 
-        init(_ error: NotDone) {
+        init(_ outcome: PasswordSignIn.Outcome) {
             self =
-                switch error.reason {
-                case .ruleDenied: .denied(text: error.text)
-                case .signInThrottled: .throttled(error.retryAfter ?? .zero)
-                case let reason where error.isUnavailable: .unavailable(reason)
-                default: .refused
+                switch outcome {
+                case .signedIn: .signedIn
+                case .refused: .refused
+                case .denied(let text): .denied(text: text)
+                case .throttled(let wait): .throttled(wait)
+                case .unavailable(let reason): .unavailable(reason)
                 }
         }
 
@@ -120,15 +116,9 @@ final class SwitchedProvider: PasswordProvider {
         methods: ["password"]
     )
 
-    func authenticate(
-        identifier: String,
-        password: Secret,
-        from source: SignInSource
-    ) async throws(NotDone) -> Authentication {
-        if self.isAway.withLock({ $0 }) { throw NotDone(.providerUnavailable) }
-        guard identifier == "alice@example.com", password == Secret(SignInDesk.password) else {
-            throw NotDone(.signInRefused)
-        }
-        return Self.alice
+    func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult {
+        if self.isAway.withLock({ $0 }) { return .unavailable }
+        guard identifier == "alice@example.com", password == Secret(SignInDesk.password) else { return .refused }
+        return .authenticated(Self.alice)
     }
 }

@@ -8,11 +8,15 @@ package struct NativeSessionEndpoints: Sendable {
     private let sessions: SessionService
     /// Finds the sessions that are shown.
     private let shown: SessionService
+    let cookies: RequestCookies
 
-    /// - Parameter resolvers: Find the sessions that `whoami` shows; nil: each is read from the store.
-    package init(sessions: SessionService, resolvers: SessionResolvers? = nil) {
+    /// - Parameters:
+    ///   - resolvers: Find the sessions that `whoami` shows; nil: each is read from the store.
+    ///   - cookieName: The configured name of the session cookie.
+    package init(sessions: SessionService, resolvers: SessionResolvers? = nil, cookieName: String) {
         self.sessions = sessions
         self.shown = sessions.showing(resolvers)
+        self.cookies = RequestCookies(name: cookieName)
     }
 
     package var endpoints: [Endpoint] {
@@ -59,20 +63,20 @@ package struct NativeSessionEndpoints: Sendable {
                 )
             }
         } catch {
-            return Herodot.unavailable(error.reason, to: request)
+            return Herodot.unavailable(SessionService.reason(error), to: request)
         }
     }
 
     /// The live session that the request presents, as the store has it now.
-    func presented(_ request: EndpointRequest) async throws(NotDone) -> PresentedSession {
+    func presented(_ request: EndpointRequest) async throws(StoreError) -> PresentedSession {
         try await self.presented(request, in: self.sessions)
     }
 
     private func presented(
         _ request: EndpointRequest,
         in sessions: SessionService
-    ) async throws(NotDone) -> PresentedSession {
-        let requester = request.requester
+    ) async throws(StoreError) -> PresentedSession {
+        let requester = self.cookies.requester(request)
         if let token = request.credentials.sessionToken { return try await sessions.native(token) }
         if requester.cookies.contains(where: sessions.isSessionSyntax) { return try await sessions.web(requester) }
         guard case .bearer(let token) = request.credentials.authorization, !token.bytes.isEmpty else {
@@ -99,10 +103,10 @@ package struct NativeSessionEndpoints: Sendable {
         var reason: Reason? = .credentialMissing
         do {
             if let token = body.text("session_token") {
-                reason = try await self.sessions.signOutApp(Secret(token), for: request.requester)
+                reason = try await self.sessions.signOutApp(Secret(token), for: self.cookies.requester(request))
             }
         } catch {
-            return Herodot.unavailable(error.reason, to: request)
+            return Herodot.unavailable(SessionService.reason(error), to: request)
         }
         guard let reason else { return .noContent() }
         return Herodot.signOutForbidden(reason, to: request)

@@ -7,9 +7,10 @@ package struct SessionListEndpoints: Sendable {
     private let users: UserSessions
     private let native: NativeSessionEndpoints
 
-    package init(users: UserSessions) {
+    /// - Parameter cookieName: The configured name of the session cookie.
+    package init(users: UserSessions, cookieName: String) {
         self.users = users
-        self.native = NativeSessionEndpoints(sessions: users.sessions)
+        self.native = NativeSessionEndpoints(sessions: users.sessions, cookieName: cookieName)
     }
 
     package var endpoints: [Endpoint] {
@@ -20,14 +21,14 @@ package struct SessionListEndpoints: Sendable {
                 outlivesClient: true,
                 envelope: Herodot.envelope
             ) { request in
-                await self.asUser(request) { current throws(NotDone) in
+                await self.asUser(request) { current throws(StoreError) in
                     request.method == "DELETE"
                         ? try await self.endOthers(current, request) : try await self.list(current, request)
                 }
             },
             Endpoint(path: "/sessions/{id}", methods: ["DELETE"], outlivesClient: true, envelope: Herodot.envelope) {
                 request in
-                await self.asUser(request) { current throws(NotDone) in try await self.end(current, request) }
+                await self.asUser(request) { current throws(StoreError) in try await self.end(current, request) }
             },
             Endpoint(
                 path: "/sessions/{id}/extend",
@@ -35,7 +36,7 @@ package struct SessionListEndpoints: Sendable {
                 outlivesClient: true,
                 envelope: Herodot.envelope
             ) { request in
-                await self.asUser(request) { current throws(NotDone) in try await self.extend(current, request) }
+                await self.asUser(request) { current throws(StoreError) in try await self.extend(current, request) }
             },
         ]
     }
@@ -44,7 +45,7 @@ package struct SessionListEndpoints: Sendable {
     /// of this host sent it.
     private func asUser(
         _ request: EndpointRequest,
-        _ answer: (FoundSession) async throws(NotDone) -> EndpointResponse
+        _ answer: (FoundSession) async throws(StoreError) -> EndpointResponse
     ) async -> EndpointResponse {
         do {
             switch try await self.native.presented(request) {
@@ -58,14 +59,14 @@ package struct SessionListEndpoints: Sendable {
                 {
                     await self.users.sessions.recordDenial(
                         .requestCrossSite,
-                        for: request.requester
+                        for: self.native.cookies.requester(request)
                     )
                     return Herodot.error(.requestCrossSite, "The request did not come from this site.", to: request)
                 }
                 return try await answer(found)
             }
         } catch {
-            return Herodot.unavailable(error.reason, to: request)
+            return Herodot.unavailable(SessionService.reason(error), to: request)
         }
     }
 
@@ -74,7 +75,8 @@ package struct SessionListEndpoints: Sendable {
     private static let mostPerPage = 250
 
     /// `GET /sessions?page=&per_page=`: the user's other sessions. Pages begin with 1.
-    private func list(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
+    private func list(_ current: FoundSession, _ request: EndpointRequest) async throws(StoreError) -> EndpointResponse
+    {
         let others = try await self.others(current)
         let size = Self.number("per_page", request).map { min(max($0, 1), Self.mostPerPage) } ?? Self.mostPerPage
         let page = max(Self.number("page", request) ?? 1, 1)
@@ -98,7 +100,7 @@ package struct SessionListEndpoints: Sendable {
         request.parameters(name).first.flatMap { $0.utf8.count <= 9 ? Int($0) : nil }
     }
 
-    private func others(_ current: FoundSession) async throws(NotDone) -> [FoundSession] {
+    private func others(_ current: FoundSession) async throws(StoreError) -> [FoundSession] {
         try await self.users.all(of: current.session.subject).filter { $0.key != current.key }
     }
 
@@ -108,9 +110,9 @@ package struct SessionListEndpoints: Sendable {
     private func endOthers(
         _ current: FoundSession,
         _ request: EndpointRequest
-    ) async throws(NotDone) -> EndpointResponse {
+    ) async throws(StoreError) -> EndpointResponse {
         let others = try await self.others(current)
-        let requester = request.requester
+        let requester = self.native.cookies.requester(request)
         for other in others { try await self.users.end(other, sparing: current, for: requester) }
         return .json(200, ["count": .integer(Int64(others.count))])
     }
@@ -119,14 +121,14 @@ package struct SessionListEndpoints: Sendable {
     private func named(
         _ id: String,
         _ current: FoundSession
-    ) async throws(NotDone) -> FoundSession? {
+    ) async throws(StoreError) -> FoundSession? {
         try await self.users.all(of: current.session.subject).first {
             KratosID.uuid(.session, of: $0.session.id) == id
         }
     }
 
     /// `DELETE /sessions/{id}`: 204, also for a session that has ended or belongs to another user.
-    private func end(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
+    private func end(_ current: FoundSession, _ request: EndpointRequest) async throws(StoreError) -> EndpointResponse {
         guard let id = Self.id(request) else { return Self.malformedID(request) }
         guard id != KratosID.uuid(.session, of: current.session.id) else {
             return Herodot.error(
@@ -137,7 +139,7 @@ package struct SessionListEndpoints: Sendable {
             )
         }
         if let found = try await self.named(id, current) {
-            try await self.users.end(found, for: request.requester)
+            try await self.users.end(found, for: self.native.cookies.requester(request))
         }
         return .noContent()
     }
@@ -147,7 +149,7 @@ package struct SessionListEndpoints: Sendable {
     private func extend(
         _ current: FoundSession,
         _ request: EndpointRequest
-    ) async throws(NotDone) -> EndpointResponse {
+    ) async throws(StoreError) -> EndpointResponse {
         guard let id = Self.id(request) else { return Self.malformedID(request) }
         let isCurrent = id == KratosID.uuid(.session, of: current.session.id)
         guard let found = isCurrent ? current : try await self.named(id, current) else {

@@ -10,23 +10,20 @@ extension OpenIDProvider {
             Task { await self.issuer.metadata.current() }
             return .later(after: nil, detail: "the issuer is not known yet")
         }
-        let answer: TokenAnswer
-        let key: SigningKey?
-        do throws(TokenFault) {
-            (answer, key) = try await TokenRefresh(self.endpoint(metadata)).run(tokens)
-        } catch {
-            return ProviderRefresh(error)
+        switch await TokenRefresh(self.endpoint(metadata)).run(tokens) {
+        case .failed(let outcome): return outcome
+        case .tokens(let answer, let key):
+            let kept = answer.kept(
+                key: key,
+                requested: self.settings.authorization.scopes,
+                previous: tokens,
+                now: self.clock.now()
+            )
+            let news = await within(TokenRefresh.timeForClaims) {
+                await self.news(answer, key, kept, previous: tokens.idToken, of: subject, metadata)
+            }
+            return self.outcome(news ?? .nothing(isSigned: false), kept, previous: tokens.idToken)
         }
-        let kept = answer.kept(
-            key: key,
-            requested: self.settings.authorization.scopes,
-            previous: tokens,
-            now: self.clock.now()
-        )
-        let news = await within(TokenRefresh.timeForClaims) {
-            await self.news(answer, key, kept, previous: tokens.idToken, of: subject, metadata)
-        }
-        return self.outcome(news ?? .nothing(isSigned: false), kept, previous: tokens.idToken)
     }
 
     /// What a refresh says about the user.
@@ -77,13 +74,14 @@ extension OpenIDProvider {
         var claims = UserClaims([])
         var isSigned = false
         if let idToken = answer.idToken {
-            do throws(ProviderFault) {
-                let (name, idClaims) = try await self.check(idToken, nonce: nil, accessToken: answer.accessToken)
+            switch await self.check(idToken, nonce: nil, accessToken: answer.accessToken) {
+            case .valid(let name, let idClaims):
                 guard name.isExactly(subject) else { return .foreign(detail: "the refreshed id_token has another sub") }
                 claims.append(idClaims.value)
                 isSigned = true
-            } catch {
-                if error.isForeign { return .foreign(detail: "the refreshed id_token: \(error.detail)") }
+            case .invalid(let fault) where fault.isForeign:
+                return .foreign(detail: "the refreshed id_token: \(fault.detail)")
+            case .invalid, .unverified, .unavailable: break
             }
         }
         let completed = await self.completed(

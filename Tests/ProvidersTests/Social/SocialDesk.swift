@@ -25,12 +25,12 @@ final class SocialDesk: Sendable {
         self.verifiers = try SocialVerifiers(settings, transport: SocialWire(network), clock: clock.clock)
     }
 
-    func verify(_ kind: SocialSubjectToken, _ signIn: SocialSignIn) async -> SocialOutcome {
-        await self.verifiers[kind]?.outcome(of: signIn) ?? .refused(.providerUnavailable, detail: "not configured")
+    func verify(_ kind: SocialSubjectToken, _ signIn: SocialSignIn) async -> SocialVerdict {
+        await self.verifiers[kind]?.verify(signIn) ?? .unavailable(detail: "not configured")
     }
 
     func verify(_ kind: SocialSubjectToken, _ artefact: Secret, _ profile: JSONValue? = nil) async throws
-        -> SocialOutcome
+        -> SocialVerdict
     {
         await self.verify(
             kind,
@@ -80,18 +80,31 @@ private struct SocialWire: ProviderTransport {
     }
 }
 
-/// What became of an artefact.
-typealias SocialOutcome = Result<SocialProof, NotDone>
+extension SocialVerdict {
+    var user: Authentication? {
+        guard case .authenticated(let user, _, _) = self else { return nil }
+        return user
+    }
 
-extension SocialOutcome {
-    var user: Authentication? { self.value?.user.authentication }
-    var evidence: ProviderEvidence? { self.value?.user.evidence }
-    var artefact: SocialArtefact? { self.value?.artefact }
+    var evidence: ProviderEvidence? {
+        guard case .authenticated(_, let evidence, _) = self else { return nil }
+        return evidence
+    }
+
+    var artefact: SocialArtefact? {
+        guard case .authenticated(_, _, let artefact) = self else { return nil }
+        return artefact
+    }
 
     /// Why the artefact is refused; nil for anything else.
-    var refusal: String? { self.cause == .socialRefused ? self.detail : nil }
-}
+    var refusal: String? {
+        guard case .refused(let detail) = self else { return nil }
+        return detail
+    }
 
-extension SocialVerifier {
-    func outcome(of signIn: SocialSignIn) async -> SocialOutcome { await Result(try await self.verify(signIn)) }
+    /// Why nobody knows; nil for anything else.
+    var outage: String? {
+        guard case .unavailable(let detail) = self else { return nil }
+        return detail
+    }
 }

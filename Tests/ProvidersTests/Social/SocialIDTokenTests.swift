@@ -3,7 +3,6 @@ import Providers
 import Sessions
 import Settings
 import SocialBench
-import StoreBench
 import Testing
 import Vocabulary
 
@@ -15,13 +14,13 @@ struct SocialIDTokenTests {
         _ claims: [String: JSONValue] = [:],
         nonce: String? = nil,
         by key: SigningKey? = nil
-    ) async throws -> SocialOutcome {
+    ) async throws -> SocialVerdict {
         let token =
             kind == .google
             ? desk.network.googleToken(claims, by: key) : desk.network.appleToken(claims, by: key)
         let signIn = SocialSignIn(artefact: token, nonce: nonce, isNonceCompared: true)
         let verifier = try #require(desk.verifiers[idToken: kind])
-        return await verifier.outcome(of: signIn)
+        return await verifier.verify(signIn)
     }
 
     @Test("Both sign the user in whom the token exchange signs in as well")
@@ -66,16 +65,25 @@ struct SocialIDTokenTests {
     @Test("Apple's claims are each checked", arguments: Self.wrong)
     func faults(claims: [String: JSONValue]) async throws {
         let verdict = try await self.verify(try SocialDesk(), .apple, claims)
-        #expect(verdict.refusal != nil, "\(verdict)")
+        guard case .refused = verdict else {
+            Issue.record("\(verdict)")
+            return
+        }
     }
 
     @Test("Only the provider's key counts; an outage is no refusal")
     func keys() async throws {
         let desk = try SocialDesk()
-        #expect(try await self.verify(desk, .apple, by: .generated(.rs256)).refusal != nil)
+        guard case .refused = try await self.verify(desk, .apple, by: .generated(.rs256)) else {
+            Issue.record("another key was accepted")
+            return
+        }
         let other = try SocialDesk()
         other.network.breakDown(.appleKeys, with: .silence)
-        #expect(try await self.verify(other, .apple).outage != nil)
+        guard case .unavailable = try await self.verify(other, .apple) else {
+            Issue.record("an outage was a refusal")
+            return
+        }
     }
 
     @Test("The same token is the same artefact, also with another signature")
@@ -85,7 +93,11 @@ struct SocialIDTokenTests {
         let verifier = try #require(desk.verifiers[idToken: .apple])
         var ids: Set<String> = []
         for _ in 0..<2 {
-            ids.insert("\(try await verifier.verify(SocialSignIn(artefact: token)).artefact.id)")
+            guard case .authenticated(_, _, let artefact) = await verifier.verify(SocialSignIn(artefact: token)) else {
+                Issue.record("no user")
+                return
+            }
+            ids.insert("\(artefact.id)")
         }
         #expect(ids.count == 1)
     }

@@ -13,6 +13,10 @@ package enum TicketIssue: Sendable {
     case signIn(Reason?)
     /// The browser has lost its nonce by now: it begins again on the host that asked.
     case expired
+    case refused(Reason)
+    /// Too many; the next one is allowed after this time.
+    case throttled(Duration)
+    case unavailable(Reason)
 }
 
 extension HostTickets {
@@ -21,13 +25,13 @@ extension HostTickets {
     private static let perSession = RateLimit("ticket.session", burst: 30, interval: .seconds(2))
 
     /// Issues a ticket for the browser's session on this host, if that suffices for the request.
-    package func issue(_ request: TicketRequest, for requester: Requester) async throws(NotDone) -> TicketIssue {
+    package func issue(_ request: TicketRequest, for requester: Requester) async -> TicketIssue {
         guard request.issuer == requester.authority, let audience = self.audience(of: request) else {
-            throw self.refusal(.ticketOtherHost, request, requester)
+            return self.refuse(.ticketOtherHost, request, requester)
         }
         let now = self.sessions.clock.now()
         guard !request.isExpired(at: now) else { return .expired }
-        do throws(NotDone) {
+        do {
             let found: FoundSession
             switch try await self.sessions.web(requester) {
             // A session that an app may refuse for this would come back for another ticket.
@@ -45,10 +49,10 @@ extension HostTickets {
                 now: now
             ).suffices
             guard suffices else { return .signIn(nil) }
-            return .issued(try await self.issue(request, from: found, requester, now))
+            return try await self.issue(request, from: found, requester, now)
         } catch {
-            if error.isOfStore { self.journal.record(self.record(.unavailable, requester)) }
-            throw error
+            self.journal.record(self.record(.unavailable, requester))
+            return .unavailable(SessionService.reason(error))
         }
     }
 
@@ -64,13 +68,12 @@ extension HostTickets {
         from found: FoundSession,
         _ requester: Requester,
         _ now: UnixTime
-    ) async throws(NotDone) -> Secret {
+    ) async throws(StoreError) -> TicketIssue {
         let bucket = RateBucket(Self.perSession, Array(found.session.id.utf8))
-        do throws(NotDone) {
-            try await self.tries.count([bucket], or: .ticketThrottled)
-        } catch {
-            if !error.isUnavailable { _ = self.refusal(.ticketThrottled, request, requester, found.session) }
-            throw error
+        let decision = try await self.ask { [limiter] _, loop in limiter.allow(bucket, cost: 1, on: loop) }
+        if case .throttled(let wait) = decision {
+            _ = self.refuse(.ticketThrottled, request, requester, found.session)
+            return .throttled(wait)
         }
         let (token, key) = self.sessions.authority.make(.hostTicket, in: found.session.lineage)
         let ticket = HostTicket(
@@ -81,11 +84,11 @@ extension HostTickets {
             issuedAt: now,
             expiresAt: min(now.advanced(by: HostTicket.lifetime), found.session.expiresAt)
         )
-        do throws(NotDone) {
+        do {
             try await self.ask { store, loop in store.create(ticket, key: key, on: loop) }
         } catch {
             // An outage must not become "too many requests" for a browser that tries again as told.
-            await self.tries.giveBack([bucket])
+            _ = try? await self.ask { [limiter] _, loop in limiter.giveBack([bucket], cost: 1, on: loop) }
             throw error
         }
         var record = self.record(.issued, requester)
@@ -94,24 +97,24 @@ extension HostTickets {
         record.sessionID = found.session.id
         record.fingerprint = found.key.fingerprint
         record.tokenFingerprint = key.fingerprint
-        guard self.journal.record(record) else { throw NotDone(.gatewayOverloaded) }
+        guard self.journal.record(record) else { return .unavailable(.gatewayOverloaded) }
         // It is a use of the session. If the note is lost, the session only ends early.
         _ = try? await self.ask { store, loop in store.touch(found.key, on: loop) }
-        return token
+        return .issued(token)
     }
 
-    private func refusal(
+    private func refuse(
         _ reason: Reason,
         _ request: TicketRequest,
         _ requester: Requester,
         _ session: Session? = nil
-    ) -> NotDone {
+    ) -> TicketIssue {
         var record = self.record(.refused(reason), requester)
         record.validHost = request.host
         record.subject = session?.subject
         record.sessionID = session?.id
         self.journal.record(record)
-        return NotDone(reason)
+        return .refused(reason)
     }
 
     /// Records that a request was refused before a ticket was looked for.

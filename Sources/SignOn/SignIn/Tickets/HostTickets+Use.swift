@@ -1,23 +1,25 @@
 internal import NIOCore
-internal import Sessions
+package import Sessions
 internal import Settings
 package import Vocabulary
 
 /// The answer to a presented ticket.
 package enum TicketUse: Sendable {
-    /// A new session on this host.
-    case signedIn(BegunSession)
+    /// A new session on this host; its token is shown once, to its user.
+    case signedIn(token: Secret, session: Session)
     /// The browser keeps the session that it has.
-    ///
-    /// - Parameter reason: Why the ticket did not count; nil: it did.
-    case sessionStays(Reason?)
+    case alreadySignedIn
     /// The browser has a session of another user: only a new sign-in may put another one in its place.
     case signInAgain
+    /// Not signed in by this ticket. `hasSession`: the browser has a live session here, which stays.
+    case refused(Reason, hasSession: Bool)
+    /// Whether the ticket was used may be unknown; the same request completes the attempt.
+    case unavailable(Reason)
 }
 
 extension HostTickets {
     /// Whether the browser has exactly one session here, and it lives.
-    package func hasSession(_ requester: Requester) async throws(NotDone) -> Bool {
+    package func hasSession(_ requester: Requester) async throws(StoreError) -> Bool {
         guard requester.cookies.count == 1 else { return false }
         return try await !self.sessions.presented(by: requester).isEmpty
     }
@@ -26,27 +28,22 @@ extension HostTickets {
     /// former sessions on this host end first.
     ///
     /// - Parameter nonce: What this browser has kept since it asked for the ticket.
-    /// - Throws: A refusal, where the browser has no live session here. In an outage it may be unknown whether the ticket
-    ///   was used; the same request completes the attempt.
-    package func use(
-        _ token: Secret,
-        _ nonce: TicketNonce,
-        for requester: Requester
-    ) async throws(NotDone) -> TicketUse {
-        do throws(NotDone) {
+    package func use(_ token: Secret, _ nonce: TicketNonce, for requester: Requester) async -> TicketUse {
+        var attempt: Attempt?
+        do {
             let existing = try await self.sessions.presented(by: requester)
             // The new cookie would be another one beside those that differ, and the host would ask for a ticket again.
             guard requester.cookies.count <= 1 else {
-                return try self.refuse(.credentialAmbiguousCookie, requester, hasSession: false)
+                return self.refuse(.credentialAmbiguousCookie, requester, hasSession: false)
             }
             let hasSession = !existing.isEmpty
             guard !nonce.isExpired(at: self.sessions.clock.now()) else {
-                return try self.refuse(.ticketExpired, requester, hasSession: hasSession)
+                return self.refuse(.ticketExpired, requester, hasSession: hasSession)
             }
             guard case .record(let key) = self.sessions.authority.read(.hostTicket, token.bytes) else {
-                return try self.refuse(.ticketUnknown, requester, hasSession: hasSession)
+                return self.refuse(.ticketUnknown, requester, hasSession: hasSession)
             }
-            let attempt = Attempt(
+            let new = Attempt(
                 key: key,
                 nonce: nonce,
                 session: self.sessions.authority.attempt(
@@ -58,16 +55,17 @@ extension HostTickets {
                 existing: existing,
                 requester: requester
             )
+            attempt = new
             return try await self.use(
                 key,
                 as: HostTicket.self,
-                unknown: { () throws(NotDone) in try self.refuse(.ticketUnknown, requester, hasSession: hasSession) },
-                spent: { marker throws(NotDone) in try await self.answerSpent(marker, attempt) },
-                judge: { stored throws(NotDone) in try await self.verdict(on: stored.record, attempt) }
+                unknown: { self.refuse(.ticketUnknown, requester, hasSession: hasSession) },
+                spent: { marker throws(StoreError) in try await self.answerSpent(marker, new) },
+                judge: { stored throws(StoreError) in try await self.verdict(on: stored.record, new) }
             )
         } catch {
-            if error.isOfStore { self.journal.record(self.record(.unavailable, requester)) }
-            throw error
+            self.journal.record(self.record(.unavailable, attempt?.requester ?? requester))
+            return .unavailable(SessionService.reason(error))
         }
     }
 
@@ -87,7 +85,7 @@ extension HostTickets {
     private func verdict(
         on ticket: HostTicket,
         _ attempt: Attempt
-    ) async throws(NotDone) -> SingleUseVerdict<TicketUse> {
+    ) async throws(StoreError) -> SingleUseVerdict<TicketUse> {
         let requester = attempt.requester
         let parent = try await self.sessions.living(ticket.parent)?.session
         let verdict = TicketUseCase(
@@ -104,32 +102,31 @@ extension HostTickets {
         switch verdict {
         case .refuse(let reason):
             let subject = ticket.owner.subject
-            return .leave(try self.refuse(reason, requester, hasSession: attempt.hasSession, subject: subject))
+            return .leave(self.refuse(reason, requester, hasSession: attempt.hasSession, subject: subject))
         case .askAgain:
-            _ = try self.refuse(.ticketOtherUser, requester, hasSession: true, subject: ticket.owner.subject)
+            _ = self.refuse(.ticketOtherUser, requester, hasSession: true, subject: ticket.owner.subject)
             return .leave(.signInAgain)
         case .keep(let key):
             return .use(
                 .used(attempt.session.id, session: key),
                 creating: [],
-                quarantined: { () throws(NotDone) in try self.refuse(.ticketQuarantined, requester, hasSession: true) },
+                quarantined: { self.refuse(.ticketQuarantined, requester, hasSession: true) },
                 done: {
                     self.note(.sessionStays, attempt, attempt.existing.first?.session, parent)
-                    return .sessionStays(nil)
+                    return .alreadySignedIn
                 }
             )
         case .make:
             guard let parent else {
-                return .leave(try self.refuse(.ticketUnknown, requester, hasSession: attempt.hasSession))
+                return .leave(self.refuse(.ticketUnknown, requester, hasSession: attempt.hasSession))
             }
             let new = try await self.prepare(attempt, parent, ticket.parent)
             return .use(
                 attempt.session.success,
                 creating: [.session(new)],
                 // The browser's former sessions have ended.
-                quarantined: { () throws(NotDone) in try self.refuse(.ticketQuarantined, requester, hasSession: false)
-                },
-                done: { () throws(NotDone) in try await self.complete(attempt, new.session, parent) }
+                quarantined: { self.refuse(.ticketQuarantined, requester, hasSession: false) },
+                done: { await self.complete(attempt, new.session, parent) }
             )
         }
     }
@@ -140,7 +137,7 @@ extension HostTickets {
         _ attempt: Attempt,
         _ parent: Session,
         _ parentKey: RecordKey
-    ) async throws(NotDone) -> NewSession {
+    ) async throws(StoreError) -> NewSession {
         let key = attempt.session.sessionKey
         let session = Session.onAnotherHost(
             from: parent,
@@ -173,33 +170,29 @@ extension HostTickets {
     }
 
     /// Hands out the session of this attempt, unless it cannot be recorded.
-    private func complete(
-        _ attempt: Attempt,
-        _ session: Session,
-        _ parent: Session?
-    ) async throws(NotDone) -> TicketUse {
+    private func complete(_ attempt: Attempt, _ session: Session, _ parent: Session?) async -> TicketUse {
         guard self.note(.used, attempt, session, parent) else {
             // The token is never handed out, so the session is useless even if the store cannot end it now.
             _ = try? await self.sessions.endOne(attempt.session.sessionKey)
-            throw NotDone(.gatewayOverloaded)
+            return .unavailable(.gatewayOverloaded)
         }
-        return .signedIn(BegunSession(token: attempt.session.token, session: session))
+        return .signedIn(token: attempt.session.token, session: session)
     }
 
     /// A used ticket: the attempt that used it is repeated because its answer was lost, or another browser replays it.
-    private func answerSpent(_ marker: Marker, _ attempt: Attempt) async throws(NotDone) -> TicketUse {
+    private func answerSpent(_ marker: Marker, _ attempt: Attempt) async throws(StoreError) -> TicketUse {
         let requester = attempt.requester
         guard case .used(attempt.session.id, session: let key?) = marker else {
-            return try self.refuse(.ticketReplayed, requester, hasSession: attempt.hasSession)
+            return self.refuse(.ticketReplayed, requester, hasSession: attempt.hasSession)
         }
         try await self.ask { store, loop in store.confirm(marker, of: attempt.key, on: loop) }
-        if attempt.existing.contains(where: { $0.key == key }) { return .sessionStays(nil) }
+        if attempt.existing.contains(where: { $0.key == key }) { return .alreadySignedIn }
         let made = try await self.sessions.living(key)
         guard marker == attempt.session.success, let session = made?.session,
             self.sessions.clock.now().since(session.issuedAt) < SessionAttempt.lifetime
-        else { return try self.refuse(.ticketReplayed, requester, hasSession: attempt.hasSession) }
+        else { return self.refuse(.ticketReplayed, requester, hasSession: attempt.hasSession) }
         await self.sessions.list(session, key)
-        return try await self.complete(attempt, session, nil)
+        return await self.complete(attempt, session, nil)
     }
 
     @discardableResult
@@ -221,17 +214,15 @@ extension HostTickets {
         return self.journal.record(record)
     }
 
-    /// The ticket does not count. A live session of the browser stays.
     private func refuse(
         _ reason: Reason,
         _ requester: Requester,
         hasSession: Bool,
         subject: String? = nil
-    ) throws(NotDone) -> TicketUse {
+    ) -> TicketUse {
         var record = self.record(.refused(reason), requester)
         record.subject = subject
         self.journal.record(record)
-        guard hasSession else { throw NotDone(reason) }
-        return .sessionStays(reason)
+        return .refused(reason, hasSession: hasSession)
     }
 }

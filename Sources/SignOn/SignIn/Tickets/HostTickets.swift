@@ -19,7 +19,7 @@ package struct HostTickets: StoreCaller {
     package let hosts: SignInHosts
     let sessions: SessionService
     let seal: TicketSeal
-    let tries: TryCounter
+    let limiter: any RateLimiter
     let journal: AuditJournal
     let store: Store
     let loops: any EventLoopGroup
@@ -41,7 +41,7 @@ package struct HostTickets: StoreCaller {
         self.sessions = sessions
         self.store = store
         self.seal = TicketSeal(keys: keys)
-        self.tries = TryCounter(store: limiter, loops: loops)
+        self.limiter = limiter
         self.journal = journal
         self.loops = loops
     }
