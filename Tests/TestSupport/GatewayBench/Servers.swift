@@ -52,7 +52,8 @@ package enum Servers {
         process.standardOutput = pipe
         process.standardError = pipe
         try process.run()
-        let killing = DispatchWorkItem { kill(process.processIdentifier, SIGKILL) }
+        // Its queue keeps it until then, also if it is cancelled: a process in it would keep its descriptors so long.
+        let killing = DispatchWorkItem { [id = process.processIdentifier] in kill(id, SIGKILL) }
         DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: killing)
         let output = pipe.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
