@@ -22,13 +22,3 @@ package struct Authentication: Sendable, Hashable {
         self.authenticatedAt = authenticatedAt
     }
 }
-
-/// A provider's answer to a sign-in. A provider that cannot decide is unavailable and does not refuse.
-package enum AuthenticationResult: Sendable, Equatable {
-    case authenticated(Authentication)
-    /// Unknown user, wrong password, or a sign-in that the provider refused or the user cancelled. The client does not
-    /// learn which.
-    case refused
-    /// The provider cannot be reached or is overloaded: 503 with `Retry-After`.
-    case unavailable
-}

@@ -11,7 +11,9 @@ package protocol BrowserProvider: Sendable {
     func demand(of wish: BrowserSignIn) -> SignInDemand
 
     /// Begins a sign-in. It may ask the provider first, with its own time limit.
-    func begin(_ wish: BrowserSignIn) async -> BrowserBeginning
+    ///
+    /// - Throws: `provider.unavailable`.
+    func begin(_ wish: BrowserSignIn) async throws(NotDone) -> BrowserBeginning
 
     /// Completes a sign-in with the parameters that the browser brought back. It exchanges a code at the provider, with
     /// its own time limit. Parameters that do not belong to `state` are refused.
@@ -20,7 +22,15 @@ package protocol BrowserProvider: Sendable {
     ///   - parameters: Those of the callback's query or form, in order, percent-decoded.
     ///   - state: The value from `begin`, which the same browser has kept, so that no browser can complete a sign-in
     ///     that another one began (RFC 9700 4.7).
-    func complete(_ parameters: [(name: String, value: String)], state: Secret) async -> BrowserCompletion
+    /// - Throws: A reason of `signin`: the user said no (`cancelled`), or the provider needs the user and was told not to
+    ///   ask (`interaction_required`); what came back does not belong to the sign-in that the browser began
+    ///   (`state_mismatch`); the tokens are not valid (`invalid_token`); the user may not sign in (`not_allowed`) or did
+    ///   not authenticate as was required (`insufficient`); another error, for example because the gateway is registered
+    ///   wrongly (`provider_error`). `provider.unavailable`: the provider cannot answer.
+    func complete(
+        _ parameters: [(name: String, value: String)],
+        state: Secret
+    ) async throws(NotDone) -> ProvenUser
 
     /// The URL at which the provider ends its own session of this user (OpenID Connect RP-Initiated Logout 1.0); nil if
     /// it has none.
@@ -48,54 +58,19 @@ package struct BrowserSignIn: Sendable, Hashable {
     }
 }
 
-/// A provider's answer to a request to begin a sign-in.
-package enum BrowserBeginning: Sendable, Equatable {
-    /// Send the browser to `url` and keep `state` until it returns: sealed and bound to this browser, because it
-    /// contains what completes the sign-in (a nonce, a PKCE verifier).
-    ///
-    /// - Parameter id: What the provider returns in the parameter `state`: finds the kept state among those of several
-    ///   tabs. It is not secret.
-    case redirect(url: String, id: String, state: Secret)
-    /// The provider cannot be reached: 503 with `Retry-After`.
-    case unavailable
-}
+/// A sign-in that has begun: where the browser is sent.
+package struct BrowserBeginning: Sendable, Equatable {
+    package var url: String
+    /// What the provider returns in the parameter `state`: finds the kept state among those of several tabs. It is not
+    /// secret.
+    package var id: String
+    /// To be kept until the browser returns: sealed and bound to this browser, because it contains what completes the
+    /// sign-in (a nonce, a PKCE verifier).
+    package var state: Secret
 
-/// A provider's answer to the parameters that a browser brought back.
-package enum BrowserCompletion: Sendable, Equatable {
-    case authenticated(Authentication, ProviderEvidence)
-    /// No sign-in, and why.
-    case refused(BrowserRefusal)
-    /// The provider cannot answer: 503 with `Retry-After`.
-    ///
-    /// - Parameter detail: For logs, never a token: which call failed, and how.
-    case unavailable(detail: String)
-}
-
-/// Why a sign-in at a provider did not succeed.
-package struct BrowserRefusal: Sendable, Hashable {
-    package enum Cause: String, Sendable, Hashable {
-        /// The user said no (`access_denied`).
-        case cancelled
-        /// The provider needs the user, and was told not to ask (`login_required`, `interaction_required`).
-        case interactionRequired = "interaction_required"
-        /// The provider answered with another error, for example because the gateway is registered wrongly.
-        case providerError = "provider_error"
-        /// What the browser brought back does not belong to the sign-in that it began.
-        case mismatch
-        /// The provider's tokens are not valid: signature, issuer, audience, nonce or time.
-        case invalidToken = "invalid_token"
-        /// The user may not sign in here (`allow`).
-        case notAllowed = "not_allowed"
-        /// The user did not authenticate in the way that was required (`acr`, `auth_time`).
-        case insufficient
-    }
-
-    package var cause: Cause
-    /// For logs: an error code of the provider or the failed check, never a token nor text that a user wrote.
-    package var detail: String
-
-    package init(_ cause: Cause, detail: String) {
-        self.cause = cause
-        self.detail = detail
+    package init(url: String, id: String, state: Secret) {
+        self.url = url
+        self.id = id
+        self.state = state
     }
 }

@@ -7,7 +7,9 @@ package protocol LogoutProvider: Sendable {
     var name: String { get }
 
     /// Verifies a logout token.
-    func logoutToken(_ token: Secret) async -> LogoutTokenVerdict
+    ///
+    /// - Throws: `logout.invalid_token`; `provider.unavailable` where the provider's keys are not known.
+    func logoutToken(_ token: Secret) async throws(NotDone) -> LogoutToken
 }
 
 /// A verified logout token: which sessions end.
@@ -37,13 +39,4 @@ package struct LogoutToken: Sendable, Hashable {
         self.namesEverySession = namesEverySession
         self.expiresAt = expiresAt
     }
-}
-
-/// Whether a logout token counts.
-package enum LogoutTokenVerdict: Sendable, Equatable {
-    case valid(LogoutToken)
-    /// - Parameter detail: For logs: which check failed, never a part of the token.
-    case invalid(detail: String)
-    /// The provider's keys are not known.
-    case unavailable
 }

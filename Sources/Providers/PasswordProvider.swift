@@ -12,7 +12,13 @@ package protocol PasswordProvider: Sendable {
     ///   - identifier: The user's input, unchanged.
     ///   - password: The password's UTF-8 bytes, unchanged.
     ///   - source: Where the try comes from: a provider with limited capacity gives each source its share.
-    func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
+    /// - Throws: `signin.refused` for an unknown user and for a wrong password: the client does not learn which.
+    ///   `provider.unavailable`: the provider cannot be reached or is overloaded; one that cannot decide does not refuse.
+    func authenticate(
+        identifier: String,
+        password: Secret,
+        from source: SignInSource
+    ) async throws(NotDone) -> Authentication
 }
 
 extension PasswordProvider {

@@ -20,6 +20,17 @@ package struct ProviderEvidence: Sendable, Hashable {
     }
 }
 
+/// A user for whom a provider vouches, and what it handed out with the sign-in.
+package struct ProvenUser: Sendable, Hashable {
+    package var authentication: Authentication
+    package var evidence: ProviderEvidence
+
+    package init(_ authentication: Authentication, _ evidence: ProviderEvidence) {
+        self.authentication = authentication
+        self.evidence = evidence
+    }
+}
+
 /// The tokens that a provider's token endpoint handed out (RFC 6749 5.1). They never leave the gateway, but in the
 /// fields of `identity.headers` that name them.
 package struct ProviderTokenSet: Sendable, Hashable {

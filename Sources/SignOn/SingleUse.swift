@@ -1,5 +1,6 @@
 import NIOCore
 import Sessions
+import Vocabulary
 
 /// What to do with a live single-use record, after it was judged.
 enum SingleUseVerdict<Outcome> {
@@ -13,8 +14,8 @@ enum SingleUseVerdict<Outcome> {
     case use(
         Marker,
         creating: [NewRecord],
-        quarantined: () -> Outcome,
-        done: () async throws(StoreError) -> Outcome
+        quarantined: () throws(NotDone) -> Outcome,
+        done: () async throws(NotDone) -> Outcome
     )
 }
 
@@ -33,14 +34,14 @@ extension StoreCaller where Store == any SessionStore & SingleUseStore & Replace
         _ key: RecordKey,
         as kind: Record.Type,
         asksAgain: Bool = false,
-        unknown: () -> Outcome,
-        spent: (Marker) async throws(StoreError) -> Outcome,
-        judge: (Stored<Record>) async throws(StoreError) -> SingleUseVerdict<Outcome>
-    ) async throws(StoreError) -> Outcome {
+        unknown: () throws(NotDone) -> Outcome,
+        spent: (Marker) async throws(NotDone) -> Outcome,
+        judge: (Stored<Record>) async throws(NotDone) -> SingleUseVerdict<Outcome>
+    ) async throws(NotDone) -> Outcome {
         for _ in 0..<2 {
             let stored: Stored<Record>
             switch try await self.ask({ store, loop in store.singleUse(key, as: kind, on: loop) }) {
-            case .absent: return unknown()
+            case .absent: return try unknown()
             case .spent(let marker): return try await spent(marker)
             case .live(let live): stored = live
             }
@@ -50,12 +51,12 @@ extension StoreCaller where Store == any SessionStore & SingleUseStore & Replace
                 switch try await self.consume(key, stored.version, marker, records, asksAgain: asksAgain) {
                 case .done: return try await done()
                 case .spent(let marker): return try await spent(marker)
-                case .quarantined: return quarantined()
+                case .quarantined: return try quarantined()
                 case .changed: continue
                 }
             }
         }
-        return unknown()
+        return try unknown()
     }
 
     /// Replaces a single-use record by a marker (`SingleUseStore.consume`).
@@ -65,12 +66,13 @@ extension StoreCaller where Store == any SessionStore & SingleUseStore & Replace
         _ marker: Marker,
         _ records: [NewRecord],
         asksAgain: Bool
-    ) async throws(StoreError) -> Consumption {
-        do {
+    ) async throws(NotDone) -> Consumption {
+        do throws(NotDone) {
             return try await self.ask { store, loop in
                 store.consume(key, judged: judged, marker: marker, creating: records, on: loop)
             }
-        } catch .unavailable where asksAgain {
+        } catch {
+            guard asksAgain, error.reason == .storeUnavailable else { throw error }
             return try await self.ask { store, loop in
                 store.consume(key, judged: judged, marker: marker, creating: records, on: loop)
             }

@@ -1,5 +1,6 @@
 import NIOCore
 import Sessions
+import Vocabulary
 
 /// What asks a store and is `async`.
 protocol StoreCaller: Sendable {
@@ -14,7 +15,30 @@ extension StoreCaller {
     /// Calls the store on one of its loops.
     func ask<Answer: Sendable>(
         _ question: @escaping @Sendable (Store, any EventLoop) -> EventLoopFuture<Answer>
-    ) async throws(StoreError) -> Answer {
-        try await self.loops.ask(self.store, question)
+    ) async throws(NotDone) -> Answer {
+        do {
+            return try await self.loops.ask(self.store, question)
+        } catch {
+            throw NotDone(asking: error)
+        }
+    }
+}
+
+/// Counts tries at limits.
+struct TryCounter: StoreCaller {
+    let store: any RateLimiter
+    let loops: any EventLoopGroup
+
+    /// Counts a try in all of the buckets.
+    ///
+    /// - Throws: `reason`, where one of them has no room.
+    func count(_ tries: [RateBucket], or reason: Reason) async throws(NotDone) {
+        let decision = try await self.ask { limiter, loop in limiter.allow(tries, cost: 1, on: loop) }
+        if case .throttled(let wait) = decision { throw NotDone(reason, retryAfter: wait) }
+    }
+
+    /// Takes back a try that could not be served. If this fails, it stays counted.
+    func giveBack(_ tries: [RateBucket]) async {
+        try? await self.ask { limiter, loop in limiter.giveBack(tries, cost: 1, on: loop) }
     }
 }

@@ -22,6 +22,9 @@ package struct NotDone: Error, Sendable, Hashable {
     /// Whether nobody was refused: the store, the provider or the gateway itself cannot answer.
     package var isUnavailable: Bool { self.reason.status == 503 }
 
+    /// Whether it is the store that cannot answer.
+    package var isOfStore: Bool { self.reason == .storeUnavailable || self.reason == .storeFull }
+
     /// Whether the same request may have another answer later: an outage or a rate limit.
     package var mayPass: Bool { self.reason.refusal?.retryAfter != nil }
 }

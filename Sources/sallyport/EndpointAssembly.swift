@@ -97,18 +97,11 @@ struct EndpointAssembly {
     /// nil if no provider's tokens are known.
     private var foreignGrants: ForeignGrants? {
         guard self.tokens != nil || self.refreshTokens != nil else { return nil }
-        let ends = self.endingSessions
-        return ForeignGrants(tokens: self.tokens, refreshTokens: self.refreshTokens) {
-            (lineage, session, provider) throws(StoreError) in
-            guard let ends, let id = provider.sessionID else { return }
-            try await ends.note(
-                lineage,
-                of: session.subject,
-                in: id,
-                at: provider.name,
-                until: session.expiresAt
-            )
-        }
+        return ForeignGrants(
+            tokens: self.tokens,
+            refreshTokens: self.refreshTokens,
+            ends: self.endingSessions
+        )
     }
 
     // MARK: Ways to sign in
@@ -181,19 +174,14 @@ struct EndpointAssembly {
                 limiter: self.foundations.limiter,
                 loops: self.foundations.group
             ),
-            cookieName: self.settings.session.cookieName,
             current: self.foundations.keys.secrets.current,
             accepted: self.foundations.keys.secrets.accepted
         )
         let sessions = NativeSessionEndpoints(
             sessions: native.sessions,
-            resolvers: self.foundations.resolvers,
-            cookieName: self.settings.session.cookieName
+            resolvers: self.foundations.resolvers
         )
-        let lists = SessionListEndpoints(
-            users: self.userSessions(native.sessions),
-            cookieName: self.settings.session.cookieName
-        )
+        let lists = SessionListEndpoints(users: self.userSessions(native.sessions))
         let endpoints = flows.endpoints + sessions.endpoints + lists.endpoints
         let origins = self.settings.exchange.allowedOrigins
         guard !origins.isEmpty else { return endpoints }

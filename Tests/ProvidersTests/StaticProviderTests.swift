@@ -4,6 +4,7 @@ import Dispatch
 import Providers
 import Sessions
 import Settings
+import StoreBench
 import Synchronization
 import TestSupport
 import Testing
@@ -37,22 +38,19 @@ struct StaticProviderTests {
 
     private static let home = SignInSource(IPAddress(v4: 0xC000_0201), isFamiliar: false)
 
-    private func subject(_ result: AuthenticationResult) -> String? {
-        guard case .authenticated(let authentication) = result else { return nil }
-        return authentication.identity.id
-    }
+    private func subject(_ result: Result<Authentication, NotDone>) -> String? { result.value?.identity.id }
 
     @Test("The right password gives the user's traits and level")
     func rightPassword() async throws {
         let provider = StaticProvider(users: try self.users("alice@example.com"))
-        let result = await provider.authenticate(
+        let result = await provider.answer(
             identifier: "alice@example.com",
             password: Secret("correct horse"),
             from: Self.home
         )
         let identity = Identity(id: "id of alice@example.com", traits: ["email": "alice@example.com"])
         let expected = Authentication(identity: identity, aal: .aal1, methods: ["password"])
-        #expect(result == .authenticated(expected))
+        #expect(result == .success(expected))
     }
 
     @Test("A user's hash may be by bcrypt, beside others' by scrypt")
@@ -63,7 +61,7 @@ struct StaticProviderTests {
         let provider = StaticProvider(users: users)
         func subject(_ identifier: String, _ password: String) async -> String? {
             self.subject(
-                await provider.authenticate(identifier: identifier, password: Secret(password), from: Self.home)
+                await provider.answer(identifier: identifier, password: Secret(password), from: Self.home)
             )
         }
         #expect(await subject("alice@example.com", "correct horse") == "id of alice@example.com")
@@ -83,12 +81,14 @@ struct StaticProviderTests {
             ("alice@example.com", String(repeating: "correct horse", count: 100)),
         ] {
             #expect(
-                await provider.authenticate(identifier: identifier, password: Secret(password), from: Self.home)
-                    == .refused
+                await provider.answer(identifier: identifier, password: Secret(password), from: Self.home)
+                    == .refused(.signInRefused)
             )
         }
         let empty = StaticProvider(users: [])
-        #expect(await empty.authenticate(identifier: "alice", password: Secret("x"), from: Self.home) == .refused)
+        #expect(
+            await empty.answer(identifier: "alice", password: Secret("x"), from: Self.home) == .refused(.signInRefused)
+        )
     }
 
     @Test("It knows that a user of its own is gone, and nothing of users who signed in elsewhere")
@@ -125,7 +125,7 @@ struct StaticProviderTests {
         let provider = StaticProvider(users: try self.users("alice@example.com", "zo\u{EB}", "kim"))
         func subject(_ identifier: String) async -> String? {
             self.subject(
-                await provider.authenticate(identifier: identifier, password: Secret("correct horse"), from: Self.home)
+                await provider.answer(identifier: identifier, password: Secret("correct horse"), from: Self.home)
             )
         }
         #expect(await subject("ALICE@Example.Com") == "id of alice@example.com")
@@ -149,7 +149,7 @@ struct StaticProviderTests {
     func ends(mark: String) async throws {
         let provider = StaticProvider(users: try self.users("ada lovelace", "\u{A0}bob "))
         for identifier in ["ada lovelace\(mark)", "\(mark)ada lovelace", "\(mark)Ada Lovelace\(mark)"] {
-            let result = await provider.authenticate(
+            let result = await provider.answer(
                 identifier: identifier,
                 password: Secret("correct horse"),
                 from: Self.home
@@ -157,7 +157,7 @@ struct StaticProviderTests {
             #expect(self.subject(result) == "id of ada lovelace")
             #expect(UserIdentifier(identifier) == UserIdentifier("ada lovelace"))
         }
-        let bob = await provider.authenticate(
+        let bob = await provider.answer(
             identifier: "bob\(mark)",
             password: Secret("correct horse"),
             from: Self.home
@@ -193,7 +193,7 @@ struct StaticProviderTests {
         var users = try self.users("ada")
         users[0].passwordHash = try Self.hash(configured)
         let provider = StaticProvider(users: users)
-        let result = await provider.authenticate(identifier: "ada", password: Secret(typed), from: Self.home)
+        let result = await provider.answer(identifier: "ada", password: Secret(typed), from: Self.home)
         #expect((self.subject(result) != nil) == isRight)
     }
 
@@ -206,7 +206,7 @@ struct StaticProviderTests {
         var users = try self.users("ada")
         users[0].passwordHash = Secret("scrypt:1024:8:1:\(Base64URL.encode(salt)):\(Base64URL.encode(hash))")
         let provider = StaticProvider(users: users)
-        let result = await provider.authenticate(identifier: "ada", password: Secret(bytes), from: Self.home)
+        let result = await provider.answer(identifier: "ada", password: Secret(bytes), from: Self.home)
         #expect(self.subject(result) != nil)
     }
 
@@ -220,7 +220,7 @@ struct StaticProviderTests {
         let provider = StaticProvider(users: users)
         func subject(_ identifier: String, _ password: String) async -> String? {
             self.subject(
-                await provider.authenticate(identifier: identifier, password: Secret(password), from: Self.home)
+                await provider.answer(identifier: identifier, password: Secret(password), from: Self.home)
             )
         }
         #expect(await subject("bob@example.com", "p\u{E4}ss") == "id of bob@example.com")
@@ -243,18 +243,18 @@ struct StaticProviderTests {
         }
         for await _ in started {}
         for identifier in ["alice@example.com", "mallory@example.com"] {
-            let result = await provider.authenticate(
+            let result = await provider.answer(
                 identifier: identifier,
                 password: Secret("correct horse"),
                 from: Self.home
             )
-            #expect(result == .unavailable)
+            #expect(result == .refused(.providerUnavailable))
         }
         #expect(!provider.hasRoom(for: Self.home))
         gate.signal()
         await busy.value
         #expect(provider.hasRoom(for: Self.home))
-        let result = await provider.authenticate(
+        let result = await provider.answer(
             identifier: "alice@example.com",
             password: Secret("correct horse"),
             from: Self.home
@@ -396,5 +396,15 @@ struct StaticProviderTests {
         func leave() {
             self.count.withLock { $0.now -= 1 }
         }
+    }
+}
+
+extension StaticProvider {
+    fileprivate func answer(
+        identifier: String,
+        password: Secret,
+        from source: SignInSource
+    ) async -> Result<Authentication, NotDone> {
+        await Result(try await self.authenticate(identifier: identifier, password: password, from: source))
     }
 }

@@ -257,7 +257,7 @@ struct ExchangeTests {
         #expect(unknown.error?["message"] == "The requested resource could not be found")
         #expect(unknown.error?["id"] == nil)
 
-        app.browser.provider.answer(.refused(BrowserRefusal(.cancelled, detail: "access_denied")))
+        app.browser.provider.answer(.failure(NotDone(.signInCancelled, detail: "access_denied")))
         let failed = try ExchangingApp.code(in: try await app.signIn())
         let flow = try await app.exchange(nil, failed)
         #expect(flow.status == 422 && flow.document?["id"] == .string(app.id))
@@ -352,7 +352,7 @@ struct ExchangeTests {
             aal: .aal1,
             methods: ["pwd"]
         )
-        app.browser.provider.answer(.authenticated(user, ProviderEvidence(provider: "https://idp.example.com")))
+        app.browser.provider.answer(.success(ProvenUser(user, ProviderEvidence(provider: "https://idp.example.com"))))
         try await app.begin()
         let answer = try await app.exchange(nil, try ExchangingApp.code(in: try await app.signIn()))
         let methods = answer.document?["session"]?["authentication_methods"]
@@ -470,18 +470,21 @@ struct ExchangeTests {
 
     @Test(
         "A sign-in that failed ends in the messages of the flow, by 422",
-        arguments: BrowserRefusal.Cause.allCauses
+        arguments: [
+            Reason.signInCancelled, .signInInteractionRequired, .signInProviderError, .signInStateMismatch,
+            .signInInvalidToken, .signInNotAllowed, .signInInsufficient,
+        ]
     )
-    func failure(cause: BrowserRefusal.Cause) async throws {
+    func failure(reason: Reason) async throws {
         var app = try ExchangingApp()
         try await app.begin()
-        app.browser.provider.answer(.refused(BrowserRefusal(cause, detail: "as scripted")))
+        app.browser.provider.answer(.failure(NotDone(reason, detail: "as scripted")))
         let url = try await app.signIn()
         #expect(url.hasPrefix("myapp://auth/callback?code="))
         let answer = try await app.exchange(nil, try ExchangingApp.code(in: url))
         #expect(answer.status == 422 && answer.reason == .exchangeNotSignedIn)
         let message = try #require(answer.document?["ui"]?["messages"]?.first)
-        #expect(message["type"] == "error" && message["context"]?["reason"] == .string(cause.reason.rawValue))
+        #expect(message["type"] == "error" && message["context"]?["reason"] == .string(reason.rawValue))
         let flow = try await app.gateway.send("GET", "/self-service/login/flows", query: [("id", app.id)])
         #expect(flow.status == 200 && flow.document == answer.document)
         // The user tries again in the same flow, with the same code.
@@ -590,10 +593,4 @@ struct ExchangeTests {
         app.browser.provider.leave(false)
         #expect(try await app.browser.comeBack(id).status == 303)
     }
-}
-
-extension BrowserRefusal.Cause {
-    static let allCauses: [Self] = [
-        .cancelled, .interactionRequired, .providerError, .mismatch, .invalidToken, .notAllowed, .insufficient,
-    ]
 }

@@ -123,12 +123,11 @@ struct Gateway {
                     limiter: limiter,
                     loops: MultiThreadedEventLoopGroup.singleton
                 ),
-                cookieName: cookieName,
                 current: successor ?? Self.secret,
                 accepted: [Self.secret]
             ).endpoints
-            + NativeSessionEndpoints(sessions: sessions, resolvers: known?.resolvers, cookieName: cookieName).endpoints
-            + SessionListEndpoints(users: users, cookieName: cookieName).endpoints
+            + NativeSessionEndpoints(sessions: sessions, resolvers: known?.resolvers).endpoints
+            + SessionListEndpoints(users: users).endpoints
             + [SessionsPage(users: users, cookieName: cookieName).endpoint]
             + browsers.endpoints
             + ClientLogoutEndpoints(

@@ -331,10 +331,13 @@ struct NativeSignInTests {
     }
 
     private struct Untouchable: PasswordProvider {
-        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
-        {
+        func authenticate(
+            identifier: String,
+            password: Secret,
+            from source: SignInSource
+        ) async throws(NotDone) -> Authentication {
             Issue.record("a password was looked at")
-            return .refused
+            throw NotDone(.signInRefused)
         }
     }
 
@@ -357,13 +360,19 @@ struct NativeSignInTests {
     }
 
     private struct Refusing: PasswordProvider {
-        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
-        { .refused }
+        func authenticate(
+            identifier: String,
+            password: Secret,
+            from source: SignInSource
+        ) async throws(NotDone) -> Authentication { throw NotDone(.signInRefused) }
     }
 
     private struct Unreachable: PasswordProvider {
-        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
-        { .unavailable }
+        func authenticate(
+            identifier: String,
+            password: Secret,
+            from source: SignInSource
+        ) async throws(NotDone) -> Authentication { throw NotDone(.providerUnavailable) }
     }
 
     @Test("A store or provider that cannot answer causes an outage, not a refusal")

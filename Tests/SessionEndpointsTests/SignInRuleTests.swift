@@ -32,14 +32,16 @@ import Vocabulary
 
     /// Says of every id_token that it is Ada's.
     private struct Verifier: SocialVerifier {
-        func verify(_ signIn: SocialSignIn) async -> SocialVerdict {
-            .authenticated(
-                Authentication(
-                    identity: Identity(id: "google-oauth2|1", traits: ["email": "ada@example.com"]),
-                    aal: .aal1,
-                    methods: ["native_social"]
+        func verify(_ signIn: SocialSignIn) async throws(NotDone) -> SocialProof {
+            SocialProof(
+                ProvenUser(
+                    Authentication(
+                        identity: Identity(id: "google-oauth2|1", traits: ["email": "ada@example.com"]),
+                        aal: .aal1,
+                        methods: ["native_social"]
+                    ),
+                    ProviderEvidence(provider: "https://accounts.google.com", sessionID: nil)
                 ),
-                ProviderEvidence(provider: "https://accounts.google.com", sessionID: nil),
                 SocialArtefact(
                     id: OnceID(scope: "social google-oauth2", id: "id"),
                     issuedAt: nil,
@@ -118,7 +120,7 @@ import Vocabulary
             aal: .aal1,
             methods: ["oidc"]
         )
-        app.browser.provider.answer(.authenticated(other, ProviderEvidence(provider: "https://idp.example.com")))
+        app.browser.provider.answer(.success(ProvenUser(other, ProviderEvidence(provider: "https://idp.example.com"))))
         let code = try ExchangingApp.code(in: try await app.signIn())
         #expect(try await app.exchange(nil, code).status == 200)
         let flow = try await app.gateway.send("GET", "/self-service/login/flows", query: [("id", app.id)])

@@ -1,6 +1,7 @@
 import Providers
 import Sessions
 import SignOn
+import StoreBench
 import Testing
 import Vocabulary
 
@@ -11,10 +12,10 @@ private struct CodeProvider: BrowserProvider {
     var isAway = false
     let name = "https://idp.example.com"
 
-    func begin(_ wish: BrowserSignIn) async -> BrowserBeginning {
-        guard !self.isAway else { return .unavailable }
+    func begin(_ wish: BrowserSignIn) async throws(NotDone) -> BrowserBeginning {
+        guard !self.isAway else { throw NotDone(.providerUnavailable) }
         let prompt = wish.demand.isAgain ? "&prompt=login" : ""
-        return .redirect(
+        return BrowserBeginning(
             url: "https://idp.example.com/authorize?redirect_uri=\(wish.callback)&state=s1\(prompt)",
             id: "s1",
             state: Secret("s1")
@@ -23,14 +24,17 @@ private struct CodeProvider: BrowserProvider {
 
     func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? { nil }
 
-    func complete(_ parameters: [(name: String, value: String)], state: Secret) async -> BrowserCompletion {
-        guard !self.isAway else { return .unavailable(detail: "away") }
+    func complete(
+        _ parameters: [(name: String, value: String)],
+        state: Secret
+    ) async throws(NotDone) -> ProvenUser {
+        guard !self.isAway else { throw NotDone(.providerUnavailable, detail: "away") }
         func value(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
         guard value("state").map({ Secret($0) }) == state, let code = value("code") else {
-            return .refused(BrowserRefusal(.mismatch, detail: "state"))
+            throw NotDone(.signInStateMismatch, detail: "state")
         }
         let identity = Identity(id: "sub-1", traits: [:])
-        return .authenticated(
+        return ProvenUser(
             Authentication(
                 identity: identity,
                 aal: self.levels[code] ?? .aal0,
@@ -51,23 +55,14 @@ struct BrowserProviderTests {
         let roles = ProviderRoles(browser: CodeProvider())
         #expect(roles.password == nil && roles.tokens.isEmpty)
         let provider = try #require(roles.browser)
-        guard case .redirect(let url, id: _, let state) = await provider.begin(self.wish) else {
-            Issue.record("the sign-in did not begin")
-            return
-        }
-        #expect(url.hasPrefix("https://idp.example.com/authorize?") && !url.contains("prompt"))
+        let begun = try await provider.begin(self.wish)
+        #expect(begun.url.hasPrefix("https://idp.example.com/authorize?") && !begun.url.contains("prompt"))
         for (code, level) in [("urn:example:two-factors", AssuranceLevel.aal2), ("urn:example:other", .aal0)] {
-            let result = await provider.complete([("code", code), ("state", "s1")], state: state)
-            guard case .authenticated(let authentication, _) = result else {
-                Issue.record("\(result)")
-                return
-            }
+            let user = try await provider.complete([("code", code), ("state", "s1")], state: begun.state)
             let desk = SignInDesk()
-            let beginning = await desk.sessions.begin(authentication, SessionTerms(.web), for: try desk.requester())
-            guard case .begun(let token, let session) = beginning else {
-                Issue.record("\(beginning)")
-                return
-            }
+            let requester = try desk.requester()
+            let beginning = try await desk.sessions.begin(user.authentication, SessionTerms(.web), for: requester)
+            let (token, session) = (beginning.token, beginning.session)
             #expect(session.subject == "sub-1" && session.aal == level && session.methods == ["oidc"])
             #expect(session.authenticatedAt == UnixTime(seconds: 1_700_000_000))
             guard case .session = try await desk.sessions.web(try desk.requester(cookies: [token])) else {
@@ -80,14 +75,14 @@ struct BrowserProviderTests {
     @Test("Another browser's state and a missing code are refused; an outage is not a refusal")
     func refused() async {
         let provider = CodeProvider()
-        let refused = BrowserCompletion.refused(BrowserRefusal(.mismatch, detail: "state"))
-        #expect(await provider.complete([("code", "c"), ("state", "s2")], state: Secret("s1")) == refused)
-        #expect(
-            await provider.complete([("error", "access_denied"), ("state", "s1")], state: Secret("s1")) == refused
-        )
+        func complete(_ provider: CodeProvider, _ name: String, state: String) async -> Result<ProvenUser, NotDone> {
+            await Result(try await provider.complete([(name, "c"), ("state", state)], state: Secret("s1")))
+        }
+        let refused = Result<ProvenUser, NotDone>.refused(.signInStateMismatch, detail: "state")
+        #expect(await complete(provider, "code", state: "s2") == refused)
+        #expect(await complete(provider, "error", state: "s1") == refused)
         let away = CodeProvider(isAway: true)
-        #expect(await away.begin(self.wish) == .unavailable)
-        let completion = await away.complete([("code", "c"), ("state", "s1")], state: Secret("s1"))
-        #expect(completion == .unavailable(detail: "away"))
+        #expect(await Result(try await away.begin(self.wish)) == .refused(.providerUnavailable))
+        #expect(await complete(away, "code", state: "s1").outage == "away")
     }
 }

@@ -186,24 +186,32 @@ struct PressureTests {
     private struct SlowProvider: PasswordProvider {
         private let workers = PasswordWorkers()
 
-        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
-        {
+        func authenticate(
+            identifier: String,
+            password: Secret,
+            from source: SignInSource
+        ) async throws(NotDone) -> Authentication {
             let isDone: Void? = await self.workers.run(for: source) {
                 _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(5))
             }
-            guard isDone != nil else { return .unavailable }
-            guard identifier == "alice@example.com", password == Secret(SignInDesk.password) else { return .refused }
-            return .authenticated(SwitchedProvider.alice)
+            guard isDone != nil else { throw NotDone(.providerUnavailable) }
+            guard identifier == "alice@example.com", password == Secret(SignInDesk.password) else {
+                throw NotDone(.signInRefused)
+            }
+            return SwitchedProvider.alice
         }
     }
 
     private struct FullProvider: PasswordProvider {
         func hasRoom(for source: SignInSource) -> Bool { false }
 
-        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
-        {
+        func authenticate(
+            identifier: String,
+            password: Secret,
+            from source: SignInSource
+        ) async throws(NotDone) -> Authentication {
             Issue.record("a password was looked at")
-            return .unavailable
+            throw NotDone(.providerUnavailable)
         }
     }
 

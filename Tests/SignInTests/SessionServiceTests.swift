@@ -16,12 +16,8 @@ struct SessionServiceTests {
     private func begin(
         _ terms: SessionTerms,
         _ authentication: Authentication = SwitchedProvider.alice
-    ) async throws -> (token: Secret, session: Session) {
-        let requester = try self.desk.requester()
-        guard
-            case .begun(let token, let session) = await self.desk.sessions.begin(authentication, terms, for: requester)
-        else { throw Unavailable() }
-        return (token, session)
+    ) async throws -> BegunSession {
+        try await self.desk.sessions.begin(authentication, terms, for: try self.desk.requester())
     }
 
     private struct Unavailable: Error {}
@@ -79,11 +75,8 @@ struct SessionServiceTests {
             aal: .aal2,
             methods: ["password", "totp"]
         )
-        let beginning = await self.desk.sessions.replace(former, with: stronger, SessionTerms(kind), for: requester)
-        guard case .begun(let token, let session) = beginning else {
-            Issue.record("\(beginning)")
-            return
-        }
+        let begun = try await self.desk.sessions.replace(former, with: stronger, SessionTerms(kind), for: requester)
+        let (token, session) = (begun.token, begun.session)
         #expect(session.aal == .aal2 && session.id != old.session.id && session.lineage != old.session.lineage)
         #expect(try await self.isLive(token))
         #expect(try await !self.isLive(old.token))
@@ -95,14 +88,15 @@ struct SessionServiceTests {
     func unavailable() async throws {
         self.desk.audit.fill()
         let requester = try self.desk.requester()
-        let unrecorded = await self.desk.sessions.begin(SwitchedProvider.alice, SessionTerms(.web), for: requester)
-        #expect(unrecorded.reason == .gatewayOverloaded)
+        func refusal(_ sessions: SessionService) async -> Reason? {
+            await Result(try await sessions.begin(SwitchedProvider.alice, SessionTerms(.web), for: requester))
+                .error?.reason
+        }
+        #expect(await refusal(self.desk.sessions) == .gatewayOverloaded)
         #expect(self.desk.store.sessionCount == 0)
         let full = SignInDesk(room: 1)
-        #expect(await full.sessions.begin(SwitchedProvider.alice, SessionTerms(.web), for: requester).reason == nil)
-        #expect(
-            await full.sessions.begin(SwitchedProvider.alice, SessionTerms(.web), for: requester).reason == .storeFull
-        )
+        #expect(await refusal(full.sessions) == nil)
+        #expect(await refusal(full.sessions) == .storeFull)
         #expect(full.audit.records.count == 1)
     }
 
@@ -155,12 +149,5 @@ struct SessionServiceTests {
         let record = try #require(self.desk.audit.records.last)
         #expect(record.endedSessionID == first.session.id && record.account?.count == 22)
         #expect(record.auditEvent?.account == record.account)
-    }
-}
-
-extension SessionBeginning {
-    /// Why no session began; nil if one did.
-    fileprivate var reason: Reason? {
-        if case .unavailable(let reason) = self { reason } else { nil }
     }
 }

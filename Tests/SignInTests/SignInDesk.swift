@@ -74,13 +74,18 @@ struct SignInDesk {
         from address: String = "192.0.2.1",
         cookies: [Secret] = []
     ) async throws -> Result {
-        let outcome = await self.passwords.signIn(
-            identifier: identifier,
-            password: Secret(password),
-            kind: kind,
-            for: try self.requester(from: address, cookies: cookies)
-        )
-        return Result(outcome)
+        let requester = try self.requester(from: address, cookies: cookies)
+        do throws(NotDone) {
+            _ = try await self.passwords.signIn(
+                identifier: identifier,
+                password: Secret(password),
+                kind: kind,
+                for: requester
+            )
+            return .signedIn
+        } catch {
+            return Result(error)
+        }
     }
 
     /// The outcome in a form that can be compared, without the session's secrets.
@@ -91,14 +96,13 @@ struct SignInDesk {
         case throttled(Duration)
         case unavailable(Reason)
 
-        init(_ outcome: PasswordSignIn.Outcome) {
+        init(_ error: NotDone) {
             self =
-                switch outcome {
-                case .signedIn: .signedIn
-                case .refused: .refused
-                case .denied(let text): .denied(text: text)
-                case .throttled(let wait): .throttled(wait)
-                case .unavailable(let reason): .unavailable(reason)
+                switch error.reason {
+                case .ruleDenied: .denied(text: error.text)
+                case .signInThrottled: .throttled(error.retryAfter ?? .zero)
+                case let reason where error.isUnavailable: .unavailable(reason)
+                default: .refused
                 }
         }
 
@@ -116,9 +120,15 @@ final class SwitchedProvider: PasswordProvider {
         methods: ["password"]
     )
 
-    func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult {
-        if self.isAway.withLock({ $0 }) { return .unavailable }
-        guard identifier == "alice@example.com", password == Secret(SignInDesk.password) else { return .refused }
-        return .authenticated(Self.alice)
+    func authenticate(
+        identifier: String,
+        password: Secret,
+        from source: SignInSource
+    ) async throws(NotDone) -> Authentication {
+        if self.isAway.withLock({ $0 }) { throw NotDone(.providerUnavailable) }
+        guard identifier == "alice@example.com", password == Secret(SignInDesk.password) else {
+            throw NotDone(.signInRefused)
+        }
+        return Self.alice
     }
 }

@@ -14,14 +14,16 @@ import Vocabulary
     private struct Verifier: SocialVerifier {
         let issuedAt: UnixTime?
 
-        func verify(_ signIn: SocialSignIn) async -> SocialVerdict {
-            .authenticated(
-                Authentication(
-                    identity: Identity(id: "google-oauth2|1", traits: [:]),
-                    aal: .aal1,
-                    methods: ["native_social"]
+        func verify(_ signIn: SocialSignIn) async throws(NotDone) -> SocialProof {
+            SocialProof(
+                ProvenUser(
+                    Authentication(
+                        identity: Identity(id: "google-oauth2|1", traits: [:]),
+                        aal: .aal1,
+                        methods: ["native_social"]
+                    ),
+                    ProviderEvidence(provider: "google-oauth2")
                 ),
-                ProviderEvidence(provider: "google-oauth2"),
                 SocialArtefact(
                     id: OnceID(
                         scope: "social google-oauth2",

@@ -102,7 +102,7 @@ final class TokenWorld: Sendable {
         let known = [accessTokens, refreshTokens].map { provider in
             provider.map { ProviderTokens([$0], authority: authority, store: store, clock: clock) }
         }
-        let foreign = ForeignGrants(tokens: known[0], refreshTokens: known[1]) { _, _, _ in }
+        let foreign = ForeignGrants(tokens: known[0], refreshTokens: known[1], ends: nil)
         let tokens = TokenService(
             store: store,
             authority: self.authority,

@@ -47,12 +47,12 @@ extension AuthorizationEndpoint {
         }
         guard references.count == 1 else { throw .page(.oauthInvalidRequest) }
         let found: FoundRequest?
-        do throws(StoreError) {
+        do throws(NotDone) {
             found = try await self.tokens.pushed(
                 Secret(String(reference.value.dropFirst(PushedRequestEndpoint.prefix.count)))
             )
         } catch {
-            throw .page(SessionService.reason(error))
+            throw .page(error.reason)
         }
         let carried = [clientIDs[0], reference]
         let begun = mark.flatMap { self.marks.time(in: $0, of: carried, now: now) }

@@ -88,14 +88,7 @@ package struct AuthorizationEndpoint: Sendable {
         _ arrival: Arrival,
         _ request: EndpointRequest
     ) async -> EndpointResponse {
-        let requester = Requester(
-            address: request.address,
-            userAgent: request.field("user-agent"),
-            authority: request.authority,
-            requestID: request.requestID,
-            cookies: request.credentials.sessionCookies,
-            providerCookies: request.credentials.providerCookies
-        )
+        let requester = request.requester
         var transfer = TransferSignIn.Outcome()
         let wanted: String?
         do throws(AuthorizationError) {
@@ -103,7 +96,7 @@ package struct AuthorizationEndpoint: Sendable {
         } catch {
             return wish.answer.error(error)
         }
-        do throws(StoreError) {
+        do throws(NotDone) {
             var existing: FoundSession?
             var demand = SignInDemand(
                 isAgain: wish.prompt == .login,
@@ -121,7 +114,7 @@ package struct AuthorizationEndpoint: Sendable {
             if wish.prompt != .login {
                 transfer = await self.transfers.outcome(of: wish, request, requester, existing: existing)
             }
-            if let failure = transfer.failure { throw failure }
+            if let failure = transfer.failure { throw NotDone(asking: failure) }
             // Whoever is signed in here is not the user whom the client wants, and has to make way.
             let isOther = wanted != nil && transfer.isOther(than: wanted)
             demand.isAgain = demand.isAgain || transfer.demandsSignIn || isOther
@@ -133,7 +126,7 @@ package struct AuthorizationEndpoint: Sendable {
                 response = self.refuse(.otherUser, transfer.existing, wish, requester)
             } else if !isOther, let user = self.user(wish, transfer, begun: arrival.begun) {
                 let isSilent = transfer.user == nil && arrival.begun == nil
-                if isSilent, !self.record(user, nil, wish, requester) { throw .full }
+                if isSilent, !self.record(user, nil, wish, requester) { throw NotDone(.gatewayOverloaded) }
                 response = try await self.answer(wish, to: user, isOfBrowser: transfer.user == nil)
             } else if let existing = transfer.existing, existing.session.actor != nil {
                 response = self.refuse(AuthorizationError(.interactionRequired), existing, wish, requester)
@@ -232,13 +225,13 @@ package struct AuthorizationEndpoint: Sendable {
         _ wish: AuthorizationRequest,
         to user: NewSession,
         isOfBrowser: Bool
-    ) async throws(StoreError) -> EndpointResponse {
+    ) async throws(NotDone) -> EndpointResponse {
         switch wish.response {
         case .code:
             let code = try await self.tokens.issueCode(wish.wish, to: user, isOfBrowser: isOfBrowser)
             return wish.answer.code(code)
         case .idToken:
-            guard let signer = await self.idTokens.signer() else { throw .unavailable }
+            guard let signer = await self.idTokens.signer() else { throw NotDone(.storeUnavailable) }
             let token = await signer.token(
                 of: user.session,
                 clientID: wish.wish.client.clientID,

@@ -92,10 +92,10 @@ package struct PushedRequestEndpoint: Sendable {
 
     private func keep(_ query: String, _ clientID: String) async throws(OAuthError) -> EndpointResponse {
         let token: Secret
-        do throws(StoreError) {
+        do throws(NotDone) {
             token = try await self.tokens.push(query, from: clientID)
         } catch {
-            throw OAuthError(error == .full ? .storeFull : .storeUnavailable)
+            throw OAuthError(error.reason)
         }
         return .json(
             201,

@@ -56,7 +56,7 @@ extension BrowserSessionEndpoints {
             }
             return await answer(WaitingApp(flow: id, returnTo: returnTo), kept)
         } catch {
-            return self.refuse(SessionService.reason(error), request)
+            return self.refuse(error.reason, request)
         }
     }
 
@@ -91,7 +91,7 @@ extension BrowserSessionEndpoints {
         guard let form = try? BodyParameters(request, accepting: [.form]) else {
             return self.refuse(.signInMalformed, request)
         }
-        let requester = self.cookies.requester(request)
+        let requester = request.requester
         // Login CSRF: a page of another site must not sign an app in as another user.
         guard SameOrigin.isProven(request) else {
             let account = form.text("identifier").flatMap { passwords.accountName(of: $0) }
@@ -108,25 +108,24 @@ extension BrowserSessionEndpoints {
                     reason: .signInIncomplete
                 )
             }
-            func again(_ reason: Reason, _ notice: Page.Notice) -> EndpointResponse {
-                self.ask(app, request, notice: notice, identifier: identifier, reason: reason)
-            }
-            let tried = await passwords.check(
-                identifier: identifier,
-                password: Secret(password),
-                kind: .native,
-                for: requester
-            ) { authentication, _ throws(PasswordSignInFailure) in
-                switch await native.complete(app.flow, kept, with: authentication, evidence: nil, for: requester) {
-                case .code(let code): return code
-                case .unavailable(let reason): throw PasswordSignInFailure(reason: reason)
+            do throws(NotDone) {
+                let code = try await passwords.check(
+                    identifier: identifier,
+                    password: Secret(password),
+                    kind: .native,
+                    for: requester
+                ) { user, _ throws(NotDone) in
+                    try await native.complete(app.flow, kept, with: user, evidence: nil, for: requester)
                 }
-            }
-            switch tried {
-            case .passed(let code): return Self.leave(for: app, with: code, native)
-            case .refused: return again(.signInRefused, .refused)
-            case .throttled(let wait): return again(.signInThrottled, .throttled(wait))
-            case .unavailable(let reason): return again(reason, .unavailable)
+                return Self.leave(for: app, with: code, native)
+            } catch {
+                return self.ask(
+                    app,
+                    request,
+                    notice: Page.Notice(error),
+                    identifier: identifier,
+                    reason: error.reason
+                )
             }
         }
     }
@@ -143,40 +142,45 @@ extension BrowserSessionEndpoints {
         _ pending: KeptSignIn,
         clearing cleared: [(name: String, value: String)]
     ) async -> EndpointResponse {
-        let requester = self.cookies.requester(request)
-        let kept: KeptFlow
-        do {
+        let requester = request.requester
+        var fields: [(name: String, value: String)] = []
+        do throws(NotDone) {
             // The store is asked before the provider, so that an outage of the store does not use up the code.
-            guard let found = try await native.flow(app.flow) else {
+            guard let kept = try await native.flow(app.flow) else {
                 return self.refuse(.signInFlowExpired, request, fields: cleared)
             }
-            kept = found
-        } catch {
-            return self.refuse(SessionService.reason(error), request)
-        }
-        let back: NativeSignIns.Return
-        switch await flow.prove(pending, request.query, .native, for: requester) {
-        case .throttled(let wait): return self.refuse(.signInThrottled, request, retryAfter: wait)
-        case .unavailable(let reason): return self.refuse(reason, request)
-        case .beginAgain where native.isExpired(kept):
-            back = await native.fail(app.flow, kept, .signInFlowExpired)
-        case .beginAgain:
-            return await self.begin(
-                request,
-                flow,
-                returnTo: pending.returnTo,
-                demanding: pending.demand,
-                for: app,
-                isRepeat: true,
-                fields: cleared
+            if pending.beginsAgain, !native.isExpired(kept) {
+                return await self.begin(
+                    request,
+                    flow,
+                    returnTo: pending.returnTo,
+                    demanding: pending.demand,
+                    for: app,
+                    isRepeat: true,
+                    fields: cleared
+                )
+            }
+            let user: ProvenUser
+            do throws(NotDone) {
+                if pending.beginsAgain { throw NotDone(.signInFlowExpired) }
+                user = try await flow.prove(pending, request.query, .native, for: requester)
+            } catch {
+                guard !error.mayPass else { throw error }
+                fields = cleared
+                let code = try await native.fail(app.flow, kept, error)
+                return Self.leave(for: app, with: code, native, fields: cleared)
+            }
+            fields = cleared
+            let code = try await native.complete(
+                app.flow,
+                kept,
+                with: user.authentication,
+                evidence: user.evidence,
+                for: requester
             )
-        case .refused(let reason): back = await native.fail(app.flow, kept, reason)
-        case .proven(let user, let evidence):
-            back = await native.complete(app.flow, kept, with: user, evidence: evidence, for: requester)
-        }
-        switch back {
-        case .code(let code): return Self.leave(for: app, with: code, native, fields: cleared)
-        case .unavailable(let reason): return self.refuse(reason, request, fields: cleared)
+            return Self.leave(for: app, with: code, native, fields: cleared)
+        } catch {
+            return self.refuse(error.reason, request, retryAfter: error.retryAfter, fields: fields)
         }
     }
 

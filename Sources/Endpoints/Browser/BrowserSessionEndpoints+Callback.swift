@@ -19,7 +19,7 @@ extension BrowserSessionEndpoints {
         let key = CallbackFlights.Key(
             authority: request.authority,
             kept: kept,
-            sessions: self.cookies.requester(request).cookies,
+            sessions: request.requester.cookies,
             parameters: request.query.flatMap { [$0.name, $0.value] }
         )
         return await self.callbacks.answer(key) { await self.comeBack(request, flow, id, kept) }
@@ -32,7 +32,7 @@ extension BrowserSessionEndpoints {
         _ id: String,
         _ kept: Secret?
     ) async -> EndpointResponse {
-        let requester = self.cookies.requester(request)
+        let requester = request.requester
         let pending = kept.flatMap { flow.pending($0, id: id, on: request.authority) }
         let cleared = kept == nil ? [] : self.signInCookies.clear(id, request)
         if let pending, let app = pending.app {
@@ -41,47 +41,45 @@ extension BrowserSessionEndpoints {
         }
         let returnTo = pending?.returnTo ?? "/"
         let demand = pending?.demand ?? SignInDemand()
-        func refuse(
-            _ reason: Reason,
-            _ fields: [(name: String, value: String)] = [],
-            explanation: String? = nil,
-            retryAfter wait: Duration? = nil
-        ) -> EndpointResponse {
-            self.refuse(
-                reason,
-                request,
-                explanation: explanation,
-                returnTo: returnTo,
-                demanding: demand,
-                retryAfter: wait,
-                fields: fields
-            )
-        }
-        let outcome =
-            if let pending {
-                await flow.complete(pending, request.query, for: requester)
-            } else {
-                await flow.refuseUnknown(for: requester)
+        do throws(NotDone) {
+            guard let pending else {
+                try await flow.refuseUnknown(for: requester)
+                return .seeOther(returnTo, fields: cleared)
             }
-        switch outcome {
-        case .signedIn(let token, let session):
-            let signedIn = self.cookies.signedIn(token, session, by: self.sessions, request)
-            let noted = self.completedSignIns.note(request, at: session.issuedAt)
+            guard let former = try await flow.former(pending, by: requester) else {
+                return .seeOther(returnTo, fields: cleared)
+            }
+            if pending.beginsAgain {
+                return await self.begin(
+                    request,
+                    flow,
+                    returnTo: returnTo,
+                    demanding: demand,
+                    isRepeat: true,
+                    fields: cleared
+                )
+            }
+            let user = try await flow.prove(pending, request.query, .web, for: requester)
+            let begun = try await self.sessions.replace(
+                former,
+                with: user.authentication,
+                SessionTerms(.web),
+                evidence: user.evidence,
+                for: requester
+            )
+            let signedIn = self.cookies.signedIn(begun.token, begun.session, by: self.sessions, request)
+            let noted = self.completedSignIns.note(request, at: begun.session.issuedAt)
             return .seeOther(returnTo, fields: signedIn + [noted] + cleared)
-        case .alreadySignedIn: return .seeOther(returnTo, fields: cleared)
-        case .beginAgain:
-            return await self.begin(
+        } catch {
+            return self.refuse(
+                error.reason,
                 request,
-                flow,
+                explanation: error.text,
                 returnTo: returnTo,
                 demanding: demand,
-                isRepeat: true,
-                fields: cleared
+                retryAfter: error.retryAfter,
+                fields: error.mayPass ? [] : cleared
             )
-        case .refused(let reason): return refuse(reason, cleared)
-        case .denied(let text): return refuse(.ruleDenied, cleared, explanation: text)
-        case .throttled(let wait): return refuse(.signInThrottled, retryAfter: wait)
-        case .unavailable(let reason): return refuse(reason)
         }
     }
 }

@@ -36,11 +36,17 @@ extension BrowserSessionEndpoints {
         fields: [(name: String, value: String)] = []
     ) async -> EndpointResponse {
         let wish = BrowserSignIn(callback: request.origin + Self.callbackPath, demand: demand)
-        switch await flow.begin(wish, returnTo: returnTo, on: request.authority, for: app, isRepeat: isRepeat) {
-        case .redirect(let url, let id, let kept):
+        do throws(NotDone) {
+            let (url, id, kept) = try await flow.begin(
+                wish,
+                returnTo: returnTo,
+                on: request.authority,
+                for: app,
+                isRepeat: isRepeat
+            )
             return .seeOther(url, fields: self.signInCookies.keep(kept, id: id, request, flow) + fields)
-        case .unavailable:
-            return self.refuse(.providerUnavailable, request, returnTo: returnTo, demanding: demand)
+        } catch {
+            return self.refuse(error.reason, request, returnTo: returnTo, demanding: demand)
         }
     }
 

@@ -22,17 +22,17 @@ extension BrowserSessionEndpoints {
         let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self))
         let wantsJSON = request.field("accept")?.lowercased().contains("application/json") ?? false
         guard SameOrigin.isProven(request) else {
-            await self.sessions.recordDenial(.requestCrossSite, for: self.cookies.requester(request))
+            await self.sessions.recordDenial(.requestCrossSite, for: request.requester)
             return wantsJSON
                 ? .problem(.requestCrossSite, requestID: request.requestID)
                 : Page.signOut(request, returnTo: returnTo, reason: .requestCrossSite)
         }
         let onward: String?
         let cleared: [(name: String, value: String)]
-        do throws(StoreError) {
+        do throws(NotDone) {
             (onward, cleared) = try await self.end(request, leadingTo: returnTo)
         } catch {
-            let reason = SessionService.reason(error)
+            let reason = error.reason
             guard !wantsJSON else { return .problem(reason, requestID: request.requestID) }
             return Page.signOut(
                 request,
@@ -55,8 +55,8 @@ extension BrowserSessionEndpoints {
     func end(
         _ request: EndpointRequest,
         leadingTo path: String
-    ) async throws(StoreError) -> (onward: String?, cleared: [(name: String, value: String)]) {
-        let ended = try await self.sessions.signOutBrowser(of: self.cookies.requester(request))
+    ) async throws(NotDone) -> (onward: String?, cleared: [(name: String, value: String)]) {
+        let ended = try await self.sessions.signOutBrowser(of: request.requester)
         let place = SignOutReturn(origin: request.origin, path: path)
         let onward = await self.providerSignOut?.url(after: ended, leadingTo: place)
         return (onward, [("set-cookie", self.cookies.cookie(request).clearing())])
@@ -72,7 +72,7 @@ extension BrowserSessionEndpoints {
         let place = states.count == 1 ? self.providerSignOut?.place(of: states[0]) : nil
         guard let place, place.path != "/" else {
             let isOfThisHost = place.map { $0.origin == request.origin } ?? true
-            if isOfThisHost, let live = try? await self.sessions.signedIn(by: self.cookies.requester(request)),
+            if isOfThisHost, let live = try? await self.sessions.signedIn(by: request.requester),
                 !live.isEmpty
             {
                 return .seeOther(Page.logout)
@@ -89,10 +89,10 @@ extension BrowserSessionEndpoints {
     /// Ends the session of a program's token: 204, also when it has ended before.
     private func signOut(_ token: Secret, _ request: EndpointRequest) async -> EndpointResponse {
         do {
-            let reason = try await self.sessions.signOutApp(token, for: self.cookies.requester(request))
+            let reason = try await self.sessions.signOutApp(token, for: request.requester)
             return reason.map { .problem($0, requestID: request.requestID) } ?? .noContent()
         } catch {
-            return .problem(SessionService.reason(error), requestID: request.requestID)
+            return .problem(error.reason, requestID: request.requestID)
         }
     }
 }

@@ -41,29 +41,27 @@ extension BrowserSessionEndpoints {
         // either.
         guard SameOrigin.isProven(request) else {
             let account = passwords.accountName(of: identifier)
-            await self.sessions.recordDenial(.requestCrossSite, account: account, for: self.cookies.requester(request))
+            await self.sessions.recordDenial(.requestCrossSite, account: account, for: request.requester)
             return again(.requestCrossSite, .crossSite)
         }
         guard let password = form?.text("password"), !identifier.isEmpty else {
             return again(form == nil ? .signInMalformed : .signInIncomplete, .incomplete, showing: identifier)
         }
-        switch await passwords.signIn(
-            identifier: identifier,
-            password: Secret(password),
-            kind: .web,
-            staysSignedIn: form?.text(Page.staySignedIn) != nil,
-            for: self.cookies.requester(request)
-        ) {
-        case .signedIn(let token, let session):
-            return .seeOther(returnTo, fields: self.cookies.signedIn(token, session, by: self.sessions, request))
-        case .refused:
-            return again(.signInRefused, .refused, showing: identifier)
-        case .denied(let text):
-            return .problem(.ruleDenied, explanation: text, requestID: request.requestID)
-        case .throttled(let wait):
-            return again(.signInThrottled, .throttled(wait), showing: identifier)
-        case .unavailable(let reason):
-            return again(reason, .unavailable, showing: identifier)
+        do throws(NotDone) {
+            let begun = try await passwords.signIn(
+                identifier: identifier,
+                password: Secret(password),
+                kind: .web,
+                staysSignedIn: form?.text(Page.staySignedIn) != nil,
+                for: request.requester
+            )
+            let signedIn = self.cookies.signedIn(begun.token, begun.session, by: self.sessions, request)
+            return .seeOther(returnTo, fields: signedIn)
+        } catch {
+            guard error.reason != .ruleDenied else {
+                return .problem(.ruleDenied, explanation: error.text, requestID: request.requestID)
+            }
+            return again(error.reason, Page.Notice(error), showing: identifier)
         }
     }
 }

@@ -9,7 +9,7 @@ extension BrowserSessionEndpoints {
     @Sendable
     func session(_ request: EndpointRequest) async -> EndpointResponse {
         do {
-            switch try await self.sessions.browser(self.cookies.requester(request)) {
+            switch try await self.sessions.browser(request.requester) {
             case .session(let found):
                 let now = self.sessions.clock.now()
                 let document = SessionDocument.document(found.session, origin: request.origin, now: now) { json in
@@ -32,7 +32,7 @@ extension BrowserSessionEndpoints {
                 )
             }
         } catch {
-            return .problem(SessionService.reason(error), requestID: request.requestID)
+            return .problem(error.reason, requestID: request.requestID)
         }
     }
 }

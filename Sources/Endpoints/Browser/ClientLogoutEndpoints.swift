@@ -44,14 +44,14 @@ package struct ClientLogoutEndpoints: Sendable {
         case "POST": return self.reload(request, names)
         default: break
         }
-        let requester = self.browser.cookies.requester(request)
+        let requester = request.requester
         let wish: ClientLogout
         let live: [FoundSession]
-        do throws(StoreError) {
+        do throws(NotDone) {
             wish = try await self.wish(request, names)
             live = try await self.browser.sessions.signedIn(by: requester)
         } catch {
-            return self.refuse(SessionService.reason(error), request)
+            return self.refuse(error.reason, request)
         }
         if let objection = wish.objection {
             guard !live.isEmpty else { return self.refuse(objection, request) }
@@ -63,7 +63,7 @@ package struct ClientLogoutEndpoints: Sendable {
         guard request.isPageLoad, wish.isProven(for: live, request) else {
             return Page.signOut(request, returnTo: back)
         }
-        do throws(StoreError) {
+        do throws(NotDone) {
             let (onward, cleared) = try await self.browser.end(request, leadingTo: back)
             return .seeOther(onward ?? place, fields: cleared)
         } catch {
@@ -71,7 +71,7 @@ package struct ClientLogoutEndpoints: Sendable {
                 request,
                 returnTo: back,
                 notice: .signOutUncertain,
-                reason: SessionService.reason(error)
+                reason: error.reason
             )
         }
     }
@@ -90,10 +90,10 @@ package struct ClientLogoutEndpoints: Sendable {
     private func wish(
         _ request: EndpointRequest,
         _ names: ClientLogout.Names
-    ) async throws(StoreError) -> ClientLogout {
+    ) async throws(NotDone) -> ClientLogout {
         var hint = ClientLogout.Hint.none
         if let name = names.hint, let token = request.parameters(name).first(where: { !$0.isEmpty }) {
-            guard let keys = await self.keys.published() else { throw .unavailable }
+            guard let keys = await self.keys.published() else { throw NotDone(.storeUnavailable) }
             hint = IDTokenHint(token, issuer: self.issuer, keys: keys).map { .own($0) } ?? .foreign
         }
         return ClientLogout(request.query, names, hint, clients: self.clients.snapshot)

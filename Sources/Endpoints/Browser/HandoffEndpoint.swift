@@ -59,7 +59,7 @@ package struct HandoffEndpoint: Sendable {
     private func ask(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.method != "HEAD" else { return .noContent() }
         guard request.isTopLevelPageLoad else { return .problem(.handoffNotNavigation, requestID: request.requestID) }
-        let requester = self.requestCookies.requester(request)
+        let requester = request.requester
         guard let pending = self.pending(request) else { return await self.expired(request, requester) }
         guard let client = self.clients.snapshot.client(pending.clientID) else { return self.leave(pending, request) }
         var handoff = HandoffRequest(
@@ -76,14 +76,14 @@ package struct HandoffEndpoint: Sendable {
         // The link may be another site's, which must not sign a user out.
         handoff.endsOtherUser = false
         let preview: HandoffPreview
-        do throws(StoreError) {
+        do throws(NotDone) {
             if case .session(let present) = try await self.sessions.browser(requester) {
                 handoff.existing = (present.key, present.session)
                 handoff.existingToken = present.token
             }
-            preview = try await self.loops.ask(self.handoff) { [handoff] in $0.preview(handoff, on: $1) }
+            preview = try await self.preview(handoff)
         } catch {
-            return .problem(SessionService.reason(error), requestID: request.requestID)
+            return .problem(error.reason, requestID: request.requestID)
         }
         switch preview {
         case .asks(let session):
@@ -114,14 +114,22 @@ package struct HandoffEndpoint: Sendable {
             let notice = self.requestCookies.handoffNotice(request).setting(HandoffNotice.value)
             return self.leave(pending, request, fields: [("set-cookie", notice)], reason: reason)
         case .ended(.unavailable(let error)):
-            return .problem(SessionService.reason(error), requestID: request.requestID)
+            return .problem(NotDone(asking: error).reason, requestID: request.requestID)
+        }
+    }
+
+    private func preview(_ handoff: HandoffRequest) async throws(NotDone) -> HandoffPreview {
+        do {
+            return try await self.loops.ask(self.handoff) { $0.preview(handoff, on: $1) }
+        } catch {
+            throw NotDone(asking: error)
         }
     }
 
     /// `POST /.sallyport/handoff`: 303 to the page that the user wanted, whose navigation consumes the token. The cookie
     /// that keeps the token stays until it expires, so that a second click does the same.
     private func confirm(_ request: EndpointRequest) async -> EndpointResponse {
-        let requester = self.requestCookies.requester(request)
+        let requester = request.requester
         guard SameOrigin.isProven(request) else {
             await self.sessions.recordDenial(.requestCrossSite, for: requester)
             return .problem(.requestCrossSite, requestID: request.requestID)

@@ -147,7 +147,7 @@ package struct HostSignInEndpoints: Sendable {
     /// `GET /.sallyport/share`: 303 with a ticket to the host that asks, or to the sign-in page of this host.
     @Sendable
     private func issue(_ request: EndpointRequest) async -> EndpointResponse {
-        let requester = self.cookies.requester(request)
+        let requester = request.requester
         guard request.isPageLoad else { return self.refuse(.ticketNotNavigation, request) }
         guard let id = request.only("id"), let sealed = request.only("request"),
             let asked = self.tickets.request(sealed, id: id, issuer: request.authority),
@@ -156,21 +156,27 @@ package struct HostSignInEndpoints: Sendable {
             self.tickets.recordRefusal(.ticketMalformed, for: requester)
             return self.refuse(.ticketMalformed, request)
         }
-        let outcome = await self.tickets.issue(asked, for: requester)
-        if case .issued(let ticket) = outcome {
+        // A browser without a ticket is signed in where it came from.
+        let back = asked.back.map { EndpointResponse.seeOther(request.origin + $0) }
+        let outcome: TicketIssue
+        do throws(NotDone) {
+            outcome = try await self.tickets.issue(asked, for: requester)
+        } catch {
+            if let back { return back }
+            guard error.reason != .ticketThrottled else {
+                return .problem(.ticketThrottled, requestID: request.requestID, retryAfter: error.retryAfter)
+            }
+            return self.refuse(error.reason, request)
+        }
+        switch outcome {
+        case .issued(let ticket):
             let origin = asked.back == nil ? nil : (request: sealed, authority: request.authority)
             return .seeOther(audience.origin + TicketPath.presenting(ticket, id, returningTo: origin))
-        }
-        // The browser is signed in where it came from.
-        if let back = asked.back { return .seeOther(request.origin + back) }
-        switch outcome {
-        case .issued: return self.refuse(.ticketUnknown, request)
-        case .refused(let reason), .unavailable(let reason): return self.refuse(reason, request)
-        case .throttled(let wait):
-            return .problem(.ticketThrottled, requestID: request.requestID, retryAfter: wait)
         case .expired:
+            if let back { return back }
             return .seeOther(audience.origin + SignInPath.leading(to: "/".utf8, demanding: asked.demand))
         case .signIn(let reason):
+            if let back { return back }
             // The user has just signed in here, and the browser has brought no session.
             if reason != nil, request.only(TicketPath.isBack.name) == TicketPath.isBack.value {
                 self.tickets.recordRefusal(.ticketNoCookie, for: requester)
@@ -194,7 +200,7 @@ package struct HostSignInEndpoints: Sendable {
     @Sendable
     private func use(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.isPageLoad else { return self.refuse(.ticketNotNavigation, request) }
-        let requester = self.cookies.requester(request)
+        let requester = request.requester
         let id = request.only("id") ?? ""
         let back = self.back(request, id)
         guard let token = request.only("ticket"), let kept = self.nonces.kept(id, request),
@@ -202,24 +208,23 @@ package struct HostSignInEndpoints: Sendable {
         else { return await self.useWithoutNonce(request, requester, back: back) }
         let cleared = self.nonces.clear(id, request)
         let returnTo = back ?? nonce.returnTo
-        switch await self.tickets.use(Secret(token), nonce, for: requester) {
-        case .signedIn(let token, let session):
-            let signedIn = self.cookies.signedIn(token, session, by: self.sessions, request)
-            let noted = self.completed.note(request, at: self.sessions.clock.now())
-            return .seeOther(returnTo, fields: signedIn + [noted] + cleared)
-        case .alreadySignedIn:
-            return .seeOther(returnTo, fields: cleared)
-        case .refused(let reason, let hasSession):
-            if back != nil || hasSession { return .seeOther(returnTo, fields: cleared, reason: reason) }
-            return self.refuse(reason, request, returnTo: nonce.returnTo, fields: cleared)
-        case .signInAgain:
-            if back != nil { return .seeOther(returnTo, fields: cleared, reason: .ticketOtherUser) }
-            let again = SignInPath.leading(to: nonce.returnTo.utf8, demanding: SignInDemand(isAgain: true))
-            return .seeOther(again, fields: cleared, reason: .ticketOtherUser)
-        case .unavailable(let reason):
-            if back != nil { return .seeOther(returnTo, fields: cleared, reason: reason) }
-            // The cookie stays: the same request completes the try.
-            return self.refuse(reason, request, returnTo: nonce.returnTo)
+        do throws(NotDone) {
+            switch try await self.tickets.use(Secret(token), nonce, for: requester) {
+            case .signedIn(let begun):
+                let signedIn = self.cookies.signedIn(begun.token, begun.session, by: self.sessions, request)
+                let noted = self.completed.note(request, at: self.sessions.clock.now())
+                return .seeOther(returnTo, fields: signedIn + [noted] + cleared)
+            case .sessionStays(let reason): return .seeOther(returnTo, fields: cleared, reason: reason)
+            case .signInAgain:
+                if back != nil { return .seeOther(returnTo, fields: cleared, reason: .ticketOtherUser) }
+                let again = SignInPath.leading(to: nonce.returnTo.utf8, demanding: SignInDemand(isAgain: true))
+                return .seeOther(again, fields: cleared, reason: .ticketOtherUser)
+            }
+        } catch {
+            if back != nil { return .seeOther(returnTo, fields: cleared, reason: error.reason) }
+            // In an outage the cookie stays: the same request completes the try.
+            let cleared = error.isUnavailable ? [] : cleared
+            return self.refuse(error.reason, request, returnTo: nonce.returnTo, fields: cleared)
         }
     }
 
@@ -235,7 +240,7 @@ package struct HostSignInEndpoints: Sendable {
         do {
             if try await self.tickets.hasSession(requester) { return .seeOther("/", reason: .ticketOtherBrowser) }
         } catch {
-            return self.refuse(SessionService.reason(error), request)
+            return self.refuse(error.reason, request)
         }
         return self.refuse(.ticketOtherBrowser, request)
     }
@@ -258,10 +263,10 @@ package struct HostSignInEndpoints: Sendable {
             let issuer = self.tickets.hosts.host(authority),
             let link = share.page(text, from: authority, on: request.authority, now: now)
         else {
-            self.tickets.recordRefusal(.ticketMalformed, for: self.cookies.requester(request))
+            self.tickets.recordRefusal(.ticketMalformed, for: request.requester)
             return self.refuse(.ticketMalformed, request)
         }
-        let requester = self.cookies.requester(request)
+        let requester = request.requester
         // Whatever session is here stays: a handoff on one host does not change the user of another.
         let hasSession = (try? await self.tickets.hasSession(requester)) ?? true
         let isSignedIn = hasSession || requester.cookies.count > 1

@@ -21,6 +21,15 @@ enum Page {
         case handoff
         case signOutUncertain
 
+        /// Why a sign-in did not take place.
+        init(_ error: NotDone) {
+            if let wait = error.retryAfter {
+                self = .throttled(wait)
+            } else {
+                self = error.isUnavailable ? .unavailable : .refused
+            }
+        }
+
         private var text: PageText {
             switch self {
             case .refused: .noticeRefused

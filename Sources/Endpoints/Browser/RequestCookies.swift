@@ -3,7 +3,7 @@ internal import Settings
 internal import SignOn
 internal import Vocabulary
 
-/// Reads the session cookies of a request and the requester that they identify.
+/// Makes the session cookies of answers.
 struct RequestCookies: Sendable {
     /// The configured name, e.g. `__Host-sallyport`.
     let name: String
@@ -35,16 +35,18 @@ struct RequestCookies: Sendable {
         }
         return lines.map { ("set-cookie", $0) }
     }
+}
 
-    /// The requester, with the session cookies of the request.
-    func requester(_ request: EndpointRequest) -> Requester {
+extension EndpointRequest {
+    /// Who sends it, with the session cookies that it brings.
+    var requester: Requester {
         Requester(
-            address: request.address,
-            userAgent: request.field("user-agent"),
-            authority: request.authority,
-            requestID: request.requestID,
-            cookies: request.credentials.sessionCookies,
-            providerCookies: request.credentials.providerCookies
+            address: self.address,
+            userAgent: self.field("user-agent"),
+            authority: self.authority,
+            requestID: self.requestID,
+            cookies: self.credentials.sessionCookies,
+            providerCookies: self.credentials.providerCookies
         )
     }
 }

@@ -28,7 +28,7 @@ package struct SessionsPage: Sendable {
 
     @Sendable
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
-        let requester = self.cookies.requester(request)
+        let requester = request.requester
         do {
             let current: FoundSession
             switch try await self.users.sessions.web(requester) {
@@ -52,7 +52,7 @@ package struct SessionsPage: Sendable {
             }
             return .seeOther(Self.path)
         } catch {
-            return self.refuse(SessionService.reason(error), request)
+            return self.refuse(error.reason, request)
         }
     }
 
@@ -69,8 +69,7 @@ package struct SessionsPage: Sendable {
         )
     }
 
-    private func page(_ current: FoundSession, _ request: EndpointRequest) async throws(StoreError) -> EndpointResponse
-    {
+    private func page(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         var all = try await self.users.all(of: current.session.subject)
         if !all.contains(where: { $0.key == current.key }) { all.insert(current, at: 0) }
         let pages = request.pages

@@ -60,20 +60,19 @@ enum Herodot {
         )
     }
 
-    /// 403 by a rule, with what the user reads; nil: the gateway's own words.
-    static func denied(_ text: String?, to request: EndpointRequest) -> EndpointResponse {
-        self.error(.ruleDenied, text ?? "Access denied.", to: request)
-    }
-
     /// 404, which is Kratos's answer for what is not there, whatever the cause.
     static func notFound(_ reason: Reason, _ text: String, to request: EndpointRequest) -> EndpointResponse {
         self.envelope(404, reason, text, requestID: request.requestID)
     }
 
-    /// 429 with `Retry-After`.
-    static func throttled(_ reason: Reason, to request: EndpointRequest, retryAfter wait: Duration) -> EndpointResponse
-    {
-        self.error(reason, "Too many sign-in attempts. Please try again later.", to: request, retryAfter: wait)
+    /// What is refused whatever the app sent: 403 by a rule, with what the user reads; 429 and 503 with `Retry-After`: a
+    /// client that took an outage for a refusal would discard its session. nil: a refusal of what the app sent.
+    static func notDone(_ error: NotDone, to request: EndpointRequest) -> EndpointResponse? {
+        if error.isUnavailable { return self.unavailable(error.reason, to: request) }
+        if error.reason == .ruleDenied { return self.error(.ruleDenied, error.text ?? "Access denied.", to: request) }
+        guard error.mayPass else { return nil }
+        let text = "Too many sign-in attempts. Please try again later."
+        return self.error(error.reason, text, to: request, retryAfter: error.retryAfter)
     }
 
     /// 422 that names the URL to which the app sends its user's browser. Not a refusal.

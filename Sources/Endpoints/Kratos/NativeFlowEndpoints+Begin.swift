@@ -53,16 +53,13 @@ extension NativeFlowEndpoints {
             aal: aal.map { AssuranceLevel(named: $0) },
             schema: schema
         )
-        do {
-            switch try await self.native.begin(wish, id: flow.id, for: self.cookies.requester(request)) {
-            case .throttled(let wait): return Herodot.throttled(.exchangeThrottled, to: request, retryAfter: wait)
-            case .begun(let kept, let code):
-                var document = self.document(flow, kept, request)
-                document.code = code
-                return .json(200, document.value())
-            }
+        do throws(NotDone) {
+            let (kept, code) = try await self.native.begin(wish, id: flow.id, for: request.requester)
+            var document = self.document(flow, kept, request)
+            document.code = code
+            return .json(200, document.value())
         } catch {
-            return Herodot.unavailable(SessionService.reason(error), to: request)
+            return Herodot.notDone(error, to: request) ?? Herodot.unavailable(error.reason, to: request)
         }
     }
 
@@ -83,7 +80,7 @@ extension NativeFlowEndpoints {
                 case .session: return self.objectionToSignedIn(request, demandsLevel: aal != nil, hasCode)
                 }
             } catch {
-                return Herodot.unavailable(SessionService.reason(error), to: request)
+                return Herodot.unavailable(error.reason, to: request)
             }
         }
         guard aal != nil else { return nil }

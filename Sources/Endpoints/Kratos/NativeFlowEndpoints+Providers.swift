@@ -41,7 +41,7 @@ extension NativeFlowEndpoints {
         do {
             try await self.native.leave(kept, id: document.flow.id)
         } catch {
-            return Herodot.unavailable(SessionService.reason(error), to: request)
+            return Herodot.unavailable(error.reason, to: request)
         }
         let url = AppSignInPath.url(on: request.origin, flow: document.flow.id, returnTo: returnTo)
         guard request.method == "POST", Self.speaksJSON(request) else { return .seeOther(url) }
@@ -69,17 +69,16 @@ extension NativeFlowEndpoints {
         guard let idToken = form.text("id_token") else {
             return Self.complain(.missing(property: "id_token"), .signInIncomplete, document)
         }
-        switch await self.idTokens.signIn(
-            kind,
-            Secret(idToken),
-            nonce: form.text("id_token_nonce"),
-            for: self.cookies.requester(request)
-        ) {
-        case .refused(let reason): return Self.complain(.idToken, reason, document)
-        case .denied(let text): return Herodot.denied(text, to: request)
-        case .throttled(let wait): return Herodot.throttled(.signInThrottled, to: request, retryAfter: wait)
-        case .unavailable(let reason): return Herodot.unavailable(reason, to: request)
-        case .signedIn(let token, let session): return self.signedIn(token, session, request)
+        do throws(NotDone) {
+            let begun = try await self.idTokens.signIn(
+                kind,
+                Secret(idToken),
+                nonce: form.text("id_token_nonce"),
+                for: request.requester
+            )
+            return self.signedIn(begun, request)
+        } catch {
+            return Herodot.notDone(error, to: request) ?? Self.complain(.idToken, error.reason, document)
         }
     }
 }

@@ -14,28 +14,24 @@ package import Vocabulary
 package struct NativeFlowEndpoints: Sendable {
     let native: NativeSignIns
     let idTokens: IDTokenSignIns
-    let cookies: RequestCookies
     let passwords: PasswordSignIn?
     private let login: KratosFlows
     private let registration: KratosFlows
 
     /// - Parameters:
     ///   - passwords: Checks passwords; nil: users sign in at a provider only.
-    ///   - cookieName: The configured name of the session cookie.
     ///   - current: The deployment's secret; the key that signs flow ids is derived from it.
     ///   - accepted: Former secrets of the deployment; flows that began under one of them can still be finished.
     package init(
         native: NativeSignIns,
         passwords: PasswordSignIn?,
         idTokens: IDTokenSignIns,
-        cookieName: String,
         current: Secret,
         accepted: [Secret] = []
     ) {
         self.native = native
         self.passwords = passwords
         self.idTokens = idTokens
-        self.cookies = RequestCookies(name: cookieName)
         let clock = native.sessions.clock
         self.login = KratosFlows(.login, current: current, accepted: accepted, clock: clock)
         self.registration = KratosFlows(.registration, current: current, accepted: accepted, clock: clock)
@@ -126,7 +122,7 @@ package struct NativeFlowEndpoints: Sendable {
             guard let kept, !self.native.isExpired(kept) else { return try await self.expired(flow, kept, request) }
             return await answer(flow, kept)
         } catch {
-            return Herodot.unavailable(SessionService.reason(error), to: request)
+            return Herodot.unavailable(error.reason, to: request)
         }
     }
 
@@ -135,7 +131,7 @@ package struct NativeFlowEndpoints: Sendable {
         _ flow: KratosFlow,
         _ kept: KeptFlow?,
         _ request: EndpointRequest
-    ) async throws(StoreError) -> EndpointResponse {
+    ) async throws(NotDone) -> EndpointResponse {
         let next = self.flows(flow.kind).issue(isKept: kept != nil)
         if let kept { try await self.native.renew(kept, id: next.id) }
         let end = kept?.expiresAt ?? flow.expiresAt
@@ -214,22 +210,22 @@ package struct NativeFlowEndpoints: Sendable {
         guard let password = form.text("password") else {
             return complain(.missing(property: "password"), .signInIncomplete)
         }
-        switch await passwords.signIn(
-            identifier: identifier,
-            password: Secret(password),
-            kind: .native,
-            for: self.cookies.requester(request)
-        ) {
-        case .refused: return complain(.credentials, .signInRefused)
-        case .denied(let text): return Herodot.denied(text, to: request)
-        case .throttled(let wait): return Herodot.throttled(.signInThrottled, to: request, retryAfter: wait)
-        case .unavailable(let reason): return Herodot.unavailable(reason, to: request)
-        case .signedIn(let token, let session): return self.signedIn(token, session, request)
+        do throws(NotDone) {
+            let begun = try await passwords.signIn(
+                identifier: identifier,
+                password: Secret(password),
+                kind: .native,
+                for: request.requester
+            )
+            return self.signedIn(begun, request)
+        } catch {
+            return Herodot.notDone(error, to: request) ?? complain(.credentials, error.reason)
         }
     }
 
     /// 200 with the session and its token, which is shown once.
-    func signedIn(_ token: Secret, _ session: Session, _ request: EndpointRequest) -> EndpointResponse {
-        .json(200, SessionDocument.signedIn(token, session, origin: request.origin, now: self.sessions.clock.now()))
+    func signedIn(_ begun: BegunSession, _ request: EndpointRequest) -> EndpointResponse {
+        let now = self.sessions.clock.now()
+        return .json(200, SessionDocument.signedIn(begun.token, begun.session, origin: request.origin, now: now))
     }
 }

@@ -8,15 +8,11 @@ package struct NativeSessionEndpoints: Sendable {
     private let sessions: SessionService
     /// Finds the sessions that are shown.
     private let shown: SessionService
-    let cookies: RequestCookies
 
-    /// - Parameters:
-    ///   - resolvers: Find the sessions that `whoami` shows; nil: each is read from the store.
-    ///   - cookieName: The configured name of the session cookie.
-    package init(sessions: SessionService, resolvers: SessionResolvers? = nil, cookieName: String) {
+    /// - Parameter resolvers: Find the sessions that `whoami` shows; nil: each is read from the store.
+    package init(sessions: SessionService, resolvers: SessionResolvers? = nil) {
         self.sessions = sessions
         self.shown = sessions.showing(resolvers)
-        self.cookies = RequestCookies(name: cookieName)
     }
 
     package var endpoints: [Endpoint] {
@@ -63,20 +59,20 @@ package struct NativeSessionEndpoints: Sendable {
                 )
             }
         } catch {
-            return Herodot.unavailable(SessionService.reason(error), to: request)
+            return Herodot.unavailable(error.reason, to: request)
         }
     }
 
     /// The live session that the request presents, as the store has it now.
-    func presented(_ request: EndpointRequest) async throws(StoreError) -> PresentedSession {
+    func presented(_ request: EndpointRequest) async throws(NotDone) -> PresentedSession {
         try await self.presented(request, in: self.sessions)
     }
 
     private func presented(
         _ request: EndpointRequest,
         in sessions: SessionService
-    ) async throws(StoreError) -> PresentedSession {
-        let requester = self.cookies.requester(request)
+    ) async throws(NotDone) -> PresentedSession {
+        let requester = request.requester
         if let token = request.credentials.sessionToken { return try await sessions.native(token) }
         if requester.cookies.contains(where: sessions.isSessionSyntax) { return try await sessions.web(requester) }
         guard case .bearer(let token) = request.credentials.authorization, !token.bytes.isEmpty else {
@@ -103,10 +99,10 @@ package struct NativeSessionEndpoints: Sendable {
         var reason: Reason? = .credentialMissing
         do {
             if let token = body.text("session_token") {
-                reason = try await self.sessions.signOutApp(Secret(token), for: self.cookies.requester(request))
+                reason = try await self.sessions.signOutApp(Secret(token), for: request.requester)
             }
         } catch {
-            return Herodot.unavailable(SessionService.reason(error), to: request)
+            return Herodot.unavailable(error.reason, to: request)
         }
         guard let reason else { return .noContent() }
         return Herodot.signOutForbidden(reason, to: request)

@@ -7,10 +7,9 @@ package struct SessionListEndpoints: Sendable {
     private let users: UserSessions
     private let native: NativeSessionEndpoints
 
-    /// - Parameter cookieName: The configured name of the session cookie.
-    package init(users: UserSessions, cookieName: String) {
+    package init(users: UserSessions) {
         self.users = users
-        self.native = NativeSessionEndpoints(sessions: users.sessions, cookieName: cookieName)
+        self.native = NativeSessionEndpoints(sessions: users.sessions)
     }
 
     package var endpoints: [Endpoint] {
@@ -21,14 +20,14 @@ package struct SessionListEndpoints: Sendable {
                 outlivesClient: true,
                 envelope: Herodot.envelope
             ) { request in
-                await self.asUser(request) { current throws(StoreError) in
+                await self.asUser(request) { current throws(NotDone) in
                     request.method == "DELETE"
                         ? try await self.endOthers(current, request) : try await self.list(current, request)
                 }
             },
             Endpoint(path: "/sessions/{id}", methods: ["DELETE"], outlivesClient: true, envelope: Herodot.envelope) {
                 request in
-                await self.asUser(request) { current throws(StoreError) in try await self.end(current, request) }
+                await self.asUser(request) { current throws(NotDone) in try await self.end(current, request) }
             },
             Endpoint(
                 path: "/sessions/{id}/extend",
@@ -36,7 +35,7 @@ package struct SessionListEndpoints: Sendable {
                 outlivesClient: true,
                 envelope: Herodot.envelope
             ) { request in
-                await self.asUser(request) { current throws(StoreError) in try await self.extend(current, request) }
+                await self.asUser(request) { current throws(NotDone) in try await self.extend(current, request) }
             },
         ]
     }
@@ -45,7 +44,7 @@ package struct SessionListEndpoints: Sendable {
     /// of this host sent it.
     private func asUser(
         _ request: EndpointRequest,
-        _ answer: (FoundSession) async throws(StoreError) -> EndpointResponse
+        _ answer: (FoundSession) async throws(NotDone) -> EndpointResponse
     ) async -> EndpointResponse {
         do {
             switch try await self.native.presented(request) {
@@ -59,14 +58,14 @@ package struct SessionListEndpoints: Sendable {
                 {
                     await self.users.sessions.recordDenial(
                         .requestCrossSite,
-                        for: self.native.cookies.requester(request)
+                        for: request.requester
                     )
                     return Herodot.error(.requestCrossSite, "The request did not come from this site.", to: request)
                 }
                 return try await answer(found)
             }
         } catch {
-            return Herodot.unavailable(SessionService.reason(error), to: request)
+            return Herodot.unavailable(error.reason, to: request)
         }
     }
 
@@ -75,8 +74,7 @@ package struct SessionListEndpoints: Sendable {
     private static let mostPerPage = 250
 
     /// `GET /sessions?page=&per_page=`: the user's other sessions. Pages begin with 1.
-    private func list(_ current: FoundSession, _ request: EndpointRequest) async throws(StoreError) -> EndpointResponse
-    {
+    private func list(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let others = try await self.others(current)
         let size = Self.number("per_page", request).map { min(max($0, 1), Self.mostPerPage) } ?? Self.mostPerPage
         let page = max(Self.number("page", request) ?? 1, 1)
@@ -100,7 +98,7 @@ package struct SessionListEndpoints: Sendable {
         request.parameters(name).first.flatMap { $0.utf8.count <= 9 ? Int($0) : nil }
     }
 
-    private func others(_ current: FoundSession) async throws(StoreError) -> [FoundSession] {
+    private func others(_ current: FoundSession) async throws(NotDone) -> [FoundSession] {
         try await self.users.all(of: current.session.subject).filter { $0.key != current.key }
     }
 
@@ -110,9 +108,9 @@ package struct SessionListEndpoints: Sendable {
     private func endOthers(
         _ current: FoundSession,
         _ request: EndpointRequest
-    ) async throws(StoreError) -> EndpointResponse {
+    ) async throws(NotDone) -> EndpointResponse {
         let others = try await self.others(current)
-        let requester = self.native.cookies.requester(request)
+        let requester = request.requester
         for other in others { try await self.users.end(other, sparing: current, for: requester) }
         return .json(200, ["count": .integer(Int64(others.count))])
     }
@@ -121,14 +119,14 @@ package struct SessionListEndpoints: Sendable {
     private func named(
         _ id: String,
         _ current: FoundSession
-    ) async throws(StoreError) -> FoundSession? {
+    ) async throws(NotDone) -> FoundSession? {
         try await self.users.all(of: current.session.subject).first {
             KratosID.uuid(.session, of: $0.session.id) == id
         }
     }
 
     /// `DELETE /sessions/{id}`: 204, also for a session that has ended or belongs to another user.
-    private func end(_ current: FoundSession, _ request: EndpointRequest) async throws(StoreError) -> EndpointResponse {
+    private func end(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let id = Self.id(request) else { return Self.malformedID(request) }
         guard id != KratosID.uuid(.session, of: current.session.id) else {
             return Herodot.error(
@@ -139,7 +137,7 @@ package struct SessionListEndpoints: Sendable {
             )
         }
         if let found = try await self.named(id, current) {
-            try await self.users.end(found, for: self.native.cookies.requester(request))
+            try await self.users.end(found, for: request.requester)
         }
         return .noContent()
     }
@@ -149,7 +147,7 @@ package struct SessionListEndpoints: Sendable {
     private func extend(
         _ current: FoundSession,
         _ request: EndpointRequest
-    ) async throws(StoreError) -> EndpointResponse {
+    ) async throws(NotDone) -> EndpointResponse {
         guard let id = Self.id(request) else { return Self.malformedID(request) }
         let isCurrent = id == KratosID.uuid(.session, of: current.session.id)
         guard let found = isCurrent ? current : try await self.named(id, current) else {

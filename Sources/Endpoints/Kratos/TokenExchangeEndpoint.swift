@@ -25,15 +25,17 @@ extension NativeFlowEndpoints {
             return values.count == 1 ? values[0] : ""
         }
         guard !codes.contains("") else { return refusals.incomplete }
-        switch await self.native.exchange(Secret(codes[0]), Secret(codes[1]), for: self.cookies.requester(request)) {
-        case .exchanged(let token, let session): return self.signedIn(token, session, request)
-        case .refused(let reason): return refusals.refused(reason)
-        case .ended: return refusals.ended(.exchangeUnknown)
-        case .throttled(let wait): return Herodot.throttled(.exchangeThrottled, to: request, retryAfter: wait)
-        case .unavailable(let reason): return Herodot.unavailable(reason, to: request)
-        case .notSignedIn(let id, let kept):
-            guard let flow = self.flow(id, kept.kind) else { return refusals.refused(.exchangeUnknown) }
-            return refusals.notSignedIn(self.document(flow, kept, request))
+        let requester = request.requester
+        do throws(NotDone) {
+            switch try await self.native.exchange(Secret(codes[0]), Secret(codes[1]), for: requester) {
+            case .exchanged(let begun): return self.signedIn(begun, request)
+            case .ended: return refusals.ended(.exchangeUnknown)
+            case .notSignedIn(let id, let kept):
+                guard let flow = self.flow(id, kept.kind) else { return refusals.refused(.exchangeUnknown) }
+                return refusals.notSignedIn(self.document(flow, kept, request))
+            }
+        } catch {
+            return Herodot.notDone(error, to: request) ?? refusals.refused(error.reason)
         }
     }
 }

@@ -216,7 +216,7 @@ package struct OperatorClients: Sendable {
                 requestID: request.requestID
             )
         case .store(let error):
-            ManagementAnswer.envelope.response(SessionService.reason(error), requestID: request.requestID)
+            ManagementAnswer.envelope.response(NotDone(asking: error).reason, requestID: request.requestID)
         }
     }
 

@@ -39,11 +39,11 @@ package struct OperatorLimits: Sendable {
             guard let question = Self.question(request) else {
                 return .problem(.requestParameters, requestID: request.requestID)
             }
-            do throws(StoreError) {
+            do throws(NotDone) {
                 let counts = try await self.limits.counts(of: question.address, account: question.account)
                 return .json(200, ["limits": .array(counts.map(Self.document))])
             } catch {
-                return .problem(SessionService.reason(error), requestID: request.requestID)
+                return .problem(error.reason, requestID: request.requestID)
             }
         }
     }
@@ -54,11 +54,11 @@ package struct OperatorLimits: Sendable {
         let place = question.map { " of \($0.address.key)" } ?? ""
         return await self.gate.admit(request, .sessions, OperatorGate.Act("limits.clear\(place)")) { _ in
             guard let question else { return .problem(.requestParameters, requestID: request.requestID) }
-            do throws(StoreError) {
+            do throws(NotDone) {
                 try await self.limits.clear(question.address, account: question.account)
                 return .noContent()
             } catch {
-                return .problem(SessionService.reason(error), requestID: request.requestID)
+                return .problem(error.reason, requestID: request.requestID)
             }
         }
     }

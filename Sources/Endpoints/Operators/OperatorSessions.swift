@@ -64,11 +64,11 @@ package struct OperatorSessions: Sendable {
         let subject = self.subject(request)
         return await self.gate.admit(request, .read, OperatorGate.Act("sessions.list", subject: subject)) { _ in
             guard let subject else { return .problem(.requestParameters, requestID: request.requestID) }
-            do throws(StoreError) {
+            do throws(NotDone) {
                 let all = try await self.users.all(of: subject)
                 return .json(200, ["sessions": .array(all.map(Self.document))])
             } catch {
-                return .problem(SessionService.reason(error), requestID: request.requestID)
+                return .problem(error.reason, requestID: request.requestID)
             }
         }
     }
@@ -79,7 +79,7 @@ package struct OperatorSessions: Sendable {
         let subject = self.subject(request)
         let act = OperatorGate.Act("sessions.end", subject: subject, session: String(id.prefix(64)))
         return await self.gate.admit(request, .sessions, act) { caller in
-            do throws(StoreError) {
+            do throws(NotDone) {
                 let found: FoundSession?
                 if let key = Self.key(id) {
                     found = try await self.users.session(key)
@@ -90,10 +90,10 @@ package struct OperatorSessions: Sendable {
                 } else {
                     return .problem(.requestParameters, requestID: request.requestID)
                 }
-                if let found { try await self.users.end(found, by: caller.name, for: Self.requester(request)) }
+                if let found { try await self.users.end(found, by: caller.name, for: request.requester.withoutCookies) }
                 return .noContent()
             } catch {
-                return .problem(SessionService.reason(error), requestID: request.requestID)
+                return .problem(error.reason, requestID: request.requestID)
             }
         }
     }
@@ -105,22 +105,13 @@ package struct OperatorSessions: Sendable {
         return await self.gate.admit(request, .sessions, OperatorGate.Act("subjects.sign_out", subject: subject)) {
             caller in
             guard realm != nil else { return .problem(.requestParameters, requestID: request.requestID) }
-            do throws(StoreError) {
-                try await self.users.endAll(of: subject, by: caller.name, for: Self.requester(request))
+            do throws(NotDone) {
+                try await self.users.endAll(of: subject, by: caller.name, for: request.requester.withoutCookies)
                 return .noContent()
             } catch {
-                return .problem(SessionService.reason(error), requestID: request.requestID)
+                return .problem(error.reason, requestID: request.requestID)
             }
         }
-    }
-
-    private static func requester(_ request: EndpointRequest) -> Requester {
-        Requester(
-            address: request.address,
-            userAgent: request.field("user-agent"),
-            authority: request.authority,
-            requestID: request.requestID
-        )
     }
 
     // MARK: Documents

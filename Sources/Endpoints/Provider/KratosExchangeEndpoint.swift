@@ -56,11 +56,11 @@ package struct KratosExchangeEndpoint: Sendable {
             case .granted: return Self.relayed(answer)
             case .expired: return Self.none(.codeUnknown, request)
             case .replayed:
-                await self.sessions.recordDenial(.codeReplayed, for: Self.requester(request))
+                await self.sessions.recordDenial(.codeReplayed, for: request.requester.withoutCookies)
                 return Self.none(.codeReplayed, request)
             }
         } catch {
-            return Herodot.unavailable(SessionService.reason(error), to: request)
+            return Herodot.unavailable(error.reason, to: request)
         }
     }
 
@@ -87,15 +87,6 @@ package struct KratosExchangeEndpoint: Sendable {
             status: answer.status,
             fields: answer.fields.filter { !dropped.contains($0.name) },
             body: answer.body
-        )
-    }
-
-    private static func requester(_ request: EndpointRequest) -> Requester {
-        Requester(
-            address: request.address,
-            userAgent: request.field("user-agent"),
-            authority: request.authority,
-            requestID: request.requestID
         )
     }
 }

@@ -40,9 +40,11 @@ package struct ProviderLogoutEndpoints: Sendable {
         guard let form = try? BodyParameters(request, accepting: [.form]), let token = form.text("logout_token") else {
             return self.error(.logoutInvalidToken)
         }
-        switch await self.logout.obey(Secret(token), for: Self.requester(request)) {
-        case .ended: return EndpointResponse(status: 200, fields: [("cache-control", "no-store")])
-        case .refused(let reason), .unavailable(let reason): return self.error(reason)
+        do throws(NotDone) {
+            try await self.logout.obey(Secret(token), for: request.requester.withoutCookies)
+            return EndpointResponse(status: 200, fields: [("cache-control", "no-store")])
+        } catch {
+            return self.error(error.reason)
         }
     }
 
@@ -56,10 +58,11 @@ package struct ProviderLogoutEndpoints: Sendable {
         else {
             return .problem(.requestParameters, requestID: request.requestID)
         }
-        switch await self.logout.end(sessions[0], of: issuers[0], for: Self.requester(request)) {
-        case .ended: return self.frame()
-        case .refused(let reason), .unavailable(let reason):
-            return .problem(reason, requestID: request.requestID)
+        do throws(NotDone) {
+            try await self.logout.end(sessions[0], of: issuers[0], for: request.requester.withoutCookies)
+            return self.frame()
+        } catch {
+            return .problem(error.reason, requestID: request.requestID)
         }
     }
 
@@ -89,15 +92,6 @@ package struct ProviderLogoutEndpoints: Sendable {
             ],
             fields: fields,
             reason: reason
-        )
-    }
-
-    private static func requester(_ request: EndpointRequest) -> Requester {
-        Requester(
-            address: request.address,
-            userAgent: request.field("user-agent"),
-            authority: request.authority,
-            requestID: request.requestID
         )
     }
 }

@@ -92,6 +92,13 @@ package struct OAuthError: Error, Sendable {
         return error
     }
 
+    /// The refusal for what did not take place.
+    package init(_ error: NotDone, of presented: Presented) {
+        self.init(error.reason, of: presented)
+        self.wait = error.retryAfter
+        if let text = error.text { self.description = text }
+    }
+
     /// A proof is not accepted.
     package init(_ refusal: DPoPRefusal) {
         self.init(refusal.reason)

@@ -32,7 +32,7 @@ package struct ProofCheck: Sendable {
         } catch let refusal as DPoPRefusal {
             throw OAuthError(refusal)
         } catch {
-            throw OAuthError(error as? StoreError == .full ? .storeFull : .storeUnavailable)
+            throw OAuthError(NotDone(asking: error).reason)
         }
     }
 

@@ -27,18 +27,19 @@ package struct SocialSignIns: Sendable {
             throw OAuthError(.oauthUnauthorizedClient)
         }
         let signIn = SocialSignIn(artefact: artefact, profile: profile, bundleID: requester.client.bundleID)
-        switch await self.proofs.prove(signIn, by: verifier) {
-        case .unavailable(let reason): throw OAuthError(reason)
-        case .refused(let reason, let detail):
-            self.tokens.refuse(.socialExchanged, reason, detail: detail, by: requester)
-            throw OAuthError(reason, of: .socialToken)
-        case .proven(let user, _):
+        do throws(NotDone) {
+            let user = try await self.proofs.prove(signIn, by: verifier).authentication
             return AuthenticatedUser(
                 identity: user.identity,
                 aal: user.aal,
                 methods: user.methods,
                 authenticatedAt: user.authenticatedAt ?? self.tokens.clock.now()
             )
+        } catch {
+            if !error.isUnavailable {
+                self.tokens.refuse(.socialExchanged, error.reason, detail: error.detail, by: requester)
+            }
+            throw OAuthError(error, of: .socialToken)
         }
     }
 }

@@ -13,7 +13,7 @@ extension TokenEndpoint {
             redirectURI: try parameters.text("redirect_uri"),
             verifier: try parameters.text("code_verifier")
         )
-        let outcome = await self.tokens.redeem(redemption, for: requester)
-        return await TokenAnswer.issued(try Self.issued(outcome, for: .code), signer)
+        let tokens = try await Self.issued(try await self.tokens.redeem(redemption, for: requester), for: .code)
+        return await TokenAnswer.issued(tokens, signer)
     }
 }

@@ -30,12 +30,12 @@ extension TokenEndpoint {
             let minted = try await self.mint(.token(parent.bytes), actor: actor, audience, target, requester)
             return await TokenAnswer.minted(minted, besides: nil, signer)
         case .access(let api, let scopes):
-            let outcome = await self.tokens.exchange(exchange.subjectToken, for: api, scopes: scopes, by: requester)
-            return await TokenAnswer.issued(
-                try Self.issued(outcome, for: .sessionToken),
-                signer,
-                type: TokenExchange.accessTokenType
+            let token = exchange.subjectToken
+            let tokens = try await Self.issued(
+                try await self.tokens.exchange(token, for: api, scopes: scopes, by: requester),
+                for: .sessionToken
             )
+            return await TokenAnswer.issued(tokens, signer, type: TokenExchange.accessTokenType)
         }
     }
 
@@ -43,8 +43,11 @@ extension TokenEndpoint {
     /// token that is made of it.
     private func parent(_ presented: Secret, _ requester: TokenRequester) async throws(OAuthError) -> Secret {
         guard requester.client.canCreateTransferToken, self.tokens.isForeign(presented) else { return presented }
-        let outcome = await self.tokens.exchange(presented, for: nil, scopes: [], forTransfer: true, by: requester)
-        return try Self.issued(outcome, for: .sessionToken).access ?? presented
+        let tokens = try await Self.issued(
+            try await self.tokens.exchange(presented, for: nil, scopes: [], forTransfer: true, by: requester),
+            for: .sessionToken
+        )
+        return tokens.access ?? presented
     }
 
     /// Signs a user in with what the kit of a social provider gave to the app (Auth0's token exchange for native social).
@@ -76,12 +79,11 @@ extension TokenEndpoint {
             throw .invalidRequest("The user_profile is malformed.")
         }
         let user = try await self.social.user(kind, artefact, profile, requester)
-        let outcome = await self.tokens.begin(user, for: api, scopes: scopes, by: requester)
-        return await TokenAnswer.issued(
-            try Self.issued(outcome, for: .socialToken),
-            signer,
-            type: TokenExchange.accessTokenType
+        let tokens = try await Self.issued(
+            try await self.tokens.begin(user, for: api, scopes: scopes, by: requester),
+            for: .socialToken
         )
+        return await TokenAnswer.issued(tokens, signer, type: TokenExchange.accessTokenType)
     }
 
     /// A session-transfer token, and how long it can be used.

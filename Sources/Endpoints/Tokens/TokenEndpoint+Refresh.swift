@@ -16,8 +16,11 @@ extension TokenEndpoint {
             return try await self.transfer(token, audience, target, requester, signer)
         }
         let wish = RefreshWish.access(audience: audience, scopes: try parameters.scopes())
-        let outcome = await self.tokens.refresh(token, wish, for: requester)
-        return await TokenAnswer.issued(try Self.issued(outcome, for: .refreshToken), signer)
+        let tokens = try await Self.issued(
+            try await self.tokens.refresh(token, wish, for: requester),
+            for: .refreshToken
+        )
+        return await TokenAnswer.issued(tokens, signer)
     }
 
     /// Gives a session-transfer token for a refresh token, which rotates as in any other use; one of a provider stays as
@@ -35,15 +38,17 @@ extension TokenEndpoint {
             throw OAuthError(.handoffNotPermitted)
         }
         if self.tokens.isForeign(refreshToken: token) {
-            let outcome = await self.tokens.exchange(refreshToken: token, by: requester)
-            var tokens = try Self.issued(outcome, for: .refreshToken)
+            var tokens = try await Self.issued(
+                try await self.tokens.exchange(refreshToken: token, by: requester),
+                for: .refreshToken
+            )
             let minted = try await self.mint(.token((tokens.access ?? token).bytes), audience, target, requester)
             // The client does not get it, so the id_token has no hash of it.
             tokens.access = nil
             return await TokenAnswer.minted(minted, besides: tokens, signer)
         }
-        let tokens = try Self.issued(
-            await self.tokens.refresh(
+        let tokens = try await Self.issued(
+            try await self.tokens.refresh(
                 token,
                 .transfer(audience: audience) { [mint] parent in
                     mint.judgement(
@@ -62,16 +67,15 @@ extension TokenEndpoint {
         return await TokenAnswer.minted(minted, besides: tokens, signer)
     }
 
-    /// The tokens of an outcome; else its refusal.
+    /// The tokens; else the refusal of what was presented.
     static func issued(
-        _ outcome: TokenOutcome,
+        _ tokens: @autoclosure () async throws(NotDone) -> IssuedTokens,
         for presented: OAuthError.Presented
-    ) throws(OAuthError) -> IssuedTokens {
-        switch outcome {
-        case .issued(let tokens): return tokens
-        case .refused(let reason), .unavailable(let reason): throw OAuthError(reason, of: presented)
-        case .denied(let text): throw .denied(text)
-        case .throttled(let wait): throw .tooManyRequests(.oauthThrottled, retryAfter: wait)
+    ) async throws(OAuthError) -> IssuedTokens {
+        do throws(NotDone) {
+            return try await tokens()
+        } catch {
+            throw OAuthError(error, of: presented)
         }
     }
 }

@@ -23,7 +23,7 @@ struct AuthorizationRequest: Sendable {
     let isOpenID: Bool
 
     /// The URL for the browser, and what completes the sign-in.
-    func make(_ wish: BrowserSignIn, at endpoint: ProviderURL) -> (url: String, pending: PendingSignIn) {
+    func make(_ wish: BrowserSignIn, at endpoint: ProviderURL) -> BrowserBeginning {
         let pending = PendingSignIn(
             provider: self.provider,
             id: Random.base64URL(16),
@@ -45,7 +45,11 @@ struct AuthorizationRequest: Sendable {
         if let prompt = self.prompt(isAgain: wish.demand.isAgain) { parameters.append(("prompt", prompt)) }
         if self.isOpenID { parameters += self.openIDParameters(wish, pending) }
         parameters += self.settings.parameters.filter { !Self.reserved.contains($0.name) }.map { ($0.name, $0.value) }
-        return (URLQuery.appending(parameters, to: endpoint), pending)
+        return BrowserBeginning(
+            url: URLQuery.appending(parameters, to: endpoint),
+            id: pending.id,
+            state: pending.encoded
+        )
     }
 
     private func openIDParameters(_ wish: BrowserSignIn, _ pending: PendingSignIn) -> [URLQuery.Parameter] {

@@ -5,59 +5,50 @@ enum Callback {
     /// The longest code that is passed on.
     private static let longestCode = 4096
 
-    case code(String)
-    case refused(BrowserRefusal)
-    /// The provider has a fault that will pass.
-    case unavailable(detail: String)
-
+    /// The authorization code.
+    ///
     /// - Parameters:
     ///   - issuer: The provider's issuer, to which `iss` is compared where it is present; nil: `iss` is ignored.
     ///   - demandsIssuer: Whether `iss` must be there: the provider announces it (RFC 9207 2.4).
-    init(
+    static func code(
         _ parameters: [(name: String, value: String)],
         pending: PendingSignIn,
         issuer: String?,
         demandsIssuer: Bool = false
-    ) {
-        func mismatch(_ detail: String) -> Self { .refused(BrowserRefusal(.mismatch, detail: detail)) }
+    ) throws(NotDone) -> String {
+        func mismatch(_ detail: String) -> NotDone { NotDone(.signInStateMismatch, detail: detail) }
         // RFC 6749 3.1: "parameters MUST NOT be included more than once".
         guard Set(parameters.map(\.name)).count == parameters.count else {
-            self = mismatch("a parameter of the callback is repeated")
-            return
+            throw mismatch("a parameter of the callback is repeated")
         }
         func value(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
-        guard let state = value("state"), state.isExactly(pending.id) else {
-            self = mismatch("state")
-            return
-        }
+        guard let state = value("state"), state.isExactly(pending.id) else { throw mismatch("state") }
         if let issuer {
             let named = value("iss")
             guard named.map({ $0.isExactly(issuer) }) ?? !demandsIssuer else {
-                self = mismatch("iss of the callback is missing or names another issuer")
-                return
+                throw mismatch("iss of the callback is missing or names another issuer")
             }
         }
-        if let error = value("error") {
-            self = Self.refusal(error)
-        } else if let code = value("code"), (1...Self.longestCode).contains(code.utf8.count) {
-            self = .code(code)
-        } else {
-            self = mismatch("the callback has neither code nor error")
+        if let error = value("error") { throw Self.refusal(error) }
+        guard let code = value("code"), (1...Self.longestCode).contains(code.utf8.count) else {
+            throw mismatch("the callback has neither code nor error")
         }
+        return code
     }
 
-    private static func refusal(_ error: String) -> Self {
-        let cause: BrowserRefusal.Cause
+    private static func refusal(_ error: String) -> NotDone {
+        let reason: Reason
         switch error {
-        case "access_denied": cause = .cancelled
+        case "access_denied": reason = .signInCancelled
         case "login_required", "interaction_required", "consent_required", "account_selection_required":
-            cause = .interactionRequired
+            reason = .signInInteractionRequired
         // OpenID Connect Core Error Code unmet_authentication_requirements 1.0.
-        case "unmet_authentication_requirements": cause = .insufficient
-        case "temporarily_unavailable": return .unavailable(detail: "the provider answered \(error)")
-        default: cause = .providerError
+        case "unmet_authentication_requirements": reason = .signInInsufficient
+        case "temporarily_unavailable":
+            return NotDone(.providerUnavailable, detail: "the provider answered \(error)")
+        default: reason = .signInProviderError
         }
         let detail = ErrorCode.isPlausible(error) ? error : "an error code that is not one"
-        return .refused(BrowserRefusal(cause, detail: detail))
+        return NotDone(reason, detail: detail)
     }
 }

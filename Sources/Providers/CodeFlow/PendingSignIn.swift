@@ -24,6 +24,16 @@ struct PendingSignIn: Sendable, Equatable {
         self.callback = callback
     }
 
+    /// Reads what `encoded` wrote.
+    ///
+    /// - Parameter provider: Where the sign-in must have begun.
+    init(_ encoded: Secret, of provider: String) throws(NotDone) {
+        guard let pending = PendingSignIn(encoded), pending.provider.isExactly(provider) else {
+            throw NotDone(.signInStateMismatch, detail: "the sign-in was not begun at this provider")
+        }
+        self = pending
+    }
+
     /// Reads what `encoded` wrote; nil for anything else.
     init?(_ encoded: Secret) {
         var reader = CompactReader(encoded.bytes)

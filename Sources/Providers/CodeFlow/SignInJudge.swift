@@ -8,22 +8,12 @@ struct SignInJudge: Sendable {
     /// The method, if the provider states none.
     let method: String
 
-    func judge(
-        _ subject: String,
-        _ claims: UserClaims,
-        evidence: ProviderEvidence,
-        now: UnixTime
-    ) -> BrowserCompletion {
-        if let refusal = self.admission.refusal(claims) {
-            return .refused(BrowserRefusal(.notAllowed, detail: refusal))
-        }
+    func judge(_ subject: String, _ claims: UserClaims, now: UnixTime) throws(NotDone) -> Authentication {
+        if let refusal = self.admission.refusal(claims) { throw NotDone(.signInNotAllowed, detail: refusal) }
         do throws(ClaimsError) {
-            return .authenticated(
-                try self.mapping.authentication(subject, claims, fallback: self.method, now: now),
-                evidence
-            )
+            return try self.mapping.authentication(subject, claims, fallback: self.method, now: now)
         } catch {
-            return .refused(BrowserRefusal(.providerError, detail: error.detail))
+            throw NotDone(.signInProviderError, detail: error.detail)
         }
     }
 }

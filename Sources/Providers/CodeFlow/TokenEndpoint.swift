@@ -15,54 +15,75 @@ struct TokenEndpoint: Sendable {
     /// Asks once for tokens.
     ///
     /// - Parameter key: The key to which the tokens are bound (RFC 9449); nil: none.
-    func ask(_ parameters: [URLQuery.Parameter], key: SigningKey?) async -> TokenOutcome {
+    func ask(_ parameters: [URLQuery.Parameter], key: SigningKey?) async throws(TokenFault) -> TokenAnswer {
         var call = await self.client.post(parameters, to: self.url, audience: self.url)
         call.timeLimit = self.timeLimit
         call.bodyLimit = Self.bodyLimit
-        do {
-            return TokenOutcome(try await self.proofs.send(call, to: self.url, key: key))
+        let answer: ProviderAnswer
+        do throws(ProviderCallError) {
+            answer = try await self.proofs.send(call, to: self.url, key: key)
         } catch {
-            return error.isUnsent ? .unsent(detail: error.detail) : .lost(detail: error.detail)
+            throw TokenFault(error)
         }
+        return try TokenAnswer(answer)
     }
 }
 
-/// The outcome of a request to a token endpoint.
-enum TokenOutcome: Sendable, Equatable {
-    case tokens(TokenAnswer)
-    /// An error of RFC 6749 5.2, or another answer that says no.
-    ///
-    /// - Parameter error: The code; nil if the answer has none.
-    case refused(error: String?, detail: String)
-    /// The provider is overloaded or failed, or something before it answers.
-    case busy(after: Duration?, detail: String)
-    /// The request did not reach the provider.
-    case unsent(detail: String)
-    /// The request was sent and there is no usable answer: the provider may have acted on it.
-    case lost(detail: String)
+/// Why a token endpoint gave no tokens.
+struct TokenFault: Error, Sendable, Equatable {
+    enum Cause: Sendable, Equatable {
+        /// An error of RFC 6749 5.2, or another answer that says no.
+        ///
+        /// - Parameter error: The code; nil if the answer has none.
+        case refused(error: String?)
+        /// The provider is overloaded or failed, or something before it answers.
+        case busy(after: Duration?)
+        /// The request did not reach the provider.
+        case unsent
+        /// The request was sent and there is no usable answer: the provider may have acted on it.
+        case lost
+    }
 
-    init(_ answer: ProviderAnswer) {
+    let cause: Cause
+    /// For logs, never a token.
+    let detail: String
+
+    init(_ cause: Cause, _ detail: String) {
+        self.cause = cause
+        self.detail = detail
+    }
+
+    init(_ error: ProviderCallError) {
+        self.init(error.isUnsent ? .unsent : .lost, error.detail)
+    }
+}
+
+extension TokenAnswer {
+    /// The tokens in an answer.
+    init(_ answer: ProviderAnswer) throws(TokenFault) {
         let value = Self.value(answer)
+        let error = value.flatMap(Self.errorCode)
         switch answer.status {
         case 200:
-            if let tokens = value.flatMap(TokenAnswer.init) {
-                self = .tokens(tokens)
-            } else if let error = value.flatMap(Self.errorCode) {
+            if let tokens = value.flatMap(TokenAnswer.init(_:)) {
+                self = tokens
+            } else if let error {
                 // Some providers of plain OAuth 2.0 report errors with this status.
-                self = .refused(error: error, detail: "the token endpoint answered \(error)")
+                throw TokenFault(.refused(error: error), "the token endpoint answered \(error)")
             } else if Self.isOfEndpoint(answer) {
-                self = .lost(detail: "the token endpoint's answer holds no usable access_token")
+                throw TokenFault(.lost, "the token endpoint's answer holds no usable access_token")
             } else {
                 let detail = "the token endpoint answered with status 200 and no JSON object"
-                self = .busy(after: answer.retryAfter, detail: detail)
+                throw TokenFault(.busy(after: answer.retryAfter), detail)
             }
         case 429, 500...599:
-            self = .busy(after: answer.retryAfter, detail: "the token endpoint answered with status \(answer.status)")
+            let detail = "the token endpoint answered with status \(answer.status)"
+            throw TokenFault(.busy(after: answer.retryAfter), detail)
         default:
-            let error = value.flatMap(Self.errorCode)
-            self = .refused(
-                error: error,
-                detail: "the token endpoint answered \(error ?? "without an error code") (status \(answer.status))"
+            let words = error ?? "without an error code"
+            throw TokenFault(
+                .refused(error: error),
+                "the token endpoint answered \(words) (status \(answer.status))"
             )
         }
     }

@@ -18,37 +18,36 @@ struct TokenRefresh: Sendable {
         self.endpoint.timeLimit = Self.timeForTokens
     }
 
-    enum Outcome {
-        case tokens(TokenAnswer, key: SigningKey?)
-        case failed(ProviderRefresh)
-    }
-
-    func run(_ tokens: ProviderTokenSet) async -> Outcome {
-        guard let refreshToken = tokens.refreshToken else {
-            return .failed(.later(after: nil, detail: "there is no refresh token"))
-        }
+    /// The new tokens, and the key to which they are bound.
+    func run(_ tokens: ProviderTokenSet) async throws(TokenFault) -> (TokenAnswer, key: SigningKey?) {
+        guard let refreshToken = tokens.refreshToken else { throw TokenFault(.unsent, "there is no refresh token") }
         let key: SigningKey?
         do throws(JOSEError) {
             key = try tokens.dpopKey.map { (pkcs8) throws(JOSEError) in
                 try SigningKey(pkcs8: pkcs8, algorithm: .es256)
             }
         } catch {
-            return .failed(.ended(detail: "the key of the tokens cannot be used: \(error.detail)"))
+            // Nobody can use the tokens any more, as if the provider had ended its grant.
+            throw TokenFault(.refused(error: "invalid_grant"), "the key of the tokens cannot be used: \(error.detail)")
         }
         let parameters: [URLQuery.Parameter] = [
             ("grant_type", "refresh_token"),
             ("refresh_token", String(decoding: refreshToken.bytes, as: UTF8.self)),
         ]
-        switch await self.endpoint.ask(parameters, key: key) {
-        case .tokens(let answer): return .tokens(answer, key: key)
+        return (try await self.endpoint.ask(parameters, key: key), key)
+    }
+}
+
+extension ProviderRefresh {
+    /// What it means for the session that there are no new tokens.
+    init(_ fault: TokenFault) {
+        switch fault.cause {
         // GitHub has a code of its own.
-        case .refused(error: "invalid_grant", let detail), .refused(error: "bad_refresh_token", let detail):
-            return .failed(.ended(detail: detail))
+        case .refused(error: "invalid_grant"), .refused(error: "bad_refresh_token"): self = .ended(detail: fault.detail)
+        case .busy(let pause): self = .later(after: pause, detail: fault.detail)
         // The gateway may be registered wrongly for a while; the user's grant is not concerned.
-        case .refused(error: _, let detail): return .failed(.later(after: nil, detail: detail))
-        case .busy(let pause, let detail): return .failed(.later(after: pause, detail: detail))
-        case .unsent(let detail): return .failed(.later(after: nil, detail: detail))
-        case .lost(let detail): return .failed(.ambiguous(detail: detail))
+        case .refused, .unsent: self = .later(after: nil, detail: fault.detail)
+        case .lost: self = .ambiguous(detail: fault.detail)
         }
     }
 }

@@ -16,7 +16,7 @@ struct UserInfo: Sendable {
         case token([UInt8])
     }
 
-    func ask(_ accessToken: Secret, type: String, key: SigningKey?) async throws(UserInfoFault) -> Answer {
+    func ask(_ accessToken: Secret, type: String, key: SigningKey?) async throws(ProviderFault) -> Answer {
         let token = String(decoding: accessToken.bytes, as: UTF8.self)
         let call = ProviderCall(
             "GET",
@@ -30,14 +30,14 @@ struct UserInfo: Sendable {
         do throws(ProviderCallError) {
             answer = try await self.proofs.send(call, to: self.url, key: key, accessToken: accessToken)
         } catch {
-            throw UserInfoFault(error.detail, isOutage: true)
+            throw ProviderFault(error.detail, isOutage: true)
         }
         return try Self.read(answer)
     }
 
-    private static func read(_ answer: ProviderAnswer) throws(UserInfoFault) -> Answer {
+    private static func read(_ answer: ProviderAnswer) throws(ProviderFault) -> Answer {
         guard answer.status == 200 else {
-            throw UserInfoFault(
+            throw ProviderFault(
                 "the userinfo endpoint answered with status \(answer.status)",
                 isOutage: answer.status == 429 || (500...599).contains(answer.status)
             )
@@ -46,35 +46,13 @@ struct UserInfo: Sendable {
             let token = Array(answer.body.prefix { $0 > 0x20 })
             // A JWE in compact form has five parts (RFC 7516 7.1).
             guard token.count(where: { $0 == UInt8(ascii: ".") }) != 4 else {
-                throw UserInfoFault("the userinfo endpoint's answer is encrypted, for which there is no key")
+                throw ProviderFault("the userinfo endpoint's answer is encrypted, for which there is no key")
             }
             return .token(token)
         }
         guard let value = answer.json(), case .object = value else {
-            throw UserInfoFault("the userinfo endpoint's answer is not a JSON object")
+            throw ProviderFault("the userinfo endpoint's answer is not a JSON object")
         }
         return .claims(value)
-    }
-}
-
-/// Why there is no usable answer of a userinfo endpoint.
-struct UserInfoFault: Error, Sendable, Hashable {
-    /// For logs, never a token nor a claim's value.
-    let detail: String
-    /// Whether it may pass by itself; else the provider said no, or something that cannot be used.
-    let isOutage: Bool
-
-    init(_ detail: String, isOutage: Bool = false) {
-        self.detail = detail
-        self.isOutage = isOutage
-    }
-
-    /// The outcome of a sign-in that cannot do without the answer.
-    ///
-    /// - Parameter reason: Why it cannot; nil: it must have it in any case.
-    func completion(_ reason: String? = nil) -> BrowserCompletion {
-        let detail = reason.map { "\(self.detail), and without it \($0)" } ?? self.detail
-        return self.isOutage
-            ? .unavailable(detail: detail) : .refused(BrowserRefusal(.providerError, detail: detail))
     }
 }

@@ -52,58 +52,42 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
 
     package func demand(of wish: BrowserSignIn) -> SignInDemand { self.request.demand(of: wish) }
 
-    package func begin(_ wish: BrowserSignIn) async -> BrowserBeginning {
-        let (url, pending) = self.request.make(wish, at: self.authorizationURL)
-        return .redirect(url: url, id: pending.id, state: pending.encoded)
+    package func begin(_ wish: BrowserSignIn) -> BrowserBeginning {
+        self.request.make(wish, at: self.authorizationURL)
     }
 
-    package func complete(_ parameters: [(name: String, value: String)], state: Secret) async -> BrowserCompletion {
-        guard let pending = PendingSignIn(state), pending.provider.isExactly(self.name) else {
-            return .refused(BrowserRefusal(.mismatch, detail: "the sign-in was not begun at this provider"))
-        }
-        let code: String
-        switch Callback(parameters, pending: pending, issuer: nil) {
-        case .refused(let refusal): return .refused(refusal)
-        case .unavailable(let detail): return .unavailable(detail: detail)
-        case .code(let text): code = text
-        }
-        switch await CodeExchange(endpoint: self.tokens, bindsTokens: false).redeem(code, pending) {
-        case .refused(let refusal): return .refused(refusal)
-        case .unavailable(let detail): return .unavailable(detail: detail)
-        case .tokens(let tokens, let key):
-            return await self.finish(
-                tokens.kept(key: key, requested: self.settings.authorization.scopes, now: self.clock.now()),
-                key
-            )
-        }
-    }
-
-    private func finish(_ tokens: ProviderTokenSet, _ key: SigningKey?) async -> BrowserCompletion {
+    package func complete(
+        _ parameters: [(name: String, value: String)],
+        state: Secret
+    ) async throws(NotDone) -> ProvenUser {
+        let pending = try PendingSignIn(state, of: self.name)
+        let code = try Callback.code(parameters, pending: pending, issuer: nil)
+        let (answer, key) = try await self.tokens.redeem(code, pending, bindsTokens: false)
+        let tokens = answer.kept(key: key, requested: self.settings.authorization.scopes, now: self.clock.now())
         let claims: UserClaims
-        do throws(UserInfoFault) {
+        do throws(ProviderFault) {
             claims = try await self.claims(tokens, key)
         } catch {
-            return error.completion()
+            throw error.notDone(.signInProviderError)
         }
         let subject: String
         do throws(ClaimsError) {
             subject = try self.mapping.subject(claims)
         } catch {
-            return .refused(BrowserRefusal(.providerError, detail: error.detail))
+            throw NotDone(.signInProviderError, detail: error.detail)
         }
-        return SignInJudge(mapping: self.mapping, admission: self.admission, method: "oauth2").judge(
-            subject,
-            claims,
-            evidence: ProviderEvidence(provider: self.name, tokens: tokens),
-            now: self.clock.now()
+        let judge = SignInJudge(mapping: self.mapping, admission: self.admission, method: "oauth2")
+        return ProvenUser(
+            try judge.judge(subject, claims, now: self.clock.now()),
+            ProviderEvidence(provider: self.name, tokens: tokens)
         )
     }
 
-    private func claims(_ tokens: ProviderTokenSet, _ key: SigningKey?) async throws(UserInfoFault) -> UserClaims {
+    private func claims(_ tokens: ProviderTokenSet, _ key: SigningKey?) async throws(ProviderFault) -> UserClaims {
         switch try await self.userinfo.ask(tokens.accessToken, type: tokens.tokenType, key: key) {
         case .claims(let document): return UserClaims([document])
         // Plain OAuth 2.0 publishes no keys.
-        case .token: throw UserInfoFault("the userinfo endpoint's answer is not a JSON object")
+        case .token: throw ProviderFault("the userinfo endpoint's answer is not a JSON object")
         }
     }
 
@@ -113,9 +97,10 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     package func refresh(_ tokens: ProviderTokenSet, of subject: String) async -> ProviderRefresh {
         let answer: TokenAnswer
         let key: SigningKey?
-        switch await TokenRefresh(self.tokens).run(tokens) {
-        case .failed(let outcome): return outcome
-        case .tokens(let new, let same): (answer, key) = (new, same)
+        do throws(TokenFault) {
+            (answer, key) = try await TokenRefresh(self.tokens).run(tokens)
+        } catch {
+            return ProviderRefresh(error)
         }
         let kept = answer.kept(
             key: key,

@@ -17,40 +17,40 @@ struct IDTokenCheck: Sendable {
 
     /// The subject and the claims.
     ///
-    /// - Throws: `IDTokenFault`, the first check that fails.
-    func claims(of token: JWS) throws(IDTokenFault) -> (subject: String, claims: JWTClaims) {
+    /// - Throws: `ProviderFault`, the first check that fails.
+    func claims(of token: JWS) throws(ProviderFault) -> (subject: String, claims: JWTClaims) {
         if let type = token.type, Self.isOfAnotherKind(type) {
-            throw IDTokenFault("typ is that of another kind of token")
+            throw ProviderFault("typ is that of another kind of token")
         }
         let claims: JWTClaims
         do throws(JOSEError) {
             claims = try JWTClaims(token.payload, loneSurrogates: .replaced)
             try claims.check(issuer: self.issuer, audience: [self.clientID], now: self.now, leeway: Self.leeway)
         } catch {
-            throw IDTokenFault(error.detail, isForeign: error.kind == .issuer || error.kind == .audience)
+            throw ProviderFault(error.detail, isForeign: error.kind == .issuer || error.kind == .audience)
         }
         guard claims.issuer?.isExactly(self.issuer) == true else {
-            throw IDTokenFault("iss is not the issuer", isForeign: true)
+            throw ProviderFault("iss is not the issuer", isForeign: true)
         }
         guard claims.audience.contains(where: { $0.isExactly(self.clientID) }) else {
-            throw IDTokenFault("aud is not the client", isForeign: true)
+            throw ProviderFault("aud is not the client", isForeign: true)
         }
         // Amazon Cognito signs its access tokens with the same keys.
         if let use = claims["token_use"], use != "id" {
-            throw IDTokenFault("token_use is that of another kind of token")
+            throw ProviderFault("token_use is that of another kind of token")
         }
         try self.checkAuthorizedParty(claims)
-        guard claims.issuedAt != nil else { throw IDTokenFault("iat is missing") }
+        guard claims.issuedAt != nil else { throw ProviderFault("iat is missing") }
         if let nonce {
-            guard let stated = claims.nonce else { throw IDTokenFault("nonce is missing") }
-            guard stated.isExactly(nonce) else { throw IDTokenFault("nonce is not the one that was sent") }
+            guard let stated = claims.nonce else { throw ProviderFault("nonce is missing") }
+            guard stated.isExactly(nonce) else { throw ProviderFault("nonce is not the one that was sent") }
         }
         try self.checkAccessTokenHash(claims, token.algorithm)
-        guard let subject = claims.subject else { throw IDTokenFault("sub is missing") }
+        guard let subject = claims.subject else { throw ProviderFault("sub is missing") }
         do throws(ClaimsError) {
             return (try ClaimsMapping.subject(.string(subject)), claims)
         } catch {
-            throw IDTokenFault(error.detail)
+            throw ProviderFault(error.detail)
         }
     }
 
@@ -62,19 +62,19 @@ struct IDTokenCheck: Sendable {
 
     /// Several audiences need no `azp` since errata set 2 of 3.1.3.7: the token comes from the issuer itself, in answer to
     /// this client's code.
-    private func checkAuthorizedParty(_ claims: JWTClaims) throws(IDTokenFault) {
+    private func checkAuthorizedParty(_ claims: JWTClaims) throws(ProviderFault) {
         guard let party = claims["azp"] else { return }
         guard party.string?.isExactly(self.clientID) == true else {
-            throw IDTokenFault("azp is not the client", isForeign: true)
+            throw ProviderFault("azp is not the client", isForeign: true)
         }
     }
 
     /// `at_hash` (3.1.3.6): the left half of the access token's hash.
-    private func checkAccessTokenHash(_ claims: JWTClaims, _ algorithm: JWSAlgorithm) throws(IDTokenFault) {
+    private func checkAccessTokenHash(_ claims: JWTClaims, _ algorithm: JWSAlgorithm) throws(ProviderFault) {
         guard let hash = claims["at_hash"], let accessToken else { return }
         let digest = Self.hash(of: algorithm).digest(of: accessToken.bytes)
         guard hash.string?.isExactly(Base64URL.encode(digest.prefix(digest.count / 2))) == true else {
-            throw IDTokenFault("at_hash is not that of the access token")
+            throw ProviderFault("at_hash is not that of the access token")
         }
     }
 
@@ -85,18 +85,5 @@ struct IDTokenCheck: Sendable {
         // Ed25519 hashes with SHA-512.
         case .rs512, .ps512, .es512, .hs512, .edDSA: .sha512
         }
-    }
-}
-
-/// Which check of an id_token failed.
-struct IDTokenFault: Error, Sendable, Hashable {
-    /// For logs, never a part of the token.
-    let detail: String
-    /// Whether the token is of another issuer or for another client.
-    let isForeign: Bool
-
-    init(_ detail: String, isForeign: Bool = false) {
-        self.detail = detail
-        self.isForeign = isForeign
     }
 }

@@ -18,16 +18,10 @@ struct LogoutTokenCheck: Sendable {
     let namesSessions: Bool
     let now: UnixTime
 
-    /// The token's meaning, or the first check that fails.
-    func judge(_ token: JWS) -> LogoutTokenVerdict {
-        do throws(JOSEError) {
-            return .valid(try self.read(token))
-        } catch {
-            return .invalid(detail: error.detail)
-        }
-    }
-
-    private func read(_ token: JWS) throws(JOSEError) -> LogoutToken {
+    /// The token's meaning.
+    ///
+    /// - Throws: The first check that fails.
+    func read(_ token: JWS) throws(JOSEError) -> LogoutToken {
         // Many issuers write no `typ`, or the one of every JWT. Any other is that of another kind of token.
         let type = token.type?.lowercased()
         guard type == nil || type == "logout+jwt" || type == "application/logout+jwt" || type == "jwt" else {
@@ -73,17 +67,23 @@ struct LogoutTokenCheck: Sendable {
 }
 
 extension OpenIDProvider: LogoutProvider {
-    package func logoutToken(_ token: Secret) async -> LogoutTokenVerdict {
-        switch await self.issuer.verify(token.bytes, sharedSecret: self.settings.client.secret) {
-        case .valid(let token):
-            LogoutTokenCheck(
-                issuer: self.name,
-                clientID: self.client.clientID,
-                namesSessions: self.issuer.metadata.known?.namesSessions ?? false,
-                now: self.clock.now()
-            ).judge(token)
-        case .invalid(let detail): .invalid(detail: detail)
-        case .unavailable: .unavailable
+    package func logoutToken(_ token: Secret) async throws(NotDone) -> LogoutToken {
+        let verified: JWS
+        do throws(ProviderFault) {
+            verified = try await self.issuer.verify(token.bytes, sharedSecret: self.settings.client.secret)
+        } catch {
+            throw error.notDone(.logoutInvalidToken)
+        }
+        let check = LogoutTokenCheck(
+            issuer: self.name,
+            clientID: self.client.clientID,
+            namesSessions: self.issuer.metadata.known?.namesSessions ?? false,
+            now: self.clock.now()
+        )
+        do throws(JOSEError) {
+            return try check.read(verified)
+        } catch {
+            throw NotDone(.logoutInvalidToken, detail: error.detail)
         }
     }
 }

@@ -59,20 +59,20 @@ package final class OpenIDIssuer: Sendable {
     /// Verifies a token's signature with the issuer's keys.
     ///
     /// - Parameter sharedSecret: For the codes of a shared secret, if `algorithms` has one.
-    package func verify(_ token: [UInt8], sharedSecret: Secret? = nil) async -> SignatureVerdict {
+    func verify(_ token: [UInt8], sharedSecret: Secret? = nil) async throws(ProviderFault) -> JWS {
+        let verified: JWS?
         do throws(JOSEError) {
             let algorithm = try JWS.header(of: token).algorithm
             if let sharedSecret, !JWSAlgorithm.asymmetric.contains(algorithm) {
                 let none = JWKSet(keys: [])
-                return .valid(try JWS.verify(token, with: none, allowing: self.algorithms, sharedSecret: sharedSecret))
+                return try JWS.verify(token, with: none, allowing: self.algorithms, sharedSecret: sharedSecret)
             }
-            guard let verified = try await self.keys.verify(token, allowing: self.algorithms) else {
-                return .unavailable(self.outageOfKeys)
-            }
-            return .valid(verified)
+            verified = try await self.keys.verify(token, allowing: self.algorithms)
         } catch {
-            return SignatureVerdict(error)
+            throw ProviderFault(error)
         }
+        guard let verified else { throw ProviderFault(self.outageOfKeys, isOutage: true) }
+        return verified
     }
 
     private static func fetchKeys(
@@ -93,20 +93,10 @@ package final class OpenIDIssuer: Sendable {
     }
 }
 
-/// Whether a token is signed by an issuer.
-package enum SignatureVerdict: Sendable {
-    case valid(JWS)
-    /// Not by a key of the issuer, or malformed.
-    ///
-    /// - Parameter detail: For logs, without a part of the token.
-    case invalid(_ detail: String)
-    /// The issuer's keys are not known, or it may have a new one and must not be asked for it now.
-    ///
-    /// - Parameter detail: As of `invalid`.
-    case unavailable(_ detail: String)
-
-    /// What the error means to whoever can try again.
+extension ProviderFault {
+    /// Why a signature does not count. An issuer that may have a new key and must not be asked for it now is away for
+    /// whoever can try again.
     init(_ error: JOSEError) {
-        self = error.kind == .unsought ? .unavailable(error.detail) : .invalid(error.detail)
+        self.init(error.detail, isOutage: error.kind == .unsought)
     }
 }

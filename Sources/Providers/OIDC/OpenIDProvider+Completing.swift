@@ -3,53 +3,61 @@ import Settings
 package import Vocabulary
 
 extension OpenIDProvider {
-    package func complete(_ parameters: [(name: String, value: String)], state: Secret) async -> BrowserCompletion {
-        guard let pending = PendingSignIn(state), pending.provider.isExactly(self.name) else {
-            return .refused(BrowserRefusal(.mismatch, detail: "the sign-in was not begun at this provider"))
-        }
-        guard let metadata = await self.issuer.metadata.current() else {
-            return .unavailable(detail: self.issuer.outage)
-        }
-        let callback = Callback(
+    package func complete(
+        _ parameters: [(name: String, value: String)],
+        state: Secret
+    ) async throws(NotDone) -> ProvenUser {
+        let pending = try PendingSignIn(state, of: self.name)
+        let metadata = try await self.metadata()
+        let code = try Callback.code(
             parameters,
             pending: pending,
             issuer: self.name,
             demandsIssuer: metadata.announcesIssuer
         )
-        switch callback {
-        case .refused(let refusal): return .refused(refusal)
-        case .unavailable(let detail): return .unavailable(detail: detail)
-        case .code(let code):
-            let exchange = CodeExchange(endpoint: self.endpoint(metadata), bindsTokens: self.settings.usesDPoP)
-            switch await exchange.redeem(code, pending) {
-            case .refused(let refusal): return .refused(refusal)
-            case .unavailable(let detail): return .unavailable(detail: detail)
-            case .tokens(let tokens, let key): return await self.finish(tokens, key, pending, metadata)
-            }
-        }
-    }
-
-    private func finish(
-        _ tokens: TokenAnswer,
-        _ key: SigningKey?,
-        _ pending: PendingSignIn,
-        _ metadata: ProviderMetadata
-    ) async -> BrowserCompletion {
-        func invalid(_ detail: String) -> BrowserCompletion {
-            .refused(BrowserRefusal(.invalidToken, detail: "id_token: \(detail)"))
-        }
+        let (tokens, key) = try await self.endpoint(metadata).redeem(
+            code,
+            pending,
+            bindsTokens: self.settings.usesDPoP
+        )
         guard let idToken = tokens.idToken else {
-            return invalid("the answer of the token endpoint has none, or one of more than \(JOSELimits.token) bytes")
+            throw ProviderFault(
+                "the answer of the token endpoint has none, or one of more than \(JOSELimits.token) bytes"
+            ).notDone(.signInInvalidToken, of: "id_token")
         }
         let subject: String
         let idClaims: JWTClaims
-        switch await self.check(idToken, nonce: pending.nonce, accessToken: tokens.accessToken) {
-        case .valid(let name, let claims): (subject, idClaims) = (name, claims)
-        case .invalid(let fault): return invalid(fault.detail)
-        case .unverified(let detail): return invalid(detail)
-        case .unavailable(let detail): return .unavailable(detail: detail)
+        do throws(ProviderFault) {
+            (subject, idClaims) = try await self.check(
+                idToken,
+                nonce: pending.nonce,
+                accessToken: tokens.accessToken
+            )
+        } catch {
+            throw error.notDone(.signInInvalidToken, of: "id_token")
         }
-        let claims: UserClaims
+        let claims = try await self.claims(idClaims, of: subject, tokens, key, metadata)
+        let judge = SignInJudge(mapping: self.mapping, admission: self.admission, method: "oidc")
+        return ProvenUser(
+            try judge.judge(subject, claims, now: self.clock.now()),
+            ProviderEvidence(
+                provider: self.name,
+                sessionID: idClaims.sessionID.flatMap {
+                    $0.isPlain(upTo: ProviderEvidence.longestSessionID) ? $0 : nil
+                },
+                tokens: tokens.kept(key: key, requested: self.settings.authorization.scopes, now: self.clock.now())
+            )
+        )
+    }
+
+    /// The claims of the id_token and of userinfo.
+    private func claims(
+        _ idClaims: JWTClaims,
+        of subject: String,
+        _ tokens: TokenAnswer,
+        _ key: SigningKey?,
+        _ metadata: ProviderMetadata
+    ) async throws(NotDone) -> UserClaims {
         let completed = await self.completed(
             UserClaims([idClaims.value]),
             of: subject,
@@ -59,30 +67,20 @@ extension OpenIDProvider {
             metadata
         )
         switch completed {
-        case .whole(let whole): claims = whole
+        case .whole(let whole): return whole
         case .part(let part, let fault):
-            guard self.settings.userinfo == .auto else { return fault.completion() }
+            guard self.settings.userinfo == .auto else { throw fault.notDone(.signInProviderError) }
             // The provider, and not the user, is why a claim is missing.
             if let refusal = self.admission.refusal(part) {
-                guard self.admission.certainRefusal(part) != nil else { return fault.completion(refusal) }
+                guard self.admission.certainRefusal(part) != nil else {
+                    throw ProviderFault("\(fault.detail), and without it \(refusal)", isOutage: fault.isOutage)
+                        .notDone(.signInProviderError)
+                }
             } else {
                 self.noteUserInfo(fault.detail)
             }
-            claims = part
-        case .foreign:
-            return .refused(BrowserRefusal(.invalidToken, detail: "userinfo: sub is not that of the id_token"))
+            return part
+        case .foreign: throw NotDone(.signInInvalidToken, detail: "userinfo: sub is not that of the id_token")
         }
-        return SignInJudge(mapping: self.mapping, admission: self.admission, method: "oidc").judge(
-            subject,
-            claims,
-            evidence: ProviderEvidence(
-                provider: self.name,
-                sessionID: idClaims.sessionID.flatMap {
-                    $0.isPlain(upTo: ProviderEvidence.longestSessionID) ? $0 : nil
-                },
-                tokens: tokens.kept(key: key, requested: self.settings.authorization.scopes, now: self.clock.now())
-            ),
-            now: self.clock.now()
-        )
     }
 }

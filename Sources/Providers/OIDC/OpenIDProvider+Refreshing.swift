@@ -10,20 +10,23 @@ extension OpenIDProvider {
             Task { await self.issuer.metadata.current() }
             return .later(after: nil, detail: "the issuer is not known yet")
         }
-        switch await TokenRefresh(self.endpoint(metadata)).run(tokens) {
-        case .failed(let outcome): return outcome
-        case .tokens(let answer, let key):
-            let kept = answer.kept(
-                key: key,
-                requested: self.settings.authorization.scopes,
-                previous: tokens,
-                now: self.clock.now()
-            )
-            let news = await within(TokenRefresh.timeForClaims) {
-                await self.news(answer, key, kept, previous: tokens.idToken, of: subject, metadata)
-            }
-            return self.outcome(news ?? .nothing(isSigned: false), kept, previous: tokens.idToken)
+        let answer: TokenAnswer
+        let key: SigningKey?
+        do throws(TokenFault) {
+            (answer, key) = try await TokenRefresh(self.endpoint(metadata)).run(tokens)
+        } catch {
+            return ProviderRefresh(error)
         }
+        let kept = answer.kept(
+            key: key,
+            requested: self.settings.authorization.scopes,
+            previous: tokens,
+            now: self.clock.now()
+        )
+        let news = await within(TokenRefresh.timeForClaims) {
+            await self.news(answer, key, kept, previous: tokens.idToken, of: subject, metadata)
+        }
+        return self.outcome(news ?? .nothing(isSigned: false), kept, previous: tokens.idToken)
     }
 
     /// What a refresh says about the user.
@@ -74,14 +77,13 @@ extension OpenIDProvider {
         var claims = UserClaims([])
         var isSigned = false
         if let idToken = answer.idToken {
-            switch await self.check(idToken, nonce: nil, accessToken: answer.accessToken) {
-            case .valid(let name, let idClaims):
+            do throws(ProviderFault) {
+                let (name, idClaims) = try await self.check(idToken, nonce: nil, accessToken: answer.accessToken)
                 guard name.isExactly(subject) else { return .foreign(detail: "the refreshed id_token has another sub") }
                 claims.append(idClaims.value)
                 isSigned = true
-            case .invalid(let fault) where fault.isForeign:
-                return .foreign(detail: "the refreshed id_token: \(fault.detail)")
-            case .invalid, .unverified, .unavailable: break
+            } catch {
+                if error.isForeign { return .foreign(detail: "the refreshed id_token: \(error.detail)") }
             }
         }
         let completed = await self.completed(

@@ -8,7 +8,7 @@ extension OpenIDProvider {
     enum Completed: Sendable {
         case whole(UserClaims)
         /// Userinfo has no usable answer: these are the claims without it.
-        case part(UserClaims, UserInfoFault)
+        case part(UserClaims, ProviderFault)
         /// Userinfo is about another user (5.3.4).
         case foreign
     }
@@ -36,9 +36,9 @@ extension OpenIDProvider {
             case .off: false
             }
         guard isWanted else { return .whole(claims) }
-        do throws(UserInfoFault) {
+        do throws(ProviderFault) {
             guard let url = metadata.userinfoEndpoint else {
-                throw UserInfoFault("the issuer's metadata name no userinfo_endpoint that can be used")
+                throw ProviderFault("the issuer's metadata name no userinfo_endpoint that can be used")
             }
             let document: JSONValue
             let userinfo = UserInfo(url: url, proofs: self.proofs, timeLimit: timeLimit)
@@ -46,7 +46,7 @@ extension OpenIDProvider {
             case .claims(let value): document = value
             case .token(let token): document = try await self.claims(ofUserInfo: token)
             }
-            guard let stated = document["sub"]?.string else { throw UserInfoFault("userinfo: sub is missing") }
+            guard let stated = document["sub"]?.string else { throw ProviderFault("userinfo: sub is missing") }
             guard stated.isExactly(subject) else { return .foreign }
             var whole = claims
             whole.append(userInfo: document)
@@ -57,26 +57,27 @@ extension OpenIDProvider {
     }
 
     /// The claims of a signed answer (5.3.2): it is the issuer's, and for this client.
-    private func claims(ofUserInfo token: [UInt8]) async throws(UserInfoFault) -> JSONValue {
-        switch await self.issuer.verify(token, sharedSecret: self.settings.client.secret) {
-        case .invalid(let detail): throw UserInfoFault("userinfo: \(detail)")
-        case .unavailable(let detail): throw UserInfoFault("userinfo: \(detail)", isOutage: true)
-        case .valid(let token):
-            if let type = token.type, IDTokenCheck.isOfAnotherKind(type) {
-                throw UserInfoFault("userinfo: typ is that of another kind of token")
+    private func claims(ofUserInfo token: [UInt8]) async throws(ProviderFault) -> JSONValue {
+        let verified: JWS
+        do throws(ProviderFault) {
+            verified = try await self.issuer.verify(token, sharedSecret: self.settings.client.secret)
+        } catch {
+            throw ProviderFault("userinfo: \(error.detail)", isOutage: error.isOutage)
+        }
+        if let type = verified.type, IDTokenCheck.isOfAnotherKind(type) {
+            throw ProviderFault("userinfo: typ is that of another kind of token")
+        }
+        do throws(JOSEError) {
+            let claims = try JWTClaims(verified.payload, loneSurrogates: .replaced)
+            guard claims.issuer?.isExactly(self.name) == true else { throw JOSEError("iss is not the issuer") }
+            guard claims.audience.contains(where: { $0.isExactly(self.client.clientID) }) else {
+                throw JOSEError("aud is not the client")
             }
-            do throws(JOSEError) {
-                let claims = try JWTClaims(token.payload, loneSurrogates: .replaced)
-                guard claims.issuer?.isExactly(self.name) == true else { throw JOSEError("iss is not the issuer") }
-                guard claims.audience.contains(where: { $0.isExactly(self.client.clientID) }) else {
-                    throw JOSEError("aud is not the client")
-                }
-                // Not every issuer limits the time of an answer that is read at once.
-                if claims.expiresAt != nil { try claims.checkTimes(now: self.clock.now()) }
-                return claims.value
-            } catch {
-                throw UserInfoFault("userinfo: \(error.detail)")
-            }
+            // Not every issuer limits the time of an answer that is read at once.
+            if claims.expiresAt != nil { try claims.checkTimes(now: self.clock.now()) }
+            return claims.value
+        } catch {
+            throw ProviderFault("userinfo: \(error.detail)")
         }
     }
 }

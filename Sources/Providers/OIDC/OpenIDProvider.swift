@@ -62,10 +62,16 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
 
     package func demand(of wish: BrowserSignIn) -> SignInDemand { self.request.demand(of: wish) }
 
-    package func begin(_ wish: BrowserSignIn) async -> BrowserBeginning {
-        guard let metadata = await self.issuer.metadata.current() else { return .unavailable }
-        let (url, pending) = self.request.make(wish, at: metadata.authorizationEndpoint)
-        return .redirect(url: url, id: pending.id, state: pending.encoded)
+    package func begin(_ wish: BrowserSignIn) async throws(NotDone) -> BrowserBeginning {
+        self.request.make(wish, at: try await self.metadata().authorizationEndpoint)
+    }
+
+    /// The issuer's metadata, once it has answered.
+    func metadata() async throws(NotDone) -> ProviderMetadata {
+        guard let metadata = await self.issuer.metadata.current() else {
+            throw NotDone(.providerUnavailable, detail: self.issuer.outage)
+        }
+        return metadata
     }
 
     package func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? {
@@ -100,35 +106,18 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     }
 
     /// The verified subject and claims of an id_token.
-    func check(_ idToken: Secret, nonce: String?, accessToken: Secret) async -> IDTokenVerdict {
-        switch await self.issuer.verify(idToken.bytes, sharedSecret: self.settings.client.secret) {
-        case .valid(let token):
-            let check = IDTokenCheck(
-                issuer: self.name,
-                clientID: self.client.clientID,
-                now: self.clock.now(),
-                nonce: nonce,
-                accessToken: accessToken
-            )
-            do throws(IDTokenFault) {
-                let (subject, claims) = try check.claims(of: token)
-                return .valid(subject: subject, claims)
-            } catch {
-                return .invalid(error)
-            }
-        case .invalid(let detail): return .unverified(detail: detail)
-        case .unavailable(let detail): return .unavailable(detail: detail)
-        }
+    func check(
+        _ idToken: Secret,
+        nonce: String?,
+        accessToken: Secret
+    ) async throws(ProviderFault) -> (subject: String, claims: JWTClaims) {
+        let token = try await self.issuer.verify(idToken.bytes, sharedSecret: self.settings.client.secret)
+        return try IDTokenCheck(
+            issuer: self.name,
+            clientID: self.client.clientID,
+            now: self.clock.now(),
+            nonce: nonce,
+            accessToken: accessToken
+        ).claims(of: token)
     }
-}
-
-/// Whether an id_token counts.
-enum IDTokenVerdict: Sendable {
-    case valid(subject: String, JWTClaims)
-    /// Signed by the issuer, and refused.
-    case invalid(IDTokenFault)
-    /// Not known to be of the issuer.
-    case unverified(detail: String)
-    /// The issuer's keys are not known.
-    case unavailable(detail: String)
 }

@@ -28,55 +28,45 @@ package struct AppleIDTokenVerifier: SocialVerifier {
         self.clock = clock
     }
 
-    package func verify(_ signIn: SocialSignIn) async -> SocialVerdict {
-        switch await self.keys.verify(signIn.artefact) {
-        case .invalid(let detail): return .refused(detail: "Apple's id_token: \(detail)")
-        case .unavailable(let detail): return .unavailable(detail: "Apple: \(detail)")
-        case .valid(let token):
-            do throws(IDTokenFault) {
-                return try self.verdict(token, signIn)
-            } catch {
-                return .refused(detail: "Apple's id_token: \(error.detail)")
-            }
+    package func verify(_ signIn: SocialSignIn) async throws(NotDone) -> SocialProof {
+        do throws(ProviderFault) {
+            return try self.proof(try await self.keys.verify(signIn.artefact), signIn)
+        } catch {
+            throw error.notDone(.socialRefused, of: "Apple's id_token", at: "Apple")
         }
     }
 
-    private func verdict(_ token: JWS, _ signIn: SocialSignIn) throws(IDTokenFault) -> SocialVerdict {
+    private func proof(_ token: JWS, _ signIn: SocialSignIn) throws(ProviderFault) -> SocialProof {
         let now = self.clock.now()
         let stated: JWTClaims
         do throws(JOSEError) {
             stated = try JWTClaims(token.payload, loneSurrogates: .replaced)
         } catch {
-            throw IDTokenFault(error.detail)
+            throw ProviderFault(error.detail)
         }
         // An app presents the token, so that one that is also for another service may come from there.
         guard let bundleID = stated.audience.first,
             stated.audience.allSatisfy({ name in self.settings.bundleIDs.contains { $0.isExactly(name) } })
-        else { throw IDTokenFault("aud is not in native_social.apple.bundle_ids", isForeign: true) }
+        else { throw ProviderFault("aud is not in native_social.apple.bundle_ids", isForeign: true) }
         let check = IDTokenCheck(issuer: self.settings.issuer, clientID: bundleID, now: now, nonce: signIn.nonce)
         let (subject, claims) = try check.claims(of: token)
         // Old devices do not support a nonce, whatever the app sends; `nonce_supported` says so.
         guard signIn.nonce != nil || claims.nonce == nil && claims["nonce_supported"] != .bool(true) else {
-            throw IDTokenFault("it has or supports a nonce, but the app sent none")
+            throw ProviderFault("it has or supports a nonce, but the app sent none")
         }
-        guard let end = claims.expiresAt else { throw IDTokenFault("exp is missing") }
+        guard let end = claims.expiresAt else { throw ProviderFault("exp is missing") }
         // The signature is left out: the rest has one spelling only, or it would not be verified.
         let bytes = signIn.artefact.bytes
         let signed = bytes.prefix(bytes.lastIndex(of: UInt8(ascii: ".")) ?? bytes.count)
-        do throws(ClaimsError) {
-            return .authenticated(
-                try self.account.authentication(subject, claims.value, signIn.profile, now: now),
-                self.account.evidence,
-                self.account.artefact(
-                    Array(signed),
-                    of: "\(bundleID) id_token",
-                    from: claims.issuedAt,
-                    until: end.advanced(by: Self.leeway),
-                    now: now
-                )
+        return SocialProof(
+            try self.account.user(subject, claims.value, signIn.profile, now: now),
+            self.account.artefact(
+                Array(signed),
+                of: "\(bundleID) id_token",
+                from: claims.issuedAt,
+                until: end.advanced(by: Self.leeway),
+                now: now
             )
-        } catch {
-            throw IDTokenFault(error.detail)
-        }
+        )
     }
 }

@@ -34,25 +34,38 @@ package struct AppleVerifier: SocialVerifier {
         self.clock = clock
     }
 
-    package func verify(_ signIn: SocialSignIn) async -> SocialVerdict {
+    package func verify(_ signIn: SocialSignIn) async throws(NotDone) -> SocialProof {
+        func refusal(_ detail: String) -> NotDone { NotDone(.socialRefused, detail: detail) }
         let code = signIn.artefact.bytes
         guard (1...Self.longestCode).contains(code.count), code.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            return .refused(detail: "the code is empty or too long, or has characters that no code has")
+            throw refusal("the code is empty or too long, or has characters that no code has")
         }
         guard let bundleID = signIn.bundleID ?? self.onlyBundleID else {
-            return .refused(detail: "the client has no bundle id, and native_social.apple.bundle_ids has several")
+            throw refusal("the client has no bundle id, and native_social.apple.bundle_ids has several")
         }
         guard self.settings.bundleIDs.contains(where: { $0.isExactly(bundleID) }) else {
-            return .refused(detail: "the client's bundle id is not in native_social.apple.bundle_ids")
+            throw refusal("the client's bundle id is not in native_social.apple.bundle_ids")
         }
-        guard self.calls.begin() else { return .unavailable(detail: "too many calls to Apple are under way") }
+        guard self.calls.begin() else {
+            throw NotDone(.providerUnavailable, detail: "too many calls to Apple are under way")
+        }
         defer { self.calls.end() }
-        switch await self.redeem(signIn.artefact, for: bundleID) {
-        case .refused(error: "invalid_grant", let detail): return .refused(detail: "Apple: \(detail)")
-        // Anything else is about the gateway's own credentials, or no answer of Apple's.
-        case .refused(error: _, let detail), .busy(after: _, let detail), .unsent(let detail), .lost(let detail):
-            return .unavailable(detail: "Apple: \(detail)")
-        case .tokens(let tokens): return await self.finish(tokens, signIn, bundleID)
+        let tokens: TokenAnswer
+        do throws(TokenFault) {
+            tokens = try await self.redeem(signIn.artefact, for: bundleID)
+        } catch {
+            // Anything else is about the gateway's own credentials, or no answer of Apple's.
+            let isRefused = error.cause == .refused(error: "invalid_grant")
+            throw NotDone(isRefused ? .socialRefused : .providerUnavailable, detail: "Apple: \(error.detail)")
+        }
+        guard let idToken = tokens.idToken else {
+            let detail = "Apple: the answer of the token endpoint has no usable id_token"
+            throw NotDone(.providerUnavailable, detail: detail)
+        }
+        do throws(ProviderFault) {
+            return try self.proof(try await self.keys.verify(idToken), tokens.accessToken, signIn, bundleID)
+        } catch {
+            throw error.notDone(.socialRefused, of: "Apple's id_token", at: "Apple")
         }
     }
 
@@ -61,7 +74,7 @@ package struct AppleVerifier: SocialVerifier {
     }
 
     /// Asks for tokens, as the native app that got the code: its bundle id is the client, and there was no redirect.
-    private func redeem(_ code: Secret, for bundleID: String) async -> TokenOutcome {
+    private func redeem(_ code: Secret, for bundleID: String) async throws(TokenFault) -> TokenAnswer {
         let form: [URLQuery.Parameter] = [
             ("client_id", bundleID), ("client_secret", self.secret.make(for: bundleID, now: self.clock.now())),
             ("code", String(decoding: code.bytes, as: UTF8.self)), ("grant_type", "authorization_code"),
@@ -73,64 +86,44 @@ package struct AppleVerifier: SocialVerifier {
             fields: [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")],
             body: Array(FormText.encoded(form).utf8)
         )
+        let answer: ProviderAnswer
         do throws(ProviderCallError) {
-            return TokenOutcome(try await self.transport.send(call))
+            answer = try await self.transport.send(call)
         } catch {
-            return error.isUnsent ? .unsent(detail: error.detail) : .lost(detail: error.detail)
+            throw TokenFault(error)
         }
+        return try TokenAnswer(answer)
     }
 
-    private func finish(_ tokens: TokenAnswer, _ signIn: SocialSignIn, _ bundleID: String) async -> SocialVerdict {
-        guard let idToken = tokens.idToken else {
-            return .unavailable(detail: "Apple: the answer of the token endpoint has no usable id_token")
-        }
-        switch await self.keys.verify(idToken) {
-        case .invalid(let detail): return .refused(detail: "Apple's id_token: \(detail)")
-        case .unavailable(let detail): return .unavailable(detail: "Apple: \(detail)")
-        case .valid(let token):
-            let now = self.clock.now()
-            let check = IDTokenCheck(
-                issuer: self.settings.issuer,
-                clientID: bundleID,
-                now: now,
-                nonce: signIn.nonce,
-                accessToken: tokens.accessToken
-            )
-            do throws(IDTokenFault) {
-                let (subject, claims) = try check.claims(of: token)
-                // The app binds the sign-in to a value which it does not tell, so that nobody can check it.
-                guard signIn.nonce != nil || claims["nonce"] == nil else {
-                    throw IDTokenFault("it has a nonce: the app must not send one to Apple")
-                }
-                return self.verdict(subject, claims, signIn, bundleID, now: now)
-            } catch {
-                return .refused(detail: "Apple's id_token: \(error.detail)")
-            }
-        }
-    }
-
-    private func verdict(
-        _ subject: String,
-        _ claims: JWTClaims,
+    private func proof(
+        _ idToken: JWS,
+        _ accessToken: Secret,
         _ signIn: SocialSignIn,
-        _ bundleID: String,
-        now: UnixTime
-    ) -> SocialVerdict {
-        do throws(ClaimsError) {
-            return .authenticated(
-                try self.account.authentication(subject, claims.value, signIn.profile, now: now),
-                self.account.evidence,
-                self.account.artefact(
-                    signIn.artefact.bytes,
-                    of: bundleID,
-                    // Apple does not say it, and takes a code once.
-                    from: nil,
-                    until: now.advanced(by: Self.codeLifetime),
-                    now: now
-                )
-            )
-        } catch {
-            return .refused(detail: "Apple's id_token: \(error.detail)")
+        _ bundleID: String
+    ) throws(ProviderFault) -> SocialProof {
+        let now = self.clock.now()
+        let check = IDTokenCheck(
+            issuer: self.settings.issuer,
+            clientID: bundleID,
+            now: now,
+            nonce: signIn.nonce,
+            accessToken: accessToken
+        )
+        let (subject, claims) = try check.claims(of: idToken)
+        // The app binds the sign-in to a value which it does not tell, so that nobody can check it.
+        guard signIn.nonce != nil || claims["nonce"] == nil else {
+            throw ProviderFault("it has a nonce: the app must not send one to Apple")
         }
+        return SocialProof(
+            try self.account.user(subject, claims.value, signIn.profile, now: now),
+            self.account.artefact(
+                signIn.artefact.bytes,
+                of: bundleID,
+                // Apple does not say it, and takes a code once.
+                from: nil,
+                until: now.advanced(by: Self.codeLifetime),
+                now: now
+            )
+        )
     }
 }

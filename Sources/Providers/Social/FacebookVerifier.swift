@@ -40,53 +40,43 @@ package struct FacebookVerifier: SocialVerifier {
         self.clock = clock
     }
 
-    package func verify(_ signIn: SocialSignIn) async -> SocialVerdict {
+    package func verify(_ signIn: SocialSignIn) async throws(NotDone) -> SocialProof {
         let token = signIn.artefact.bytes
         guard (1...Self.longestToken).contains(token.count), token.allSatisfy(Self.isOfToken) else {
-            return .refused(detail: "the token is empty or too long, or has characters that no token has")
+            let detail = "the token is empty or too long, or has characters that no token has"
+            throw NotDone(.socialRefused, detail: detail)
         }
         guard signIn.nonce == nil else {
-            return .refused(detail: "a nonce is demanded, and Facebook's tokens have none")
+            throw NotDone(.socialRefused, detail: "a nonce is demanded, and Facebook's tokens have none")
         }
-        guard self.calls.begin() else { return .unavailable(detail: "too many calls to Facebook are under way") }
+        guard self.calls.begin() else {
+            throw NotDone(.providerUnavailable, detail: "too many calls to Facebook are under way")
+        }
         defer { self.calls.end() }
-        let answer: ProviderAnswer
-        do throws(ProviderCallError) {
-            answer = try await self.transport.send(self.call(about: token))
-        } catch {
-            return .unavailable(detail: "Facebook: \(error.detail)")
-        }
-        let now = self.clock.now()
-        let state = FacebookTokenState(answer, appID: self.appID, now: now, leeway: Self.leeway)
-        switch state {
-        case .refused(let detail): return .refused(detail: "Facebook: \(detail)")
-        case .unavailable(let detail): return .unavailable(detail: "Facebook: \(detail)")
-        case .live(let user, let begin, let end):
-            return self.verdict(user, from: begin, until: end, signIn, now: now)
-        }
-    }
-
-    private func verdict(
-        _ user: String,
-        from begin: UnixTime?,
-        until end: UnixTime,
-        _ signIn: SocialSignIn,
-        now: UnixTime
-    ) -> SocialVerdict {
-        do throws(ClaimsError) {
-            return .authenticated(
-                try self.account.authentication(user, .object([:]), signIn.profile, now: now),
-                self.account.evidence,
+        do throws(ProviderFault) {
+            let answer = try await self.answer(about: token)
+            let now = self.clock.now()
+            let live = try FacebookToken(answer, appID: self.appID, now: now, leeway: Self.leeway)
+            return SocialProof(
+                try self.account.user(live.user, .object([:]), signIn.profile, now: now),
                 self.account.artefact(
-                    Self.withoutPadding(signIn.artefact.bytes),
+                    Self.withoutPadding(token),
                     of: self.appID,
-                    from: begin,
-                    until: end,
+                    from: live.begin,
+                    until: live.end,
                     now: now
                 )
             )
         } catch {
-            return .refused(detail: "Facebook: \(error.detail)")
+            throw error.notDone(.socialRefused, of: "Facebook", at: "Facebook")
+        }
+    }
+
+    private func answer(about token: [UInt8]) async throws(ProviderFault) -> ProviderAnswer {
+        do throws(ProviderCallError) {
+            return try await self.transport.send(self.call(about: token))
+        } catch {
+            throw ProviderFault(error.detail, isOutage: true)
         }
     }
 

@@ -26,30 +26,26 @@ package struct GoogleVerifier: SocialVerifier {
         self.clock = clock
     }
 
-    package func verify(_ signIn: SocialSignIn) async -> SocialVerdict {
-        switch await self.keys.verify(signIn.artefact) {
-        case .invalid(let detail): return .refused(detail: "id_token: \(detail)")
-        case .unavailable(let detail): return .unavailable(detail: "Google: \(detail)")
-        case .valid(let token):
+    package func verify(_ signIn: SocialSignIn) async throws(NotDone) -> SocialProof {
+        do throws(ProviderFault) {
+            let token = try await self.keys.verify(signIn.artefact)
             let now = self.clock.now()
-            do throws(IDTokenFault) {
-                let (claims, end) = try self.claims(of: token, signIn, now: now)
-                let user = try self.user(claims, signIn, now: now)
-                // The signature is left out: the rest has one spelling only, or it would not be verified.
-                let signed = signIn.artefact.bytes.prefix(
-                    signIn.artefact.bytes.lastIndex(of: UInt8(ascii: ".")) ?? signIn.artefact.bytes.count
-                )
-                let artefact = self.account.artefact(
-                    Array(signed),
-                    of: claims.issuer ?? "",
-                    from: claims.issuedAt,
-                    until: end,
-                    now: now
-                )
-                return .authenticated(user, self.account.evidence, artefact)
-            } catch {
-                return .refused(detail: "id_token: \(error.detail)")
-            }
+            let (claims, end) = try self.claims(of: token, signIn, now: now)
+            let user = try self.account.user(claims.subject ?? "", claims.value, signIn.profile, now: now)
+            // The signature is left out: the rest has one spelling only, or it would not be verified.
+            let signed = signIn.artefact.bytes.prefix(
+                signIn.artefact.bytes.lastIndex(of: UInt8(ascii: ".")) ?? signIn.artefact.bytes.count
+            )
+            let artefact = self.account.artefact(
+                Array(signed),
+                of: claims.issuer ?? "",
+                from: claims.issuedAt,
+                until: end,
+                now: now
+            )
+            return SocialProof(user, artefact)
+        } catch {
+            throw error.notDone(.socialRefused, of: "id_token", at: "Google")
         }
     }
 
@@ -58,51 +54,39 @@ package struct GoogleVerifier: SocialVerifier {
         of token: JWS,
         _ signIn: SocialSignIn,
         now: UnixTime
-    ) throws(IDTokenFault) -> (JWTClaims, end: UnixTime) {
+    ) throws(ProviderFault) -> (JWTClaims, end: UnixTime) {
         if let type = token.type, IDTokenCheck.isOfAnotherKind(type) {
-            throw IDTokenFault("typ is that of another kind of token")
+            throw ProviderFault("typ is that of another kind of token")
         }
         let claims: JWTClaims
         do throws(JOSEError) {
             claims = try JWTClaims(token.payload, loneSurrogates: .replaced)
             try claims.checkTimes(now: now, leeway: Self.leeway)
         } catch {
-            throw IDTokenFault(error.detail)
+            throw ProviderFault(error.detail)
         }
         guard claims.issuer.map({ $0.isExactlyOne(of: self.settings.issuers) }) == true else {
-            throw IDTokenFault("iss is not Google", isForeign: true)
+            throw ProviderFault("iss is not Google", isForeign: true)
         }
         // Every audience must be known: a token that is also for another service may come from there.
         guard !claims.audience.isEmpty,
             claims.audience.allSatisfy({ $0.isExactlyOne(of: self.settings.audiences) })
-        else { throw IDTokenFault("aud is not in audiences", isForeign: true) }
+        else { throw ProviderFault("aud is not in audiences", isForeign: true) }
         if let party = claims["azp"] {
             let parties = self.settings.audiences + self.settings.authorizedParties
             guard party.string?.isExactlyOne(of: parties) == true else {
-                throw IDTokenFault("azp is neither in audiences nor in authorized_parties", isForeign: true)
+                throw ProviderFault("azp is neither in audiences nor in authorized_parties", isForeign: true)
             }
         }
-        guard claims.issuedAt != nil, let end = claims.expiresAt else { throw IDTokenFault("iat is missing") }
+        guard claims.issuedAt != nil, let end = claims.expiresAt else { throw ProviderFault("iat is missing") }
         if let nonce = signIn.nonce {
             guard claims.nonce?.isExactly(nonce) == true else {
-                throw IDTokenFault("nonce is missing, or not the one that was sent")
+                throw ProviderFault("nonce is missing, or not the one that was sent")
             }
         } else if signIn.isNonceCompared, claims.nonce != nil {
-            throw IDTokenFault("it has a nonce, but the app sent none")
+            throw ProviderFault("it has a nonce, but the app sent none")
         }
         return (claims, end.advanced(by: Self.leeway))
-    }
-
-    private func user(
-        _ claims: JWTClaims,
-        _ signIn: SocialSignIn,
-        now: UnixTime
-    ) throws(IDTokenFault) -> Authentication {
-        do throws(ClaimsError) {
-            return try self.account.authentication(claims.subject ?? "", claims.value, signIn.profile, now: now)
-        } catch {
-            throw IDTokenFault(error.detail)
-        }
     }
 }
 

@@ -18,26 +18,29 @@ struct SocialAccount: Sendable {
     /// - Parameters:
     ///   - subject: The provider's id of the user.
     ///   - verified: The claims that the provider states. What the app says counts only where they say nothing.
-    func authentication(
+    func user(
         _ subject: String,
         _ verified: JSONValue,
         _ profile: SocialProfile?,
         now: UnixTime
-    ) throws(ClaimsError) -> Authentication {
+    ) throws(ProviderFault) -> ProvenUser {
         var settings = ClaimSettings()
         settings.traits = Self.traits.map { ClaimSettings.Trait(name: $0, path: [$0]) }
         // Without an id of its own every such user would be the same one.
-        guard !subject.isEmpty else { throw ClaimsError(detail: "the subject is empty") }
-        return try ClaimsMapping(settings).authentication(
-            try ClaimsMapping.subject(.string("\(self.kind.connection)|\(subject)")),
-            UserClaims([Self.normalised(verified)] + (profile.map { [$0.claims] } ?? [])),
-            fallback: self.kind.connection,
-            now: now
-        )
+        guard !subject.isEmpty else { throw ProviderFault("the subject is empty") }
+        do throws(ClaimsError) {
+            let authentication = try ClaimsMapping(settings).authentication(
+                try ClaimsMapping.subject(.string("\(self.kind.connection)|\(subject)")),
+                UserClaims([Self.normalised(verified)] + (profile.map { [$0.claims] } ?? [])),
+                fallback: self.kind.connection,
+                now: now
+            )
+            // The provider's tokens are not kept: what renews them is for the provider that is configured.
+            return ProvenUser(authentication, ProviderEvidence(provider: self.kind.connection))
+        } catch {
+            throw ProviderFault(error.detail)
+        }
     }
-
-    /// The provider's tokens are not kept: what renews them is for the provider that is configured.
-    var evidence: ProviderEvidence { ProviderEvidence(provider: self.kind.connection) }
 
     /// By what the same artefact is recognised.
     ///

@@ -16,15 +16,18 @@ struct SocialKeys: Sendable {
 
     /// Verifies the signature. Only RS256 counts: the keys of others, and codes of a shared secret, must not be mixed up
     /// with it (RFC 8725 3.1).
-    func verify(_ token: Secret) async -> SignatureVerdict {
+    func verify(_ token: Secret) async throws(ProviderFault) -> JWS {
+        let verified: JWS?
         do throws(JOSEError) {
-            guard let verified = try await self.cache.verify(token.bytes, allowing: [.rs256]) else {
-                return .unavailable("the keys are not known: \(self.cache.failure ?? "they were not read yet")")
-            }
-            return .valid(verified)
+            verified = try await self.cache.verify(token.bytes, allowing: [.rs256])
         } catch {
-            return SignatureVerdict(error)
+            throw ProviderFault(error)
         }
+        guard let verified else {
+            let failure = self.cache.failure ?? "they were not read yet"
+            throw ProviderFault("the keys are not known: \(failure)", isOutage: true)
+        }
+        return verified
     }
 
     private static func fetch(_ url: ProviderURL, _ transport: any ProviderTransport) async throws -> [UInt8] {

@@ -5,7 +5,12 @@ package import Vocabulary
 /// social provider gave to the app.
 package protocol SocialVerifier: Sendable {
     /// Verifies the artefact, with the provider where that is needed, and with its own time limit.
-    func verify(_ signIn: SocialSignIn) async -> SocialVerdict
+    ///
+    /// - Returns: The user, once the artefact is marked as presented. Whoever accepts it a second time accepts a replay.
+    /// - Throws: `social.refused`: the artefact is not good. `provider.unavailable`: it is not known whether it is good,
+    ///   because the provider cannot be asked or does not answer as it should, or does not accept the gateway's own
+    ///   credentials. The detail says which check failed, never a part of the artefact or of a secret.
+    func verify(_ signIn: SocialSignIn) async throws(NotDone) -> SocialProof
 }
 
 /// A sign-in as the app asks for it.
@@ -35,15 +40,15 @@ package struct SocialSignIn: Sendable {
     }
 }
 
-/// The answer to a sign-in. A detail is for logs: which check failed, never a part of the artefact or of a secret.
-package enum SocialVerdict: Sendable, Equatable {
-    /// The user, once the artefact is marked as presented. Whoever accepts it a second time accepts a replay.
-    case authenticated(Authentication, ProviderEvidence, SocialArtefact)
-    /// The artefact is not good: `invalid_grant`.
-    case refused(detail: String)
-    /// It is not known whether the artefact is good, because the provider cannot be asked or does not answer as it should,
-    /// or does not accept the gateway's own credentials: 503 with `Retry-After`, never `invalid_grant`.
-    case unavailable(detail: String)
+/// What an artefact proves.
+package struct SocialProof: Sendable, Hashable {
+    package var user: ProvenUser
+    package var artefact: SocialArtefact
+
+    package init(_ user: ProvenUser, _ artefact: SocialArtefact) {
+        self.user = user
+        self.artefact = artefact
+    }
 }
 
 /// By what a second presentation of the same artefact is recognised.

@@ -38,7 +38,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         identifier: String,
         password: Secret,
         from source: SignInSource
-    ) async -> AuthenticationResult {
+    ) async throws(NotDone) -> Authentication {
         let identifier = UserIdentifier(identifier)
         let user = identifier.flatMap { self.users[$0] }
         // The same unknown identifier always gets the same decoy, as a known one always gets its own hash.
@@ -48,14 +48,12 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         let verified = await self.workers.run(for: source) {
             spellings.contains { PasswordHash.verify(password: $0, encoded: user?.passwordHash ?? decoy) }
         }
-        guard let verified else { return .unavailable }
-        guard verified, !isTooLong, let user else { return .refused }
-        return .authenticated(
-            Authentication(
-                identity: Identity(id: user.id, traits: user.traits),
-                aal: user.aal,
-                methods: Self.methods
-            )
+        guard let verified else { throw NotDone(.providerUnavailable) }
+        guard verified, !isTooLong, let user else { throw NotDone(.signInRefused) }
+        return Authentication(
+            identity: Identity(id: user.id, traits: user.traits),
+            aal: user.aal,
+            methods: Self.methods
         )
     }
 

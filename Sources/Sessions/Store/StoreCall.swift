@@ -19,22 +19,12 @@ extension EventLoopGroup {
 }
 
 extension NotDone {
-    /// The answer for a store that could not answer.
-    package init(_ error: StoreError) {
+    /// Why there is no answer of what asks a store. An error that is not known counts as `.unavailable`.
+    package init(asking error: any Error) {
         switch error {
-        case .unavailable: self.init(.storeUnavailable)
-        case .full: self.init(.storeFull)
-        }
-    }
-
-    /// Does what asks a store.
-    package static func asking<Answer>(
-        _ question: () async throws(StoreError) -> Answer
-    ) async throws(NotDone) -> Answer {
-        do {
-            return try await question()
-        } catch {
-            throw NotDone(error)
+        case let error as NotDone: self = error
+        case StoreError.full: self.init(.storeFull)
+        default: self.init(.storeUnavailable)
         }
     }
 }

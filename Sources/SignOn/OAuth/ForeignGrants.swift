@@ -1,24 +1,35 @@
 package import Sessions
+internal import Vocabulary
 
 /// The tokens of providers that clients may exchange for tokens of this gateway.
 package struct ForeignGrants: Sendable {
-    /// Notes that the lineage of this session, which comes from the provider's, ends with it. Called before anything is
-    /// written in the lineage.
-    package typealias Note = @Sendable (Lineage, Session, ProviderSession) async throws(StoreError) -> Void
-
     /// Access and session tokens; nil: none is accepted.
     let tokens: (any ForeignTokens)?
     /// nil: none is accepted.
     let refreshTokens: (any ForeignTokens)?
-    let note: Note
+    /// Finds the lineages of providers' sessions; nil if no provider ends sessions here.
+    private let ends: ProviderSessions?
 
     package init(
         tokens: (any ForeignTokens)?,
         refreshTokens: (any ForeignTokens)? = nil,
-        note: @escaping Note
+        ends: ProviderSessions?
     ) {
         self.tokens = tokens
         self.refreshTokens = refreshTokens
-        self.note = note
+        self.ends = ends
+    }
+
+    /// Notes that the lineage of this session, which comes from the provider's, ends with it. To be called before anything
+    /// is written in the lineage.
+    func note(_ lineage: Lineage, _ session: Session, _ provider: ProviderSession) async throws(NotDone) {
+        guard let id = provider.sessionID else { return }
+        try await self.ends?.note(
+            lineage,
+            of: session.subject,
+            in: id,
+            at: provider.name,
+            until: session.expiresAt
+        )
     }
 }

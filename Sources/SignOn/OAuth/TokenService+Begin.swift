@@ -70,17 +70,13 @@ extension TokenService {
         scopes: [String],
         forTransfer: Bool = false,
         by requester: TokenRequester
-    ) async -> TokenOutcome {
+    ) async throws(NotDone) -> IssuedTokens {
         var record = self.record(.exchanged, requester)
         record.audience = api?.audience
         record.isForTransfer = forTransfer
-        let outcome: TokenOutcome
-        do {
-            outcome = try await self.exchange(token, api, scopes, requester, &record)
-        } catch {
-            outcome = Self.unavailable(error)
+        return try await self.recording(record) { record throws(NotDone) in
+            try await self.exchange(token, api, scopes, requester, &record)
         }
-        return self.recorded(outcome, record)
     }
 
     /// Whether a provider may have made the token. Then `exchange` gives an access token, which ends with the provider's
@@ -102,17 +98,16 @@ extension TokenService {
     /// SDKs demand an id_token.
     ///
     /// Refusals: those of `exchange` for a provider's token.
-    package func exchange(refreshToken token: Secret, by requester: TokenRequester) async -> TokenOutcome {
+    package func exchange(
+        refreshToken token: Secret,
+        by requester: TokenRequester
+    ) async throws(NotDone) -> IssuedTokens {
         var record = self.record(.refreshed, requester)
         record.isForTransfer = true
-        let outcome: TokenOutcome
-        do {
-            let tokens = self.foreign?.refreshTokens
-            outcome = try await self.exchange(foreign: token, in: tokens, nil, scopes: nil, requester, &record)
-        } catch {
-            outcome = Self.unavailable(error)
+        let tokens = self.foreign?.refreshTokens
+        return try await self.recording(record) { record throws(NotDone) in
+            try await self.exchange(foreign: token, in: tokens, nil, scopes: nil, requester, &record)
         }
-        return self.recorded(outcome, record)
     }
 
     private static func key(of token: Secret, in tokens: (any ForeignTokens)?) -> RecordKey? {
@@ -125,20 +120,20 @@ extension TokenService {
         _ scopes: [String],
         _ requester: TokenRequester,
         _ record: inout AuditRecord
-    ) async throws(StoreError) -> TokenOutcome {
+    ) async throws(NotDone) -> IssuedTokens {
         let key: RecordKey
         switch self.authority.readSession(token.bytes) {
         case .record(let named): key = named
-        case .otherKey: return .refused(.credentialOtherKey)
+        case .otherKey: throw NotDone(.credentialOtherKey)
         case .malformed:
             let tokens = self.foreign?.tokens
             return try await self.exchange(foreign: token, in: tokens, api, scopes: scopes, requester, &record)
         }
         guard let session = try await self.session(key), session.session.kind == .native, session.session.access == nil
-        else { return .refused(.sessionUnknown) }
+        else { throw NotDone(.sessionUnknown) }
         record.note(session, audience: api?.audience)
         guard session.session.clientID == nil || session.session.clientID == requester.client.clientID else {
-            return .refused(.sessionOtherClient)
+            throw NotDone(.sessionOtherClient)
         }
         return try await self.issue(session, for: api, scopes: scopes, to: requester, &record)
     }
@@ -154,26 +149,26 @@ extension TokenService {
         scopes: [String]?,
         _ requester: TokenRequester,
         _ record: inout AuditRecord
-    ) async throws(StoreError) -> TokenOutcome {
+    ) async throws(NotDone) -> IssuedTokens {
         guard let foreign = self.foreign, let tokens, let key = Self.key(of: token, in: tokens) else {
-            return .refused(.credentialMalformed)
+            throw NotDone(.credentialMalformed)
         }
         let session: Session
         switch try await self.ask({ _, loop in tokens.freshSession(token, key: key, on: loop) }) {
-        case .none(let reason): return .refused(reason)
-        case .insufficient: return .refused(.requireAAL)
+        case .none(let reason): throw NotDone(reason)
+        case .insufficient: throw NotDone(.requireAAL)
         case .live(let found):
             session = found.session
             record.note(NewSession(key: key, session: session), audience: api?.audience)
             // What comes of the token can sign its user in, which the provider's `allow` forbids.
-            guard found.verdict.isAdmitted else { return .refused(.signInNotAllowed) }
+            guard found.verdict.isAdmitted else { throw NotDone(.signInNotAllowed) }
         }
-        if let reason = requester.objection(toKey: session.keyThumbprint) { return .refused(reason) }
+        if let reason = requester.objection(toKey: session.keyThumbprint) { throw NotDone(reason) }
         if let thumbprint = requester.keyThumbprint {
             switch try await self.ask({ _, loop in tokens.bind(key, to: thumbprint, on: loop) }) {
             case .bound: break
-            case .otherKey: return .refused(.proofOtherKey)
-            case .ended: return .refused(.sessionUnknown)
+            case .otherKey: throw NotDone(.proofOtherKey)
+            case .ended: throw NotDone(.sessionUnknown)
             }
         }
         if let provider = session.provider { try await foreign.note(key.lineage, session, provider) }
@@ -195,29 +190,27 @@ extension TokenService {
         scopes: [String],
         to requester: TokenRequester,
         _ record: inout AuditRecord
-    ) async throws(StoreError) -> TokenOutcome {
+    ) async throws(NotDone) -> IssuedTokens {
         var rules = RuleJudgement()
         if !record.isForTransfer {
             let facts = Self.facts(of: session.session.identity, requester, record, for: api, scopes: scopes)
             rules = self.rules.judge(.exchange, facts)
             record.rules += rules.findings
         }
-        if let objection = rules.objection { return .denied(text: objection.text) }
+        if let objection = rules.objection { throw NotDone(.ruleDenied, text: objection.text) }
         let left = rules.left(of: scopes)
         var owner = session
         owner.session.clientID = requester.client.clientID
         let access = self.access(of: owner, for: api?.audience, scopes: left, boundTo: requester.keyThumbprint)
-        guard try await self.write(access.record, of: session) else { return .refused(.sessionUnknown) }
-        return .issued(
-            IssuedTokens(
-                access: access.token,
-                lifetime: access.record.session.expiresAt.since(access.record.session.issuedAt),
-                audience: api?.audience,
-                scopes: left,
-                keyThumbprint: requester.keyThumbprint,
-                session: owner,
-                root: session.key
-            )
+        guard try await self.write(access.record, of: session) else { throw NotDone(.sessionUnknown) }
+        return IssuedTokens(
+            access: access.token,
+            lifetime: access.record.session.expiresAt.since(access.record.session.issuedAt),
+            audience: api?.audience,
+            scopes: left,
+            keyThumbprint: requester.keyThumbprint,
+            session: owner,
+            root: session.key
         )
     }
 
@@ -231,41 +224,36 @@ extension TokenService {
         for api: APISettings?,
         scopes: [String],
         by requester: TokenRequester
-    ) async -> TokenOutcome {
-        var record = self.record(.socialExchanged, requester)
-        var session = self.session(of: user, scopes: scopes, requester)
-        record.note(session, audience: api?.audience)
-        let facts = Self.facts(of: user.identity, requester, record, for: api, scopes: scopes)
-        var rules = self.rules.judge(.signIn, facts)
-        record.rules = rules.findings
-        if rules.objection == nil {
-            rules = self.rules.judge(.exchange, facts)
-            record.rules += rules.findings
-        }
-        if let objection = rules.objection {
-            record.sessionID = nil
-            return self.recorded(.denied(text: objection.text), record)
-        }
-        let left = rules.left(of: scopes)
-        session.scopes = left
-        let hasRefresh = requester.client.getsRefreshToken(left)
-        let granted = hasRefresh ? left : left.filter { $0 != APIDirectory.offlineAccess }
-        let grant = Grant(
-            session: session,
-            audience: api?.audience,
-            scopes: granted,
-            keyThumbprint: requester.keyThumbprint
-        )
-        let (tokens, records) = self.first(grant, hasRefresh: hasRefresh)
-        let outcome: TokenOutcome
-        do {
+    ) async throws(NotDone) -> IssuedTokens {
+        try await self.recording(self.record(.socialExchanged, requester)) { record throws(NotDone) in
+            var session = self.session(of: user, scopes: scopes, requester)
+            record.note(session, audience: api?.audience)
+            let facts = Self.facts(of: user.identity, requester, record, for: api, scopes: scopes)
+            var rules = self.rules.judge(.signIn, facts)
+            record.rules = rules.findings
+            if rules.objection == nil {
+                rules = self.rules.judge(.exchange, facts)
+                record.rules += rules.findings
+            }
+            if let objection = rules.objection {
+                record.sessionID = nil
+                throw NotDone(.ruleDenied, text: objection.text)
+            }
+            let left = rules.left(of: scopes)
+            session.scopes = left
+            let hasRefresh = requester.client.getsRefreshToken(left)
+            let granted = hasRefresh ? left : left.filter { $0 != APIDirectory.offlineAccess }
+            let grant = Grant(
+                session: session,
+                audience: api?.audience,
+                scopes: granted,
+                keyThumbprint: requester.keyThumbprint
+            )
+            let (tokens, records) = self.first(grant, hasRefresh: hasRefresh)
             // Nothing is handed out before all of them are written; what a failure leaves is known to nobody.
             for new in records { try await self.write(new) }
-            outcome = .issued(tokens)
-        } catch {
-            outcome = Self.unavailable(error)
+            return tokens
         }
-        return self.recorded(outcome, record)
     }
 
     /// What rules may know of an access token that would be issued.
@@ -326,7 +314,7 @@ extension TokenService {
         )
     }
 
-    private func write(_ record: NewRecord) async throws(StoreError) {
+    private func write(_ record: NewRecord) async throws(NotDone) {
         switch record {
         case .session(let session):
             try await self.ask { store, loop in store.create(session, on: loop) }
@@ -335,8 +323,8 @@ extension TokenService {
             let written = try await self.ask { store, loop in
                 store.create(family, key: key, attempt: attempt, on: loop)
             }
-            guard written == .done else { throw .unavailable }
-        default: throw .unavailable
+            guard written == .done else { throw NotDone(.storeUnavailable) }
+        default: throw NotDone(.storeUnavailable)
         }
     }
 

@@ -72,7 +72,7 @@ extension TokenService {
         _ wish: CodeWish,
         to user: NewSession,
         isOfBrowser: Bool
-    ) async throws(StoreError) -> Secret {
+    ) async throws(NotDone) -> Secret {
         let now = self.clock.now()
         let web = user.session
         let isTransferred = web.origin == .transfer
@@ -144,21 +144,19 @@ extension TokenService {
     ///
     /// Refusals: `code.unknown` (forged, expired or ended), `code.other_client`, `code.mismatch` (`redirect_uri` or
     /// `code_verifier`), `code.replayed`, `session.user_gone`, `session.client_gone`, `proof.missing` and `proof.other_key` (`dpop_jkt`).
-    package func redeem(_ redemption: CodeRedemption, for requester: TokenRequester) async -> TokenOutcome {
-        var record = self.record(.redeemed, requester)
-        let outcome: TokenOutcome
-        switch self.authority.read(.code, redemption.code.bytes) {
-        case .malformed: outcome = .refused(.codeUnknown)
-        case .otherKey: outcome = .refused(.credentialOtherKey)
-        case .record(let key):
-            record.tokenFingerprint = key.fingerprint
-            do {
-                outcome = try await self.redeem(redemption, key, requester, &record)
-            } catch {
-                outcome = Self.unavailable(error)
+    package func redeem(
+        _ redemption: CodeRedemption,
+        for requester: TokenRequester
+    ) async throws(NotDone) -> IssuedTokens {
+        try await self.recording(self.record(.redeemed, requester)) { record throws(NotDone) in
+            switch self.authority.read(.code, redemption.code.bytes) {
+            case .malformed: throw NotDone(.codeUnknown)
+            case .otherKey: throw NotDone(.credentialOtherKey)
+            case .record(let key):
+                record.tokenFingerprint = key.fingerprint
+                return try await self.redeem(redemption, key, requester, &record)
             }
         }
-        return self.recorded(outcome, record)
     }
 
     private func redeem(
@@ -166,14 +164,16 @@ extension TokenService {
         _ key: RecordKey,
         _ requester: TokenRequester,
         _ record: inout AuditRecord
-    ) async throws(StoreError) -> TokenOutcome {
+    ) async throws(NotDone) -> IssuedTokens {
         try await self.use(
             key,
             as: AuthorizationCode.self,
             asksAgain: true,
-            unknown: { .refused(.codeUnknown) },
-            spent: { marker throws(StoreError) in try await self.refuseReplay(marker, &record) },
-            judge: { stored in self.verdict(on: stored.record, redemption, requester, &record) }
+            unknown: { () throws(NotDone) in throw NotDone(.codeUnknown) },
+            spent: { marker throws(NotDone) in try await self.refuseReplay(marker, &record) },
+            judge: { stored throws(NotDone) in
+                try self.verdict(on: stored.record, redemption, requester, &record)
+            }
         )
     }
 
@@ -182,13 +182,13 @@ extension TokenService {
         _ redemption: CodeRedemption,
         _ requester: TokenRequester,
         _ record: inout AuditRecord
-    ) -> SingleUseVerdict<TokenOutcome> {
+    ) throws(NotDone) -> SingleUseVerdict<IssuedTokens> {
         record.note(code.session, audience: code.audience)
-        guard code.session.clientID == requester.client.clientID else { return .leave(.refused(.codeOtherClient)) }
-        guard redemption.fits(code) else { return .leave(.refused(.codeMismatch)) }
-        if let loss = self.loss(of: code.session) { return .leave(.refused(loss)) }
+        guard code.session.clientID == requester.client.clientID else { throw NotDone(.codeOtherClient) }
+        guard redemption.fits(code) else { throw NotDone(.codeMismatch) }
+        if let loss = self.loss(of: code.session) { throw NotDone(loss) }
         // RFC 9449 10
-        if let reason = requester.objection(toKey: code.keyThumbprint) { return .leave(.refused(reason)) }
+        if let reason = requester.objection(toKey: code.keyThumbprint) { throw NotDone(reason) }
         var session = code.session
         session.device = self.devices.facts(address: requester.address, userAgent: requester.userAgent)
         let grant = Grant(
@@ -203,17 +203,17 @@ extension TokenService {
         return .use(
             .used(self.authority.newAttempt(), session: tokens.root),
             creating: records,
-            quarantined: { .refused(.codeUnknown) },
-            done: { [tokens] in .issued(tokens) }
+            quarantined: { () throws(NotDone) in throw NotDone(.codeUnknown) },
+            done: { [tokens] in tokens }
         )
     }
 
     /// Ends what the first use of the code gave.
-    private func refuseReplay(_ marker: Marker, _ record: inout AuditRecord) async throws(StoreError) -> TokenOutcome {
+    private func refuseReplay(_ marker: Marker, _ record: inout AuditRecord) async throws(NotDone) -> IssuedTokens {
         if case .used(_, let key?) = marker, let session = try await self.kept(key) {
             record.note(session, audience: session.session.access?.audience)
             try await self.end(session, &record)
         }
-        return .refused(.codeReplayed)
+        throw NotDone(.codeReplayed)
     }
 }

@@ -15,7 +15,7 @@ package enum FoundToken: Sendable {
 
 extension TokenService {
     /// Finds what a token stands for; `none` if its user or its client has gone.
-    package func find(_ token: Secret) async throws(StoreError) -> FoundToken {
+    package func find(_ token: Secret) async throws(NotDone) -> FoundToken {
         let found = try await self.findKept(token)
         switch found {
         case .session(let session), .refresh(_, let session):
@@ -25,7 +25,7 @@ extension TokenService {
     }
 
     /// The same whether or not user and client have gone.
-    private func findKept(_ token: Secret) async throws(StoreError) -> FoundToken {
+    private func findKept(_ token: Secret) async throws(NotDone) -> FoundToken {
         if TokenAuthority.isWellFormed(.refresh, token.bytes) {
             guard case .genuine(let refresh) = self.refreshTokens.read(token.bytes),
                 let family = try await self.family(refresh.key)?.record,
@@ -71,14 +71,14 @@ extension TokenService {
             self.journal.record(record)
             return nil
         } catch {
-            return error == .full ? .storeFull : .storeUnavailable
+            return error.reason
         }
     }
 
     private func revocable(
         _ token: Secret,
         _ clientID: String
-    ) async throws(StoreError) -> (session: NewSession, isAlone: Bool)? {
+    ) async throws(NotDone) -> (session: NewSession, isAlone: Bool)? {
         if case .genuine(let refresh) = self.refreshTokens.read(token.bytes) {
             guard let family = try await self.family(refresh.key)?.record, family.clientID == clientID,
                 let session = try await self.kept(family.session)

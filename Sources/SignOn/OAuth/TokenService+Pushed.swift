@@ -1,5 +1,5 @@
 internal import NIOCore
-package import Sessions
+internal import Sessions
 package import Vocabulary
 
 /// A pushed authorization request that was found, and what is needed to use it up.
@@ -15,7 +15,7 @@ extension TokenService {
     ///
     /// - Parameter query: Its parameters, judged.
     /// - Returns: The last part of its `request_uri`.
-    package func push(_ query: String, from clientID: String) async throws(StoreError) -> Secret {
+    package func push(_ query: String, from clientID: String) async throws(NotDone) -> Secret {
         let (token, key) = self.authority.make(.pushedRequest, in: self.authority.newLineage())
         let request = PushedRequest(clientID: clientID, query: query, issuedAt: self.clock.now())
         try await self.ask { store, loop in store.create(request, key: key, on: loop) }
@@ -23,7 +23,7 @@ extension TokenService {
     }
 
     /// The request with this `request_uri`; nil if there is none, it was used, or the client that pushed it is gone.
-    package func pushed(_ token: Secret) async throws(StoreError) -> FoundRequest? {
+    package func pushed(_ token: Secret) async throws(NotDone) -> FoundRequest? {
         guard let key = self.authority.key(.pushedRequest, of: token.bytes) else { return nil }
         let lookup = try await self.ask { store, loop in
             store.singleUse(key, as: PushedRequest.self, on: loop)
@@ -35,7 +35,7 @@ extension TokenService {
     }
 
     /// Uses a request up; false if another browser was faster, and is the one that gets an answer.
-    package func use(_ found: FoundRequest) async throws(StoreError) -> Bool {
+    package func use(_ found: FoundRequest) async throws(NotDone) -> Bool {
         let marker = Marker.used(self.authority.newAttempt(), session: nil)
         return try await self.consume(found.key, found.version, marker, [], asksAgain: true) == .done
     }

@@ -37,35 +37,22 @@ extension TokenService {
         _ presented: Secret,
         _ wish: RefreshWish,
         for requester: TokenRequester
-    ) async -> TokenOutcome {
-        var record = self.record(.refreshed, requester)
-        let outcome: TokenOutcome
-        switch self.refreshTokens.read(presented.bytes) {
-        case .malformed: outcome = .refused(.refreshUnknown)
-        case .otherKey: outcome = .refused(.credentialOtherKey)
-        case .genuine(let token):
-            record.tokenFingerprint = token.key.fingerprint
-            do {
-                if let wait = try await self.excess(of: token) {
-                    outcome = .throttled(wait)
-                } else {
-                    outcome = try await self.refresh(token, wish, requester, &record)
-                }
-            } catch {
-                outcome = Self.unavailable(error)
+    ) async throws(NotDone) -> IssuedTokens {
+        try await self.recording(self.record(.refreshed, requester)) { record throws(NotDone) in
+            switch self.refreshTokens.read(presented.bytes) {
+            case .malformed: throw NotDone(.refreshUnknown)
+            case .otherKey: throw NotDone(.credentialOtherKey)
+            case .genuine(let token):
+                record.tokenFingerprint = token.key.fingerprint
+                let uses = RateBucket(
+                    Self.perFamily,
+                    Array(token.key.lineage.tag.utf8),
+                    Array(token.key.digest.bytes)
+                )
+                try await TryCounter(store: self.limiter, loops: self.loops).count([uses], or: .oauthThrottled)
+                return try await self.refresh(token, wish, requester, &record)
             }
         }
-        return self.recorded(outcome, record)
-    }
-
-    /// Counts a use of the token's family; the time to wait if there were too many.
-    private func excess(of token: RefreshToken) async throws(StoreError) -> Duration? {
-        let bucket = RateBucket(Self.perFamily, Array(token.key.lineage.tag.utf8), Array(token.key.digest.bytes))
-        let decision = try await self.loops.ask(self.limiter) { limiter, loop in
-            limiter.allow(bucket, cost: 1, on: loop)
-        }
-        guard case .throttled(let wait) = decision else { return nil }
-        return wait
     }
 
     private func refresh(
@@ -73,15 +60,15 @@ extension TokenService {
         _ wish: RefreshWish,
         _ requester: TokenRequester,
         _ record: inout AuditRecord
-    ) async throws(StoreError) -> TokenOutcome {
+    ) async throws(NotDone) -> IssuedTokens {
         for _ in 0..<Self.mostTries {
             let key = token.key
             guard let stored = try await self.family(key),
                 let session = try await self.kept(stored.record.session)
-            else { return .refused(.refreshUnknown) }
+            else { throw NotDone(.refreshUnknown) }
             let family = stored.record
             record.note(session, audience: family.audience)
-            guard family.clientID == requester.client.clientID else { return .refused(.refreshOtherClient) }
+            guard family.clientID == requester.client.clientID else { throw NotDone(.refreshOtherClient) }
             let settings = requester.client.refreshToken
             let now = self.clock.now()
             let leeway = settings.leeway(isBound: family.keyThumbprint != nil)
@@ -89,19 +76,19 @@ extension TokenService {
             // Before the key is looked at: a thief who got the family bound to a key of his own would otherwise keep it.
             if place == .replayed {
                 try await self.end(session, &record)
-                return .refused(.refreshReplayed)
+                throw NotDone(.refreshReplayed)
             }
             if let parent = family.parent, try await self.kept(parent) == nil {
                 try await self.end(session, &record)
-                return .refused(.refreshUnknown)
+                throw NotDone(.refreshUnknown)
             }
             // Nothing ends: an operator may bring back a user who was removed by mistake.
             if let loss = self.loss(of: session.session) {
-                return .refused(loss == .sessionUserGone ? .refreshUserGone : loss)
+                throw NotDone(loss == .sessionUserGone ? .refreshUserGone : loss)
             }
-            if let reason = requester.objection(toKey: family.keyThumbprint) { return .refused(reason) }
+            if let reason = requester.objection(toKey: family.keyThumbprint) { throw NotDone(reason) }
             if case .access(let audience?, _) = wish, audience != family.audience {
-                return .refused(.oauthInvalidTarget)
+                throw NotDone(.oauthInvalidTarget)
             }
             // Before the rotation, so that a client that is refused keeps its token.
             if case .transfer(let audience, let judged) = wish {
@@ -109,11 +96,11 @@ extension TokenService {
                 if let objection = rules.objection {
                     record.audience = audience
                     record.rules = rules.findings
-                    return .denied(text: objection.text)
+                    throw NotDone(.ruleDenied, text: objection.text)
                 }
             }
             let access = self.access(wish, family, session, key: requester.keyThumbprint)
-            if let access, try await !self.write(access.record, of: session) { return .refused(.refreshUnknown) }
+            if let access, try await !self.write(access.record, of: session) { throw NotDone(.refreshUnknown) }
             var present = family
             if place == .present, settings.rotation == .rotating {
                 present = family.rotated(from: token.generation, at: now)
@@ -125,26 +112,24 @@ extension TokenService {
                     continue
                 case .absent, .quarantined:
                     if let access { await self.discard(access.record) }
-                    return .refused(.refreshUnknown)
+                    throw NotDone(.refreshUnknown)
                 }
             }
             // A use of the family. The result is ignored: losing a note only ends it early.
             _ = try? await self.ask { store, loop in store.touch(session.key, on: loop) }
             let rotates = settings.rotation == .rotating
-            return .issued(
-                IssuedTokens(
-                    access: access?.token,
-                    lifetime: access.map { $0.record.session.expiresAt.since(now) } ?? .zero,
-                    refresh: rotates ? self.refreshTokens.make(token.of(generation: present.generation)) : nil,
-                    audience: family.audience,
-                    scopes: access?.record.session.scopes ?? family.scopes,
-                    keyThumbprint: requester.keyThumbprint,
-                    session: session,
-                    root: session.key
-                )
+            return IssuedTokens(
+                access: access?.token,
+                lifetime: access.map { $0.record.session.expiresAt.since(now) } ?? .zero,
+                refresh: rotates ? self.refreshTokens.make(token.of(generation: present.generation)) : nil,
+                audience: family.audience,
+                scopes: access?.record.session.scopes ?? family.scopes,
+                keyThumbprint: requester.keyThumbprint,
+                session: session,
+                root: session.key
             )
         }
-        return .unavailable(.storeUnavailable)
+        throw NotDone(.storeUnavailable)
     }
 
     private func access(
@@ -159,7 +144,7 @@ extension TokenService {
     }
 
     /// The family of a refresh token; nil if it has ended.
-    func family(_ key: RecordKey) async throws(StoreError) -> Stored<RefreshFamily>? {
+    func family(_ key: RecordKey) async throws(NotDone) -> Stored<RefreshFamily>? {
         try await self.ask { store, loop in store.replaceable(key, as: RefreshFamily.self, on: loop) }
     }
 
@@ -167,19 +152,19 @@ extension TokenService {
     func loss(of session: Session) -> Reason? { self.users.loss(of: session) }
 
     /// A live session whose user and client have not gone.
-    func session(_ key: RecordKey) async throws(StoreError) -> NewSession? {
+    func session(_ key: RecordKey) async throws(NotDone) -> NewSession? {
         let stored = try await self.ask { [users] store, loop in store.session(key, in: users, on: loop) }
         return stored.map { NewSession(key: key, session: $0.record) }
     }
 
     /// A session that the store keeps, also if its user or its client has gone.
-    func kept(_ key: RecordKey) async throws(StoreError) -> NewSession? {
+    func kept(_ key: RecordKey) async throws(NotDone) -> NewSession? {
         let stored = try await self.ask { store, loop in store.session(key, on: loop) }
         return stored.map { NewSession(key: key, session: $0.record) }
     }
 
     /// Ends a session and everything that came of it, and notes how much that was.
-    func end(_ session: NewSession, _ record: inout AuditRecord) async throws(StoreError) {
+    func end(_ session: NewSession, _ record: inout AuditRecord) async throws(NotDone) {
         if let cascade = self.cascade {
             // Not knowing it keeps no token alive.
             let count = try? await self.ask { _, loop in cascade.count(with: session.session, session.key, on: loop) }
@@ -192,7 +177,7 @@ extension TokenService {
         _ key: RecordKey,
         _ judged: RecordVersion,
         with family: RefreshFamily
-    ) async throws(StoreError) -> Replacement {
+    ) async throws(NotDone) -> Replacement {
         let attempt = self.authority.newAttempt()
         return try await self.ask { store, loop in
             store.replace(key, judged: judged, with: family, attempt: attempt, on: loop)

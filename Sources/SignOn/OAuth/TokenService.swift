@@ -65,18 +65,6 @@ package struct IssuedTokens: Sendable {
     package var hasIdentity: Bool { self.scopes.contains(APIDirectory.openID) }
 }
 
-/// The result of a request for tokens.
-package enum TokenOutcome: Sendable {
-    case issued(IssuedTokens)
-    case refused(Reason)
-    /// A rule refused it (`rule.denied`), with what the user reads; nil: the gateway's own words.
-    case denied(text: String?)
-    /// Too many requests with the same refresh token; the next is allowed after this time.
-    case throttled(Duration)
-    /// The store or the audit stream cannot record it: 503, nothing was handed out.
-    case unavailable(Reason)
-}
-
 /// Issues, refreshes, finds and ends the tokens of OAuth clients. Acts are recorded in the audit stream before they are
 /// answered.
 package struct TokenService: StoreCaller {
@@ -144,14 +132,6 @@ package struct TokenService: StoreCaller {
     /// Whose users get tokens.
     package var realm: Realm { self.users.realm }
 
-    /// The refusal for a store that could not answer.
-    static func unavailable(_ error: StoreError) -> TokenOutcome {
-        switch error {
-        case .unavailable: .unavailable(.storeUnavailable)
-        case .full: .unavailable(.storeFull)
-        }
-    }
-
     /// A new access token of `session`, and its record.
     ///
     /// - Parameters:
@@ -185,7 +165,7 @@ package struct TokenService: StoreCaller {
     /// Writes the record of an access token.
     ///
     /// - Returns: false when the session has ended meanwhile: the token is worthless then.
-    func write(_ access: NewSession, of session: NewSession) async throws(StoreError) -> Bool {
+    func write(_ access: NewSession, of session: NewSession) async throws(NotDone) -> Bool {
         if let root = access.session.familyRoot(access.key) {
             try await self.ask { store, loop in
                 HandoffFamily.add(access.key, root: root, parent: session.session, former: nil, to: store, on: loop)
@@ -219,20 +199,24 @@ package struct TokenService: StoreCaller {
         return record
     }
 
-    /// Records an outcome, and returns the one to answer with: tokens whose issue cannot be recorded are not handed out.
-    func recorded(_ outcome: TokenOutcome, _ record: AuditRecord) -> TokenOutcome {
+    /// Issues tokens, and records it or why they are refused. Tokens whose issue cannot be recorded are not handed out.
+    func recording(
+        _ record: AuditRecord,
+        _ issue: (inout AuditRecord) async throws(NotDone) -> IssuedTokens
+    ) async throws(NotDone) -> IssuedTokens {
         var record = record
-        switch outcome {
-        case .unavailable: return outcome
-        case .issued(let tokens):
-            record.scopes = tokens.scopes
-            record.fingerprint = tokens.root.fingerprint
-            return self.journal.record(record) ? outcome : .unavailable(.gatewayOverloaded)
-        case .refused(let reason): record.refuse(reason)
-        case .denied: record.refuse(.ruleDenied)
-        case .throttled: record.refuse(.oauthThrottled)
+        let tokens: IssuedTokens
+        do throws(NotDone) {
+            tokens = try await issue(&record)
+        } catch {
+            guard !error.isUnavailable else { throw error }
+            record.refuse(error.reason)
+            self.journal.record(record)
+            throw error
         }
-        self.journal.record(record)
-        return outcome
+        record.scopes = tokens.scopes
+        record.fingerprint = tokens.root.fingerprint
+        guard self.journal.record(record) else { throw NotDone(.gatewayOverloaded) }
+        return tokens
     }
 }

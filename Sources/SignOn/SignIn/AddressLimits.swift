@@ -1,10 +1,10 @@
 package import AddressIntelligence
 package import NIOCore
 package import Sessions
-internal import Vocabulary
+package import Vocabulary
 
 /// What is counted against an address when somebody signs in there, for operators: how full it is, and emptied at once.
-package struct AddressLimits: Sendable {
+package struct AddressLimits: StoreCaller {
     /// One bucket.
     package struct Count: Sendable, Equatable {
         /// The limit's name, e.g. `signin.address`.
@@ -17,33 +17,31 @@ package struct AddressLimits: Sendable {
         package let wait: Duration
     }
 
-    private let limiter: any RateLimiter
-    private let loops: any EventLoopGroup
+    let store: any RateLimiter
+    let loops: any EventLoopGroup
 
     /// - Parameter loops: The loops on which the limiter is called.
     package init(limiter: any RateLimiter, loops: any EventLoopGroup) {
-        self.limiter = limiter
+        self.store = limiter
         self.loops = loops
     }
 
     /// The counts of an address, and of an account that is tried from there. There is no limit of an account alone.
     ///
     /// - Parameter account: As the user types it; nil: only what is counted for all accounts together.
-    package func counts(of address: IPAddress, account: String?) async throws(StoreError) -> [Count] {
+    package func counts(of address: IPAddress, account: String?) async throws(NotDone) -> [Count] {
         var counts: [Count] = []
         for bucket in Self.buckets(of: address, account: account) {
-            let drain = try await self.loops.ask(self.limiter) { limiter, loop in
-                limiter.drainTime(of: bucket, on: loop)
-            }
+            let drain = try await self.ask { limiter, loop in limiter.drainTime(of: bucket, on: loop) }
             counts.append(Count(bucket.limit, drain))
         }
         return counts
     }
 
     /// Empties them. With Redis, other gateways still count by themselves what was tried there.
-    package func clear(_ address: IPAddress, account: String?) async throws(StoreError) {
+    package func clear(_ address: IPAddress, account: String?) async throws(NotDone) {
         for bucket in Self.buckets(of: address, account: account) {
-            try await self.loops.ask(self.limiter) { limiter, loop in limiter.forgive(bucket, on: loop) }
+            try await self.ask { limiter, loop in limiter.forgive(bucket, on: loop) }
         }
     }
 

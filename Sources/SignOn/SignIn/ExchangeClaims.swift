@@ -5,7 +5,7 @@ package import Vocabulary
 
 /// Lets the two codes of a provider's session exchange be used once, across all gateways of a store, although the provider
 /// would give the session again and again.
-package struct ExchangeClaims: Sendable {
+package struct ExchangeClaims: StoreCaller {
     /// A device that lost the answer may repeat its request for so long.
     private static let repetition = Duration.seconds(30)
     /// How long after the sign-in the codes may be used. The provider has no limit of its own.
@@ -15,9 +15,9 @@ package struct ExchangeClaims: Sendable {
     /// How often a claim is tried that another one has overtaken.
     private static let maxTries = 4
 
-    private let store: any ReplaceableStore
+    let store: any ReplaceableStore
     private let authority: TokenAuthority
-    private let loops: any EventLoopGroup
+    let loops: any EventLoopGroup
     private let clock: Clock
 
     package init(
@@ -52,7 +52,7 @@ package struct ExchangeClaims: Sendable {
         at provider: String,
         signedInAt: UnixTime,
         by address: IPAddress
-    ) async throws(StoreError) -> Outcome {
+    ) async throws(NotDone) -> Outcome {
         let key = self.authority.claimKey(of: codes, at: provider)
         let device = address.key.description
         for _ in 0..<Self.maxTries {
@@ -70,20 +70,20 @@ package struct ExchangeClaims: Sendable {
                 expiresAt: max(end, now).advanced(by: Self.lifetime)
             )
             let attempt = self.authority.newAttempt()
-            let written = try await self.loops.ask(self.store) { store, loop in
+            let written = try await self.ask { store, loop in
                 store.create(claim, key: key, attempt: attempt, on: loop)
             }
             switch written {
             case .done: return .granted
             case .changed: continue
-            case .absent, .quarantined: throw .unavailable
+            case .absent, .quarantined: throw NotDone(.storeUnavailable)
             }
         }
-        throw .unavailable
+        throw NotDone(.storeUnavailable)
     }
 
-    private func standing(_ key: RecordKey) async throws(StoreError) -> ExchangeClaim? {
-        try await self.loops.ask(self.store) { store, loop in
+    private func standing(_ key: RecordKey) async throws(NotDone) -> ExchangeClaim? {
+        try await self.ask { store, loop in
             store.replaceable(key, as: ExchangeClaim.self, on: loop)
         }?.record
     }

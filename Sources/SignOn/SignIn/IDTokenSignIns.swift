@@ -6,25 +6,13 @@ package import Vocabulary
 
 /// Signs users of native apps in with an id_token that a provider's kit gave to the app.
 package struct IDTokenSignIns: Sendable {
-    /// The result of a sign-in.
-    package enum Outcome: Sendable {
-        case signedIn(token: Secret, session: Session)
-        case refused(Reason)
-        /// A rule refused it (`rule.denied`), with what the user reads; nil: the gateway's own words.
-        case denied(text: String?)
-        /// Too many; the next one is allowed after this time.
-        case throttled(Duration)
-        case unavailable(Reason)
-    }
-
     /// Sign-ins from one address that fail: fifty, then one a second.
     static let perAddress = RateLimit("signin.id_token", burst: 50, interval: .seconds(1))
 
     private let sessions: SessionService
     private let verifiers: SocialVerifiers
     private let proofs: SocialProofs
-    private let limiter: any RateLimiter
-    private let loops: any EventLoopGroup
+    private let tries: TryCounter
 
     /// - Parameters:
     ///   - limiter: Counts sign-ins that fail.
@@ -39,8 +27,7 @@ package struct IDTokenSignIns: Sendable {
         self.sessions = sessions
         self.verifiers = verifiers
         self.proofs = proofs
-        self.limiter = limiter
-        self.loops = loops
+        self.tries = TryCounter(store: limiter, loops: loops)
     }
 
     /// Whether id_tokens of this provider are configured.
@@ -49,44 +36,33 @@ package struct IDTokenSignIns: Sendable {
     /// Begins a native session for the user of the id_token.
     ///
     /// - Parameter nonce: What the app sent to the provider; nil: nothing, and then the id_token must have none.
+    /// - Throws: A refusal of the id_token, `signin.throttled`, or what `SessionService.begin` throws.
     package func signIn(
         _ kind: SocialIDToken,
         _ idToken: Secret,
         nonce: String?,
         for requester: Requester
-    ) async -> Outcome {
-        guard let verifier = self.verifiers[idToken: kind] else { return .refused(.signInMalformed) }
+    ) async throws(NotDone) -> BegunSession {
+        guard let verifier = self.verifiers[idToken: kind] else { throw NotDone(.signInMalformed) }
         let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
-        do throws(StoreError) {
-            let decision = try await self.loops.ask(self.limiter) { limiter, loop in
-                limiter.allow(bucket, cost: 1, on: loop)
-            }
-            if case .throttled(let wait) = decision {
-                self.record(.signInThrottled, nil, kind, requester)
-                return .throttled(wait)
-            }
+        var user: ProvenUser
+        do throws(NotDone) {
+            try await self.tries.count([bucket], or: .signInThrottled)
+            let signIn = SocialSignIn(artefact: idToken, nonce: nonce, isNonceCompared: true)
+            user = try await self.proofs.prove(signIn, by: verifier)
         } catch {
-            return .unavailable(SessionService.reason(error))
+            if !error.isUnavailable { self.record(error.reason, error.detail, kind, requester) }
+            throw error
         }
-        let signIn = SocialSignIn(artefact: idToken, nonce: nonce, isNonceCompared: true)
-        switch await self.proofs.prove(signIn, by: verifier) {
-        case .refused(let reason, let detail):
-            self.record(reason, detail, kind, requester)
-            return .refused(reason)
-        case .unavailable(let reason): return .unavailable(reason)
-        case .proven(var user, let evidence):
-            // The method by which Kratos knows it.
-            user.methods = ["oidc"]
-            // If this fails, the sign-in stays counted.
-            _ = try? await self.loops.ask(self.limiter) { limiter, loop in
-                limiter.giveBack([bucket], cost: 1, on: loop)
-            }
-            switch await self.sessions.begin(user, SessionTerms(.native), evidence: evidence, for: requester) {
-            case .begun(let token, let session): return .signedIn(token: token, session: session)
-            case .denied(let text): return .denied(text: text)
-            case .unavailable(let reason): return .unavailable(reason)
-            }
-        }
+        // The method by which Kratos knows it.
+        user.authentication.methods = ["oidc"]
+        await self.tries.giveBack([bucket])
+        return try await self.sessions.begin(
+            user.authentication,
+            SessionTerms(.native),
+            evidence: user.evidence,
+            for: requester
+        )
     }
 
     private func record(_ reason: Reason, _ detail: String?, _ kind: SocialIDToken, _ requester: Requester) {

@@ -24,6 +24,9 @@ package struct KeptSignIn: Sendable, Equatable {
     /// nothing would go to the provider and back for ever.
     package var isRepeat = false
 
+    /// Whether the browser had no room for what completes it, so that it begins again, once.
+    package var beginsAgain: Bool { self.providerState == nil && !self.isRepeat }
+
     /// Whether the user took too long.
     package func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
 

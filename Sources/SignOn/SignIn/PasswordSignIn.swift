@@ -6,25 +6,11 @@ package import Vocabulary
 
 /// Signs users in with a password: counts the try, lets the provider check the password, and begins a session.
 package struct PasswordSignIn: Sendable {
-    /// The result of a try.
-    package enum Outcome: Sendable {
-        case signedIn(token: Secret, session: Session)
-        /// Unknown user or wrong password.
-        case refused
-        /// A rule refused it (`rule.denied`), with what the user reads; nil: the gateway's own words.
-        case denied(text: String?)
-        /// Too many tries; the next one is allowed after this time.
-        case throttled(Duration)
-        /// The provider or the store cannot answer.
-        case unavailable(Reason)
-    }
-
     package let sessions: SessionService
     private let provider: any PasswordProvider
-    private let limiter: any RateLimiter
+    private let tries: TryCounter
     private let familiar: FamiliarAddresses
     private let accounts: AccountNames
-    private let loops: any EventLoopGroup
 
     /// - Parameters:
     ///   - limiter: Counts tries to sign in (`SignInLimits`).
@@ -41,43 +27,31 @@ package struct PasswordSignIn: Sendable {
     ) {
         self.sessions = sessions
         self.provider = provider
-        self.limiter = limiter
+        self.tries = TryCounter(store: limiter, loops: loops)
         self.familiar = familiar
         self.accounts = accounts
-        self.loops = loops
-    }
-
-    /// What a try led to, if the password is right and `Value` could be made of it.
-    package enum Try<Value: Sendable>: Sendable {
-        case passed(Value)
-        case refused
-        case throttled(Duration)
-        case unavailable(Reason)
     }
 
     /// Checks the password and begins a session. The browser's sessions on this host end first.
+    ///
+    /// - Throws: As `check` and `SessionService.begin`.
     package func signIn(
         identifier: String,
         password: Secret,
         kind: Session.Kind,
         staysSignedIn: Bool = false,
         for requester: Requester
-    ) async -> Outcome {
-        let tried = await self.check(identifier: identifier, password: password, kind: kind, for: requester) {
+    ) async throws(NotDone) -> BegunSession {
+        try await self.check(identifier: identifier, password: password, kind: kind, for: requester) {
             authentication,
-            account throws(PasswordSignInFailure) in
-            let terms = SessionTerms(kind, staysSignedIn: staysSignedIn)
-            let beginning = await self.begin(authentication, terms, account, requester)
-            if case .unavailable(let reason) = beginning { throw PasswordSignInFailure(reason: reason) }
-            return beginning
-        }
-        switch tried {
-        case .passed(.begun(let token, let session)): return .signedIn(token: token, session: session)
-        case .passed(.denied(let text)): return .denied(text: text)
-        case .passed(.unavailable(let reason)): return .unavailable(reason)
-        case .refused: return .refused
-        case .throttled(let wait): return .throttled(wait)
-        case .unavailable(let reason): return .unavailable(reason)
+            account throws(NotDone) in
+            try await self.sessions.replace(
+                kind == .web ? self.sessions.presented(by: requester) : [],
+                with: authentication,
+                SessionTerms(kind, staysSignedIn: staysSignedIn),
+                account: account,
+                for: requester
+            )
         }
     }
 
@@ -86,14 +60,15 @@ package struct PasswordSignIn: Sendable {
     /// - Parameters:
     ///   - kind: What the session of this sign-in is to be, for the record of a refusal.
     ///   - begin: Begins what the user signs in for. `account` names the account in the audit stream.
+    /// - Throws: `signin.refused` for an unknown user or a wrong password, `signin.throttled` for too many tries; what
+    ///   `begin` throws.
     package func check<Value: Sendable>(
         identifier: String,
         password: Secret,
         kind: Session.Kind,
         for requester: Requester,
-        begin:
-            @Sendable (_ user: Authentication, _ account: String?) async throws(PasswordSignInFailure) -> Value
-    ) async -> Try<Value> {
+        begin: @Sendable (_ user: Authentication, _ account: String?) async throws(NotDone) -> Value
+    ) async throws(NotDone) -> Value {
         let user = UserIdentifier(identifier)
         let account = user.map(self.accounts.name)
         let address = requester.address.key
@@ -103,32 +78,38 @@ package struct PasswordSignIn: Sendable {
             isFamiliar: user.map { self.familiar.contains(address, $0) } ?? false
         )
         let source = SignInSource(requester.address, isFamiliar: self.familiar.contains(address))
-        guard self.provider.hasRoom(for: source) else { return .unavailable(.providerUnavailable) }
-        do {
-            if case .throttled(let wait) = try await self.count(limits) {
-                self.record(.signInThrottled, kind, account, requester)
-                return .throttled(wait)
+        guard self.provider.hasRoom(for: source) else { throw NotDone(.providerUnavailable) }
+        let authentication: Authentication
+        do throws(NotDone) {
+            try await self.tries.count(limits.tries, or: .signInThrottled)
+            do throws(NotDone) {
+                authentication = try await self.provider.authenticate(
+                    identifier: identifier,
+                    password: password,
+                    from: source
+                )
+            } catch {
+                // A try that could not be served revealed nothing about the password.
+                if error.isUnavailable { await self.tries.giveBack(limits.tries) }
+                throw error
             }
         } catch {
-            return .unavailable(SessionService.reason(error))
+            if !error.isUnavailable { self.record(error.reason, kind, account, requester) }
+            throw error
         }
-        switch await self.provider.authenticate(identifier: identifier, password: password, from: source) {
-        case .unavailable:
-            await self.giveBack(limits)
-            return .unavailable(.providerUnavailable)
-        case .refused:
-            self.record(.signInRefused, kind, account, requester)
-            return .refused
-        case .authenticated(let authentication):
-            await self.forgive(limits)
-            do {
-                let value = try await begin(authentication, account)
-                if let user { self.familiar.add(address, user) }
-                return .passed(value)
-            } catch {
-                await self.giveBack(limits)
-                return .unavailable(error.reason)
+        await self.forgive(limits)
+        do throws(NotDone) {
+            let value = try await begin(authentication, account)
+            if let user { self.familiar.add(address, user) }
+            return value
+        } catch {
+            if error.isUnavailable {
+                await self.tries.giveBack(limits.tries)
+            } else if let user {
+                // Refused by a rule: the password is right.
+                self.familiar.add(address, user)
             }
+            throw error
         }
     }
 
@@ -137,61 +118,16 @@ package struct PasswordSignIn: Sendable {
         UserIdentifier(identifier).map(self.accounts.name)
     }
 
-    private func begin(
-        _ authentication: Authentication,
-        _ terms: SessionTerms,
-        _ account: String?,
-        _ requester: Requester
-    ) async -> SessionBeginning {
-        guard terms.kind == .web else {
-            return await self.sessions.begin(authentication, terms, account: account, for: requester)
-        }
-        let former: [FoundSession]
-        do {
-            former = try await self.sessions.presented(by: requester)
-        } catch {
-            return .unavailable(SessionService.reason(error))
-        }
-        return await self.sessions.replace(former, with: authentication, terms, account: account, for: requester)
-    }
-
     private func record(_ reason: Reason, _ kind: Session.Kind, _ account: String?, _ requester: Requester) {
         var record = self.sessions.record(.refused(reason), kind, requester)
         record.account = account
         self.sessions.journal.record(record)
     }
 
-    /// Removes a try that could not be served from the limits: it revealed nothing about the password.
-    private func giveBack(_ limits: SignInLimits) async {
-        // If this fails, the try stays counted.
-        try? await self.ask { limiter, loop in limiter.giveBack(limits.tries, cost: 1, on: loop) }
-    }
-
-    /// Counts a try.
-    private func count(_ limits: SignInLimits) async throws(StoreError) -> RateDecision {
-        try await self.ask { limiter, loop in limiter.allow(limits.tries, cost: 1, on: loop) }
-    }
-
     /// Removes the user's tries from this address from the limits, because the last one succeeded. If this fails, they
     /// stay counted.
     private func forgive(_ limits: SignInLimits) async {
         let user = limits.user
-        try? await self.ask { limiter, loop in limiter.forgive(user, on: loop) }
-    }
-
-    /// Calls the limiter on one of its loops.
-    private func ask<Answer: Sendable>(
-        _ question: @escaping @Sendable (any RateLimiter, any EventLoop) -> EventLoopFuture<Answer>
-    ) async throws(StoreError) -> Answer {
-        try await self.loops.ask(self.limiter, question)
-    }
-}
-
-/// What the user signs in for cannot begin now.
-package struct PasswordSignInFailure: Error, Sendable {
-    package let reason: Reason
-
-    package init(reason: Reason) {
-        self.reason = reason
+        try? await self.tries.ask { limiter, loop in limiter.forgive(user, on: loop) }
     }
 }

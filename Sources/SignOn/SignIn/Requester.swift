@@ -30,4 +30,14 @@ package struct Requester: Sendable {
         self.cookies = cookies
         self.providerCookies = providerCookies
     }
+
+    /// The same without the cookies, for what no browser's session is concerned with.
+    package var withoutCookies: Requester {
+        Requester(
+            address: self.address,
+            userAgent: self.userAgent,
+            authority: self.authority,
+            requestID: self.requestID
+        )
+    }
 }

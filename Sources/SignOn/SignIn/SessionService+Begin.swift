@@ -26,14 +26,11 @@ package struct SessionTerms: Sendable {
     }
 }
 
-/// The result of beginning a session.
-package enum SessionBeginning: Sendable {
-    /// The token is shown once, to its user.
-    case begun(token: Secret, session: Session)
-    /// The store or the audit stream cannot record it: 503, nothing was handed out.
-    case unavailable(Reason)
-    /// A rule refused it (`rule.denied`), with what the user reads; nil: the gateway's own words. Nothing has changed.
-    case denied(text: String?)
+/// A session that has begun.
+package struct BegunSession: Sendable {
+    /// It is shown once, to its user.
+    package let token: Secret
+    package let session: Session
 }
 
 extension SessionService {
@@ -46,14 +43,16 @@ extension SessionService {
     /// - Parameters:
     ///   - evidence: What the provider handed out with the sign-in; nil if the provider is never asked again.
     ///   - account: The account that was tried (`AccountNames`), for the record.
+    /// - Throws: `rule.denied`, and then nothing has changed; an outage of the store or the audit stream, and then nothing
+    ///   was handed out.
     package func begin(
         _ authentication: Authentication,
         _ terms: SessionTerms,
         evidence: ProviderEvidence? = nil,
         account: String? = nil,
         for requester: Requester
-    ) async -> SessionBeginning {
-        await self.replace([], with: authentication, terms, evidence: evidence, account: account, for: requester)
+    ) async throws(NotDone) -> BegunSession {
+        try await self.replace([], with: authentication, terms, evidence: evidence, account: account, for: requester)
     }
 
     /// Ends `former` and begins a session in its place, for example after a repeated sign-in or a step-up. The former
@@ -70,41 +69,37 @@ extension SessionService {
         evidence: ProviderEvidence? = nil,
         account: String? = nil,
         for requester: Requester
-    ) async -> SessionBeginning {
+    ) async throws(NotDone) -> BegunSession {
         var record = self.record(.signedIn, terms.kind, requester)
         record.account = account
         record.provider = evidence?.provider
-        if let denied = self.denial(of: authentication, terms, &record, requester) { return denied }
-        do {
-            for session in former {
-                try await self.endWithDependents(session)
-                // Not revoked: the provider may count the former tokens and the new ones as one grant.
-                if let grant = session.session.provider?.grant { self.grants?.discard(grant) }
-            }
-            let (token, found) = try await self.create(authentication, terms, evidence, requester)
-            record.note(found.session, found.key)
-            record.endedSessionID = former.first?.session.id
-            guard self.journal.record(record) else {
-                // The token is never handed out, so the session is useless even if the store cannot end it now.
-                try? await self.endWithDependents(found)
-                return .unavailable(.gatewayOverloaded)
-            }
-            return .begun(token: token, session: found.session)
-        } catch {
-            return .unavailable(Self.reason(error))
+        try self.judge(authentication, terms, &record, requester)
+        for session in former {
+            try await self.endWithDependents(session)
+            // Not revoked: the provider may count the former tokens and the new ones as one grant.
+            if let grant = session.session.provider?.grant { self.grants?.discard(grant) }
         }
+        let (token, found) = try await self.create(authentication, terms, evidence, requester)
+        record.note(found.session, found.key)
+        record.endedSessionID = former.first?.session.id
+        guard self.journal.record(record) else {
+            // The token is never handed out, so the session is useless even if the store cannot end it now.
+            try? await self.endWithDependents(found)
+            throw NotDone(.gatewayOverloaded)
+        }
+        return BegunSession(token: token, session: found.session)
     }
 
     /// Judges the rules on a sign-in, before anything changes. A refusal is written to the audit stream.
     ///
     /// - Parameter record: That of the sign-in, to which the findings are added.
-    /// - Returns: `denied`; nil if no rule refuses.
-    func denial(
-        of authentication: Authentication,
+    /// - Throws: `rule.denied`, with what the user reads.
+    func judge(
+        _ authentication: Authentication,
         _ terms: SessionTerms,
         _ record: inout AuditRecord,
         _ requester: Requester
-    ) -> SessionBeginning? {
+    ) throws(NotDone) {
         let facts = RuleFacts(
             request: RuleFacts.Request(
                 address: record.device.address,
@@ -118,11 +113,11 @@ extension SessionService {
         )
         let rules = self.rules.judge(.signIn, facts)
         record.rules = rules.findings
-        guard let objection = rules.objection else { return nil }
+        guard let objection = rules.objection else { return }
         record.act = .session(.refused(objection.reason), terms.kind)
         record.subject = authentication.identity.inRealm(self.realm).subject
         self.journal.record(record)
-        return .denied(text: objection.text)
+        throw NotDone(.ruleDenied, text: objection.text)
     }
 
     private func create(
@@ -130,7 +125,7 @@ extension SessionService {
         _ terms: SessionTerms,
         _ evidence: ProviderEvidence?,
         _ requester: Requester
-    ) async throws(StoreError) -> (Secret, FoundSession) {
+    ) async throws(NotDone) -> (Secret, FoundSession) {
         let lineage = self.authority.newLineage()
         let (token, key) = self.authority.make(.session, in: lineage)
         var session = self.draft(authentication, terms, in: lineage, device: self.device(requester))
@@ -149,7 +144,7 @@ extension SessionService {
 
     /// Enters the session's lineage wherever the end of the provider's session is to find it. To be called before the
     /// session is written.
-    func note(_ evidence: ProviderEvidence, of session: Session) async throws(StoreError) {
+    func note(_ evidence: ProviderEvidence, of session: Session) async throws(NotDone) {
         guard let id = evidence.sessionID else { return }
         try await self.providerSessions?.note(
             session.lineage,

@@ -14,23 +14,23 @@ package struct SignedOutSession: Sendable {
 extension SessionService {
     /// Ends one session only; true when it existed.
     @discardableResult
-    package func endOne(_ key: RecordKey) async throws(StoreError) -> Bool {
+    package func endOne(_ key: RecordKey) async throws(NotDone) -> Bool {
         try await self.ask { store, loop in store.end(key, on: loop) }
     }
 
     /// Ends every token and session of the family.
-    package func endLineage(_ lineage: Lineage) async throws(StoreError) {
+    package func endLineage(_ lineage: Lineage) async throws(NotDone) {
         try await self.ask { store, loop in store.end(lineage, on: loop) }
     }
 
     /// Ends a session and everything that ends together with it (`Session.endReach`).
-    package func endWithDependents(_ found: FoundSession) async throws(StoreError) {
+    package func endWithDependents(_ found: FoundSession) async throws(NotDone) {
         try await self.ask { store, loop in found.session.end(found.key, in: store, on: loop) }
     }
 
     /// Ends the sessions that the request's cookies present on this host, and returns them.
     @discardableResult
-    package func signOutBrowser(of requester: Requester) async throws(StoreError) -> [SignedOutSession] {
+    package func signOutBrowser(of requester: Requester) async throws(NotDone) -> [SignedOutSession] {
         var ended: [SignedOutSession] = []
         for cookie in requester.cookies {
             guard let key = self.authority.key(.session, of: cookie.bytes) else { continue }
@@ -50,7 +50,7 @@ extension SessionService {
     ///
     /// - Returns: Why the token never named a native session, as far as the store knows; nil when its session has ended,
     ///   now or before: a client that lost the answer may repeat the request and gets the same answer.
-    package func signOutApp(_ token: Secret, for requester: Requester) async throws(StoreError) -> Reason? {
+    package func signOutApp(_ token: Secret, for requester: Requester) async throws(NotDone) -> Reason? {
         switch self.authority.read(.session, token.bytes) {
         case .malformed: return try await self.signOutForeign(token, for: requester)
         case .otherKey: return .credentialOtherKey
@@ -67,7 +67,7 @@ extension SessionService {
 
     /// Whether the store knows of a session under `key` that it has ended. A store that was restarted without its data, or
     /// from whose memory the end has gone, takes it for one that never was.
-    private func knowsEnd(of key: RecordKey) async throws(StoreError) -> Bool {
+    private func knowsEnd(of key: RecordKey) async throws(NotDone) -> Bool {
         let finding = try await self.ask { store, loop in
             let promise = loop.makePromise(of: SessionFinding.self)
             store.session(key, on: loop) { promise.completeWith($0.mapError { $0 }) }
@@ -87,7 +87,7 @@ extension SessionService {
         _ kind: Session.Kind,
         _ grant: KeptGrant?,
         _ requester: Requester
-    ) async throws(StoreError) -> PresentedEnd {
+    ) async throws(NotDone) -> PresentedEnd {
         let key = presented.key
         let (number, now) = (presented.token.number, self.clock.now())
         let mayEnd: @Sendable (Session) -> Bool = {
@@ -121,7 +121,7 @@ extension SessionService {
         _ key: RecordKey,
         _ present: Session?,
         if mayEnd: @escaping @Sendable (Session) -> Bool
-    ) async throws(StoreError) -> PresentedEnd {
+    ) async throws(NotDone) -> PresentedEnd {
         guard let present else {
             // Dead, or the store has lost sight of it.
             return try await self.ask { store, loop in

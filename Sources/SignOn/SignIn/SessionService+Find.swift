@@ -15,7 +15,7 @@ extension SessionService {
     }
 
     /// The session of a native app's token: never a browser's session, wherever the token came from.
-    package func native(_ token: Secret) async throws(StoreError) -> PresentedSession {
+    package func native(_ token: Secret) async throws(NotDone) -> PresentedSession {
         let presented = try await self.found(token)
         if case .none(.credentialMalformed) = presented { return try await self.found(foreign: token) }
         guard case .session(let found) = presented, found.session.kind != .native else { return presented }
@@ -24,7 +24,7 @@ extension SessionService {
 
     /// The session of the request's cookie on this host. If there are two cookies with different values, there is no
     /// session, and this is recorded: another site of the same domain may have planted one.
-    package func web(_ requester: Requester) async throws(StoreError) -> PresentedSession {
+    package func web(_ requester: Requester) async throws(NotDone) -> PresentedSession {
         guard let cookie = requester.cookies.first else { return .none(.credentialMissing) }
         guard requester.cookies.count == 1 else {
             var record = self.record(.denied(.credentialAmbiguousCookie), .web, requester)
@@ -42,7 +42,7 @@ extension SessionService {
     }
 
     /// The session of the request's cookies, of which the gateway's own comes first, as for requests to apps.
-    package func browser(_ requester: Requester) async throws(StoreError) -> PresentedSession {
+    package func browser(_ requester: Requester) async throws(NotDone) -> PresentedSession {
         let own = try await self.web(requester)
         guard case .none = own, let cookie = requester.providerCookies.first, requester.providerCookies.count == 1
         else {
@@ -52,7 +52,7 @@ extension SessionService {
     }
 
     /// Every live session of the browser that a sign-out on this host ends: those of `presented`, and the provider's.
-    package func signedIn(by requester: Requester) async throws(StoreError) -> [FoundSession] {
+    package func signedIn(by requester: Requester) async throws(NotDone) -> [FoundSession] {
         var all = try await self.presented(by: requester)
         for cookie in requester.providerCookies {
             if case .session(let found) = try await self.found(foreign: cookie, as: .web) { all.append(found) }
@@ -62,7 +62,7 @@ extension SessionService {
 
     /// Every live web session that the cookies present on this host; if there are several, none is to survive a sign-in
     /// or sign-out.
-    package func presented(by requester: Requester) async throws(StoreError) -> [FoundSession] {
+    package func presented(by requester: Requester) async throws(NotDone) -> [FoundSession] {
         var presented: [FoundSession] = []
         for cookie in requester.cookies {
             if case .session(let found) = try await self.found(cookie), Self.isPresentable(found.session, by: requester)
@@ -84,7 +84,7 @@ extension SessionService {
         session.kind == .web && session.host == requester.authority
     }
 
-    private func found(_ token: Secret) async throws(StoreError) -> PresentedSession {
+    private func found(_ token: Secret) async throws(NotDone) -> PresentedSession {
         if let known = self.resolvers?.known(token, now: self.clock.now()) {
             return self.presented(known)
         }
@@ -98,7 +98,7 @@ extension SessionService {
             do {
                 return self.presented(try await read.get())
             } catch {
-                throw (error as? StoreError) ?? .unavailable
+                throw NotDone(asking: error)
             }
         }
     }
@@ -118,7 +118,7 @@ extension SessionService {
     }
 
     /// What the token with this key names, whether or not it is good any more.
-    func presentation(by token: RecordKey) async throws(StoreError) -> SessionPresentation {
+    func presentation(by token: RecordKey) async throws(NotDone) -> SessionPresentation {
         try await self.ask { store, loop in SuccessorToken.presentation(by: token, in: store, on: loop) }
     }
 
@@ -132,7 +132,7 @@ extension SessionService {
     }
 
     /// The live session under `key` whose user has not gone.
-    func living(_ key: RecordKey) async throws(StoreError) -> FoundSession? {
+    func living(_ key: RecordKey) async throws(NotDone) -> FoundSession? {
         let stored = try await self.ask { [users] store, loop in store.session(key, in: users, on: loop) }
         return stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }
     }

@@ -5,7 +5,7 @@ import Vocabulary
 /// Finds and ends the sessions of tokens and cookies that a provider made.
 extension SessionService {
     /// The session that the provider vouches for, unless it was ended here.
-    func found(foreign token: Secret, as kind: Session.Kind = .native) async throws(StoreError) -> PresentedSession {
+    func found(foreign token: Secret, as kind: Session.Kind = .native) async throws(NotDone) -> PresentedSession {
         guard let tokens = self.tokens, let key = token.bytes.withUnsafeBytes({ tokens.key(of: $0, as: kind) })
         else {
             return .none(.credentialMalformed)
@@ -29,7 +29,7 @@ extension SessionService {
         _ token: Secret,
         as kind: Session.Kind = .native,
         for requester: Requester
-    ) async throws(StoreError) -> Reason? {
+    ) async throws(NotDone) -> Reason? {
         guard let tokens = self.tokens, let key = token.bytes.withUnsafeBytes({ tokens.key(of: $0, as: kind) }) else {
             return .credentialMalformed
         }
@@ -62,7 +62,7 @@ extension SessionService {
         case .none(.sessionUnknown), .insufficient: isTold = await tokens.revoke(token, as: kind, sessionID: nil)
         case .none(let reason): return reason
         }
-        guard isTold else { throw .unavailable }
+        guard isTold else { throw NotDone(.storeUnavailable) }
         return nil
     }
 }

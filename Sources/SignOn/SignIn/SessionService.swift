@@ -36,9 +36,9 @@ package enum PresentedSession: Sendable {
 
 /// Begins, replaces, finds and ends sessions, for every way to sign in and every protocol. Acts are recorded in the
 /// audit stream before they are answered.
-package struct SessionService: Sendable {
+package struct SessionService: StoreCaller {
     package let clock: Clock
-    private let store: any SessionStore & ReplaceableStore
+    let store: any SessionStore & ReplaceableStore
     let authority: TokenAuthority
     let settings: SessionSettings
     let devices: DeviceObserver
@@ -58,7 +58,7 @@ package struct SessionService: Sendable {
     var resolvers: SessionResolvers?
     /// Told of each session that a sign-in begins, before it is written.
     let observe: @Sendable (Session) -> Void
-    private let loops: any EventLoopGroup
+    let loops: any EventLoopGroup
     let journal: AuditJournal
 
     /// - Parameters:
@@ -120,21 +120,6 @@ package struct SessionService: Sendable {
         let found = (try? await self.presented(by: requester))?.first
         if let found { record.note(found.session, found.key) }
         self.journal.record(record)
-    }
-
-    /// The refusal for a store that could not answer.
-    package static func reason(_ error: StoreError) -> Reason {
-        switch error {
-        case .unavailable: .storeUnavailable
-        case .full: .storeFull
-        }
-    }
-
-    /// Calls the store on one of its loops.
-    func ask<Answer: Sendable>(
-        _ question: @escaping @Sendable (any SessionStore & ReplaceableStore, any EventLoop) -> EventLoopFuture<Answer>
-    ) async throws(StoreError) -> Answer {
-        try await self.loops.ask(self.store, question)
     }
 
     func record(_ act: SessionAct, _ kind: Session.Kind, _ requester: Requester) -> AuditRecord {

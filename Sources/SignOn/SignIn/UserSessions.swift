@@ -1,25 +1,25 @@
 package import NIOCore
 package import Sessions
-internal import Vocabulary
+package import Vocabulary
 
 /// The sessions of one user: what users and operators see of them, and how they end them.
-package struct UserSessions: Sendable {
+package struct UserSessions: StoreCaller {
     package let sessions: SessionService
-    private let index: any SessionIndex
-    private let loops: any EventLoopGroup
+    let store: any SessionIndex
+    let loops: any EventLoopGroup
 
     /// - Parameters:
     ///   - index: Finds the sessions of a user; their records decide.
     ///   - loops: The loops on which the index is called.
     package init(sessions: SessionService, index: any SessionIndex, loops: any EventLoopGroup) {
         self.sessions = sessions
-        self.index = index
+        self.store = index
         self.loops = loops
     }
 
     /// The live sessions of the subject, the latest first.
-    package func all(of subject: String) async throws(StoreError) -> [FoundSession] {
-        let keys = try await self.loops.ask(self.index) { index, loop in index.sessions(of: subject, on: loop) }
+    package func all(of subject: String) async throws(NotDone) -> [FoundSession] {
+        let keys = try await self.ask { index, loop in index.sessions(of: subject, on: loop) }
         let found = try await self.sessions.ask { store, loop in
             EventLoopFuture.whenAllSucceed(
                 keys.map { key in
@@ -35,7 +35,7 @@ package struct UserSessions: Sendable {
     }
 
     /// The live session with this key of the store, or nil.
-    package func session(_ key: RecordKey) async throws(StoreError) -> FoundSession? {
+    package func session(_ key: RecordKey) async throws(NotDone) -> FoundSession? {
         let stored = try await self.sessions.ask { store, loop in store.session(key, on: loop) }
         return stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }
     }
@@ -50,7 +50,7 @@ package struct UserSessions: Sendable {
         sparing current: FoundSession? = nil,
         by operator: String? = nil,
         for requester: Requester
-    ) async throws(StoreError) {
+    ) async throws(NotDone) {
         var cascaded = 0
         if let current, current.session.lineage == found.session.lineage {
             try await self.sessions.endOne(found.key)
@@ -68,14 +68,14 @@ package struct UserSessions: Sendable {
         of subject: String,
         by operator: String? = nil,
         for requester: Requester
-    ) async throws(StoreError) {
+    ) async throws(NotDone) {
         let known = (try? await self.all(of: subject)) ?? []
         try await self.sessions.ask { store, loop in store.end(subject: subject, on: loop) }
         self.record(subject, nil, known.count, `operator`, requester)
     }
 
     /// Notes that the session was used now.
-    package func touch(_ found: FoundSession) async throws(StoreError) {
+    package func touch(_ found: FoundSession) async throws(NotDone) {
         try await self.sessions.ask { store, loop in store.touch(found.key, on: loop) }
     }
 

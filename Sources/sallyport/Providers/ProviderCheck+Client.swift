@@ -10,9 +10,7 @@ extension ProviderCheck {
     func redirects(by provider: some BrowserProvider) async -> [Verdict] {
         var verdicts: [Verdict] = []
         for callback in self.callbacks {
-            guard case .redirect(let url, _, _) = await provider.begin(BrowserSignIn(callback: callback)) else {
-                continue
-            }
+            guard let url = try? await provider.begin(BrowserSignIn(callback: callback)).url else { continue }
             // The provider shall answer at once instead of showing its pages (OpenID Connect Core 3.1.2.1).
             let quiet = url.contains("&prompt=") ? url : "\(url)&prompt=none"
             let call = ProviderCall(

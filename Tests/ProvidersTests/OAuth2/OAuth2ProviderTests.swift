@@ -36,16 +36,13 @@ private struct OAuth2Desk {
     }
 
     func begin(_ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDDesk.callback)) async throws -> OpenIDDesk.Begun {
-        guard case .redirect(let url, let id, let state) = await self.provider.begin(wish) else {
-            throw DeskFailure(description: "the sign-in did not begin")
-        }
-        return OpenIDDesk.Begun(url: url, id: id, state: state)
+        let beginning = self.provider.begin(wish)
+        return OpenIDDesk.Begun(url: beginning.url, id: beginning.id, state: beginning.state)
     }
 
-    func signIn(_ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDDesk.callback)) async throws -> BrowserCompletion
-    {
+    func signIn(_ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDDesk.callback)) async throws -> Completion {
         let begun = try await self.begin(wish)
-        let completion = await self.provider.complete(begun.callback(), state: begun.state)
+        let completion = await self.provider.completion(begun.callback(), state: begun.state)
         return completion.judged(by: self.provider.demand(of: wish), at: self.clock.now)
     }
 }
@@ -74,7 +71,7 @@ struct OAuth2ProviderTests {
         let desk = try OAuth2Desk { $0.usesPKCE = false }
         let begun = try await desk.begin()
         #expect(begun.parameters["code_challenge"] == nil && begun.parameters["code_challenge_method"] == nil)
-        #expect(await desk.provider.complete(begun.callback(), state: begun.state).user != nil)
+        #expect(await desk.provider.completion(begun.callback(), state: begun.state).user != nil)
         #expect(desk.transport.calls(of: OAuth2Desk.tokenURL).first?.form["code_verifier"] == nil)
     }
 
@@ -119,7 +116,9 @@ struct OAuth2ProviderTests {
         #expect(try await desk.signIn().outage != nil)
         answer("error=bad_verification_code&error_description=x")
         let completion = try await desk.signIn()
-        #expect(completion.cause == .providerError && completion.detail?.contains("bad_verification_code") == true)
+        #expect(
+            completion.cause == .signInProviderError && completion.detail?.contains("bad_verification_code") == true
+        )
     }
 
     @Test("Without a usable subject nobody is signed in")
@@ -127,12 +126,12 @@ struct OAuth2ProviderTests {
         let desk = try OAuth2Desk()
         for id: JSONValue in [.null, "", .number(1.5), .number(1e30), true, ["1"], "a\u{0}b"] {
             desk.transport.on(OAuth2Desk.userinfoURL, .json(["id": id, "login": "jane"]))
-            #expect(try await desk.signIn().cause == .providerError, "\(id)")
+            #expect(try await desk.signIn().cause == .signInProviderError, "\(id)")
         }
         desk.transport.on(OAuth2Desk.userinfoURL, .json(["id": 1_000_000_000_000_000]))
         #expect(try await desk.signIn().user?.identity.id == "1000000000000000")
         desk.transport.on(OAuth2Desk.userinfoURL, ProviderAnswer(status: 401))
-        #expect(try await desk.signIn().cause == .providerError)
+        #expect(try await desk.signIn().cause == .signInProviderError)
         desk.transport.on(OAuth2Desk.userinfoURL, ProviderAnswer(status: 503))
         #expect(try await desk.signIn().outage != nil)
     }
@@ -143,13 +142,13 @@ struct OAuth2ProviderTests {
         let callback = OpenIDDesk.callback
         #expect(
             try await desk.signIn(BrowserSignIn(callback: callback, demand: SignInDemand(maxAge: .seconds(60)))).cause
-                == .insufficient
+                == .signInInsufficient
         )
         #expect(
             try await desk.signIn(BrowserSignIn(callback: callback, demand: SignInDemand(aal: .aal2))).cause
-                == .insufficient
+                == .signInInsufficient
         )
-        #expect(try await OAuth2Desk { $0.allow.emailDomains = ["example.com"] }.signIn().cause == .notAllowed)
+        #expect(try await OAuth2Desk { $0.allow.emailDomains = ["example.com"] }.signIn().cause == .signInNotAllowed)
     }
 
     @Test("What does not belong to the sign-in is refused; another sign-in's state completes nothing")
@@ -157,17 +156,17 @@ struct OAuth2ProviderTests {
         let desk = try OAuth2Desk()
         let (begun, other) = (try await desk.begin(), try await desk.begin())
         let cases = [
-            await desk.provider.complete(begun.callback(["state": "x"]), state: begun.state),
-            await desk.provider.complete(begun.callback(), state: other.state),
-            await desk.provider.complete(begun.callback() + [("code", "other")], state: begun.state),
-            await desk.provider.complete(begun.callback(), state: Secret("")),
-            await (try OAuth2Desk { $0.name = "other" }).provider.complete(begun.callback(), state: begun.state),
+            await desk.provider.completion(begun.callback(["state": "x"]), state: begun.state),
+            await desk.provider.completion(begun.callback(), state: other.state),
+            await desk.provider.completion(begun.callback() + [("code", "other")], state: begun.state),
+            await desk.provider.completion(begun.callback(), state: Secret("")),
+            await (try OAuth2Desk { $0.name = "other" }).provider.completion(begun.callback(), state: begun.state),
         ]
-        for completion in cases { #expect(completion.cause == .mismatch, "\(completion)") }
+        for completion in cases { #expect(completion.cause == .signInStateMismatch, "\(completion)") }
         #expect(desk.transport.calls.isEmpty)
         #expect(
-            await desk.provider.complete(begun.callback(["error": "access_denied"]), state: begun.state).cause
-                == .cancelled
+            await desk.provider.completion(begun.callback(["error": "access_denied"]), state: begun.state).cause
+                == .signInCancelled
         )
     }
 

@@ -48,7 +48,7 @@ struct IDTokenTests {
     func refused(_ fault: (claim: String, value: JSONValue, detail: String)) async throws {
         let desk = try OpenIDDesk()
         let completion = try await desk.signIn(claims: [fault.claim: fault.value])
-        #expect(completion.cause == .invalidToken, "\(completion)")
+        #expect(completion.cause == .signInInvalidToken, "\(completion)")
         #expect(completion.detail?.contains(fault.detail) == true, "\(completion)")
     }
 
@@ -57,7 +57,7 @@ struct IDTokenTests {
         let desk = try OpenIDDesk()
         for type in ["at+jwt", "application/at+jwt", "logout+jwt", "AT+JWT", "dpop+jwt", "secevent+jwt"] {
             let completion = try await desk.signIn(type: type)
-            #expect(completion.cause == .invalidToken && completion.detail?.contains("typ") == true, "\(type)")
+            #expect(completion.cause == .signInInvalidToken && completion.detail?.contains("typ") == true, "\(type)")
         }
         for type in [nil, "JWT", "jwt", "id_token+jwt"] {
             #expect(try await desk.signIn(type: type).user != nil, "\(type ?? "none")")
@@ -89,15 +89,15 @@ struct IDTokenTests {
                 claims: ["at_hash": right],
                 tokens: ["access_token": "access-2"]
             )
-            #expect(other.cause == .invalidToken)
+            #expect(other.cause == .signInInvalidToken)
         }
     }
 
     @Test("A token by another key, of an algorithm that is not allowed, without signature, or by the secret is refused")
     func signature() async throws {
         let desk = try OpenIDDesk { $0.algorithms = ["ES256"] }
-        #expect(try await desk.signIn(by: SigningKey.generated(.es256)).cause == .invalidToken)
-        #expect(try await desk.signIn(by: SigningKey.generated(.rs256)).cause == .invalidToken)
+        #expect(try await desk.signIn(by: SigningKey.generated(.es256)).cause == .signInInvalidToken)
+        #expect(try await desk.signIn(by: SigningKey.generated(.rs256)).cause == .signInInvalidToken)
         let begun = try await desk.begin()
         let claims = JSONText.encode(desk.claims(nonce: begun.parameters["nonce"]))
         let payload = Base64URL.encode(claims)
@@ -115,12 +115,12 @@ struct IDTokenTests {
         ]
         for text in forged {
             desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: text)))
-            let completion = await desk.provider.complete(begun.callback(), state: begun.state)
-            #expect(completion.cause == .invalidToken, "\(text.prefix(20)): \(completion)")
+            let completion = await desk.provider.completion(begun.callback(), state: begun.state)
+            #expect(completion.cause == .signInInvalidToken, "\(text.prefix(20)): \(completion)")
             #expect(completion.detail?.contains("client-secret") == false)
         }
         desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: nil)))
-        #expect(await desk.provider.complete(begun.callback(), state: begun.state).cause == .invalidToken)
+        #expect(await desk.provider.completion(begun.callback(), state: begun.state).cause == .signInInvalidToken)
     }
 
     @Test("A key that the issuer has begun to use is fetched once; unknown ones do not make it fetch again and again")
@@ -133,7 +133,7 @@ struct IDTokenTests {
         #expect(try await desk.signIn().user != nil)
         let fetches = desk.transport.calls(of: OpenIDDesk.keysURL).count
         #expect(fetches == 2)
-        for _ in 0..<3 { #expect(try await desk.signIn(by: SigningKey.generated(.es256)).cause == .invalidToken) }
+        for _ in 0..<3 { #expect(try await desk.signIn(by: SigningKey.generated(.es256)).cause == .signInInvalidToken) }
         for _ in 0..<20 {
             #expect(try await desk.signIn(by: SigningKey.generated(.es256)).outage?.contains("may be new") == true)
         }
@@ -154,7 +154,7 @@ struct IDTokenTests {
             OpenIDDesk.tokenURL,
             .json(OpenIDDesk.tokens(idToken: String(decoding: token.bytes, as: UTF8.self)))
         )
-        let completion = await desk.provider.complete(begun.callback(), state: begun.state)
+        let completion = await desk.provider.completion(begun.callback(), state: begun.state)
         #expect(completion.user != nil, "\(completion)")
     }
 
@@ -164,7 +164,7 @@ struct IDTokenTests {
         let keys = [JWSAlgorithm.es256, .rs256, .rs256, .es384].map { SigningKey.generated($0) }
         let published = keys.map { $0.publicKey.value.merged(with: ["kid": "one", "alg": .null]) }
         desk.transport.on(OpenIDDesk.keysURL, .json(["keys": .array(published)]))
-        func signIn(_ key: SigningKey, _ algorithm: JWSAlgorithm) async throws -> BrowserCompletion {
+        func signIn(_ key: SigningKey, _ algorithm: JWSAlgorithm) async throws -> Completion {
             // So that the keys may be asked for again.
             desk.clock.advance(by: .seconds(30))
             let begun = try await desk.begin()
@@ -173,20 +173,20 @@ struct IDTokenTests {
             let text = Base64URL.encode(header) + "." + Base64URL.encode(claims)
             let token = text + "." + Base64URL.encode(key.signature(of: Array(text.utf8)))
             desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: token)))
-            return await desk.provider.complete(begun.callback(), state: begun.state)
+            return await desk.provider.completion(begun.callback(), state: begun.state)
         }
         for key in keys {
             let completion = try await signIn(key, key.algorithm)
             #expect(completion.user != nil, "\(key.algorithm): \(completion)")
             for other in JWSAlgorithm.allCases where other != key.algorithm {
-                #expect(try await signIn(key, other).cause == .invalidToken, "\(key.algorithm) as \(other)")
+                #expect(try await signIn(key, other).cause == .signInInvalidToken, "\(key.algorithm) as \(other)")
             }
         }
-        #expect(try await signIn(.generated(.rs256), .rs256).cause == .invalidToken)
+        #expect(try await signIn(.generated(.rs256), .rs256).cause == .signInInvalidToken)
     }
 
     /// A sign-in whose id_token has half a surrogate pair in place of each `~` in these claims.
-    private func cutSignIn(_ claims: [String: JSONValue]) async throws -> BrowserCompletion {
+    private func cutSignIn(_ claims: [String: JSONValue]) async throws -> Completion {
         let desk = try OpenIDDesk {
             $0.claims.traits = ["email", "name", "groups"].map { .init(name: $0, path: [$0]) }
         }
@@ -198,7 +198,7 @@ struct IDTokenTests {
         let cut = whole.split(separator: "~", omittingEmptySubsequences: false).joined(separator: #"\ud83d"#)
         let token = String(decoding: desk.key.sign(Array(cut.utf8)), as: UTF8.self)
         desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: token)))
-        return await desk.provider.complete(begun.callback(), state: begun.state)
+        return await desk.provider.completion(begun.callback(), state: begun.state)
     }
 
     @Test("A claim that was cut within a character keeps nobody from signing in, unless it names somebody")
@@ -211,7 +211,7 @@ struct IDTokenTests {
             ["sub": "user-~"], ["iss": .string(OpenIDDesk.issuer + "~")], ["aud": ["gateway", "~"]],
             ["sid": "s-~"], ["nonce": "~"], ["jti": "~"], ["~": "a"],
         ] as [[String: JSONValue]] {
-            #expect(try await self.cutSignIn(claims).cause == .invalidToken, "\(claims)")
+            #expect(try await self.cutSignIn(claims).cause == .signInInvalidToken, "\(claims)")
         }
     }
 

@@ -37,7 +37,7 @@ struct OpenIDBeginTests {
             OpenIDDesk.tokenURL,
             .json(OpenIDDesk.tokens(idToken: desk.idToken(desk.claims(nonce: begun.parameters["nonce"]))))
         )
-        #expect(await desk.provider.complete(begun.callback(), state: begun.state).user != nil)
+        #expect(await desk.provider.completion(begun.callback(), state: begun.state).user != nil)
         let call = try #require(desk.transport.calls(of: OpenIDDesk.tokenURL).first)
         #expect(call.method == "POST" && call.field("content-type") == "application/x-www-form-urlencoded")
         #expect(call.field("authorization") == "Basic " + Base64.encode(Array("gateway:client-secret".utf8)))
@@ -106,11 +106,11 @@ struct OpenIDBeginTests {
         let wish = BrowserSignIn(callback: OpenIDDesk.callback)
         desk.transport.on(OpenIDDesk.metadataURL, ProviderAnswer(status: 502))
         #expect(!desk.provider.isKnown)
-        #expect(await desk.provider.begin(wish) == .unavailable)
+        #expect(await Result(try await desk.provider.begin(wish)).error?.reason == .providerUnavailable)
         #expect(!desk.provider.isKnown)
         desk.transport.on(OpenIDDesk.metadataURL, .json(OpenIDDesk.metadata()))
         // Not before the pause after a failure is over.
-        #expect(await desk.provider.begin(wish) == .unavailable)
+        #expect(await Result(try await desk.provider.begin(wish)).error?.reason == .providerUnavailable)
         #expect(desk.transport.calls(of: OpenIDDesk.metadataURL).count == 1)
         desk.clock.advance(by: .seconds(1))
         _ = try await desk.begin()

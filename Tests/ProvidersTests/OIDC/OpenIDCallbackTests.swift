@@ -1,33 +1,37 @@
 import Providers
 import Settings
+import StoreBench
 import Testing
 import Vocabulary
 
 @Suite("The return of a browser from an OpenID provider")
 struct OpenIDCallbackTests {
-    private static let refusals: [(changes: [String: String?], cause: BrowserRefusal.Cause)] = [
-        (["state": nil], .mismatch), (["state": ""], .mismatch), (["state": "other"], .mismatch),
-        (["code": nil], .mismatch), (["code": ""], .mismatch),
-        (["code": String(repeating: "a", count: 4097)], .mismatch), (["iss": "https://evil.example.com"], .mismatch),
-        (["iss": ""], .mismatch), (["iss": OpenIDDesk.issuer + "/"], .mismatch),
-        (["error": "access_denied"], .cancelled), (["error": "login_required"], .interactionRequired),
-        (["error": "interaction_required"], .interactionRequired),
-        (["error": "consent_required"], .interactionRequired),
-        (["error": "account_selection_required"], .interactionRequired),
-        (["error": "unmet_authentication_requirements"], .insufficient), (["error": "invalid_scope"], .providerError),
-        (["error": "server_error"], .providerError), (["error": "<script>"], .providerError),
-        (["error": ""], .providerError), (["error": "access_denied", "state": "other"], .mismatch),
-        (["error": "access_denied", "iss": "https://evil.example.com"], .mismatch),
+    private static let refusals: [(changes: [String: String?], cause: Reason)] = [
+        (["state": nil], .signInStateMismatch), (["state": ""], .signInStateMismatch),
+        (["state": "other"], .signInStateMismatch),
+        (["code": nil], .signInStateMismatch), (["code": ""], .signInStateMismatch),
+        (["code": String(repeating: "a", count: 4097)], .signInStateMismatch),
+        (["iss": "https://evil.example.com"], .signInStateMismatch),
+        (["iss": ""], .signInStateMismatch), (["iss": OpenIDDesk.issuer + "/"], .signInStateMismatch),
+        (["error": "access_denied"], .signInCancelled), (["error": "login_required"], .signInInteractionRequired),
+        (["error": "interaction_required"], .signInInteractionRequired),
+        (["error": "consent_required"], .signInInteractionRequired),
+        (["error": "account_selection_required"], .signInInteractionRequired),
+        (["error": "unmet_authentication_requirements"], .signInInsufficient),
+        (["error": "invalid_scope"], .signInProviderError),
+        (["error": "server_error"], .signInProviderError), (["error": "<script>"], .signInProviderError),
+        (["error": ""], .signInProviderError), (["error": "access_denied", "state": "other"], .signInStateMismatch),
+        (["error": "access_denied", "iss": "https://evil.example.com"], .signInStateMismatch),
     ]
 
     @Test(
         "What does not belong to the sign-in, and errors, are refused without asking the provider",
         arguments: Self.refusals
     )
-    func refused(_ refusal: (changes: [String: String?], cause: BrowserRefusal.Cause)) async throws {
+    func refused(_ refusal: (changes: [String: String?], cause: Reason)) async throws {
         let desk = try OpenIDDesk()
         let begun = try await desk.begin()
-        let completion = await desk.provider.complete(begun.callback(refusal.changes), state: begun.state)
+        let completion = await desk.provider.completion(begun.callback(refusal.changes), state: begun.state)
         #expect(completion.cause == refusal.cause, "\(completion)")
         #expect(completion.detail?.contains("<") == false)
         #expect(desk.transport.calls(of: OpenIDDesk.tokenURL).isEmpty)
@@ -39,7 +43,7 @@ struct OpenIDCallbackTests {
         let begun = try await desk.begin()
         for name in ["state", "code", "iss", "other"] {
             let parameters = begun.callback() + [(name, "x"), (name, "x")]
-            #expect(await desk.provider.complete(parameters, state: begun.state).cause == .mismatch)
+            #expect(await desk.provider.completion(parameters, state: begun.state).cause == .signInStateMismatch)
         }
         #expect(desk.transport.calls(of: OpenIDDesk.tokenURL).isEmpty)
     }
@@ -52,30 +56,32 @@ struct OpenIDCallbackTests {
             OpenIDDesk.tokenURL,
             .json(OpenIDDesk.tokens(idToken: desk.idToken(desk.claims(nonce: begun.parameters["nonce"]))))
         )
-        #expect(await desk.provider.complete(begun.callback(), state: begun.state).cause == .mismatch)
+        #expect(await desk.provider.completion(begun.callback(), state: begun.state).cause == .signInStateMismatch)
         #expect(
-            await desk.provider.complete(begun.callback(["error": "access_denied"]), state: begun.state).cause
-                == .mismatch
+            await desk.provider.completion(begun.callback(["error": "access_denied"]), state: begun.state).cause
+                == .signInStateMismatch
         )
         let right = begun.callback(["iss": OpenIDDesk.issuer])
-        #expect(await desk.provider.complete(right, state: begun.state).user != nil)
+        #expect(await desk.provider.completion(right, state: begun.state).user != nil)
     }
 
     @Test("The state of another sign-in, of another provider, or no state completes nothing")
     func foreignState() async throws {
         let desk = try OpenIDDesk()
         let (first, second) = (try await desk.begin(), try await desk.begin())
-        #expect(await desk.provider.complete(first.callback(), state: second.state).cause == .mismatch)
+        #expect(await desk.provider.completion(first.callback(), state: second.state).cause == .signInStateMismatch)
         let others: [[UInt8]] = [[], [1], [1] + first.state.bytes.dropFirst(), first.state.bytes + [0]]
         for bytes in others {
-            #expect(await desk.provider.complete(first.callback(), state: Secret(bytes)).cause == .mismatch)
+            #expect(
+                await desk.provider.completion(first.callback(), state: Secret(bytes)).cause == .signInStateMismatch
+            )
         }
         for count in 0..<first.state.bytes.count {
             let cut = Secret(Array(first.state.bytes.prefix(count)))
-            #expect(await desk.provider.complete(first.callback(), state: cut).cause == .mismatch)
+            #expect(await desk.provider.completion(first.callback(), state: cut).cause == .signInStateMismatch)
         }
         let other = try OpenIDDesk { $0.issuer = "https://other.example.com" }
-        #expect(await other.provider.complete(first.callback(), state: first.state).cause == .mismatch)
+        #expect(await other.provider.completion(first.callback(), state: first.state).cause == .signInStateMismatch)
         #expect(desk.transport.calls(of: OpenIDDesk.tokenURL).isEmpty)
     }
 
@@ -84,7 +90,7 @@ struct OpenIDCallbackTests {
         let desk = try OpenIDDesk()
         let begun = try await desk.begin()
         let parameters = begun.callback(["error": "temporarily_unavailable"])
-        let outage = await desk.provider.complete(parameters, state: begun.state).outage
+        let outage = await desk.provider.completion(parameters, state: begun.state).outage
         #expect(outage == "the provider answered temporarily_unavailable")
     }
 
@@ -99,8 +105,8 @@ struct OpenIDCallbackTests {
         ]
         for answer in refusals {
             desk.transport.on(OpenIDDesk.tokenURL, answer)
-            let completion = await desk.provider.complete(begun.callback(), state: begun.state)
-            #expect(completion.cause == .providerError, "\(answer): \(completion)")
+            let completion = await desk.provider.completion(begun.callback(), state: begun.state)
+            #expect(completion.cause == .signInProviderError, "\(answer): \(completion)")
             #expect(completion.detail?.contains("secret") == false)
         }
         let outages: [ProviderAnswer] = [
@@ -111,12 +117,12 @@ struct OpenIDCallbackTests {
         ]
         for answer in outages {
             desk.transport.on(OpenIDDesk.tokenURL, answer)
-            let outage = await desk.provider.complete(begun.callback(), state: begun.state).outage
+            let outage = await desk.provider.completion(begun.callback(), state: begun.state).outage
             #expect(outage?.contains("token endpoint") == true, "\(answer)")
         }
         for isUnsent in [true, false] {
             desk.transport.on(OpenIDDesk.tokenURL, failing: ProviderCallError(isUnsent: isUnsent, detail: "away"))
-            #expect(await desk.provider.complete(begun.callback(), state: begun.state).outage?.isEmpty == false)
+            #expect(await desk.provider.completion(begun.callback(), state: begun.state).outage?.isEmpty == false)
         }
     }
 }

@@ -55,7 +55,7 @@ struct OpenIDClaimsTests {
         #expect(user.identity.traits == ["name": "Jane"] && user.aal == .aal1 && user.methods == ["oidc"])
         #expect(user.authenticatedAt == Authentication.unknownTime)
         let wish = BrowserSignIn(callback: OpenIDDesk.callback, demand: SignInDemand(aal: .aal2))
-        #expect(try await desk.signIn(wish).cause == .insufficient)
+        #expect(try await desk.signIn(wish).cause == .signInInsufficient)
     }
 
     @Test("Whether an address is verified is said of the address in the same document only")
@@ -75,7 +75,7 @@ struct OpenIDClaimsTests {
                 ])
             )
             let completion = try await desk.signIn()
-            #expect(completion.cause == (isAdmitted ? nil : .notAllowed), "\(email)")
+            #expect(completion.cause == (isAdmitted ? nil : .signInNotAllowed), "\(email)")
             if isAdmitted {
                 #expect(
                     completion.user?.identity.traits == ["email": "jane@example.com", "email_verified": true]
@@ -90,7 +90,7 @@ struct OpenIDClaimsTests {
         let groups = (0..<900).map { JSONValue.string("group-\($0)-" + String(repeating: "g", count: 24)) }
         #expect(try await desk.signIn(claims: ["groups": .array(groups)]).user != nil)
         let tooMany = (0..<3000).map { JSONValue.string("group-\($0)-" + String(repeating: "g", count: 24)) }
-        #expect(try await desk.signIn(claims: ["groups": .array(tooMany)]).cause == .invalidToken)
+        #expect(try await desk.signIn(claims: ["groups": .array(tooMany)]).cause == .signInInvalidToken)
     }
 
     @Test("Traits come from paths; lists, texts and numbers keep their form; a missing one is left out")

@@ -23,10 +23,10 @@ struct OpenIDDemandsTests {
         ]
         for (time, suffices) in cases {
             let completion = try await desk.signIn(wish, claims: ["auth_time": time])
-            #expect(completion.cause == (suffices ? nil : .insufficient), "\(time): \(completion)")
+            #expect(completion.cause == (suffices ? nil : .signInInsufficient), "\(time): \(completion)")
         }
         let configured = try OpenIDDesk { $0.authorization.maxAge = .seconds(300) }
-        #expect(try await configured.signIn().cause == .insufficient)
+        #expect(try await configured.signIn().cause == .signInInsufficient)
     }
 
     @Test("A level that is not reached is insufficient, also if acr claims a level that is not mapped")
@@ -35,10 +35,12 @@ struct OpenIDDemandsTests {
             $0.claims.levels = [ClaimSettings.Level(claim: .acr, value: "phr", level: .aal2)]
         }
         let wish = self.wish { $0.aal = .aal2 }
-        #expect(try await desk.signIn(wish).cause == .insufficient)
-        #expect(try await desk.signIn(wish, claims: ["acr": "aal2"]).cause == .insufficient)
+        #expect(try await desk.signIn(wish).cause == .signInInsufficient)
+        #expect(try await desk.signIn(wish, claims: ["acr": "aal2"]).cause == .signInInsufficient)
         #expect(try await desk.signIn(wish, claims: ["acr": "phr"]).user?.aal == .aal2)
-        #expect(try await desk.signIn(self.wish { $0.aal = .aal3 }, claims: ["acr": "phr"]).cause == .insufficient)
+        #expect(
+            try await desk.signIn(self.wish { $0.aal = .aal3 }, claims: ["acr": "phr"]).cause == .signInInsufficient
+        )
         #expect(try await desk.signIn(self.wish { $0.aal = .aal1 }).user?.aal == .aal1)
     }
 
@@ -47,7 +49,7 @@ struct OpenIDDemandsTests {
         let desk = try OpenIDDesk()
         let now = desk.clock.now.seconds
         let wish = self.wish { $0.isAgain = true }
-        #expect(try await desk.signIn(wish, claims: ["auth_time": .integer(now - 61)]).cause == .insufficient)
+        #expect(try await desk.signIn(wish, claims: ["auth_time": .integer(now - 61)]).cause == .signInInsufficient)
         #expect(try await desk.signIn(wish, claims: ["auth_time": .integer(now - 60)]).user != nil)
         #expect(try await desk.signIn(wish).user != nil)
     }
@@ -66,9 +68,9 @@ struct OpenIDDemandsTests {
     func admission() async throws {
         let desk = try OpenIDDesk { $0.allow.emailDomains = ["example.com"] }
         let wish = self.wish { $0.aal = .aal2 }
-        #expect(try await desk.signIn(wish).cause == .notAllowed)
-        #expect(try await desk.signIn(wish, claims: ["email_verified": true]).cause == .insufficient)
+        #expect(try await desk.signIn(wish).cause == .signInNotAllowed)
+        #expect(try await desk.signIn(wish, claims: ["email_verified": true]).cause == .signInInsufficient)
         let completion = try await desk.signIn()
-        #expect(completion.cause == .notAllowed && completion.detail?.contains("jane") == false)
+        #expect(completion.cause == .signInNotAllowed && completion.detail?.contains("jane") == false)
     }
 }

@@ -122,10 +122,8 @@ final class OpenIDDesk: Sendable {
     }
 
     func begin(_ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDDesk.callback)) async throws -> Begun {
-        guard case .redirect(let url, let id, let state) = await self.provider.begin(wish) else {
-            throw DeskFailure(description: "the sign-in did not begin")
-        }
-        return Begun(url: url, id: id, state: state)
+        let beginning = try await self.provider.begin(wish)
+        return Begun(url: beginning.url, id: beginning.id, state: beginning.state)
     }
 
     /// Signs in, with changes to the claims of the id_token and to the token endpoint's answer.
@@ -135,11 +133,11 @@ final class OpenIDDesk: Sendable {
         tokens: [String: JSONValue] = [:],
         by key: SigningKey? = nil,
         type: String? = nil
-    ) async throws -> BrowserCompletion {
+    ) async throws -> Completion {
         let begun = try await self.begin(wish)
         let token = self.idToken(self.claims(nonce: begun.parameters["nonce"], claims), by: key, type: type)
         self.transport.on(Self.tokenURL, .json(Self.tokens(idToken: token, tokens)))
-        let completion = await self.provider.complete(begun.callback(), state: begun.state)
+        let completion = await self.provider.completion(begun.callback(), state: begun.state)
         return completion.judged(by: self.provider.demand(of: wish), at: self.clock.now)
     }
 }
@@ -157,9 +155,18 @@ struct DeskFailure: Error, CustomStringConvertible {
     let description: String
 }
 
-extension BrowserCompletion {
+/// How a sign-in ended.
+typealias Completion = Result<ProvenUser, NotDone>
+
+extension BrowserProvider {
+    func completion(_ parameters: [(name: String, value: String)], state: Secret) async -> Completion {
+        await Completion(try await self.complete(parameters, state: state))
+    }
+}
+
+extension Completion {
     /// What becomes of a sign-in that began now and had to reach this.
-    func judged(by demand: SignInDemand, at now: UnixTime) -> BrowserCompletion {
+    func judged(by demand: SignInDemand, at now: UnixTime) -> Completion {
         guard let user = self.user else { return self }
         let unmet = demand.unmet(
             level: user.aal,
@@ -167,33 +174,9 @@ extension BrowserCompletion {
             begunAt: now,
             now: now
         )
-        return unmet.map { .refused(BrowserRefusal(.insufficient, detail: $0)) } ?? self
+        return unmet.map { .refused(.signInInsufficient, detail: $0) } ?? self
     }
 
-    /// The cause of a refusal; nil for anything else.
-    var cause: BrowserRefusal.Cause? {
-        guard case .refused(let refusal) = self else { return nil }
-        return refusal.cause
-    }
-
-    var detail: String? {
-        guard case .refused(let refusal) = self else { return nil }
-        return refusal.detail
-    }
-
-    /// Why the provider cannot answer; nil for anything else.
-    var outage: String? {
-        guard case .unavailable(let detail) = self else { return nil }
-        return detail
-    }
-
-    var user: Authentication? {
-        guard case .authenticated(let user, _) = self else { return nil }
-        return user
-    }
-
-    var evidence: ProviderEvidence? {
-        guard case .authenticated(_, let evidence) = self else { return nil }
-        return evidence
-    }
+    var user: Authentication? { self.value?.authentication }
+    var evidence: ProviderEvidence? { self.value?.evidence }
 }

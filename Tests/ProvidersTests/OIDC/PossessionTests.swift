@@ -67,8 +67,8 @@ struct PossessionTests {
     @Test("Tokens that the provider did not bind, or bound to no key of ours, are refused")
     func unbound() async throws {
         let demanding = try OpenIDDesk { $0.usesDPoP = true }
-        #expect(try await demanding.signIn().cause == .providerError)
-        #expect(try await OpenIDDesk().signIn(tokens: Self.bound).cause == .providerError)
+        #expect(try await demanding.signIn().cause == .signInProviderError)
+        #expect(try await OpenIDDesk().signIn(tokens: Self.bound).cause == .signInProviderError)
     }
 
     @Test("A provider that demands proofs gets them, and its nonce; the nonce is remembered for its server")
@@ -86,7 +86,7 @@ struct PossessionTests {
             return good
         }
         let tokens = try #require(
-            await desk.provider.complete(begun.callback(), state: begun.state).evidence?.tokens
+            await desk.provider.completion(begun.callback(), state: begun.state).evidence?.tokens
         )
         #expect(desk.transport.calls(of: OpenIDDesk.tokenURL).count == 3)
         desk.transport.on(
@@ -136,7 +136,7 @@ struct PossessionTests {
         let desk = try OpenIDDesk(metadata: ["token_endpoint": .string(url)]) { $0.usesDPoP = true }
         desk.transport.on(url, ProviderAnswer(status: 500))
         let begun = try await desk.begin()
-        _ = await desk.provider.complete(begun.callback(), state: begun.state)
+        _ = await desk.provider.completion(begun.callback(), state: begun.state)
         let proof = try Proof(desk.transport.calls(of: url).first?.field("dpop"))
         #expect(proof.claims["htu"] == .string(OpenIDDesk.tokenURL))
     }

@@ -76,7 +76,10 @@ struct UserInfoTests {
         for (answer, isOutage) in Self.failures {
             desk.transport.on(OpenIDDesk.userinfoURL, answer)
             let completion = try await desk.signIn(claims: ["name": "Jane"])
-            #expect(completion.user == nil && completion.cause == (isOutage ? nil : .providerError), "\(completion)")
+            #expect(
+                completion.user == nil && completion.cause == (isOutage ? nil : .signInProviderError),
+                "\(completion)"
+            )
             #expect((completion.outage != nil) == isOutage)
         }
         #expect(desk.notes.isEmpty)
@@ -85,7 +88,7 @@ struct UserInfoTests {
         let user = try await desk.signIn(claims: ["name": "Jane"]).user
         #expect(user?.identity.traits == ["email": "jane@example.com", "name": "Jane"])
         let without = try OpenIDDesk(metadata: ["userinfo_endpoint": .null]) { $0.userinfo = .required }
-        #expect(try await without.signIn().cause == .providerError)
+        #expect(try await without.signIn().cause == .signInProviderError)
     }
 
     @Test("Where it is off, userinfo is never asked")
@@ -105,11 +108,11 @@ struct UserInfoTests {
         for subject in ["user-2", "", "USER-1", "user-1 ", "user-1\u{301}"] {
             let document = Self.document(["sub": .string(subject)])
             desk.transport.on(OpenIDDesk.userinfoURL, .json(document))
-            #expect(try await desk.signIn().cause == .invalidToken, "\(subject)")
+            #expect(try await desk.signIn().cause == .signInInvalidToken, "\(subject)")
             guard case .object(var members) = document else { return }
             (members["iss"], members["aud"]) = (.string(OpenIDDesk.issuer), .string(OpenIDDesk.clientID))
             desk.transport.on(OpenIDDesk.userinfoURL, Self.token(desk.idToken(.object(members))))
-            #expect(try await desk.signIn().cause == .invalidToken, "\(subject), signed")
+            #expect(try await desk.signIn().cause == .signInInvalidToken, "\(subject), signed")
         }
     }
 
@@ -119,9 +122,9 @@ struct UserInfoTests {
     func admission() async throws {
         let desk = try Self.desk { $0.allow.groups = ["staff"] }
         for (status, claims, cause) in [
-            (403, [:], .providerError), (503, [:], nil), (403, ["groups": ["other"]], .notAllowed),
-            (503, ["groups": ["other"]], .notAllowed),
-        ] as [(Int, [String: JSONValue], BrowserRefusal.Cause?)] {
+            (403, [:], .signInProviderError), (503, [:], nil), (403, ["groups": ["other"]], .signInNotAllowed),
+            (503, ["groups": ["other"]], .signInNotAllowed),
+        ] as [(Int, [String: JSONValue], Reason?)] {
             desk.transport.on(OpenIDDesk.userinfoURL, ProviderAnswer(status: status))
             let completion = try await desk.signIn(claims: claims)
             #expect(completion.user == nil && completion.cause == cause, "\(status) \(claims): \(completion)")
@@ -135,8 +138,8 @@ struct UserInfoTests {
         // An address that userinfo alone could call verified.
         let verified = try Self.desk { $0.allow.emailDomains = ["example.com"] }
         verified.transport.on(OpenIDDesk.userinfoURL, ProviderAnswer(status: 401))
-        #expect(try await verified.signIn().cause == .providerError)
-        #expect(try await verified.signIn(claims: ["email_verified": false]).cause == .notAllowed)
+        #expect(try await verified.signIn().cause == .signInProviderError)
+        #expect(try await verified.signIn(claims: ["email_verified": false]).cause == .signInNotAllowed)
         #expect(try await verified.signIn(claims: ["email_verified": true]).user != nil)
     }
 

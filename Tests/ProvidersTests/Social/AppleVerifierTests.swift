@@ -139,7 +139,7 @@ struct AppleVerifierTests {
         var registration = SocialNetwork.Registration()
         registration.bundleIDs.append("com.example.second")
         let desk = try SocialDesk(registration)
-        func verify(_ bundleID: String?) async -> SocialVerdict {
+        func verify(_ bundleID: String?) async -> SocialOutcome {
             let code = desk.network.appleCode(for: "com.example.second")
             return await desk.verify(.apple, SocialSignIn(artefact: code, bundleID: bundleID))
         }

@@ -25,12 +25,12 @@ final class SocialDesk: Sendable {
         self.verifiers = try SocialVerifiers(settings, transport: SocialWire(network), clock: clock.clock)
     }
 
-    func verify(_ kind: SocialSubjectToken, _ signIn: SocialSignIn) async -> SocialVerdict {
-        await self.verifiers[kind]?.verify(signIn) ?? .unavailable(detail: "not configured")
+    func verify(_ kind: SocialSubjectToken, _ signIn: SocialSignIn) async -> SocialOutcome {
+        await self.verifiers[kind]?.outcome(of: signIn) ?? .refused(.providerUnavailable, detail: "not configured")
     }
 
     func verify(_ kind: SocialSubjectToken, _ artefact: Secret, _ profile: JSONValue? = nil) async throws
-        -> SocialVerdict
+        -> SocialOutcome
     {
         await self.verify(
             kind,
@@ -80,31 +80,18 @@ private struct SocialWire: ProviderTransport {
     }
 }
 
-extension SocialVerdict {
-    var user: Authentication? {
-        guard case .authenticated(let user, _, _) = self else { return nil }
-        return user
-    }
+/// What became of an artefact.
+typealias SocialOutcome = Result<SocialProof, NotDone>
 
-    var evidence: ProviderEvidence? {
-        guard case .authenticated(_, let evidence, _) = self else { return nil }
-        return evidence
-    }
-
-    var artefact: SocialArtefact? {
-        guard case .authenticated(_, _, let artefact) = self else { return nil }
-        return artefact
-    }
+extension SocialOutcome {
+    var user: Authentication? { self.value?.user.authentication }
+    var evidence: ProviderEvidence? { self.value?.user.evidence }
+    var artefact: SocialArtefact? { self.value?.artefact }
 
     /// Why the artefact is refused; nil for anything else.
-    var refusal: String? {
-        guard case .refused(let detail) = self else { return nil }
-        return detail
-    }
+    var refusal: String? { self.cause == .socialRefused ? self.detail : nil }
+}
 
-    /// Why nobody knows; nil for anything else.
-    var outage: String? {
-        guard case .unavailable(let detail) = self else { return nil }
-        return detail
-    }
+extension SocialVerifier {
+    func outcome(of signIn: SocialSignIn) async -> SocialOutcome { await Result(try await self.verify(signIn)) }
 }

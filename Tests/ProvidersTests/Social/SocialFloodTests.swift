@@ -15,11 +15,11 @@ struct SocialFloodTests {
         )
         let verifiers = try SocialVerifiers(settings, transport: transport, clock: MovableClock().clock)
         let verifier = try #require(verifiers[.facebook])
-        @Sendable func verify() async -> SocialVerdict {
-            await verifier.verify(SocialSignIn(artefact: Secret("invented")))
+        @Sendable func verify() async -> SocialOutcome {
+            await verifier.outcome(of: SocialSignIn(artefact: Secret("invented")))
         }
         transport.hold()
-        try await withThrowingTaskGroup(of: SocialVerdict.self) { group in
+        try await withThrowingTaskGroup(of: SocialOutcome.self) { group in
             for _ in 0..<64 { group.addTask { await verify() } }
             try await waitUntil("64 calls") { transport.calls.count == 64 }
             #expect(await verify().outage?.contains("too many calls") == true)

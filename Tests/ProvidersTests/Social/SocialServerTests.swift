@@ -2,6 +2,7 @@ import Providers
 import Sessions
 import Settings
 import SocialBench
+import StoreBench
 import Testing
 import Transport
 import Vocabulary
@@ -22,7 +23,7 @@ struct SocialServerTests {
             (.google, network.googleToken()), (.apple, network.appleCode()), (.facebook, network.facebookToken()),
         ]
         for (kind, artefact) in artefacts {
-            let verdict = try await #require(verifiers[kind]).verify(SocialSignIn(artefact: artefact))
+            let verdict = try await #require(verifiers[kind]).outcome(of: SocialSignIn(artefact: artefact))
             #expect(verdict.user?.identity.id.hasPrefix("\(kind.connection)|") == true, "\(verdict)")
         }
         #expect(network.complaints.isEmpty)
@@ -30,7 +31,7 @@ struct SocialServerTests {
             (.apple, .appleToken, network.appleCode()), (.facebook, .facebookDebug, network.facebookToken()),
         ] as [(SocialSubjectToken, SocialEndpoint, Secret)] {
             network.breakDown(endpoint, with: .silence)
-            let verdict = try await #require(verifiers[kind]).verify(SocialSignIn(artefact: artefact))
+            let verdict = try await #require(verifiers[kind]).outcome(of: SocialSignIn(artefact: artefact))
             #expect(verdict.outage != nil, "\(verdict)")
         }
         await client.shutdown()

@@ -82,9 +82,8 @@ final class FamilyChecker: OnceChecker {
         )
         var token: Secret?
         try await waitUntil("a sign-in") {
-            let outcome = await self.services[0]
-                .begin(user, for: nil, scopes: [APIDirectory.offlineAccess], by: self.requester)
-            if case .issued(let tokens) = outcome { token = tokens.refresh }
+            token = try? await self.services[0]
+                .begin(user, for: nil, scopes: [APIDirectory.offlineAccess], by: self.requester).refresh
             return token != nil
         }
         return Family(token: try #require(token))
@@ -96,16 +95,16 @@ final class FamilyChecker: OnceChecker {
 
     private func rotate(_ family: Int) async {
         let token = self.state.withLock { $0.families[family].token }
-        let outcomes = await withTaskGroup(of: TokenOutcome.self) { group in
+        let outcomes = await withTaskGroup(of: Result<IssuedTokens, NotDone>.self) { group in
             for runner in 0..<Self.runners { group.addTask { await self.refresh(token, runner, tries: 20) } }
             return await group.reduce(into: []) { $0.append($1) }
         }
         var successors: Set<Secret> = []
         for outcome in outcomes {
             switch outcome {
-            case .issued(let tokens): if let refresh = tokens.refresh { successors.insert(refresh) }
-            case .refused(let reason): Issue.record("a client has lost its family: \(reason)")
-            case .denied, .throttled, .unavailable: continue
+            case .success(let tokens): if let refresh = tokens.refresh { successors.insert(refresh) }
+            case .failure(let error) where error.mayPass: continue
+            case .failure(let error): Issue.record("a client has lost its family: \(error.reason)")
             }
         }
         #expect(successors.count <= 1, "a token with several successors")
@@ -118,36 +117,36 @@ final class FamilyChecker: OnceChecker {
     }
 
     /// A request that is repeated until it is answered.
-    private func refresh(_ token: Secret, _ runner: Int, tries: Int) async -> TokenOutcome {
+    private func refresh(_ token: Secret, _ runner: Int, tries: Int) async -> Result<IssuedTokens, NotDone> {
         let service = self.services[runner % self.services.count]
-        var outcome = TokenOutcome.unavailable(.storeUnavailable)
+        var error = NotDone(.storeUnavailable)
         for _ in 0..<tries {
-            outcome = await service.refresh(token, .access(audience: nil, scopes: nil), for: self.requester)
-            guard case .unavailable = outcome else { break }
+            do throws(NotDone) {
+                let wish = RefreshWish.access(audience: nil, scopes: nil)
+                return .success(try await service.refresh(token, wish, for: self.requester))
+            } catch let failure {
+                error = failure
+                guard failure.isUnavailable else { return .failure(failure) }
+            }
             try? await Task.sleep(for: .milliseconds(20))
         }
-        return outcome
+        return .failure(error)
     }
 
     private func successor(of token: Secret) async throws -> Secret {
-        guard case .issued(let tokens) = await self.refresh(token, 0, tries: 1000) else {
-            throw UnexpectedOutcome()
-        }
-        return try #require(tokens.refresh)
+        try #require(try await self.refresh(token, 0, tries: 1000).get().refresh)
     }
-
-    private struct UnexpectedOutcome: Error {}
 
     /// Presents a token at both services at once.
     private func expectRefused(_ token: Secret) async throws {
-        await withTaskGroup(of: TokenOutcome.self) { group in
+        await withTaskGroup(of: Result<IssuedTokens, NotDone>.self) { group in
             for runner in 0..<Self.runners { group.addTask { await self.refresh(token, runner, tries: 1000) } }
             for await outcome in group {
-                guard case .refused(let reason) = outcome else {
+                guard case .failure(let error) = outcome else {
                     Issue.record("a token that counts no more is accepted")
                     continue
                 }
-                #expect(reason == .refreshReplayed || reason == .refreshUnknown)
+                #expect(error.reason == .refreshReplayed || error.reason == .refreshUnknown)
             }
         }
     }

@@ -217,8 +217,8 @@ struct ProviderSignInTests {
             ([("max_age", "60")], ScriptedBrowserProvider.user(at: now.advanced(by: .seconds(-90))), false),
             ([("max_age", "60")], ScriptedBrowserProvider.user(at: now.advanced(by: .seconds(-10))), true),
             ([("max_age", "0")], ScriptedBrowserProvider.user(at: UnixTime(seconds: now.seconds + 1)), true),
-            ([("aal", "aal2")], .refused(BrowserRefusal(.insufficient, detail: "acr")), false),
-        ] as [(SigningBrowser.Query, BrowserCompletion, Bool)] {
+            ([("aal", "aal2")], .failure(NotDone(.signInInsufficient, detail: "acr")), false),
+        ] as [(SigningBrowser.Query, Result<ProvenUser, NotDone>, Bool)] {
             browser.gateway.time.advance(by: .milliseconds(1))
             let response = try await browser.load(self.login, query + [("prompt", "login"), ("return_to", "/vault")])
             let id = try #require(response.value("location")?.split(separator: "=").last.map(String.init))

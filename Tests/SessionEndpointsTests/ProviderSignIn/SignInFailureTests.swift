@@ -14,22 +14,22 @@ struct SignInFailureTests {
     private let login = "/.sallyport/login"
 
     @Test(
-        "Each cause has its reason and a page that never redirects by itself",
+        "Each reason has a page that never redirects by itself",
         arguments: [
-            (.cancelled, .signInCancelled, 403, "Try again", false),
-            (.interactionRequired, .signInInteractionRequired, 403, "Sign in", true),
-            (.providerError, .signInProviderError, 502, "Try again", false),
-            (.mismatch, .signInStateMismatch, 400, "Try again", false),
-            (.invalidToken, .signInInvalidToken, 502, "Try again", false),
-            (.notAllowed, .signInNotAllowed, 403, "Sign in with another account", true),
-            (.insufficient, .signInInsufficient, 403, "Try again", true),
-        ] as [(BrowserRefusal.Cause, Reason, Int, String, Bool)]
+            (.signInCancelled, 403, "Try again", false),
+            (.signInInteractionRequired, 403, "Sign in", true),
+            (.signInProviderError, 502, "Try again", false),
+            (.signInStateMismatch, 400, "Try again", false),
+            (.signInInvalidToken, 502, "Try again", false),
+            (.signInNotAllowed, 403, "Sign in with another account", true),
+            (.signInInsufficient, 403, "Try again", true),
+        ] as [(Reason, Int, String, Bool)]
     )
-    func causes(cause: BrowserRefusal.Cause, reason: Reason, status: Int, label: String, asksAgain: Bool) async throws {
+    func causes(reason: Reason, status: Int, label: String, asksAgain: Bool) async throws {
         var browser = try SigningBrowser()
         let token = try await browser.signIn()
         browser.gateway.time.advance(by: .seconds(1))
-        browser.provider.answer(.refused(BrowserRefusal(cause, detail: "access_denied")))
+        browser.provider.answer(.failure(NotDone(reason, detail: "access_denied")))
         let id = try await browser.begin(("return_to", "/a?b=1"))
         let answer = try await browser.comeBack(id, ("error", "access_denied"))
         #expect(answer.status == status && answer.reason == reason && answer.value("location") == nil)
@@ -112,7 +112,7 @@ struct SignInFailureTests {
             try await browser.signIn()
             browser.jar = BrowserJar()
         }
-        browser.provider.answer(.refused(BrowserRefusal(.providerError, detail: "invalid_grant")))
+        browser.provider.answer(.failure(NotDone(.signInProviderError, detail: "invalid_grant")))
         for count in 0..<51 {
             browser.jar = BrowserJar()
             let id = try await browser.begin(("return_to", "/a"))

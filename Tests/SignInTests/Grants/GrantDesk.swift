@@ -219,20 +219,15 @@ final class GrantDesk: Sendable {
             tokens: tokens ?? self.provider.tokens(1)
         )
         let requester = try SignInDesk().requester()
-        let beginning = await node.sessions.begin(
+        let begun = try await node.sessions.begin(
             authentication,
             SessionTerms(.web),
             evidence: evidence,
             for: requester
         )
-        guard case .begun(let token, let session) = beginning else {
-            throw GrantDeskError(description: "the sign-in failed: \(beginning)")
-        }
-        let key = try #require(self.authority.key(.session, of: token.bytes))
-        return Holder(token: token, key: key, session: session)
+        let key = try #require(self.authority.key(.session, of: begun.token.bytes))
+        return Holder(token: begun.token, key: key, session: begun.session)
     }
-
-    struct GrantDeskError: Error { let description: String }
 
     /// The session as it is now; nil when it has ended.
     func session(_ holder: Holder) async throws -> Session? {

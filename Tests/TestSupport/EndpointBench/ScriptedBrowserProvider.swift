@@ -8,7 +8,7 @@ package final class ScriptedBrowserProvider: BrowserProvider {
     private struct State {
         var wishes: [BrowserSignIn] = []
         var completions: [[String]] = []
-        var next = BrowserCompletion.unavailable(detail: "no answer is scripted")
+        var next: Result<ProvenUser, NotDone>
         var isAway = false
     }
 
@@ -25,20 +25,19 @@ package final class ScriptedBrowserProvider: BrowserProvider {
         _ id: String = "user-1",
         aal: AssuranceLevel = .aal1,
         at time: UnixTime? = nil
-    ) -> BrowserCompletion {
-        .authenticated(
-            Authentication(
-                identity: Identity(id: id, traits: ["email": "ada@example.com"]),
-                aal: aal,
-                methods: ["oidc"],
-                authenticatedAt: time
-            ),
-            ProviderEvidence(provider: "https://idp.example.com", sessionID: "idp-session")
+    ) -> Result<ProvenUser, NotDone> {
+        let authentication = Authentication(
+            identity: Identity(id: id, traits: ["email": "ada@example.com"]),
+            aal: aal,
+            methods: ["oidc"],
+            authenticatedAt: time
         )
+        let evidence = ProviderEvidence(provider: "https://idp.example.com", sessionID: "idp-session")
+        return .success(ProvenUser(authentication, evidence))
     }
 
     /// From now on every sign-in ends like this.
-    package func answer(_ completion: BrowserCompletion) {
+    package func answer(_ completion: Result<ProvenUser, NotDone>) {
         self.state.withLock { $0.next = completion }
     }
 
@@ -53,28 +52,37 @@ package final class ScriptedBrowserProvider: BrowserProvider {
     /// The parameters of each sign-in that was completed, as `name=value`.
     package var completions: [[String]] { self.state.withLock { $0.completions } }
 
-    package func begin(_ wish: BrowserSignIn) async -> BrowserBeginning {
-        self.state.withLock { state in
-            guard !state.isAway else { return .unavailable }
+    package func begin(_ wish: BrowserSignIn) async throws(NotDone) -> BrowserBeginning {
+        let number = self.state.withLock { state -> Int? in
+            guard !state.isAway else { return nil }
             state.wishes.append(wish)
-            let id = "sign-in-\(state.wishes.count)"
-            return .redirect(url: "\(self.name)/authorize?state=\(id)", id: id, state: Secret("verifier of \(id)"))
+            return state.wishes.count
         }
+        guard let number else { throw NotDone(.providerUnavailable) }
+        let id = "sign-in-\(number)"
+        return BrowserBeginning(
+            url: "\(self.name)/authorize?state=\(id)",
+            id: id,
+            state: Secret("verifier of \(id)")
+        )
     }
 
     package func complete(
         _ parameters: [(name: String, value: String)],
         state secret: Secret
-    ) async -> BrowserCompletion {
-        self.state.withLock { state in
-            guard !state.isAway else { return .unavailable(detail: "the provider is away") }
+    ) async throws(NotDone) -> ProvenUser {
+        let completion = self.state.withLock { state -> Result<ProvenUser, NotDone> in
+            guard !state.isAway else {
+                return .failure(NotDone(.providerUnavailable, detail: "the provider is away"))
+            }
             state.completions.append(parameters.map { "\($0.name)=\($0.value)" })
             let id = parameters.first { $0.name == "state" }?.value ?? ""
             guard secret == Secret("verifier of \(id)") else {
-                return .refused(BrowserRefusal(.mismatch, detail: "state"))
+                return .failure(NotDone(.signInStateMismatch, detail: "state"))
             }
             return state.next
         }
+        return try completion.get()
     }
 
     package func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? { nil }

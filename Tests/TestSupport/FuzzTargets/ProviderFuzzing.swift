@@ -136,11 +136,11 @@ enum ProviderFuzzing {
         if document == .userInfo { answers[.userinfo] = .fuzzed(body) }
         let provider = try OpenIDProvider(settings, transport: FuzzedTransport(answers: answers), clock: self.clock)
         let wish = BrowserSignIn(callback: self.callback)
-        guard case .redirect(let url, let id, let state) = await provider.begin(wish) else { return nil }
+        guard let begun = try? await provider.begin(wish) else { return nil }
         _ = await provider.signOutURL(idToken: Secret("a"), returnTo: self.callback, state: "s")
         switch document {
         case .logoutToken:
-            _ = await provider.logoutToken(Secret(self.key.sign(body, header: [("typ", "logout+jwt")])))
+            _ = try? await provider.logoutToken(Secret(self.key.sign(body, header: [("typ", "logout+jwt")])))
             return nil
         case .accessToken:
             guard let bearer = BearerProvider(settings, issuer: provider.issuer, clock: self.clock) else { return nil }
@@ -149,7 +149,7 @@ enum ProviderFuzzing {
         case .refresh:
             let transport = FuzzedTransport(answers: self.answers.merging([.token: .fuzzed(body)]) { $1 })
             let again = try OpenIDProvider(settings, transport: transport, clock: self.clock)
-            _ = await again.begin(wish)
+            _ = try? await again.begin(wish)
             let former = ProviderTokenSet(accessToken: Secret("access-0"), refreshToken: Secret("refresh-0"))
             guard case .refreshed(let tokens, let user) = await again.refresh(former, of: "user-1") else { return nil }
             _ = tokens.renewAt(from: self.now)
@@ -157,7 +157,7 @@ enum ProviderFuzzing {
         default: break
         }
         // The sign-in, in which the browser comes back and the code is redeemed.
-        let query = FormText.pairs(url.utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst())
+        let query = FormText.pairs(begun.url.utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst())
         let nonce = query.first { $0.name == "nonce" }?.value ?? ""
         let text = String(decoding: JSONText.encode(self.goodClaims), as: UTF8.self)
         let claims = document == .idToken ? body : Array(text.utf8)
@@ -166,8 +166,9 @@ enum ProviderFuzzing {
         good["id_token"] = .string(String(decoding: token, as: UTF8.self))
         answers[.token] = .fuzzed(document == .tokens ? body : JSONText.encode(.object(good)))
         let answering = try OpenIDProvider(settings, transport: FuzzedTransport(answers: answers), clock: self.clock)
-        _ = await answering.begin(wish)
-        return self.violation(of: await answering.complete([("state", id), ("code", "c")], state: state))
+        _ = try? await answering.begin(wish)
+        let callback = [(name: "state", value: begun.id), (name: "code", value: "c")]
+        return self.violation(of: try? await answering.complete(callback, state: begun.state))
     }
 
     private static func plain(_ document: Document, _ body: [UInt8]) async throws -> String? {
@@ -183,10 +184,9 @@ enum ProviderFuzzing {
             .userinfo: .fuzzed(document == .plainUser ? body : Array(#"{"id":1,"sub":"user-1"}"#.utf8)),
         ]
         let provider = try OAuth2Provider(settings, transport: FuzzedTransport(answers: answers), clock: self.clock)
-        guard case .redirect(_, let id, let state) = await provider.begin(BrowserSignIn(callback: self.callback)) else {
-            return "the sign-in does not begin"
-        }
-        return self.violation(of: await provider.complete([("state", id), ("code", "c")], state: state))
+        let begun = provider.begin(BrowserSignIn(callback: self.callback))
+        let callback = [(name: "state", value: begun.id), (name: "code", value: "c")]
+        return self.violation(of: try? await provider.complete(callback, state: begun.state))
     }
 
     private static func introspection(_ body: [UInt8]) async throws -> String? {
@@ -234,10 +234,10 @@ enum ProviderFuzzing {
 
     // MARK: Verdicts
 
-    private static func violation(of completion: BrowserCompletion) -> String? {
-        guard case .authenticated(let user, let evidence) = completion else { return nil }
-        if let tokens = evidence.tokens { _ = tokens.renewAt(from: self.now) }
-        return ClaimsFuzzing.violation(of: user.identity, user)
+    private static func violation(of user: ProvenUser?) -> String? {
+        guard let user else { return nil }
+        if let tokens = user.evidence.tokens { _ = tokens.renewAt(from: self.now) }
+        return ClaimsFuzzing.violation(of: user.authentication.identity, user.authentication)
     }
 
     static func violation(of verdict: TokenVerdict) -> String? {

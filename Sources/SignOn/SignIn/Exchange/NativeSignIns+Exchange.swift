@@ -1,22 +1,18 @@
 internal import AddressIntelligence
 internal import Cryptography
 internal import NIOCore
-package import Sessions
+internal import Sessions
 internal import Settings
 package import Vocabulary
 
-/// The answer to an exchange.
+/// What two codes that are right lead to.
 package enum ExchangeOutcome: Sendable {
     /// The token is shown to its user, once or within the time in which the exchange may be repeated.
-    case exchanged(token: Secret, session: Session)
-    /// The codes are right, but the user has not signed in. The flow says why.
+    case exchanged(BegunSession)
+    /// The user has not signed in. The flow says why.
     case notSignedIn(id: String, KeptFlow)
-    case refused(Reason)
-    /// The codes were right, and their session has ended.
+    /// Their session has ended.
     case ended
-    /// Too many; the next one is allowed after this time.
-    case throttled(Duration)
-    case unavailable(Reason)
 }
 
 extension NativeSignIns {
@@ -27,25 +23,27 @@ extension NativeSignIns {
 
     /// Gives a session token for the code that the app kept and the code that the browser brought back.
     ///
-    /// Refusals: `exchange.unknown` (forged, mixed up, expired or ended), `exchange.replayed`.
-    package func exchange(_ code: Secret, _ returned: Secret, for requester: Requester) async -> ExchangeOutcome {
+    /// - Throws: `exchange.unknown` (forged, mixed up or expired), `exchange.replayed`, `exchange.throttled`.
+    package func exchange(
+        _ code: Secret,
+        _ returned: Secret,
+        for requester: Requester
+    ) async throws(NotDone) -> ExchangeOutcome {
         let bucket = RateBucket(Self.exchangesPerAddress, Array(requester.address.key.description.utf8))
-        do {
-            let decision = try await self.ask { [limiter] _, loop in limiter.allow(bucket, cost: 1, on: loop) }
-            if case .throttled(let wait) = decision {
-                _ = self.refuse(.exchangeThrottled, requester)
-                return .throttled(wait)
-            }
+        do throws(NotDone) {
+            try await self.tries.count([bucket], or: .exchangeThrottled)
+        } catch {
+            if !error.isUnavailable { _ = self.refusal(.exchangeThrottled, requester) }
+            throw error
+        }
+        do throws(NotDone) {
             let outcome = try await self.outcome(code, returned, requester)
-            switch outcome {
-            case .refused, .ended: return outcome
-            case .exchanged, .notSignedIn, .throttled, .unavailable: break
-            }
-            // If this fails, the exchange stays counted.
-            _ = try? await self.ask { [limiter] _, loop in limiter.giveBack([bucket], cost: 1, on: loop) }
+            if case .ended = outcome { return outcome }
+            await self.tries.giveBack([bucket])
             return outcome
         } catch {
-            return .unavailable(SessionService.reason(error))
+            if error.reason == .gatewayOverloaded { await self.tries.giveBack([bucket]) }
+            throw error
         }
     }
 
@@ -53,12 +51,12 @@ extension NativeSignIns {
         _ code: Secret,
         _ returned: Secret,
         _ requester: Requester
-    ) async throws(StoreError) -> ExchangeOutcome {
+    ) async throws(NotDone) -> ExchangeOutcome {
         let authority = self.sessions.authority
         guard let kept = authority.key(.exchangeCode, of: code.bytes),
             let key = authority.key(.returnCode, of: returned.bytes), key.lineage == kept.lineage,
             let secret = AttemptSecret(SHA256.digest(code.bytes).base64URL.utf8)
-        else { return self.refuse(.exchangeUnknown, requester) }
+        else { throw self.refusal(.exchangeUnknown, requester) }
         // In the documented dialect whoever has both codes may repeat the exchange.
         let place = self.settings.dialect == .documented ? "" : requester.address.key.description
         let attempt = Attempt(
@@ -70,9 +68,9 @@ extension NativeSignIns {
         return try await self.use(
             key,
             as: ReturnCode.self,
-            unknown: { self.refuse(.exchangeUnknown, requester) },
-            spent: { marker throws(StoreError) in try await self.repeated(marker, attempt) },
-            judge: { stored throws(StoreError) in try await self.verdict(on: stored.record, attempt) }
+            unknown: { () throws(NotDone) in throw self.refusal(.exchangeUnknown, requester) },
+            spent: { marker throws(NotDone) in try await self.repeated(marker, attempt) },
+            judge: { stored throws(NotDone) in try await self.verdict(on: stored.record, attempt) }
         )
     }
 
@@ -89,15 +87,15 @@ extension NativeSignIns {
     private func verdict(
         on code: ReturnCode,
         _ attempt: Attempt
-    ) async throws(StoreError) -> SingleUseVerdict<ExchangeOutcome> {
+    ) async throws(NotDone) -> SingleUseVerdict<ExchangeOutcome> {
         let requester = attempt.requester
         let now = self.sessions.clock.now()
         guard constantTimeEqual(code.code.bytes, attempt.code.bytes), now < code.expiresAt else {
-            return .leave(self.refuse(.exchangeUnknown, requester))
+            throw self.refusal(.exchangeUnknown, requester)
         }
         guard let draft = code.session else {
             guard let flow = try await self.flow(code.flow) else {
-                return .leave(self.refuse(.exchangeUnknown, requester))
+                throw self.refusal(.exchangeUnknown, requester)
             }
             return .leave(.notSignedIn(id: code.flow, flow))
         }
@@ -107,27 +105,27 @@ extension NativeSignIns {
         return .use(
             attempt.session.success,
             creating: [.session(NewSession(key: attempt.session.sessionKey, session: session))],
-            quarantined: { self.refuse(.exchangeUnknown, requester, session) },
-            done: { await self.hand(out: session, attempt) }
+            quarantined: { () throws(NotDone) in throw self.refusal(.exchangeUnknown, requester, session) },
+            done: { () throws(NotDone) in try await self.hand(out: session, attempt) }
         )
     }
 
     /// Hands out the session of this attempt, unless it cannot be recorded.
-    private func hand(out session: Session, _ attempt: Attempt) async -> ExchangeOutcome {
+    private func hand(out session: Session, _ attempt: Attempt) async throws(NotDone) -> ExchangeOutcome {
         var record = self.sessions.record(.signedIn, .native, attempt.requester)
         record.note(session, attempt.session.sessionKey)
         record.provider = session.provider?.name
         guard self.sessions.journal.record(record) else {
             // The token is never handed out, so the session is useless even if the store cannot end it now.
             _ = try? await self.sessions.endOne(attempt.session.sessionKey)
-            return .unavailable(.gatewayOverloaded)
+            throw NotDone(.gatewayOverloaded)
         }
-        return .exchanged(token: attempt.session.token, session: session)
+        return .exchanged(BegunSession(token: attempt.session.token, session: session))
     }
 
     /// Used codes: the attempt that used them is repeated because its answer was lost, or another client replays them.
-    private func repeated(_ marker: Marker, _ attempt: Attempt) async throws(StoreError) -> ExchangeOutcome {
-        guard marker == attempt.session.success else { return self.refuse(.exchangeReplayed, attempt.requester) }
+    private func repeated(_ marker: Marker, _ attempt: Attempt) async throws(NotDone) -> ExchangeOutcome {
+        guard marker == attempt.session.success else { throw self.refusal(.exchangeReplayed, attempt.requester) }
         try await self.ask { store, loop in store.confirm(marker, of: attempt.key, on: loop) }
         let key = attempt.session.sessionKey
         let stored = try await self.ask { store, loop in store.session(key, on: loop) }
@@ -136,22 +134,22 @@ extension NativeSignIns {
         }
         let limit = self.settings.dialect == .documented ? self.settings.lifetime : Self.repetition
         guard self.sessions.clock.now().since(session.issuedAt) < limit else {
-            return self.refuse(.exchangeReplayed, attempt.requester, session)
+            throw self.refusal(.exchangeReplayed, attempt.requester, session)
         }
         await self.sessions.list(session, key)
-        return .exchanged(token: attempt.session.token, session: session)
+        return .exchanged(BegunSession(token: attempt.session.token, session: session))
     }
 
     private func refuseEnded(_ requester: Requester) -> ExchangeOutcome {
-        _ = self.refuse(.exchangeUnknown, requester)
+        _ = self.refusal(.exchangeUnknown, requester)
         return .ended
     }
 
-    private func refuse(_ reason: Reason, _ requester: Requester, _ session: Session? = nil) -> ExchangeOutcome {
+    private func refusal(_ reason: Reason, _ requester: Requester, _ session: Session? = nil) -> NotDone {
         var record = self.sessions.record(.refused(reason), .native, requester)
         record.subject = session?.subject
         record.sessionID = session?.id
         self.sessions.journal.record(record)
-        return .refused(reason)
+        return NotDone(reason)
     }
 }

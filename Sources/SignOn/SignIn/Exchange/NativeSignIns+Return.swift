@@ -6,12 +6,6 @@ package import Vocabulary
 
 /// The way of a browser back to the app.
 extension NativeSignIns {
-    /// What a browser that has finished takes back to the app.
-    package enum Return: Sendable {
-        case code(Secret)
-        case unavailable(Reason)
-    }
-
     /// Makes the code for a user who has signed in. Nothing is written for the user's session yet.
     ///
     /// - Parameters:
@@ -23,60 +17,44 @@ extension NativeSignIns {
         with authentication: Authentication,
         evidence: ProviderEvidence?,
         for requester: Requester
-    ) async -> Return {
-        guard !self.isExpired(flow) else { return await self.fail(id, flow, .signInFlowExpired) }
+    ) async throws(NotDone) -> Secret {
+        guard !self.isExpired(flow) else { return try await self.fail(id, flow, NotDone(.signInFlowExpired)) }
         var record = self.sessions.record(.signedIn, .native, requester)
         record.provider = evidence?.provider
-        if case .denied(let text) = self.sessions.denial(of: authentication, SessionTerms(.native), &record, requester)
-        {
-            return await self.fail(id, flow, .ruleDenied, explanation: text)
-        }
-        do {
-            let subject = self.sessions.realm.subject(authentication.identity.id)
-            let epoch = try await self.ask { store, loop in store.epoch(of: subject, on: loop) }
-            var session = self.sessions.draft(
-                authentication,
-                SessionTerms(.native),
-                in: flow.code.lineage,
-                device: self.sessions.device(requester)
-            )
-            session.epoch = epoch
-            if let evidence {
-                session.provider = ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
-                try await self.sessions.note(evidence, of: session)
-            }
-            try await self.note(nil, in: id)
-            let code = try await self.keep(session, id, flow)
-            // The session begins with the exchange. What the rules said of its user is recorded now.
-            record.act = .session(.judged, .native)
-            record.subject = subject
-            guard record.rules.isEmpty || self.sessions.journal.record(record) else {
-                return .unavailable(.gatewayOverloaded)
-            }
-            return .code(code)
+        do throws(NotDone) {
+            try self.sessions.judge(authentication, SessionTerms(.native), &record, requester)
         } catch {
-            return .unavailable(SessionService.reason(error))
+            return try await self.fail(id, flow, error)
         }
+        let subject = self.sessions.realm.subject(authentication.identity.id)
+        let epoch = try await self.ask { store, loop in store.epoch(of: subject, on: loop) }
+        var session = self.sessions.draft(
+            authentication,
+            SessionTerms(.native),
+            in: flow.code.lineage,
+            device: self.sessions.device(requester)
+        )
+        session.epoch = epoch
+        if let evidence {
+            session.provider = ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
+            try await self.sessions.note(evidence, of: session)
+        }
+        try await self.note(nil, in: id)
+        let code = try await self.keep(session, id, flow)
+        // The session begins with the exchange. What the rules said of its user is recorded now.
+        record.act = .session(.judged, .native)
+        record.subject = subject
+        guard record.rules.isEmpty || self.sessions.journal.record(record) else { throw NotDone(.gatewayOverloaded) }
+        return code
     }
 
     /// Makes the code for a browser whose user has not signed in. The app learns the reason from the flow.
-    ///
-    /// - Parameter explanation: What a rule tells the user; nil: the gateway's own words.
-    package func fail(
-        _ id: String,
-        _ flow: KeptFlow,
-        _ reason: Reason,
-        explanation: String? = nil
-    ) async -> Return {
-        do {
-            try await self.note(KeptFlow.Failure(reason: reason, explanation: explanation), in: id)
-            return .code(try await self.keep(nil, id, flow))
-        } catch {
-            return .unavailable(SessionService.reason(error))
-        }
+    package func fail(_ id: String, _ flow: KeptFlow, _ failure: NotDone) async throws(NotDone) -> Secret {
+        try await self.note(KeptFlow.Failure(reason: failure.reason, explanation: failure.text), in: id)
+        return try await self.keep(nil, id, flow)
     }
 
-    private func keep(_ session: Session?, _ id: String, _ flow: KeptFlow) async throws(StoreError) -> Secret {
+    private func keep(_ session: Session?, _ id: String, _ flow: KeptFlow) async throws(NotDone) -> Secret {
         let (token, key) = self.sessions.authority.make(.returnCode, in: flow.code.lineage)
         let now = self.sessions.clock.now()
         let code = ReturnCode(

@@ -43,7 +43,7 @@ package struct NativeSignIns: StoreCaller {
 
     package let sessions: SessionService
     package let settings: ExchangeSettings
-    let limiter: any RateLimiter
+    let tries: TryCounter
     let store: Store
     let loops: any EventLoopGroup
 
@@ -65,25 +65,20 @@ package struct NativeSignIns: StoreCaller {
         self.sessions = sessions
         self.settings = settings
         self.store = store
-        self.limiter = limiter
+        self.tries = TryCounter(store: limiter, loops: loops)
         self.loops = loops
     }
 
     // MARK: Flows
 
-    /// The result of beginning a flow.
-    package enum Beginning: Sendable {
-        /// The code is shown once, to the app.
-        case begun(KeptFlow, code: Secret)
-        /// Too many; the next one is allowed after this time.
-        case throttled(Duration)
-    }
-
-    /// Begins the flow `id` with a new code.
-    package func begin(_ wish: FlowWish, id: String, for requester: Requester) async throws(StoreError) -> Beginning {
+    /// Begins the flow `id` with a new code, which is shown once, to the app.
+    package func begin(
+        _ wish: FlowWish,
+        id: String,
+        for requester: Requester
+    ) async throws(NotDone) -> (flow: KeptFlow, code: Secret) {
         let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
-        let decision = try await self.ask { [limiter] _, loop in limiter.allow(bucket, cost: 1, on: loop) }
-        if case .throttled(let wait) = decision { return .throttled(wait) }
+        try await self.tries.count([bucket], or: .exchangeThrottled)
         let authority = self.sessions.authority
         let (code, key) = authority.make(.exchangeCode, in: authority.newLineage())
         let now = self.sessions.clock.now()
@@ -99,11 +94,11 @@ package struct NativeSignIns: StoreCaller {
             expiresAt: now.advanced(by: self.settings.lifetime)
         )
         try await self.keep(flow, id: id)
-        return .begun(flow, code: code)
+        return (flow, code)
     }
 
     /// Begins the flow `id` in place of one that has expired. The app's code stays the same.
-    package func renew(_ expired: KeptFlow, id: String) async throws(StoreError) {
+    package func renew(_ expired: KeptFlow, id: String) async throws(NotDone) {
         var flow = expired
         flow.failure = nil
         flow.issuedAt = self.sessions.clock.now()
@@ -112,7 +107,7 @@ package struct NativeSignIns: StoreCaller {
     }
 
     /// The flow with this id, whether or not it has expired; nil if it is not known (any more).
-    package func flow(_ id: String) async throws(StoreError) -> KeptFlow? { try await self.found(id)?.stored.record }
+    package func flow(_ id: String) async throws(NotDone) -> KeptFlow? { try await self.found(id)?.stored.record }
 
     /// Whether the flow is too old for a sign-in.
     package func isExpired(_ flow: KeptFlow) -> Bool { self.sessions.clock.now() >= flow.expiresAt }
@@ -130,7 +125,7 @@ package struct NativeSignIns: StoreCaller {
     // MARK: Steps
 
     /// The record of a flow with its key.
-    private func found(_ id: String) async throws(StoreError) -> (key: RecordKey, stored: Stored<KeptFlow>)? {
+    private func found(_ id: String) async throws(NotDone) -> (key: RecordKey, stored: Stored<KeptFlow>)? {
         for key in self.sessions.authority.flowKeys(id) {
             let stored = try await self.ask { store, loop in store.replaceable(key, as: KeptFlow.self, on: loop) }
             if let stored { return (key, stored) }
@@ -138,26 +133,26 @@ package struct NativeSignIns: StoreCaller {
         return nil
     }
 
-    private func keep(_ flow: KeptFlow, id: String) async throws(StoreError) {
+    private func keep(_ flow: KeptFlow, id: String) async throws(NotDone) {
         let authority = self.sessions.authority
-        guard let key = authority.flowKeys(id).first else { throw .unavailable }
+        guard let key = authority.flowKeys(id).first else { throw NotDone(.storeUnavailable) }
         let attempt = authority.newAttempt()
         let answer = try await self.ask { store, loop in store.create(flow, key: key, attempt: attempt, on: loop) }
-        guard answer == .done else { throw .unavailable }
+        guard answer == .done else { throw NotDone(.storeUnavailable) }
     }
 
     /// A browser is about to be sent on its way with the flow's id: no answer for the id alone shows the app's code any
     /// more. The app has it.
-    package func leave(_ flow: KeptFlow, id: String) async throws(StoreError) {
+    package func leave(_ flow: KeptFlow, id: String) async throws(NotDone) {
         if flow.appCode != nil { try await self.change(id) { $0.appCode = nil } }
     }
 
     /// Notes in the flow why its sign-in failed, or that the last one did not.
-    func note(_ failure: KeptFlow.Failure?, in id: String) async throws(StoreError) {
+    func note(_ failure: KeptFlow.Failure?, in id: String) async throws(NotDone) {
         try await self.change(id) { $0.failure = failure }
     }
 
-    private func change(_ id: String, _ edit: (inout KeptFlow) -> Void) async throws(StoreError) {
+    private func change(_ id: String, _ edit: (inout KeptFlow) -> Void) async throws(NotDone) {
         let attempt = self.sessions.authority.newAttempt()
         for _ in 0..<Self.tries {
             guard let (key, stored) = try await self.found(id) else { return }
@@ -169,7 +164,7 @@ package struct NativeSignIns: StoreCaller {
             }
             if answer != .changed { return }
         }
-        throw .unavailable
+        throw NotDone(.storeUnavailable)
     }
 }
 

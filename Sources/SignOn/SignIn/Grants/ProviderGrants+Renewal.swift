@@ -267,7 +267,7 @@ extension ProviderGrants: SessionRenewer {
     /// Ends all sessions of the lineage, because the provider has ended its own.
     private func endLineage(_ renewal: Renewal, detail: String) async -> UnixTime? {
         let lineage = renewal.key.lineage
-        let hasEnded: Void? = await self.persist { () async throws(StoreError) in
+        let hasEnded: Void? = await self.persist { () async throws(NotDone) in
             try await self.ask { store, loop in store.end(lineage, on: loop) }
         }
         // If the store cannot be asked, the next use of the session asks the provider again.
@@ -287,7 +287,7 @@ extension ProviderGrants: SessionRenewer {
         }
     }
 
-    private func update(_ key: RecordKey, _ grantKey: RecordKey, _ grant: ProviderGrant) async throws(StoreError) {
+    private func update(_ key: RecordKey, _ grantKey: RecordKey, _ grant: ProviderGrant) async throws(NotDone) {
         for _ in 0..<Self.mostWrites {
             guard let stored = try await self.ask({ store, loop in store.session(key, on: loop) }),
                 let next = grant.update(of: stored.record, grantKey)

@@ -22,7 +22,7 @@ extension ProviderGrants {
 
     /// Replaces the present grant by what `change` makes of it; leaves it if that is nil.
     func settle(_ key: RecordKey, _ change: (ProviderGrant) -> ProviderGrant?) async -> Settlement {
-        let settlement = await self.persist { () async throws(StoreError) -> Settlement? in
+        let settlement = await self.persist { () async throws(NotDone) -> Settlement? in
             for _ in 0..<Self.mostWrites {
                 guard let stored = try await self.grant(key) else { return .absent }
                 guard let next = change(stored.record) else { return .stored(stored.record) }
@@ -33,16 +33,16 @@ extension ProviderGrants {
                 case .other: continue
                 }
             }
-            throw .unavailable
+            throw NotDone(.storeUnavailable)
         }
         return settlement ?? .unavailable
     }
 
     /// Repeats `step` until the store can be asked; nil after `patience` tries.
-    func persist<Answer>(_ step: () async throws(StoreError) -> Answer?) async -> Answer? {
+    func persist<Answer>(_ step: () async throws(NotDone) -> Answer?) async -> Answer? {
         var pause = Self.firstPause
         for _ in 0..<Self.patience {
-            do throws(StoreError) {
+            do throws(NotDone) {
                 return try await step()
             } catch {
                 await self.pause(pause)

@@ -11,7 +11,7 @@ package import Vocabulary
 /// because the session goes on with what it has; only where an app needs the tokens and they have expired, a request
 /// waits for a moment. A renewal stores the new tokens first and then replaces each session of the
 /// lineage, so that all gateways read them again. One object lives as long as the process, across reloads.
-package final class ProviderGrants: Sendable {
+package final class ProviderGrants: StoreCaller {
     /// How many renewals are made at once. A provider that returns after an outage is not asked for all sessions at the
     /// same time.
     static let mostRenewals = 32
@@ -101,7 +101,7 @@ package final class ProviderGrants: Sendable {
         _ evidence: ProviderEvidence,
         for session: Session,
         _ key: RecordKey
-    ) async throws(StoreError) -> ProviderSession {
+    ) async throws(NotDone) -> ProviderSession {
         var side = ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
         guard let tokens = evidence.tokens else { return side }
         let grantKey = self.authority.newKey(of: .grant, in: session.lineage)
@@ -121,7 +121,7 @@ package final class ProviderGrants: Sendable {
             self.journal.note(.tooLarge, session)
             return side
         // All sessions of the subject are being ended.
-        case .other: throw .unavailable
+        case .other: throw NotDone(.storeUnavailable)
         }
         side.grant = grantKey
         side.renewAt = grant.renewAt
@@ -134,7 +134,7 @@ package final class ProviderGrants: Sendable {
         _ session: RecordKey,
         expiresAt: UnixTime,
         to key: RecordKey
-    ) async throws(StoreError) {
+    ) async throws(NotDone) {
         for _ in 0..<Self.mostWrites {
             guard let stored = try await self.grant(key) else { return }
             var next = stored.record
@@ -143,11 +143,11 @@ package final class ProviderGrants: Sendable {
             if next == stored.record { return }
             if try await self.write(next, key, judged: stored.version) != .other { return }
         }
-        throw .unavailable
+        throw NotDone(.storeUnavailable)
     }
 
     /// The grant under `key`; nil if its lineage has ended or no tokens were kept.
-    package func grant(_ key: RecordKey) async throws(StoreError) -> Stored<ProviderGrant>? {
+    package func grant(_ key: RecordKey) async throws(NotDone) -> Stored<ProviderGrant>? {
         try await self.ask { store, loop in store.replaceable(key, as: ProviderGrant.self, on: loop) }
     }
 
@@ -191,7 +191,7 @@ package final class ProviderGrants: Sendable {
         _ grant: ProviderGrant,
         _ key: RecordKey,
         judged: RecordVersion?
-    ) async throws(StoreError) -> Writing {
+    ) async throws(NotDone) -> Writing {
         let attempt = self.authority.newAttempt()
         let loop = self.loops.any()
         let store = self.store
@@ -203,15 +203,8 @@ package final class ProviderGrants: Sendable {
         } catch is RecordTooLarge {
             return .tooLarge
         } catch {
-            throw (error as? StoreError) ?? .unavailable
+            throw NotDone(asking: error)
         }
-    }
-
-    /// Calls the store on one of its loops.
-    func ask<Answer: Sendable>(
-        _ question: @escaping @Sendable (any SessionStore & ReplaceableStore, any EventLoop) -> EventLoopFuture<Answer>
-    ) async throws(StoreError) -> Answer {
-        try await self.loops.ask(self.store, question)
     }
 }
 

@@ -5,15 +5,6 @@ package import Vocabulary
 /// Ends sessions because their provider says so: by a logout token from the provider itself (back-channel), or by a
 /// browser that comes from one of the provider's pages (front-channel).
 package struct ProviderLogout: Sendable {
-    /// The result of a logout.
-    package enum Outcome: Sendable, Equatable {
-        /// What was named has ended on every gateway, now or before.
-        case ended
-        case refused(Reason)
-        /// The provider's keys or the store are not available; the provider may repeat its request.
-        case unavailable(Reason)
-    }
-
     private let provider: any LogoutProvider
     private let ends: ProviderSessions
     private let users: UserSessions
@@ -26,54 +17,49 @@ package struct ProviderLogout: Sendable {
         self.users = users
     }
 
-    /// Obeys a logout token (OpenID Connect Back-Channel Logout 1.0 2.5 to 2.7), once.
-    package func obey(_ token: Secret, for requester: Requester) async -> Outcome {
-        let logout: LogoutToken
-        switch await self.provider.logoutToken(token) {
-        case .valid(let token): logout = token
-        case .invalid(let detail): return self.refuse(.logoutInvalidToken, detail, requester)
-        case .unavailable: return .unavailable(.providerUnavailable)
-        }
-        let ended: Int
-        do {
+    /// Obeys a logout token (OpenID Connect Back-Channel Logout 1.0 2.5 to 2.7), once. What it names has ended on every
+    /// gateway then, now or before.
+    ///
+    /// - Throws: `logout.invalid_token`, `logout.replayed`. If the provider's keys or the store are not available, the
+    ///   provider may repeat its request.
+    package func obey(_ token: Secret, for requester: Requester) async throws(NotDone) {
+        do throws(NotDone) {
+            let logout = try await self.provider.logoutToken(token)
             guard try await !self.ends.wasObeyed(logout.id, of: self.provider.name) else {
-                return self.refuse(.logoutReplayed, nil, requester)
+                throw NotDone(.logoutReplayed)
             }
-            ended = try await self.end(logout)
+            let ended = try await self.end(logout)
             try await self.ends.noteObeyed(logout.id, of: self.provider.name, until: logout.expiresAt)
+            self.record(
+                subject: logout.subject.map(self.sessions.realm.subject),
+                sessionID: logout.sessionID,
+                ended,
+                "back-channel",
+                requester
+            )
         } catch {
-            return .unavailable(SessionService.reason(error))
+            if !error.isUnavailable { self.record(error, requester) }
+            throw error
         }
-        self.record(
-            subject: logout.subject.map(self.sessions.realm.subject),
-            sessionID: logout.sessionID,
-            ended,
-            "back-channel",
-            requester
-        )
-        return .ended
     }
 
     /// Ends the sessions of one session of the provider (OpenID Connect Front-Channel Logout 1.0 2). It revokes no token:
     /// the browser proves nothing but that it knows the `sid`.
     ///
     /// - Parameter issuer: `iss` of the request.
-    package func end(_ sessionID: String, of issuer: String, for requester: Requester) async -> Outcome {
+    package func end(_ sessionID: String, of issuer: String, for requester: Requester) async throws(NotDone) {
         guard issuer == self.provider.name else {
-            return self.refuse(.logoutInvalidToken, "iss is not the issuer", requester)
+            let refusal = NotDone(.logoutInvalidToken, detail: "iss is not the issuer")
+            self.record(refusal, requester)
+            throw refusal
         }
-        do {
-            // Anyone may send any `sid`: one that is not known writes nothing.
-            guard let ended = try await self.end(sessionID) else { return .ended }
-            self.record(subject: nil, sessionID: sessionID, ended, "front-channel", requester)
-        } catch {
-            return .unavailable(SessionService.reason(error))
-        }
-        return .ended
+        // Anyone may send any `sid`: one that is not known writes nothing.
+        guard let ended = try await self.end(sessionID) else { return }
+        self.record(subject: nil, sessionID: sessionID, ended, "front-channel", requester)
     }
 
     /// - Returns: How many sessions have ended, for the audit stream.
-    private func end(_ logout: LogoutToken) async throws(StoreError) -> Int {
+    private func end(_ logout: LogoutToken) async throws(NotDone) -> Int {
         if let sessionID = logout.sessionID {
             let ended = try await self.end(sessionID)
             try await self.ends.endTokens(sessionID, of: self.provider.name)
@@ -91,7 +77,7 @@ package struct ProviderLogout: Sendable {
     /// id_tokens: each may be the one that a `sid` means that is not known here. One with another `sid` is not.
     ///
     /// - Returns: How many sessions have ended.
-    private func endUnnamed(of subject: String) async throws(StoreError) -> Int {
+    private func endUnnamed(of subject: String) async throws(NotDone) -> Int {
         let unnamed = try await self.users.all(of: subject).filter {
             $0.session.provider?.name == self.provider.name && $0.session.provider?.sessionID == nil
         }
@@ -104,7 +90,7 @@ package struct ProviderLogout: Sendable {
     /// Ends what began with one session of the provider.
     ///
     /// - Returns: How many sessions have ended; nil if none ever began with it, as far as it is still known.
-    private func end(_ sessionID: String) async throws(StoreError) -> Int? {
+    private func end(_ sessionID: String) async throws(NotDone) -> Int? {
         let records = try await self.ends.records(of: sessionID, at: self.provider.name)
         var ended = 0
         for record in records {
@@ -114,12 +100,11 @@ package struct ProviderLogout: Sendable {
         return records.isEmpty ? nil : ended
     }
 
-    private func refuse(_ reason: Reason, _ detail: String?, _ requester: Requester) -> Outcome {
-        var record = self.sessions.record(.denied(reason), .web, requester)
+    private func record(_ refusal: NotDone, _ requester: Requester) {
+        var record = self.sessions.record(.denied(refusal.reason), .web, requester)
         record.provider = self.provider.name
-        record.detail = detail
+        record.detail = refusal.detail
         self.sessions.journal.record(record)
-        return .refused(reason)
     }
 
     private func record(

@@ -3,10 +3,10 @@ package import Sessions
 package import Vocabulary
 
 /// Finds the lineages of a provider's sessions, and ends them when the provider says so.
-package struct ProviderSessions: Sendable {
-    private let store: any RecordStore
+package struct ProviderSessions: StoreCaller {
+    let store: any RecordStore
     private let authority: TokenAuthority
-    private let loops: any EventLoopGroup
+    let loops: any EventLoopGroup
     private let clock: Clock
     /// How often a record is read and judged again when another sign-in changed it meanwhile.
     private static let tries = 8
@@ -31,7 +31,7 @@ package struct ProviderSessions: Sendable {
         in id: String,
         at provider: String,
         until expiresAt: UnixTime
-    ) async throws(StoreError) {
+    ) async throws(NotDone) {
         guard let key = self.authority.providerSessionKeys(id, of: provider).first else { return }
         for _ in 0..<Self.tries {
             let present = try await self.ask { store, loop in
@@ -50,11 +50,11 @@ package struct ProviderSessions: Sendable {
             }
             if try await self.write(next, key, judged: present?.version) { return }
         }
-        throw .unavailable
+        throw NotDone(.storeUnavailable)
     }
 
     /// What began with the provider's session `id`, as far as it is still known.
-    package func records(of id: String, at provider: String) async throws(StoreError) -> [ProviderSessionRecord] {
+    package func records(of id: String, at provider: String) async throws(NotDone) -> [ProviderSessionRecord] {
         var records: [ProviderSessionRecord] = []
         for key in self.authority.providerSessionKeys(id, of: provider) {
             let present = try await self.ask { store, loop in
@@ -66,24 +66,24 @@ package struct ProviderSessions: Sendable {
     }
 
     /// Ends every session of this deployment that began with a provider's session.
-    package func end(_ record: ProviderSessionRecord) async throws(StoreError) {
+    package func end(_ record: ProviderSessionRecord) async throws(NotDone) {
         // Each is ended even if it ended before: a former answer may have been lost.
         for lineage in record.lineages { try await self.ask { store, loop in store.end(lineage, on: loop) } }
     }
 
     /// Ends every session of a token that the provider issued in its session `id`.
-    package func endTokens(_ id: String, of provider: String) async throws(StoreError) {
+    package func endTokens(_ id: String, of provider: String) async throws(NotDone) {
         let name = ProviderSession.endName(of: id, at: provider)
         try await self.ask { store, loop in store.end(subject: name, on: loop) }
     }
 
     /// Ends every session of the subject.
-    package func end(subject: String) async throws(StoreError) {
+    package func end(subject: String) async throws(NotDone) {
         try await self.ask { store, loop in store.end(subject: subject, on: loop) }
     }
 
     /// Whether a logout token with this id was obeyed.
-    package func wasObeyed(_ id: String, of provider: String) async throws(StoreError) -> Bool {
+    package func wasObeyed(_ id: String, of provider: String) async throws(NotDone) -> Bool {
         for key in self.authority.logoutReceiptKeys(id, of: provider) {
             let present = try await self.ask { store, loop in
                 store.replaceable(key, as: LogoutReceipt.self, on: loop)
@@ -94,7 +94,7 @@ package struct ProviderSessions: Sendable {
     }
 
     /// Notes that a logout token was obeyed, until it is refused for its age.
-    package func noteObeyed(_ id: String, of provider: String, until expiresAt: UnixTime) async throws(StoreError) {
+    package func noteObeyed(_ id: String, of provider: String, until expiresAt: UnixTime) async throws(NotDone) {
         guard let key = self.authority.logoutReceiptKeys(id, of: provider).first else { return }
         _ = try await self.write(LogoutReceipt(since: self.clock.now(), expiresAt: expiresAt), key, judged: nil)
     }
@@ -104,17 +104,10 @@ package struct ProviderSessions: Sendable {
         _ record: Record,
         _ key: RecordKey,
         judged: RecordVersion?
-    ) async throws(StoreError) -> Bool {
+    ) async throws(NotDone) -> Bool {
         let attempt = self.authority.newAttempt()
         return try await self.ask { store, loop in
             store.replace(key, judged: judged, with: record, attempt: attempt, on: loop)
         } == .done
-    }
-
-    /// Calls the store on one of its loops.
-    private func ask<Answer: Sendable>(
-        _ question: @escaping @Sendable (any RecordStore, any EventLoop) -> EventLoopFuture<Answer>
-    ) async throws(StoreError) -> Answer {
-        try await self.loops.ask(self.store, question)
     }
 }

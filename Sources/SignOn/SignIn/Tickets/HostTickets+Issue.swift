@@ -13,10 +13,6 @@ package enum TicketIssue: Sendable {
     case signIn(Reason?)
     /// The browser has lost its nonce by now: it begins again on the host that asked.
     case expired
-    case refused(Reason)
-    /// Too many; the next one is allowed after this time.
-    case throttled(Duration)
-    case unavailable(Reason)
 }
 
 extension HostTickets {
@@ -25,13 +21,13 @@ extension HostTickets {
     private static let perSession = RateLimit("ticket.session", burst: 30, interval: .seconds(2))
 
     /// Issues a ticket for the browser's session on this host, if that suffices for the request.
-    package func issue(_ request: TicketRequest, for requester: Requester) async -> TicketIssue {
+    package func issue(_ request: TicketRequest, for requester: Requester) async throws(NotDone) -> TicketIssue {
         guard request.issuer == requester.authority, let audience = self.audience(of: request) else {
-            return self.refuse(.ticketOtherHost, request, requester)
+            throw self.refusal(.ticketOtherHost, request, requester)
         }
         let now = self.sessions.clock.now()
         guard !request.isExpired(at: now) else { return .expired }
-        do {
+        do throws(NotDone) {
             let found: FoundSession
             switch try await self.sessions.web(requester) {
             // A session that an app may refuse for this would come back for another ticket.
@@ -49,10 +45,10 @@ extension HostTickets {
                 now: now
             ).suffices
             guard suffices else { return .signIn(nil) }
-            return try await self.issue(request, from: found, requester, now)
+            return .issued(try await self.issue(request, from: found, requester, now))
         } catch {
-            self.journal.record(self.record(.unavailable, requester))
-            return .unavailable(SessionService.reason(error))
+            if error.isOfStore { self.journal.record(self.record(.unavailable, requester)) }
+            throw error
         }
     }
 
@@ -68,12 +64,13 @@ extension HostTickets {
         from found: FoundSession,
         _ requester: Requester,
         _ now: UnixTime
-    ) async throws(StoreError) -> TicketIssue {
+    ) async throws(NotDone) -> Secret {
         let bucket = RateBucket(Self.perSession, Array(found.session.id.utf8))
-        let decision = try await self.ask { [limiter] _, loop in limiter.allow(bucket, cost: 1, on: loop) }
-        if case .throttled(let wait) = decision {
-            _ = self.refuse(.ticketThrottled, request, requester, found.session)
-            return .throttled(wait)
+        do throws(NotDone) {
+            try await self.tries.count([bucket], or: .ticketThrottled)
+        } catch {
+            if !error.isUnavailable { _ = self.refusal(.ticketThrottled, request, requester, found.session) }
+            throw error
         }
         let (token, key) = self.sessions.authority.make(.hostTicket, in: found.session.lineage)
         let ticket = HostTicket(
@@ -84,11 +81,11 @@ extension HostTickets {
             issuedAt: now,
             expiresAt: min(now.advanced(by: HostTicket.lifetime), found.session.expiresAt)
         )
-        do {
+        do throws(NotDone) {
             try await self.ask { store, loop in store.create(ticket, key: key, on: loop) }
         } catch {
             // An outage must not become "too many requests" for a browser that tries again as told.
-            _ = try? await self.ask { [limiter] _, loop in limiter.giveBack([bucket], cost: 1, on: loop) }
+            await self.tries.giveBack([bucket])
             throw error
         }
         var record = self.record(.issued, requester)
@@ -97,24 +94,24 @@ extension HostTickets {
         record.sessionID = found.session.id
         record.fingerprint = found.key.fingerprint
         record.tokenFingerprint = key.fingerprint
-        guard self.journal.record(record) else { return .unavailable(.gatewayOverloaded) }
+        guard self.journal.record(record) else { throw NotDone(.gatewayOverloaded) }
         // It is a use of the session. If the note is lost, the session only ends early.
         _ = try? await self.ask { store, loop in store.touch(found.key, on: loop) }
-        return .issued(token)
+        return token
     }
 
-    private func refuse(
+    private func refusal(
         _ reason: Reason,
         _ request: TicketRequest,
         _ requester: Requester,
         _ session: Session? = nil
-    ) -> TicketIssue {
+    ) -> NotDone {
         var record = self.record(.refused(reason), requester)
         record.validHost = request.host
         record.subject = session?.subject
         record.sessionID = session?.id
         self.journal.record(record)
-        return .refused(reason)
+        return NotDone(reason)
     }
 
     /// Records that a request was refused before a ticket was looked for.

@@ -1,25 +1,23 @@
 internal import NIOCore
-package import Sessions
+internal import Sessions
 internal import Settings
 package import Vocabulary
 
 /// The answer to a presented ticket.
 package enum TicketUse: Sendable {
-    /// A new session on this host; its token is shown once, to its user.
-    case signedIn(token: Secret, session: Session)
+    /// A new session on this host.
+    case signedIn(BegunSession)
     /// The browser keeps the session that it has.
-    case alreadySignedIn
+    ///
+    /// - Parameter reason: Why the ticket did not count; nil: it did.
+    case sessionStays(Reason?)
     /// The browser has a session of another user: only a new sign-in may put another one in its place.
     case signInAgain
-    /// Not signed in by this ticket. `hasSession`: the browser has a live session here, which stays.
-    case refused(Reason, hasSession: Bool)
-    /// Whether the ticket was used may be unknown; the same request completes the attempt.
-    case unavailable(Reason)
 }
 
 extension HostTickets {
     /// Whether the browser has exactly one session here, and it lives.
-    package func hasSession(_ requester: Requester) async throws(StoreError) -> Bool {
+    package func hasSession(_ requester: Requester) async throws(NotDone) -> Bool {
         guard requester.cookies.count == 1 else { return false }
         return try await !self.sessions.presented(by: requester).isEmpty
     }
@@ -28,22 +26,27 @@ extension HostTickets {
     /// former sessions on this host end first.
     ///
     /// - Parameter nonce: What this browser has kept since it asked for the ticket.
-    package func use(_ token: Secret, _ nonce: TicketNonce, for requester: Requester) async -> TicketUse {
-        var attempt: Attempt?
-        do {
+    /// - Throws: A refusal, where the browser has no live session here. In an outage it may be unknown whether the ticket
+    ///   was used; the same request completes the attempt.
+    package func use(
+        _ token: Secret,
+        _ nonce: TicketNonce,
+        for requester: Requester
+    ) async throws(NotDone) -> TicketUse {
+        do throws(NotDone) {
             let existing = try await self.sessions.presented(by: requester)
             // The new cookie would be another one beside those that differ, and the host would ask for a ticket again.
             guard requester.cookies.count <= 1 else {
-                return self.refuse(.credentialAmbiguousCookie, requester, hasSession: false)
+                return try self.refuse(.credentialAmbiguousCookie, requester, hasSession: false)
             }
             let hasSession = !existing.isEmpty
             guard !nonce.isExpired(at: self.sessions.clock.now()) else {
-                return self.refuse(.ticketExpired, requester, hasSession: hasSession)
+                return try self.refuse(.ticketExpired, requester, hasSession: hasSession)
             }
             guard case .record(let key) = self.sessions.authority.read(.hostTicket, token.bytes) else {
-                return self.refuse(.ticketUnknown, requester, hasSession: hasSession)
+                return try self.refuse(.ticketUnknown, requester, hasSession: hasSession)
             }
-            let new = Attempt(
+            let attempt = Attempt(
                 key: key,
                 nonce: nonce,
                 session: self.sessions.authority.attempt(
@@ -55,17 +58,16 @@ extension HostTickets {
                 existing: existing,
                 requester: requester
             )
-            attempt = new
             return try await self.use(
                 key,
                 as: HostTicket.self,
-                unknown: { self.refuse(.ticketUnknown, requester, hasSession: hasSession) },
-                spent: { marker throws(StoreError) in try await self.answerSpent(marker, new) },
-                judge: { stored throws(StoreError) in try await self.verdict(on: stored.record, new) }
+                unknown: { () throws(NotDone) in try self.refuse(.ticketUnknown, requester, hasSession: hasSession) },
+                spent: { marker throws(NotDone) in try await self.answerSpent(marker, attempt) },
+                judge: { stored throws(NotDone) in try await self.verdict(on: stored.record, attempt) }
             )
         } catch {
-            self.journal.record(self.record(.unavailable, attempt?.requester ?? requester))
-            return .unavailable(SessionService.reason(error))
+            if error.isOfStore { self.journal.record(self.record(.unavailable, requester)) }
+            throw error
         }
     }
 
@@ -85,7 +87,7 @@ extension HostTickets {
     private func verdict(
         on ticket: HostTicket,
         _ attempt: Attempt
-    ) async throws(StoreError) -> SingleUseVerdict<TicketUse> {
+    ) async throws(NotDone) -> SingleUseVerdict<TicketUse> {
         let requester = attempt.requester
         let parent = try await self.sessions.living(ticket.parent)?.session
         let verdict = TicketUseCase(
@@ -102,31 +104,32 @@ extension HostTickets {
         switch verdict {
         case .refuse(let reason):
             let subject = ticket.owner.subject
-            return .leave(self.refuse(reason, requester, hasSession: attempt.hasSession, subject: subject))
+            return .leave(try self.refuse(reason, requester, hasSession: attempt.hasSession, subject: subject))
         case .askAgain:
-            _ = self.refuse(.ticketOtherUser, requester, hasSession: true, subject: ticket.owner.subject)
+            _ = try self.refuse(.ticketOtherUser, requester, hasSession: true, subject: ticket.owner.subject)
             return .leave(.signInAgain)
         case .keep(let key):
             return .use(
                 .used(attempt.session.id, session: key),
                 creating: [],
-                quarantined: { self.refuse(.ticketQuarantined, requester, hasSession: true) },
+                quarantined: { () throws(NotDone) in try self.refuse(.ticketQuarantined, requester, hasSession: true) },
                 done: {
                     self.note(.sessionStays, attempt, attempt.existing.first?.session, parent)
-                    return .alreadySignedIn
+                    return .sessionStays(nil)
                 }
             )
         case .make:
             guard let parent else {
-                return .leave(self.refuse(.ticketUnknown, requester, hasSession: attempt.hasSession))
+                return .leave(try self.refuse(.ticketUnknown, requester, hasSession: attempt.hasSession))
             }
             let new = try await self.prepare(attempt, parent, ticket.parent)
             return .use(
                 attempt.session.success,
                 creating: [.session(new)],
                 // The browser's former sessions have ended.
-                quarantined: { self.refuse(.ticketQuarantined, requester, hasSession: false) },
-                done: { await self.complete(attempt, new.session, parent) }
+                quarantined: { () throws(NotDone) in try self.refuse(.ticketQuarantined, requester, hasSession: false)
+                },
+                done: { () throws(NotDone) in try await self.complete(attempt, new.session, parent) }
             )
         }
     }
@@ -137,7 +140,7 @@ extension HostTickets {
         _ attempt: Attempt,
         _ parent: Session,
         _ parentKey: RecordKey
-    ) async throws(StoreError) -> NewSession {
+    ) async throws(NotDone) -> NewSession {
         let key = attempt.session.sessionKey
         let session = Session.onAnotherHost(
             from: parent,
@@ -170,29 +173,33 @@ extension HostTickets {
     }
 
     /// Hands out the session of this attempt, unless it cannot be recorded.
-    private func complete(_ attempt: Attempt, _ session: Session, _ parent: Session?) async -> TicketUse {
+    private func complete(
+        _ attempt: Attempt,
+        _ session: Session,
+        _ parent: Session?
+    ) async throws(NotDone) -> TicketUse {
         guard self.note(.used, attempt, session, parent) else {
             // The token is never handed out, so the session is useless even if the store cannot end it now.
             _ = try? await self.sessions.endOne(attempt.session.sessionKey)
-            return .unavailable(.gatewayOverloaded)
+            throw NotDone(.gatewayOverloaded)
         }
-        return .signedIn(token: attempt.session.token, session: session)
+        return .signedIn(BegunSession(token: attempt.session.token, session: session))
     }
 
     /// A used ticket: the attempt that used it is repeated because its answer was lost, or another browser replays it.
-    private func answerSpent(_ marker: Marker, _ attempt: Attempt) async throws(StoreError) -> TicketUse {
+    private func answerSpent(_ marker: Marker, _ attempt: Attempt) async throws(NotDone) -> TicketUse {
         let requester = attempt.requester
         guard case .used(attempt.session.id, session: let key?) = marker else {
-            return self.refuse(.ticketReplayed, requester, hasSession: attempt.hasSession)
+            return try self.refuse(.ticketReplayed, requester, hasSession: attempt.hasSession)
         }
         try await self.ask { store, loop in store.confirm(marker, of: attempt.key, on: loop) }
-        if attempt.existing.contains(where: { $0.key == key }) { return .alreadySignedIn }
+        if attempt.existing.contains(where: { $0.key == key }) { return .sessionStays(nil) }
         let made = try await self.sessions.living(key)
         guard marker == attempt.session.success, let session = made?.session,
             self.sessions.clock.now().since(session.issuedAt) < SessionAttempt.lifetime
-        else { return self.refuse(.ticketReplayed, requester, hasSession: attempt.hasSession) }
+        else { return try self.refuse(.ticketReplayed, requester, hasSession: attempt.hasSession) }
         await self.sessions.list(session, key)
-        return await self.complete(attempt, session, nil)
+        return try await self.complete(attempt, session, nil)
     }
 
     @discardableResult
@@ -214,15 +221,17 @@ extension HostTickets {
         return self.journal.record(record)
     }
 
+    /// The ticket does not count. A live session of the browser stays.
     private func refuse(
         _ reason: Reason,
         _ requester: Requester,
         hasSession: Bool,
         subject: String? = nil
-    ) -> TicketUse {
+    ) throws(NotDone) -> TicketUse {
         var record = self.record(.refused(reason), requester)
         record.subject = subject
         self.journal.record(record)
-        return .refused(reason, hasSession: hasSession)
+        guard hasSession else { throw NotDone(reason) }
+        return .sessionStays(reason)
     }
 }

@@ -19,7 +19,7 @@ package struct HostTickets: StoreCaller {
     package let hosts: SignInHosts
     let sessions: SessionService
     let seal: TicketSeal
-    let limiter: any RateLimiter
+    let tries: TryCounter
     let journal: AuditJournal
     let store: Store
     let loops: any EventLoopGroup
@@ -41,7 +41,7 @@ package struct HostTickets: StoreCaller {
         self.sessions = sessions
         self.store = store
         self.seal = TicketSeal(keys: keys)
-        self.limiter = limiter
+        self.tries = TryCounter(store: limiter, loops: loops)
         self.journal = journal
         self.loops = loops
     }
