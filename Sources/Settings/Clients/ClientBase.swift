@@ -5,37 +5,29 @@ package import Vocabulary
 /// A change is judged by building the whole settings again with the changed clients, from the tree that the file gave
 /// and the files that were read with it: no client can be installed that the file could not have.
 package struct ClientBase: Sendable, CustomReflectable {
-    private let tree: SettingsTree
-    private let files: SettingsFiles
-    private let flags: InsecureFlags
-    private let judges: SettingsJudges
-    private let isBuilt: Bool
+    /// With the tree of the file; nil: there is no file.
+    private var builder: SettingsBuilder?
 
     /// The ids of the clients in the file, in its order.
-    package let ids: [String]
+    package private(set) var ids: [String] = []
     /// What the file says of each client.
-    package let definitions: [String: JSONValue]
+    package private(set) var definitions: [String: JSONValue] = [:]
     /// What counts for a client that says nothing.
-    package let defaults: JSONValue
+    package private(set) var defaults: JSONValue = [:]
     /// The clients that have a secret or keys in a file.
-    package let provesItself: Set<String>
+    package private(set) var provesItself: Set<String> = []
     /// Those of them that have a secret.
-    package let withSecretFile: Set<String>
+    package private(set) var withSecretFile: Set<String> = []
 
-    /// - Parameter files: They must answer as they did when the settings were built.
-    init(
-        tree: SettingsTree,
-        files: SettingsFiles,
-        flags: InsecureFlags,
-        judges: SettingsJudges,
-        native: SessionSettings.Lifetimes
-    ) {
-        self.tree = tree
-        self.files = files
-        self.flags = flags
-        self.judges = judges
-        self.isBuilt = true
-        let trees = tree.trees("clients").compactMap { tree in tree.text("client_id").map { (id: $0, tree: tree) } }
+    /// Without a file: no client, and none can be judged.
+    package init() {}
+
+    /// - Parameter builder: One that has built nothing. Its files must answer as they did when the settings were built.
+    init(_ builder: SettingsBuilder, native: SessionSettings.Lifetimes) {
+        self.builder = builder
+        let trees = builder.tree.trees("clients").compactMap { tree in
+            tree.text("client_id").map { (id: $0, tree: tree) }
+        }
         self.ids = trees.map(\.id)
         self.definitions = Dictionary(
             trees.map { ($0.id, ClientObject.members(of: $0.tree)) },
@@ -59,20 +51,6 @@ package struct ClientBase: Sendable, CustomReflectable {
     /// Without the tree, in which hashes of passwords stand as they are written.
     package var customMirror: Mirror { Mirror(self, children: ["ids": self.ids]) }
 
-    /// Without a file: no client, and none can be judged.
-    package init() {
-        self.tree = SettingsTree(origin: .builtIn)
-        self.files = .system
-        self.flags = InsecureFlags()
-        self.judges = SettingsJudges()
-        self.isBuilt = false
-        self.ids = []
-        self.definitions = [:]
-        self.defaults = [:]
-        self.provesItself = []
-        self.withSecretFile = []
-    }
-
     /// The members as the gateway keeps them: each value in the form in which it is shown, e.g. durations in seconds.
     ///
     /// - Throws: What is wrong with members by themselves.
@@ -88,11 +66,10 @@ package struct ClientBase: Sendable, CustomReflectable {
     /// - Parameter changes: The clients that differ from the file or are not in it, by id; nil for one that is deleted.
     /// - Throws: What is wrong with a client, or with what depends on it.
     package func clients(changed changes: [String: ClientDefinition?]) throws(ClientFault) -> [ClientSettings] {
-        guard self.isBuilt else { return [] }
-        var files = self.files
+        guard var builder = self.builder else { return [] }
         var elements: [Setting] = []
         var ids: [String] = []
-        for setting in self.tree.list("clients") ?? [] {
+        for setting in builder.tree.list("clients") ?? [] {
             guard case .tree(let written) = setting.value, let id = written.text("client_id") else { continue }
             switch changes[id] {
             case nil:
@@ -100,25 +77,17 @@ package struct ClientBase: Sendable, CustomReflectable {
                 ids.append(id)
             case .some(nil): break
             case .some(let definition?):
-                elements.append(try self.setting(definition, id, written, &files))
+                elements.append(try self.setting(definition, id, written, &builder.files))
                 ids.append(id)
             }
         }
         for (id, definition) in changes.sorted(by: { $0.key < $1.key }) where self.definitions[id] == nil {
             guard let definition else { continue }
-            elements.append(try self.setting(definition, id, nil, &files))
+            elements.append(try self.setting(definition, id, nil, &builder.files))
             ids.append(id)
         }
-        var tree = self.tree
-        tree["clients"] = Setting(value: .list(elements), origin: .builtIn, shown: "")
-        var builder = SettingsBuilder(
-            tree: tree,
-            files: files,
-            flags: self.flags,
-            judges: self.judges,
-            isPartial: false,
-            isAtRunTime: true
-        )
+        builder.tree["clients"] = Setting(value: .list(elements), origin: .builtIn, shown: "")
+        builder.isAtRunTime = true
         let settings = builder.build()
         if let problem = builder.problems.first { throw ClientFault(problem, ids: ids) }
         return settings.clients

@@ -210,8 +210,7 @@ extension TextRule {
         guard !text.uppercased().hasPrefix("HS"), text.lowercased() != "none" else {
             throw SyntaxFault("remove it: only the provider's private key may sign tokens")
         }
-        let nearest = Spelling.nearest(to: text, in: OpenIDSettings.algorithms)
-        throw SyntaxFault(nearest.map { "did you mean \($0)?" } ?? "write one of these words")
+        throw SyntaxFault(suggestion(for: text, among: OpenIDSettings.algorithms, else: "write one of these words"))
     }
 
     /// An email address, in lower case.

@@ -30,9 +30,11 @@ struct Setting: Sendable {
     var shown: String
 }
 
-/// The settings as written: each value is valid by itself and has its origin.
+/// A mapping of the settings as written: each value is valid by itself and has its origin.
 struct SettingsTree: Sendable {
     var origin: SettingsOrigin
+    /// Where it stands, e.g. `hosts[0]`; empty for the whole file.
+    var key = ""
     /// In the order in which they were written.
     private(set) var entries: [(name: String, setting: Setting)] = []
 
@@ -69,62 +71,76 @@ struct SettingsTree: Sendable {
         self[name] = Setting(value: .tree(below), origin: origin, shown: "")
     }
 
-    func boolean(_ name: String) -> Bool? {
-        guard case .boolean(let value)? = self[name]?.value else { return nil }
-        return value
-    }
+    // MARK: Values
+
+    func boolean(_ name: String) -> Bool? { self.scalar(name) }
+    func text(_ name: String) -> String? { self.scalar(name) }
+    func texts(_ name: String) -> [String]? { self.scalar(name) }
+    func url(_ name: String) -> PublicURL? { self.scalar(name) }
 
     /// The outer nil: absent; the inner: `none`.
-    func size(_ name: String) -> Int?? {
-        guard case .size(let value)? = self[name]?.value else { return nil }
-        return .some(value)
-    }
+    func size(_ name: String) -> Int?? { self.scalar(name) }
 
-    func text(_ name: String) -> String? {
-        guard case .text(let value)? = self[name]?.value else { return nil }
-        return value
+    private func scalar<Scalar: SettingScalar>(_ name: String) -> Scalar? {
+        self[name].flatMap { Scalar.read($0.value) }
     }
 
     func secret(_ name: String) -> Secret? {
-        guard case .secret(let value)? = self[name]?.value else { return nil }
-        return Secret(value)
-    }
-
-    func url(_ name: String) -> PublicURL? {
-        guard case .url(let value)? = self[name]?.value else { return nil }
-        return value
+        if case .secret(let value)? = self[name]?.value { Secret(value) } else { nil }
     }
 
     func condition(_ name: String) -> RuleCondition? {
-        guard case .condition(let value)? = self[name]?.value else { return nil }
-        return value
+        if case .condition(let value)? = self[name]?.value { value } else { nil }
     }
 
     func document(_ name: String) -> JSONValue? {
-        guard case .document(let value)? = self[name]?.value else { return nil }
-        return value
+        if case .document(let value)? = self[name]?.value { value } else { nil }
     }
 
     func list(_ name: String) -> [Setting]? {
-        guard case .list(let value)? = self[name]?.value else { return nil }
-        return value
+        if case .list(let value)? = self[name]?.value { value } else { nil }
     }
 
-    func texts(_ name: String) -> [String]? {
-        self.list(name)?.compactMap { element in
-            guard case .text(let text) = element.value else { return nil }
-            return text
+    /// A mapping in this one.
+    func tree(_ name: String) -> SettingsTree? {
+        guard case .tree(var tree)? = self[name]?.value else { return nil }
+        tree.key = self.key(of: name)
+        return tree
+    }
+
+    /// The mappings in a list.
+    func trees(_ name: String) -> [SettingsTree] { (self.list(name) ?? []).trees(below: self.key(of: name)) }
+
+    /// The operator's own names in a mapping, each with its text.
+    func pairs(_ name: String) -> [(name: String, text: String)] {
+        (self.tree(name)?.entries ?? []).compactMap { name, setting in
+            String.read(setting.value).map { (name, $0) }
         }
     }
 
-    func tree(_ name: String) -> SettingsTree? {
-        guard case .tree(let value)? = self[name]?.value else { return nil }
-        return value
-    }
+    // MARK: Places
 
-    func trees(_ name: String) -> [SettingsTree] {
-        (self.list(name) ?? []).compactMap { element in
-            guard case .tree(let tree) = element.value else { return nil }
+    /// The full path of a key in this mapping.
+    func key(of name: String) -> String { self.key.isEmpty ? name : "\(self.key).\(name)" }
+
+    /// The mapping itself, for messages.
+    var place: KeyPlace { KeyPlace(origin: self.origin, key: self.key) }
+
+    /// A key of this mapping, for messages. If it is missing, it is where the key is that it does not fit, or the mapping.
+    func place(of name: String, or other: String? = nil) -> KeyPlace {
+        let setting = self[name] ?? other.flatMap { self[$0] }
+        return KeyPlace(origin: setting?.origin ?? self.origin, key: self.key(of: name))
+    }
+}
+
+extension [Setting] {
+    /// The mappings in this list.
+    ///
+    /// - Parameter key: The path of the list.
+    func trees(below key: String) -> [SettingsTree] {
+        self.enumerated().compactMap { index, element in
+            guard case .tree(var tree) = element.value else { return nil }
+            tree.key = "\(key)[\(index)]"
             return tree
         }
     }

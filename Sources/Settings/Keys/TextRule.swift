@@ -201,10 +201,9 @@ extension TextRule {
                 }
             guard isPath else { throw SyntaxFault("write names joined by dots, e.g. identity.traits.email") }
             guard roots.contains(where: { $0.hasSuffix(".") ? text.hasPrefix($0) : text == $0 }) else {
-                let nearest = Spelling.nearest(to: text, in: roots.filter { !$0.hasSuffix(".") })
-                throw SyntaxFault(
-                    nearest.map { "did you mean \($0)?" } ?? "for a trait of the user write identity.traits.<name>"
-                )
+                let paths = roots.filter { !$0.hasSuffix(".") }
+                let mend = "for a trait of the user write identity.traits.<name>"
+                throw SyntaxFault(suggestion(for: text, among: paths, else: mend))
             }
             return .text(text)
         }

@@ -4,28 +4,22 @@ extension SettingsBuilder {
     /// The APIs; tells the routes of `hosts` whose access tokens they accept.
     mutating func apis(_ hosts: inout [HostSettings], clients: [ClientSettings]) -> [APISettings] {
         var origins: [String: SettingsOrigin] = [:]
-        return self.tree.trees("apis").enumerated().compactMap { index, tree in
-            guard let audience = tree.text("audience"), let origin = tree["audience"]?.origin else { return nil }
-            let key = "apis[\(index)]"
-            if let earlier = origins.updateValue(origin, forKey: audience) {
-                self.report(
-                    origin,
-                    "\(key).audience",
-                    found: "\(quoted(audience)) a second time",
-                    allowed: "each audience once",
-                    mend: "merge the two APIs: the other one is at \(earlier)"
-                )
-            }
+        return self.tree.trees("apis").compactMap { tree in
+            guard let audience = tree.text("audience") else { return nil }
+            let mend = "merge the two APIs: the other one is at"
+            self.checkOnce(audience, "audience", of: tree, in: &origins, mend: mend)
             var api = APISettings(audience: audience)
             tree.set(.api, in: &api)
             for scope in api.scopes where Self.identityScopes.contains(scope) {
-                self.warnings.append("\(key).scopes has \(scope), which every client may ask for without an API")
+                self.warnings.append(
+                    "\(tree.key(of: "scopes")) has \(scope), which every client may ask for without an API"
+                )
             }
-            for (place, id) in api.resourceServers.enumerated() {
-                self.checkResourceServer(id, clients, tree, key: "\(key).resource_servers[\(place)]")
+            for (index, id) in api.resourceServers.enumerated() {
+                self.checkResourceServer(id, clients, tree.place(of: "resource_servers").element(index))
             }
-            for (place, name) in api.routes.enumerated() {
-                self.accept(audience, on: name, &hosts, tree, key: "\(key).routes[\(place)]")
+            for (index, name) in api.routes.enumerated() {
+                self.accept(audience, on: name, &hosts, tree.place(of: "routes").element(index))
             }
             return api
         }
@@ -40,8 +34,7 @@ extension SettingsBuilder {
         _ audience: String,
         on name: String,
         _ hosts: inout [HostSettings],
-        _ tree: SettingsTree,
-        key: String
+        _ place: KeyPlace
     ) {
         var names: [String] = []
         var isFound = false
@@ -55,32 +48,24 @@ extension SettingsBuilder {
         }
         guard !isFound, !self.isPartial else { return }
         self.report(
-            tree["routes"]?.origin ?? tree.origin,
-            key,
+            place,
             found: "\(quoted(name)), which is the name of no route",
             allowed: alternatives(names),
-            mend: Spelling.nearest(to: name, in: names).map { "did you mean \($0)?" }
-                ?? "write the name of a route (hosts[].routes[].name)"
+            mend: suggestion(for: name, among: names, else: "write the name of a route (hosts[].routes[].name)")
         )
     }
 
-    private mutating func checkResourceServer(
-        _ id: String,
-        _ clients: [ClientSettings],
-        _ tree: SettingsTree,
-        key: String
-    ) {
+    private mutating func checkResourceServer(_ id: String, _ clients: [ClientSettings], _ place: KeyPlace) {
         let names = clients.filter { !$0.isPublic }.map(\.clientID)
         guard !names.contains(id), !self.isPartial else { return }
         let isPublic = clients.contains { $0.clientID == id }
         self.report(
-            tree["resource_servers"]?.origin ?? tree.origin,
-            key,
+            place,
             found: "\(quoted(id)), \(isPublic ? "which is public" : "which is not in clients")",
             allowed: "a client that proves itself" + (names.isEmpty ? "; there is none" : ": \(alternatives(names))"),
             mend: isPublic
                 ? "add client_secret_file to it"
-                : Spelling.nearest(to: id, in: names).map { "did you mean \($0)?" } ?? "add it to clients"
+                : suggestion(for: id, among: names, else: "add it to clients")
         )
     }
 }

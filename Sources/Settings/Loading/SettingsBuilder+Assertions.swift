@@ -2,14 +2,10 @@
 extension SettingsBuilder {
     /// `identity.assertion`; nil: none is sent.
     mutating func assertion(_ tree: SettingsTree) -> IdentitySettings.Assertion? {
-        let claims = (tree.tree("claims")?.entries ?? []).compactMap { name, setting -> IdentitySettings.Claim? in
-            guard case .text(let path) = setting.value else { return nil }
-            return IdentitySettings.Claim(name: name, path: path)
-        }
-        if tree["enabled"] == nil, let setting = tree["claims"], !self.isPartial {
+        let claims = tree.pairs("claims").map { IdentitySettings.Claim(name: $0.name, path: $0.text) }
+        if tree["enabled"] == nil, tree["claims"] != nil, !self.isPartial {
             self.report(
-                setting.origin,
-                "identity.assertion.claims",
+                tree.place(of: "claims"),
                 found: "claims, but identity.assertion.enabled is not written",
                 allowed: "claims of an assertion that is sent",
                 mend: "add identity.assertion.enabled: true"
@@ -21,20 +17,17 @@ extension SettingsBuilder {
     /// Refuses audiences of assertions that are never made. `enabled: false` says so itself and is enough.
     mutating func checkAudiences(_ identity: IdentitySettings) {
         let isSaid = self.tree.setting(at: ["identity", "assertion", "enabled"]) != nil
-        for (key, route) in self.writtenRoutes() {
-            guard let setting = route["audience"], !self.isPartial else { continue }
+        for route in self.writtenRoutes() where route["audience"] != nil && !self.isPartial {
             if route.text("auth") == AuthRequirement.public.rawValue {
                 self.report(
-                    setting.origin,
-                    "\(key).audience",
+                    route.place(of: "audience"),
                     found: "audience on a route with auth: public, which reads no session",
                     allowed: "audience where auth is required or optional",
                     mend: "remove it"
                 )
             } else if identity.assertion == nil, !isSaid {
                 self.report(
-                    setting.origin,
-                    "\(key).audience",
+                    route.place(of: "audience"),
                     found: "an audience, but no assertion is sent",
                     allowed: "audience with identity.assertion.enabled: true",
                     mend: "add identity.assertion.enabled: true, or remove it"

@@ -5,33 +5,25 @@ extension SettingsBuilder {
 
     mutating func clients() -> [ClientSettings] {
         var origins: [String: SettingsOrigin] = [:]
-        return self.tree.trees("clients").enumerated().compactMap { index, tree in
-            guard let id = tree.text("client_id"), let origin = tree["client_id"]?.origin else { return nil }
-            let key = "clients[\(index)]"
-            if let earlier = origins.updateValue(origin, forKey: id) {
-                self.report(
-                    origin,
-                    "\(key).client_id",
-                    found: "\(quoted(id)) a second time",
-                    allowed: "each client_id once",
-                    mend: "merge the two clients: the other one is at \(earlier)"
-                )
-            }
+        return self.tree.trees("clients").compactMap { tree in
+            guard let id = tree.text("client_id") else { return nil }
+            let mend = "merge the two clients: the other one is at"
+            self.checkOnce(id, "client_id", of: tree, in: &origins, mend: mend)
             var client = ClientSettings(clientID: id)
             tree.set(.client, in: &client)
-            client.provider = self.providerName(chosenBy: tree, key: "\(key).")
-            client.clientSecrets = self.clientSecrets(tree, key: "\(key).client_secret_file")
-            client.keySet = self.clientKeys(tree, key: "\(key).jwks_file")
-            self.checkAuthentication(of: client, tree, key: key)
-            self.warnOfCallbacks(client, tree, key: key)
-            self.check(client.refreshToken, of: tree, key: key)
+            client.provider = self.providerName(chosenBy: tree)
+            client.clientSecrets = self.clientSecrets(tree)
+            client.keySet = self.clientKeys(tree)
+            self.checkAuthentication(of: client, tree)
+            self.warnOfCallbacks(client, tree)
+            self.check(client.refreshToken, of: tree)
             client.socialLogins = Set(
                 SocialLogin.allCases.filter {
                     tree.tree("native_social_login")?.tree($0.rawValue)?.boolean("enabled") == true
                 }
             )
-            self.checkSocialLogins(client, tree, key: key)
-            if client.trustsAddressField { self.checkTrust(in: tree, key: key) }
+            self.checkSocialLogins(client, tree)
+            if client.trustsAddressField { self.checkTrust(in: tree) }
             guard let transfer = tree.tree("session_transfer") else { return client }
             let methods = transfer.texts("allowed_authentication_methods") ?? []
             client.allowsCookie = methods.contains("cookie")
@@ -47,29 +39,27 @@ extension SettingsBuilder {
     }
 
     /// Warns of callbacks that are missing, or that receive a parameter twice.
-    private mutating func warnOfCallbacks(_ client: ClientSettings, _ tree: SettingsTree, key: String) {
+    private mutating func warnOfCallbacks(_ client: ClientSettings, _ tree: SettingsTree) {
         let redirected = ["authorization_code", "implicit"].filter { tree.texts("grant_types")?.contains($0) == true }
         if let grant = redirected.first, client.callbacks.isEmpty {
-            self.warnings.append("\(key).grant_types has \(grant), which does nothing without callbacks")
+            self.warnings.append("\(tree.key(of: "grant_types")) has \(grant), which does nothing without callbacks")
         }
         for (index, callback) in client.callbacks.enumerated() {
+            let key = tree.place(of: "callbacks").element(index).key
             for name in callback.answerParameters {
                 self.warnings.append(
-                    "\(key).callbacks[\(index)] has the parameter \(name) in its query, which every answer to it has too"
+                    "\(key) has the parameter \(name) in its query, which every answer to it has too"
                 )
             }
         }
     }
 
-    private mutating func clientSecrets(_ tree: SettingsTree, key: String) -> [Secret] {
-        guard let setting = tree["client_secret_file"],
-            let content = self.secret("client_secret_file", of: tree, key: key, minBytes: 16)
-        else { return [] }
+    private mutating func clientSecrets(_ tree: SettingsTree) -> [Secret] {
+        guard let content = self.secret("client_secret_file", of: tree, minBytes: 16) else { return [] }
         let secrets = content.bytes.split { $0 == 0x0A || $0 == 0x0D }
         guard secrets.count <= 2, secrets.allSatisfy({ $0.count >= 16 }) else {
             self.report(
-                setting.origin,
-                key,
+                tree.place(of: "client_secret_file"),
                 found: secrets.count > 2 ? "\(secrets.count) secrets" : "a secret of less than 16 bytes",
                 allowed: "one secret, or two while it is rotated, one a line, each of 16 bytes or more",
                 mend: "write the present secret and, during a rotation, its successor"
@@ -80,15 +70,12 @@ extension SettingsBuilder {
     }
 
     /// The content of a file of public keys, which only JOSE can read.
-    private mutating func clientKeys(_ tree: SettingsTree, key: String) -> [UInt8]? {
+    private mutating func clientKeys(_ tree: SettingsTree) -> [UInt8]? {
         let allowed = "a JWK set (RFC 7517 5) of public keys for RS256, PS256, ES256 or EdDSA"
-        guard let setting = tree["jwks_file"], let json = self.content(setting, key: key, allowed: allowed) else {
-            return nil
-        }
+        guard let json = self.content("jwks_file", of: tree, allowed: allowed) else { return nil }
         guard let fault = self.judges.clientKeys(json) else { return json }
         self.report(
-            setting.origin,
-            key,
+            tree.place(of: "jwks_file"),
             found: "a file that cannot be used: \(fault)",
             allowed: allowed,
             mend: "write what the client publishes of its keys; their private parts stay with the client"
@@ -96,12 +83,11 @@ extension SettingsBuilder {
         return nil
     }
 
-    private mutating func checkAuthentication(of client: ClientSettings, _ tree: SettingsTree, key: String) {
+    private mutating func checkAuthentication(of client: ClientSettings, _ tree: SettingsTree) {
         if let type = tree.text("app_type"), ["native", "spa"].contains(type), !tree.isPublicClient, !self.isPartial {
             // RFC 8252 8.5
             self.report(
-                tree["app_type"]?.origin ?? tree.origin,
-                "\(key).app_type",
+                tree.place(of: "app_type"),
                 found: "\(type) for a client with client_secret_file or jwks_file",
                 allowed: "\(type) for a public client: everybody who has the app has its secret",
                 mend: "remove the secret, or write regular_web or non_interactive"
@@ -109,29 +95,25 @@ extension SettingsBuilder {
         }
         guard let method = client.authenticationMethod else { return }
         let names = AuthenticationKeys(method: "token_endpoint_auth_method", keyFile: "jwks_file")
-        self.checkAuthentication(method, names, of: tree, key: key)
+        self.checkAuthentication(method, names, of: tree)
     }
 
-    private mutating func check(_ settings: RefreshTokenSettings, of client: SettingsTree, key: String) {
+    private mutating func check(_ settings: RefreshTokenSettings, of client: SettingsTree) {
         guard let tree = client.tree("refresh_token") else { return }
         if settings.isOnline,
             client.tree("session_transfer")?.boolean("can_create_session_transfer_token") == true
         {
             self.report(
-                tree["enforce_online_refresh_tokens"]?.origin ?? tree.origin,
-                "\(key).refresh_token.enforce_online_refresh_tokens",
+                tree.place(of: "enforce_online_refresh_tokens"),
                 found: "true for a client with can_create_session_transfer_token",
                 allowed: "one of the two: what a transfer makes would outlive the browser's session",
                 mend: "remove one of them"
             )
         }
-        if settings.rotation == .nonRotating, client.isPublicClient, !self.isPartial,
-            let origin = tree["rotation_type"]?.origin
-        {
+        if settings.rotation == .nonRotating, client.isPublicClient, !self.isPartial {
             // RFC 9700 4.14.2
             self.report(
-                origin,
-                "\(key).refresh_token.rotation_type",
+                tree.place(of: "rotation_type"),
                 found: "non-rotating for a client without client_secret_file or jwks_file",
                 allowed: "non-rotating for a client that proves itself",
                 mend: "write rotating, or add client_secret_file"
@@ -140,12 +122,12 @@ extension SettingsBuilder {
     }
 
     /// Refuses a kit that is enabled for a client and configured nowhere.
-    private mutating func checkSocialLogins(_ client: ClientSettings, _ tree: SettingsTree, key: String) {
+    private mutating func checkSocialLogins(_ client: ClientSettings, _ tree: SettingsTree) {
         let configured = self.tree.tree("native_social")
+        let place = tree.place(of: "native_social_login")
         if !client.socialLogins.isEmpty, client.provider != self.providerNames.first, !self.isPartial {
             self.report(
-                tree["native_social_login"]?.origin ?? tree.origin,
-                "\(key).native_social_login",
+                place,
                 found: "enabled for a client of the provider \(client.provider)",
                 allowed: "it for clients of the first provider, whose users they sign in",
                 mend: "remove it, or write provider: \(self.providerNames.first ?? "")"
@@ -153,8 +135,7 @@ extension SettingsBuilder {
         }
         for login in client.socialLogins where configured?[login.rawValue] == nil && !self.isPartial {
             self.report(
-                tree["native_social_login"]?.origin ?? tree.origin,
-                "\(key).native_social_login.\(login.rawValue).enabled",
+                KeyPlace(origin: place.origin, key: "\(place.key).\(login.rawValue).enabled"),
                 found: "true, but there is no native_social.\(login.rawValue)",
                 allowed: "true for a kit that is configured",
                 mend: "add native_social.\(login.rawValue), or remove it here"
@@ -163,12 +144,10 @@ extension SettingsBuilder {
     }
 
     /// Refuses to take addresses from a client that anybody can claim to be.
-    private mutating func checkTrust(in client: SettingsTree, key: String) {
-        let name = "is_token_endpoint_ip_header_trusted"
-        guard client.isPublicClient, !self.isPartial, let origin = client[name]?.origin else { return }
+    private mutating func checkTrust(in client: SettingsTree) {
+        guard client.isPublicClient, !self.isPartial else { return }
         self.report(
-            origin,
-            "\(key).\(name)",
+            client.place(of: "is_token_endpoint_ip_header_trusted"),
             found: "true for a client without client_secret_file or jwks_file",
             allowed: "true for a client that proves itself: anyone can send requests as any other",
             mend: "add client_secret_file, or remove the key"

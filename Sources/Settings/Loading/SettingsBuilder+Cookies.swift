@@ -5,14 +5,11 @@ internal import Vocabulary
 extension SettingsBuilder {
     /// Refuses to ask users where none sees the sign-in page of the gateway.
     mutating func checkPersistence(_ session: SessionSettings, _ tree: SettingsTree) {
-        guard session.browser.persistence == .ask, !self.isPartial, let origin = tree["persistent"]?.origin else {
-            return
-        }
+        guard session.browser.persistence == .ask, !self.isPartial else { return }
         let providers = [self.tree.tree("provider")].compactMap(\.self) + self.tree.trees("providers")
         guard !providers.contains(where: { $0["static"] != nil }) else { return }
         self.report(
-            origin,
-            "session.persistent",
+            tree.place(of: "persistent"),
             found: "ask, but users sign in at the pages of their provider",
             allowed: "ask where users sign in at the gateway's own page, with passwords",
             mend: "write always or never"
@@ -20,11 +17,10 @@ extension SettingsBuilder {
     }
 
     /// Checks the reach of a host's cookies.
-    mutating func checkCookies(of host: HostSettings, _ tree: SettingsTree, key prefix: String) {
-        if host.sameSite == .none, !host.publicURL.isHTTPS, !self.isPartial, let origin = tree["same_site"]?.origin {
+    mutating func checkCookies(of host: HostSettings, _ tree: SettingsTree) {
+        if host.sameSite == .none, !host.publicURL.isHTTPS, !self.isPartial {
             self.report(
-                origin,
-                "\(prefix)same_site",
+                tree.place(of: "same_site"),
                 found: "none, but public_url is plain http",
                 allowed: "none with an https public_url only: browsers take such cookies with Secure alone",
                 mend: "write https in public_url, or remove same_site"

@@ -2,20 +2,18 @@ extension SettingsBuilder {
     /// Web to native.
     mutating func setExchange(_ exchange: inout ExchangeSettings, _ provider: ProviderSettings?) {
         let tree = self.tree.tree("exchange")
-        exchange.providers = (tree?.tree("providers")?.entries ?? []).compactMap { name, setting in
-            guard case .text(let label) = setting.value else { return nil }
-            return ExchangeSettings.Choice(id: name, label: label)
+        exchange.providers = (tree?.pairs("providers") ?? []).map {
+            ExchangeSettings.Choice(id: $0.name, label: $0.text)
         }
         exchange.namesProviders = !exchange.providers.isEmpty
         if exchange.providers.isEmpty, let choice = provider?.exchangeChoice { exchange.providers = [choice] }
-        if let origin = tree?["return_to"]?.origin { self.check(exchange, provider, origin) }
+        if let tree, tree["return_to"] != nil { self.check(exchange, provider, tree.place(of: "return_to")) }
     }
 
-    private mutating func check(_ exchange: ExchangeSettings, _ provider: ProviderSettings?, _ origin: SettingsOrigin) {
+    private mutating func check(_ exchange: ExchangeSettings, _ provider: ProviderSettings?, _ place: KeyPlace) {
         if provider?.signsIn != true, !exchange.returnTo.isEmpty, !self.isPartial {
             self.report(
-                origin,
-                "exchange.return_to",
+                place,
                 found: "a list, but no provider at which users sign in",
                 allowed: "a list beside a provider such as oidc",
                 mend: "configure one (provider), or remove the list"

@@ -4,13 +4,12 @@ extension SettingsBuilder {
     // MARK: The providers
 
     mutating func openID(_ tree: SettingsTree) -> OpenIDSettings? {
-        let key = "\(self.providerKey).oidc"
-        let caFile = self.readablePath("ca_file", of: tree, key: key)
-        let client = self.providerClient(tree, key: key)
-        self.reportMissingKeys(of: tree, in: Section.openID, key: key)
+        let caFile = self.readablePath("ca_file", of: tree)
+        let client = self.providerClient(tree)
+        self.reportMissingKeys(of: tree, in: .openID)
         if let client, client.method == .none, tree["client_authentication"] == nil {
             self.warnings.append(
-                "\(key) has no client_secret_file: the gateway is a public client of the provider, and anybody can act as it; "
+                "\(tree.key) has no client_secret_file: the gateway is a public client of the provider, and anybody can act as it; "
                     + "if it is registered as one, write client_authentication: none"
             )
         }
@@ -20,8 +19,8 @@ extension SettingsBuilder {
         )
         tree.set(.openID, in: &settings)
         settings.caFile = caFile
-        settings.claims = self.claims(of: tree, key: key)
-        self.setAuthorization(&settings.authorization, tree, .openID, key: key)
+        settings.claims = self.claims(of: tree)
+        self.setAuthorization(&settings.authorization, tree, .openID)
         for level in AssuranceLevel.demandable where settings.authorization.acrValues[level] == nil {
             let values = settings.claims.levels.filter { $0.claim == .acr && $0.level >= level }.map(\.value)
             // Nothing needs to be asked for what every sign-in reaches.
@@ -29,25 +28,18 @@ extension SettingsBuilder {
                 settings.authorization.acrValues[level] = values.joined(separator: " ")
             }
         }
-        if let setting = tree["scopes"], let scopes = tree.texts("scopes"), !scopes.contains("openid") {
+        if let scopes = tree.texts("scopes"), !scopes.contains("openid") {
             self.report(
-                setting.origin,
-                "\(key).scopes",
+                tree.place(of: "scopes"),
                 found: "no openid",
                 allowed: "a list with openid, without which a provider sends no id_token (OpenID Connect Core 3.1.2.1)",
                 mend: "add openid"
             )
         }
-        settings.allow = self.admission(tree, key: key)
-        settings.algorithms = self.someTexts("algorithms", of: tree, key: key) ?? settings.algorithms
-        settings.audiences = self.someTexts("audiences", of: tree, key: key) ?? []
-        if let introspection = tree.tree("introspection") {
-            settings.introspection = self.introspection(
-                introspection,
-                of: settings,
-                hasAudiences: tree["audiences"] != nil
-            )
-        }
+        settings.allow = self.admission(tree)
+        settings.algorithms = self.someTexts("algorithms", of: tree) ?? settings.algorithms
+        settings.audiences = self.someTexts("audiences", of: tree) ?? []
+        settings.introspection = tree.tree("introspection").map { self.introspection($0, of: settings, tree) }
         return tree.text("issuer") == nil || client == nil ? nil : settings
     }
 
@@ -55,24 +47,22 @@ extension SettingsBuilder {
     private mutating func introspection(
         _ tree: SettingsTree,
         of provider: OpenIDSettings,
-        hasAudiences: Bool
+        _ written: SettingsTree
     ) -> IntrospectionSettings {
-        let key = "\(self.providerKey).oidc.introspection"
         let names = ["client_id", "client_secret_file", "client_key_file", "client_authentication"]
         var client = provider.client
         if names.contains(where: { tree[$0] != nil }) {
-            client = self.providerClient(tree, key: key, id: provider.client.id) ?? client
+            client = self.providerClient(tree, id: provider.client.id) ?? client
         }
-        let refreshTokenClients = self.someTexts("refresh_token_clients", of: tree, key: key) ?? []
-        if provider.audiences.isEmpty, !hasAudiences, refreshTokenClients.isEmpty {
+        let refreshTokenClients = self.someTexts("refresh_token_clients", of: tree) ?? []
+        if provider.audiences.isEmpty, written["audiences"] == nil, refreshTokenClients.isEmpty {
             self.reportMissing(
-                tree.origin,
-                "\(self.providerKey).oidc.audiences",
+                KeyPlace(origin: tree.origin, key: written.key(of: "audiences")),
                 "one audience or more with introspection: otherwise tokens that were meant for other apps would pass",
                 "add the audience of the access tokens, as the provider writes it in aud"
             )
         }
-        self.checkAuthenticates(client, tree, key: key)
+        self.checkAuthenticates(client, tree)
         var settings = IntrospectionSettings(url: tree.text("url"), client: client, audiences: provider.audiences)
         settings.audienceClaim = provider.audienceClaim
         settings.refreshTokenClients = refreshTokenClients
@@ -84,10 +74,9 @@ extension SettingsBuilder {
     }
 
     mutating func oauth2(_ tree: SettingsTree) -> OAuth2Settings? {
-        let key = "\(self.providerKey).oauth2"
-        let caFile = self.readablePath("ca_file", of: tree, key: key)
-        let client = self.providerClient(tree, key: key)
-        self.reportMissingKeys(of: tree, in: Section.oauth2, key: key)
+        let caFile = self.readablePath("ca_file", of: tree)
+        let client = self.providerClient(tree)
+        self.reportMissingKeys(of: tree, in: .oauth2)
         let urls = ["authorization_url", "token_url", "userinfo_url"].compactMap { tree.text($0) }
         var settings = OAuth2Settings(
             name: tree.text("name") ?? "",
@@ -98,34 +87,32 @@ extension SettingsBuilder {
         )
         tree.set(.oauth2, in: &settings)
         settings.caFile = caFile
-        settings.claims = self.claims(of: tree, key: key)
-        self.setAuthorization(&settings.authorization, tree, .oauth2, key: key)
-        settings.allow = self.admission(tree, key: key)
+        settings.claims = self.claims(of: tree)
+        self.setAuthorization(&settings.authorization, tree, .oauth2)
+        settings.allow = self.admission(tree)
         if settings.claims.subject.isEmpty { return nil }
         return client == nil || urls.count < 3 || settings.name.isEmpty ? nil : settings
     }
 
     mutating func introspection(_ tree: SettingsTree) -> IntrospectionSettings? {
-        let key = "\(self.providerKey).introspection"
-        let caFile = self.readablePath("ca_file", of: tree, key: key)
-        let client = self.providerClient(tree, key: key)
-        self.reportMissingKeys(of: tree, in: Section.introspection, key: key)
-        let audiences = self.someTexts("audiences", of: tree, key: key)
+        let caFile = self.readablePath("ca_file", of: tree)
+        let client = self.providerClient(tree)
+        self.reportMissingKeys(of: tree, in: .introspection)
+        let audiences = self.someTexts("audiences", of: tree)
         guard let client, let url = tree.text("url"), let audiences else { return nil }
-        self.checkAuthenticates(client, tree, key: key)
+        self.checkAuthenticates(client, tree)
         var settings = IntrospectionSettings(url: url, client: client, audiences: audiences)
         tree.set(.introspection, in: &settings)
         settings.caFile = caFile
-        settings.claims = self.claims(of: tree, key: key)
+        settings.claims = self.claims(of: tree)
         return settings
     }
 
     /// An introspection endpoint must know who asks, or anybody could try tokens there (RFC 7662 2.1).
-    private mutating func checkAuthenticates(_ client: ProviderClientSettings, _ tree: SettingsTree, key: String) {
+    private mutating func checkAuthenticates(_ client: ProviderClientSettings, _ tree: SettingsTree) {
         guard client.method == .none, tree["client_authentication"] == nil, !self.isPartial else { return }
         self.report(
-            tree.origin,
-            "\(key).client_secret_file",
+            KeyPlace(origin: tree.origin, key: tree.key(of: "client_secret_file")),
             found: "nothing by which the gateway could prove itself to the introspection endpoint",
             allowed: "client_secret_file or client_key_file (RFC 7662 2.1)",
             mend: "add one; for an endpoint that asks for no proof write client_authentication: none"

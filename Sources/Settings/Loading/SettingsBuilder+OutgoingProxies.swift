@@ -24,8 +24,7 @@ extension SettingsBuilder {
             return try OutgoingProxy(value, origin: name)
         } catch {
             self.report(
-                .environment(name),
-                "",
+                KeyPlace(origin: .environment(name), key: ""),
                 found: "a proxy that cannot be used (not shown)",
                 allowed: TextRule.httpProxy.allowed,
                 mend: "\(error.mend), or unset it"
@@ -38,34 +37,31 @@ extension SettingsBuilder {
     ///
     /// - Parameter tree: `provider`, or an element of `providers`.
     mutating func proxies(of tree: SettingsTree, _ environment: OutgoingProxies) -> OutgoingProxies {
-        let key = "\(self.providerKey).http_proxy"
-        if tree["http_proxy"] != nil, let file = tree["http_proxy_file"] {
+        if tree["http_proxy"] != nil, tree["http_proxy_file"] != nil {
             self.report(
-                file.origin,
-                "\(key)_file",
+                tree.place(of: "http_proxy_file"),
                 found: "both http_proxy and http_proxy_file",
                 allowed: "one of them",
                 mend: "remove one"
             )
         }
         let text: Secret?
-        let origin: String
+        let key: String
         if tree["http_proxy"] != nil {
-            (text, origin) = (tree.secret("http_proxy"), key)
+            (text, key) = (tree.secret("http_proxy"), tree.key(of: "http_proxy"))
         } else if tree["http_proxy_file"] != nil {
-            (text, origin) = (self.secret("http_proxy_file", of: tree, key: "\(key)_file", minBytes: 1), "\(key)_file")
+            (text, key) = (self.secret("http_proxy_file", of: tree), tree.key(of: "http_proxy_file"))
         } else {
             return environment
         }
         var proxies = OutgoingProxies()
         guard let text, text != Secret(TextRule.noProxy) else { return proxies }
         do throws(SyntaxFault) {
-            let proxy = try OutgoingProxy(String(decoding: text.bytes, as: UTF8.self), origin: origin)
+            let proxy = try OutgoingProxy(String(decoding: text.bytes, as: UTF8.self), origin: key)
             (proxies.secure, proxies.plain, proxies.servesLoopback) = (proxy, proxy, true)
         } catch {
             self.report(
-                tree["http_proxy_file"]?.origin ?? tree.origin,
-                origin,
+                KeyPlace(origin: tree.place(of: "http_proxy_file").origin, key: key),
                 found: "a proxy that cannot be used (not shown)",
                 allowed: TextRule.httpProxy.allowed,
                 mend: error.mend

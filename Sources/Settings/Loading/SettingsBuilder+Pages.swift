@@ -6,9 +6,7 @@ extension SettingsBuilder {
     /// first user sees a page.
     mutating func pages() -> PageDesign {
         guard let tree = self.tree.tree("pages") else { return .included }
-        let folder = tree["templates_dir"].flatMap { setting in
-            self.resolved(setting).map { (path: $0.hasSuffix("/") ? $0 : $0 + "/", setting: setting) }
-        }
+        let folder = self.resolved(tree["templates_dir"]).map { $0.hasSuffix("/") ? $0 : $0 + "/" }
         var found = 0
         var templates: [WebPage.Kind: PageTemplate] = [:]
         for kind in WebPage.Kind.allCases {
@@ -17,8 +15,7 @@ extension SettingsBuilder {
                 templates[kind] = try PageTemplate(text.content)
             } catch {
                 self.report(
-                    .file(path: text.path, line: 1, column: 1),
-                    "pages.templates_dir",
+                    Self.place(ofTemplate: text.path),
                     found: error.sentence,
                     allowed:
                         "an HTML page with {{language}}, {{style}} and {{content}} once each, besides {{title}}, {{name}}, {{brand}} and {{support}}",
@@ -29,8 +26,7 @@ extension SettingsBuilder {
         let style = self.file("style.css", in: folder, &found)
         if let style, style.content.lowercased().contains("</style") {
             self.report(
-                .file(path: style.path, line: 1, column: 1),
-                "pages.templates_dir",
+                Self.place(ofTemplate: style.path),
                 found: "</style in a stylesheet",
                 allowed: "CSS",
                 mend: "write rules only, without HTML"
@@ -40,9 +36,8 @@ extension SettingsBuilder {
         if let folder, found == 0 {
             let names = WebPage.Kind.allCases.map { $0.rawValue + ".html" } + ["style.css", "en.yaml"]
             self.report(
-                folder.setting.origin,
-                "pages.templates_dir",
-                found: "none of the files that the pages use in \(quoted(folder.path))",
+                tree.place(of: "templates_dir"),
+                found: "none of the files that the pages use in \(quoted(folder))",
                 allowed: "a directory with one or more of \(names.joined(separator: ", "))",
                 mend: "check the path and the names, or remove the key"
             )
@@ -58,18 +53,21 @@ extension SettingsBuilder {
         )
     }
 
-    private typealias Folder = (path: String, setting: Setting)
+    /// The first place of a file in `templates_dir`.
+    private static func place(ofTemplate path: String) -> KeyPlace {
+        KeyPlace(origin: .file(path: path, line: 1, column: 1), key: "pages.templates_dir")
+    }
 
     /// A text file of the templates' directory; nil if there is none, or a wrong one, which is reported.
     ///
     /// - Parameter found: Counts the files that are there.
     private mutating func file(
         _ name: String,
-        in folder: Folder?,
+        in folder: String?,
         _ found: inout Int
     ) -> (path: String, content: String)? {
         guard let folder else { return nil }
-        let path = folder.path + name
+        let path = folder + name
         do throws(SettingsFiles.Fault) {
             let bytes = try self.files.read(path, PageTemplate.longest)
             found += 1
@@ -86,8 +84,7 @@ extension SettingsBuilder {
 
     private mutating func reportFile(_ path: String, found: String, mend: String) {
         self.report(
-            .file(path: path, line: 1, column: 1),
-            "pages.templates_dir",
+            Self.place(ofTemplate: path),
             found: found,
             allowed: "a text of at most \(Quantity.text(bytes: PageTemplate.longest))",
             mend: mend
@@ -104,17 +101,16 @@ extension SettingsBuilder {
         } catch {
             found = "\(error.sentence) at \(setting.shown)"
         }
-        self.report(setting.origin, "pages.logo", found: found, allowed: allowed, mend: "name such an image")
+        self.report(tree.place(of: "logo"), found: found, allowed: allowed, mend: "name such an image")
         return nil
     }
 
-    private mutating func languages(_ tree: SettingsTree, _ folder: Folder?, _ found: inout Int) -> [PageLanguage] {
-        let setting = tree["languages"]
+    private mutating func languages(_ tree: SettingsTree, _ folder: String?, _ found: inout Int) -> [PageLanguage] {
+        let place = tree.place(of: "languages")
         let tags = tree.texts("languages") ?? PageLanguage.included.map(\.tag)
-        if let setting, tags.isEmpty || Set(tags).count < tags.count {
+        if tags.isEmpty || Set(tags).count < tags.count {
             self.report(
-                setting.origin,
-                "pages.languages",
+                place,
                 found: tags.isEmpty ? "an empty list" : "a language a second time",
                 allowed: "one language or more, each once",
                 mend: "remove the key for \(PageLanguage.included.map(\.tag).joined(separator: ", "))"
@@ -126,16 +122,13 @@ extension SettingsBuilder {
                 return PageLanguage(tag: tag, texts: self.texts(file))
             }
             if let included { return included }
-            if let setting {
-                self.report(
-                    setting.origin,
-                    "pages.languages",
-                    found: "\(quoted(tag)), which has no texts",
-                    allowed:
-                        "\(alternatives(PageLanguage.included.map(\.tag))), or a language whose texts are in pages.templates_dir",
-                    mend: "write its texts to \(tag).yaml there; `sallyport texts` prints those of English"
-                )
-            }
+            self.report(
+                place,
+                found: "\(quoted(tag)), which has no texts",
+                allowed:
+                    "\(alternatives(PageLanguage.included.map(\.tag))), or a language whose texts are in pages.templates_dir",
+                mend: "write its texts to \(tag).yaml there; `sallyport texts` prints those of English"
+            )
             return .included[0]
         }
     }

@@ -10,36 +10,32 @@ extension SettingsBuilder {
     }
 
     /// The provider that a host or client has. A name that no provider has is reported.
-    mutating func providerName(chosenBy tree: SettingsTree, key: String) -> String {
+    mutating func providerName(chosenBy tree: SettingsTree) -> String {
         let names = self.providerNames
-        guard let setting = tree["provider"], let name = tree.text("provider") else {
-            return names.first ?? Realm.default.name
-        }
+        guard let name = tree.text("provider") else { return names.first ?? Realm.default.name }
         if !names.contains(name), !self.isPartial {
-            let nearest = Spelling.nearest(to: name, in: names)
             self.report(
-                setting.origin,
-                "\(key)provider",
+                tree.place(of: "provider"),
                 found: "\(quoted(name)), which is not in providers",
                 allowed: alternatives(names),
-                mend: nearest.map { "did you mean \($0)?" } ?? "add it to providers"
+                mend: suggestion(for: name, among: names, else: "add it to providers")
             )
         }
         return name
     }
 
     mutating func providers(_ settings: Settings) -> [NamedProvider] {
-        guard let setting = self.tree["providers"] else {
+        guard self.tree["providers"] != nil else {
             guard let tree = self.tree.tree("provider"), !tree.entries.isEmpty else {
                 self.reportMissingProvider(settings)
                 return []
             }
             return [self.provider(tree, Realm.default.name, settings)].compactMap(\.self)
         }
+        let place = self.tree.place(of: "providers")
         if let other = self.tree["provider"] {
             self.report(
-                setting.origin,
-                "providers",
+                place,
                 found: "both provider and providers",
                 allowed: "either one provider, or a list of them",
                 mend: "move it into an element of providers: the other one is at \(other.origin)"
@@ -47,21 +43,12 @@ extension SettingsBuilder {
         }
         let trees = self.tree.trees("providers")
         if trees.isEmpty, !self.isPartial {
-            self.report(setting.origin, "providers", found: "an empty list", allowed: "one or more", mend: "add one")
+            self.report(place, found: "an empty list", allowed: "one or more", mend: "add one")
         }
         var origins: [String: SettingsOrigin] = [:]
-        let providers = trees.enumerated().compactMap { index, tree -> NamedProvider? in
-            guard let name = tree.text("name"), let origin = tree["name"]?.origin else { return nil }
-            self.providerKey = "providers[\(index)]"
-            if let earlier = origins.updateValue(origin, forKey: name) {
-                self.report(
-                    origin,
-                    "\(self.providerKey).name",
-                    found: "\(quoted(name)) a second time",
-                    allowed: "each name once",
-                    mend: "choose another one: the first is at \(earlier)"
-                )
-            }
+        let providers = trees.compactMap { tree -> NamedProvider? in
+            guard let name = tree.text("name") else { return nil }
+            self.checkOnce(name, "name", of: tree, in: &origins, mend: "choose another one: the first is at")
             return self.provider(tree, name, settings)
         }
         self.checkTogether(providers)
@@ -74,24 +61,21 @@ extension SettingsBuilder {
         _ provider: String,
         _ settings: Settings
     ) -> NamedProvider? {
-        let key = self.providerKey
         let written = tree.entries.map(\.name).filter { Section.providerKinds[$0] != nil }
         guard let name = written.first else {
             self.reportMissing(
-                tree.origin,
-                key,
+                tree.place,
                 Section.providerKinds.keys.map(\.name).joined(separator: ", "),
                 "add one of these keys"
             )
             return nil
         }
-        if written.count > 1, let origin = tree[written[1]]?.origin, let first = tree[name]?.origin {
+        if written.count > 1 {
             self.report(
-                origin,
-                "\(key).\(written[1])",
+                tree.place(of: written[1]),
                 found: "both \(name) and \(written[1])",
                 allowed: "one provider",
-                mend: "remove one: the other is at \(first)"
+                mend: "remove one: the other is at \(tree.place(of: name).origin)"
             )
         }
         // A section with a problem has been reported.
@@ -105,7 +89,7 @@ extension SettingsBuilder {
             default: self.fixedUsers(section, settings)
             }
         guard let read else { return nil }
-        self.checkProvider(read, provider, at: section.origin, name, settings)
+        self.checkProvider(read, provider, of: tree, section.place, settings)
         var named = NamedProvider(provider, read)
         if !read.isLocal { named.proxies = self.proxies(of: tree, settings.proxies) }
         return named
@@ -121,7 +105,7 @@ extension SettingsBuilder {
         for (index, provider) in providers.enumerated() {
             let place = trees.firstIndex { $0.text("name") == provider.name } ?? index
             func refuse(_ found: String, allowed: String, mend: String) {
-                self.report(trees[place].origin, "providers[\(place)]", found: found, allowed: allowed, mend: mend)
+                self.report(trees[place].place, found: found, allowed: allowed, mend: mend)
             }
             if let twin = firstTwin(index, { $0.isSecondOfItsKind(after: $1) }) {
                 refuse(
@@ -143,8 +127,7 @@ extension SettingsBuilder {
     private mutating func reportMissingProvider(_ settings: Settings) {
         guard settings.hosts.contains(where: { $0.routes.contains { $0.auth == .required } }) else { return }
         self.reportMissing(
-            self.tree["provider"]?.origin ?? self.tree.origin,
-            "provider",
+            self.tree.place(of: "provider"),
             "provider.oidc, provider.kratos, provider.oauth2, provider.introspection or provider.static",
             "name an OpenID provider (SALLYPORT_OIDC_URL), Kratos (SALLYPORT_KRATOS_URL) or users (SALLYPORT_USERS_FILE), or "
                 + "write auth: public on every route; without a provider no one can sign in"
@@ -156,18 +139,17 @@ extension SettingsBuilder {
     private mutating func checkProvider(
         _ provider: ProviderSettings,
         _ chosen: String,
-        at origin: SettingsOrigin,
-        _ name: String,
+        of tree: SettingsTree,
+        _ place: KeyPlace,
         _ settings: Settings
     ) {
         let hosts = settings.hosts.filter { $0.provider == chosen }
         if hosts.isEmpty, !settings.hosts.isEmpty {
-            self.warnings.append("\(self.providerKey): no host has the provider \(chosen), so nobody can use it")
+            self.warnings.append("\(tree.key): no host has the provider \(chosen), so nobody can use it")
         }
         if case .kratos = provider, !hosts.isEmpty, !hosts.contains(where: \.endpoints), !self.isPartial {
             self.report(
-                origin,
-                "\(self.providerKey).kratos",
+                place,
                 found: "Kratos, and no host with endpoints: true",
                 allowed: "it with a host on which browsers and apps reach it",
                 mend: "write endpoints: true on the host that is Kratos's serve.public.base_url"
@@ -175,8 +157,7 @@ extension SettingsBuilder {
         }
         if provider.redirects, !hosts.isEmpty, !hosts.contains(where: \.endpoints), !self.isPartial {
             self.report(
-                origin,
-                "\(self.providerKey).\(name)",
+                place,
                 found: "a provider that sends browsers back, and no host with endpoints: true",
                 allowed: "it with a host whose callback is registered at the provider",
                 mend: "write endpoints: true on the host whose /.sallyport/callback is registered"
@@ -186,18 +167,15 @@ extension SettingsBuilder {
             !hosts.contains(where: \.endpoints)
         {
             self.warnings.append(
-                "\(self.providerKey): no host of the provider \(chosen) has endpoints: true, so its users cannot sign in"
+                "\(tree.key): no host of the provider \(chosen) has endpoints: true, so its users cannot sign in"
             )
         }
-        for (key, route) in self.writtenRoutes(of: chosen) {
-            self.checkLevel(route, key, provider, name)
-            if !provider.signsIn, route.text("unauthenticated") == "login",
-                let origin = route["unauthenticated"]?.origin
-            {
+        for route in self.writtenRoutes(of: chosen) {
+            self.checkLevel(route, provider, place.key)
+            if !provider.signsIn, route.text("unauthenticated") == "login" {
                 self.report(
-                    origin,
-                    "\(key).unauthenticated",
-                    found: "login, but with \(self.providerKey).\(name) nobody can sign in",
+                    route.place(of: "unauthenticated"),
+                    found: "login, but with \(place.key) nobody can sign in",
                     allowed: "auto or 401",
                     mend: "remove it"
                 )
@@ -206,38 +184,28 @@ extension SettingsBuilder {
     }
 
     /// Refuses a level that no sign-in and no token of this provider reaches: the route would refuse everybody.
-    private mutating func checkLevel(
-        _ route: SettingsTree,
-        _ key: String,
-        _ provider: ProviderSettings,
-        _ name: String
-    ) {
-        guard let require = route.tree("require"), let origin = require["aal"]?.origin,
-            let level = require.text("aal").map(AssuranceLevel.init(named:)), let highest = provider.highestAssurance,
-            level > highest
+    ///
+    /// - Parameter key: That of the provider.
+    private mutating func checkLevel(_ route: SettingsTree, _ provider: ProviderSettings, _ key: String) {
+        guard let require = route.tree("require"), let level = require.text("aal").map(AssuranceLevel.init(named:)),
+            let highest = provider.highestAssurance, level > highest
         else { return }
-        let claims = "\(self.providerKey).\(name).claims"
-        let mends = [
-            "oidc": "name the values that reach it, e.g. \(claims).acr: {phr: \(level.rawValue)}, or require less",
-            "introspection":
-                "name the values that reach it, e.g. \(claims).acr: {phr: \(level.rawValue)}, or require less",
-        ]
+        let mend =
+            switch provider {
+            case .openID, .introspection:
+                "name the values that reach it, e.g. \(key).claims.acr: {phr: \(level.rawValue)}, or require less"
+            default: "require less: a provider without id_token does not say how users signed in"
+            }
         self.report(
-            origin,
-            "\(key).require.aal",
-            found: "\(level.rawValue), which no sign-in by \(self.providerKey).\(name) reaches",
+            require.place(of: "aal"),
+            found: "\(level.rawValue), which no sign-in by \(key) reaches",
             allowed: "at most \(highest.rawValue), the highest level that is configured",
-            mend: mends[name] ?? "require less: a provider without id_token does not say how users signed in"
+            mend: mend
         )
     }
 
     /// Refuses a field for a token that the provider never gives.
-    mutating func checkToken(
-        _ path: String,
-        _ origin: SettingsOrigin,
-        _ key: String,
-        _ providers: [ProviderSettings]
-    ) {
+    mutating func checkToken(_ path: String, _ place: KeyPlace, _ providers: [ProviderSettings]) {
         guard IdentitySettings.tokenPaths.contains(path), !self.isPartial else { return }
         let isGiven = providers.contains { provider in
             switch provider {
@@ -248,8 +216,7 @@ extension SettingsBuilder {
         }
         guard !isGiven else { return }
         self.report(
-            origin,
-            key,
+            place,
             found: "\(quoted(path)), which this provider does not give to the gateway",
             allowed:
                 "provider.id_token with provider.oidc, and provider.access_token with every provider but static",

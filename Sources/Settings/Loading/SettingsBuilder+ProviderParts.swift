@@ -20,38 +20,32 @@ extension SettingsBuilder {
     /// How the gateway proves itself; nil if its id is missing or something about it has been reported.
     ///
     /// - Parameter id: The id where none is written.
-    mutating func providerClient(_ tree: SettingsTree, key: String, id: String? = nil) -> ProviderClientSettings? {
-        let secret = self.secret("client_secret_file", of: tree, key: "\(key).client_secret_file", minBytes: 1)
-        let privateKey = self.privateKey("client_key_file", of: tree, key: "\(key).client_key_file")
+    mutating func providerClient(_ tree: SettingsTree, id: String? = nil) -> ProviderClientSettings? {
+        let secret = self.secret("client_secret_file", of: tree)
+        let privateKey = self.privateKey(tree)
         if let secret, secret.bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
             self.report(
-                tree["client_secret_file"]?.origin ?? tree.origin,
-                "\(key).client_secret_file",
+                tree.place(of: "client_secret_file"),
                 found: "a secret with control characters",
                 allowed: "a file with the secret on one line (RFC 6749 A.2)",
                 mend: "remove the line ends from the file"
             )
         }
         let method = tree.text("client_authentication").flatMap(ClientAuthenticationMethod.init(rawValue:))
-        self.checkAuthentication(tree, method, key: key)
+        self.checkAuthentication(tree, method)
         guard let id = tree.text("client_id") ?? (tree["client_id"] == nil ? id : nil) else { return nil }
         return ProviderClientSettings(id: id, secret: secret, privateKey: privateKey, method: method)
     }
 
     /// Refuses both a secret and a key where no method says which of them counts.
-    private mutating func checkAuthentication(
-        _ tree: SettingsTree,
-        _ method: ClientAuthenticationMethod?,
-        key: String
-    ) {
+    private mutating func checkAuthentication(_ tree: SettingsTree, _ method: ClientAuthenticationMethod?) {
         if let method {
             let names = AuthenticationKeys(method: "client_authentication", keyFile: "client_key_file")
-            return self.checkAuthentication(method, names, of: tree, key: key)
+            return self.checkAuthentication(method, names, of: tree)
         }
-        guard tree["client_secret_file"] != nil, let origin = tree["client_key_file"]?.origin else { return }
+        guard tree["client_secret_file"] != nil, tree["client_key_file"] != nil else { return }
         self.report(
-            origin,
-            "\(key).client_key_file",
+            tree.place(of: "client_key_file"),
             found: "both client_key_file and client_secret_file",
             allowed: "one of the two",
             mend: "remove the one that the provider does not ask for"
@@ -68,8 +62,7 @@ extension SettingsBuilder {
     mutating func checkAuthentication(
         _ method: ClientAuthenticationMethod,
         _ names: AuthenticationKeys,
-        of tree: SettingsTree,
-        key: String
+        of tree: SettingsTree
     ) {
         let needed: String? =
             switch method {
@@ -77,21 +70,17 @@ extension SettingsBuilder {
             case .privateKeyJWT: names.keyFile
             case .none: nil
             }
-        let origin = tree[names.method]?.origin ?? tree.origin
         if let needed, tree[needed] == nil, !self.isPartial {
             self.report(
-                origin,
-                "\(key).\(names.method)",
+                tree.place(of: names.method),
                 found: "\(method.rawValue) without \(needed)",
                 allowed: "\(method.rawValue) with \(needed)",
                 mend: "add \(needed), or remove \(names.method)"
             )
         }
-        for name in ["client_secret_file", names.keyFile] where name != needed {
-            guard let given = tree[name] else { continue }
+        for name in ["client_secret_file", names.keyFile] where name != needed && tree[name] != nil {
             self.report(
-                given.origin,
-                "\(key).\(name)",
+                tree.place(of: name),
                 found: "\(name), but \(names.method) is \(method.rawValue)",
                 allowed: needed.map { "\($0) only" } ?? "neither client_secret_file nor \(names.keyFile)",
                 mend: "remove it, or write another \(names.method)"
@@ -100,12 +89,11 @@ extension SettingsBuilder {
     }
 
     /// The content of a PEM file with a private key.
-    private mutating func privateKey(_ name: String, of tree: SettingsTree, key: String) -> Secret? {
-        guard let setting = tree[name], let pem = self.secret(name, of: tree, key: key, minBytes: 1) else { return nil }
+    private mutating func privateKey(_ tree: SettingsTree) -> Secret? {
+        guard let pem = self.secret("client_key_file", of: tree) else { return nil }
         guard let fault = self.judges.privateKey(pem) else { return pem }
         self.report(
-            setting.origin,
-            key,
+            tree.place(of: "client_key_file"),
             found: "a file that cannot be used: \(fault)",
             allowed: "a PEM file with a private key without a passphrase",
             mend: "make one: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256"
@@ -119,19 +107,15 @@ extension SettingsBuilder {
     mutating func setAuthorization(
         _ authorization: inout AuthorizationSettings,
         _ tree: SettingsTree,
-        _ section: Section,
-        key: String
+        _ section: Section
     ) {
         tree.set(section, in: &authorization)
-        for (name, setting) in tree.tree("acr_values")?.entries ?? [] {
-            guard case .text(let values) = setting.value else { continue }
-            authorization.acrValues[AssuranceLevel(named: name)] = values
-        }
-        for (name, setting) in tree.tree("parameters")?.entries ?? [] {
+        for (name, values) in tree.pairs("acr_values") { authorization.acrValues[AssuranceLevel(named: name)] = values }
+        guard let parameters = tree.tree("parameters") else { return }
+        for (name, setting) in parameters.entries {
             if let instead = Self.ownParameters[name.asciiLowercased] {
                 self.report(
-                    setting.origin,
-                    "\(key).parameters.\(name)",
+                    parameters.place(of: name),
                     found: "a parameter that the gateway sets itself",
                     allowed: "parameters that only the provider defines",
                     mend: "remove it: \(instead)"
@@ -144,56 +128,46 @@ extension SettingsBuilder {
 
     // MARK: What its answers mean
 
-    /// - Parameter key: That of the provider.
-    mutating func claims(of provider: SettingsTree, key: String) -> ClaimSettings {
+    mutating func claims(of provider: SettingsTree) -> ClaimSettings {
         var claims = ClaimSettings()
         guard let tree = provider.tree("claims") else { return claims }
-        let key = "\(key).claims"
         if let subject = tree.text("subject").flatMap(ClaimSettings.path) { claims.subject = subject }
-        for (name, setting) in tree.tree("traits")?.entries ?? [] {
-            guard case .text(let text) = setting.value, let trait = ClaimSettings.Trait(name: name, at: text) else {
-                continue
-            }
+        for (name, text) in tree.pairs("traits") {
+            guard let trait = ClaimSettings.Trait(name: name, at: text) else { continue }
             claims.traits.removeAll { $0.name == name }
             claims.traits.append(trait)
         }
-        for (name, setting) in tree.tree("text_lists")?.entries ?? [] {
-            guard case .text(let text) = setting.value else { continue }
-            guard let index = claims.traits.firstIndex(where: { $0.name == name }) else {
+        let textLists = tree.tree("text_lists")
+        for (name, text) in tree.pairs("text_lists") {
+            if let index = claims.traits.firstIndex(where: { $0.name == name }) {
+                claims.traits[index].textList = ClaimSettings.TextListForm(rawValue: text)
+            } else if let place = textLists?.place(of: name) {
                 self.report(
-                    setting.origin,
-                    "\(key).text_lists.\(name)",
+                    place,
                     found: "a trait that is not there",
                     allowed: alternatives(claims.traits.map(\.name)),
                     mend: "add it to traits, or correct the name"
                 )
-                continue
             }
-            claims.traits[index].textList = ClaimSettings.TextListForm(rawValue: text)
         }
-        claims.groupsOnly = self.someTexts("groups_only", of: tree, key: key) ?? []
+        claims.groupsOnly = self.someTexts("groups_only", of: tree) ?? []
         for claim in ClaimSettings.Level.Claim.allCases {
-            for (value, setting) in tree.tree(claim.rawValue)?.entries ?? [] {
-                guard case .text(let level) = setting.value else { continue }
-                claims.levels.append(
-                    ClaimSettings.Level(claim: claim, value: value, level: AssuranceLevel(named: level))
-                )
+            claims.levels += tree.pairs(claim.rawValue).map { value, level in
+                ClaimSettings.Level(claim: claim, value: value, level: AssuranceLevel(named: level))
             }
         }
         return claims
     }
 
-    mutating func admission(_ provider: SettingsTree, key: String) -> AdmissionSettings {
+    mutating func admission(_ provider: SettingsTree) -> AdmissionSettings {
         var allow = AdmissionSettings()
         guard let tree = provider.tree("allow") else { return allow }
-        let key = "\(key).allow"
-        allow.emails = self.someTexts("emails", of: tree, key: key) ?? []
-        allow.emailDomains = self.someTexts("email_domains", of: tree, key: key) ?? []
-        allow.groups = self.someTexts("groups", of: tree, key: key) ?? []
+        allow.emails = self.someTexts("emails", of: tree) ?? []
+        allow.emailDomains = self.someTexts("email_domains", of: tree) ?? []
+        allow.groups = self.someTexts("groups", of: tree) ?? []
         if tree.entries.isEmpty, !self.isPartial {
             self.report(
-                tree.origin,
-                key,
+                tree.place,
                 found: "an empty mapping",
                 allowed: "one or more of emails, email_domains and groups",
                 mend: "add one, or remove allow to admit everybody whom the provider knows"
@@ -203,12 +177,11 @@ extension SettingsBuilder {
     }
 
     /// The texts of a list, which may not be empty: that could mean everything or nothing.
-    mutating func someTexts(_ name: String, of tree: SettingsTree, key: String) -> [String]? {
-        guard let texts = tree.texts(name), let origin = tree[name]?.origin else { return nil }
+    mutating func someTexts(_ name: String, of tree: SettingsTree) -> [String]? {
+        guard let texts = tree.texts(name) else { return nil }
         if texts.isEmpty, !self.isPartial {
             self.report(
-                origin,
-                "\(key).\(name)",
+                tree.place(of: name),
                 found: "an empty list",
                 allowed: "one element or more",
                 mend: "add an element, or remove the key"
@@ -216,25 +189,12 @@ extension SettingsBuilder {
         }
         if let index = texts.indices.first(where: { texts[..<$0].contains(texts[$0]) }) {
             self.report(
-                origin,
-                "\(key).\(name)[\(index)]",
+                tree.place(of: name).element(index),
                 found: "\(quoted(texts[index])) a second time",
                 allowed: "each element once",
                 mend: "remove one"
             )
         }
         return texts
-    }
-
-    /// Reports required keys that neither the file nor a variable has.
-    mutating func reportMissingKeys(of tree: SettingsTree, in section: Section, key: String) {
-        for entry in section.keys where entry.isRequired && tree[entry.name] == nil {
-            self.reportMissing(
-                tree.origin,
-                "\(key).\(entry.name)",
-                entry.kind.allowed,
-                "add the key \(entry.name)\(entry.environmentName.map { " (\($0))" } ?? ""): \(entry.purpose)"
-            )
-        }
     }
 }

@@ -25,8 +25,7 @@ extension SettingsBuilder {
         }
         for use in uses {
             self.report(
-                use.origin,
-                use.key,
+                use.place,
                 found:
                     "\(use.mode.rawValue), but \(host.publicURL) is https, listen is \(listener) and trusted_proxies is empty",
                 allowed: "a binding only if trusted_proxies names the proxy that terminates TLS; without it \(effect)",
@@ -39,36 +38,31 @@ extension SettingsBuilder {
     private var namesProxies: Bool { !(self.tree.list("trusted_proxies") ?? []).isEmpty }
 
     /// The bindings of https hosts that are enforced, with where they are written.
-    private func enforcedBindings(_ settings: Settings) -> [(key: String, origin: SettingsOrigin, mode: BindingMode)] {
-        var uses: [(key: String, origin: SettingsOrigin, mode: BindingMode)] = []
+    private func enforcedBindings(_ settings: Settings) -> [(place: KeyPlace, mode: BindingMode)] {
+        var uses: [(place: KeyPlace, mode: BindingMode)] = []
         var consumers: Set<String> = []
         var written = self.writtenRoutes()[...]
         for host in settings.hosts {
             for route in host.routes {
-                let place = written.popFirst()
+                let tree = written.popFirst()
                 guard host.publicURL.isHTTPS else { continue }
                 if route.handoff, let client = route.client { consumers.insert(client) }
-                if route.auth == .required, route.enforcedBinding != .none, let place,
-                    let origin = place.route["binding"]?.origin
-                {
-                    uses.append(("\(place.key).binding", origin, route.liveBinding))
+                if route.auth == .required, route.enforcedBinding != .none, let tree, tree["binding"] != nil {
+                    uses.append((tree.place(of: "binding"), route.liveBinding))
                 }
             }
         }
-        for (index, tree) in self.tree.trees("clients").enumerated() {
-            guard let id = tree.text("client_id"), consumers.contains(id),
+        let name = "enforce_device_binding"
+        for tree in self.tree.trees("clients") {
+            guard let id = tree.text("client_id"), consumers.contains(id), let transfer = tree.tree("session_transfer"),
                 let client = settings.clients.first(where: { $0.clientID == id }),
                 client.allowsCookie || client.allowsQuery
             else { continue }
-            let transfer = tree.tree("session_transfer")
-            let key = "clients[\(index)].session_transfer"
             if client.binding != .none, !client.bindingDryRun {
-                let origin = transfer?["enforce_device_binding"]?.origin ?? transfer?.origin ?? tree.origin
-                uses.append(("\(key).enforce_device_binding", origin, client.binding))
+                uses.append((transfer.place(of: name), client.binding))
             }
-            if let binding = client.delegation {
-                let origin = transfer?.tree("delegation")?.origin ?? tree.origin
-                uses.append(("\(key).delegation.enforce_device_binding", origin, binding))
+            if let binding = client.delegation, let delegation = transfer.tree("delegation") {
+                uses.append((KeyPlace(origin: delegation.origin, key: delegation.key(of: name)), binding))
             }
         }
         return uses

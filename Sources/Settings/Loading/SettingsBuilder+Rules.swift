@@ -4,27 +4,17 @@ internal import Vocabulary
 extension SettingsBuilder {
     mutating func geo() -> GeoSettings? {
         guard let tree = self.tree.tree("geo") else { return nil }
-        return self.readablePath("database", of: tree, key: "geo").map { GeoSettings(database: $0) }
+        return self.readablePath("database", of: tree).map { GeoSettings(database: $0) }
     }
 
     /// The rules, whose conditions are valid by themselves.
     mutating func rules() -> [Rule] {
         var origins: [String: SettingsOrigin] = [:]
-        return self.tree.trees("rules").enumerated().compactMap { index, tree in
-            let key = "rules[\(index)]"
+        return self.tree.trees("rules").compactMap { tree in
             guard let name = tree.text("name"), let condition = tree.condition("when"),
                 let effect = tree.text("then").flatMap(Rule.Effect.init(rawValue:))
             else { return nil }
-            let origin = tree["name"]?.origin ?? tree.origin
-            if let earlier = origins.updateValue(origin, forKey: name) {
-                self.report(
-                    origin,
-                    "\(key).name",
-                    found: "\(quoted(name)) a second time",
-                    allowed: "each name once",
-                    mend: "choose another name: the other rule is at \(earlier)"
-                )
-            }
+            self.checkOnce(name, "name", of: tree, in: &origins, mend: "choose another name: the other rule is at")
             let stages = tree.texts("at")?.compactMap(RuleStage.init(rawValue:)) ?? [.consume]
             let rule = Rule(
                 name: name,
@@ -38,16 +28,15 @@ extension SettingsBuilder {
                 text: tree.text("text"),
                 isDryRun: tree.boolean("dry_run") ?? false
             )
-            self.check(rule, tree, key: key)
+            self.check(rule, tree)
             return rule
         }
     }
 
-    private mutating func check(_ rule: Rule, _ tree: SettingsTree, key: String) {
+    private mutating func check(_ rule: Rule, _ tree: SettingsTree) {
         if rule.stages.isEmpty {
             self.report(
-                tree["at"]?.origin ?? tree.origin,
-                "\(key).at",
+                tree.place(of: "at"),
                 found: "an empty list",
                 allowed: alternatives(RuleStage.allCases.map(\.rawValue)),
                 mend: "add one, or remove the key for consume"
@@ -55,42 +44,37 @@ extension SettingsBuilder {
         }
         if rule.effect == .signIn, rule.stages != [.consume] {
             self.report(
-                tree["then"]?.origin ?? tree.origin,
-                "\(key).then",
+                tree.place(of: "then"),
                 found: "sign_in of a rule that is not only for consume",
                 allowed: "deny at mint, sign_in and exchange, where no sign-in can follow",
                 mend: "write deny, or remove the other stages from at"
             )
         }
-        if rule.effect != .deny, let text = tree["text"] {
+        if rule.effect != .deny, tree["text"] != nil {
             self.report(
-                text.origin,
-                "\(key).text",
+                tree.place(of: "text"),
                 found: "a text of a rule with then: \(rule.effect.rawValue)",
                 allowed: "a text only with then: deny, because nothing else shows one",
                 mend: "remove the text"
             )
         }
-        self.checkScopes(of: rule, tree, key: key)
-        self.checkFields(of: rule, tree, key: key)
+        self.checkScopes(of: rule, tree)
+        self.checkFields(of: rule, tree)
     }
 
-    private mutating func checkScopes(of rule: Rule, _ tree: SettingsTree, key: String) {
+    private mutating func checkScopes(of rule: Rule, _ tree: SettingsTree) {
         guard rule.effect == .scopes else {
-            guard let origin = tree["scopes"]?.origin else { return }
+            guard tree["scopes"] != nil else { return }
             return self.report(
-                origin,
-                "\(key).scopes",
+                tree.place(of: "scopes"),
                 found: "scopes of a rule with then: \(rule.effect.rawValue)",
                 allowed: "scopes only with then: scopes",
                 mend: "write then: scopes, or remove them"
             )
         }
-        let origin = tree["then"]?.origin ?? tree.origin
         if rule.stages != [.exchange] {
             self.report(
-                origin,
-                "\(key).then",
+                tree.place(of: "then"),
                 found: "scopes of a rule that is not only for exchange",
                 allowed: "scopes only at exchange, where a client gets some",
                 mend: "write at: exchange"
@@ -98,8 +82,7 @@ extension SettingsBuilder {
         }
         if rule.scopes == Rule.Scopes(), !self.isPartial {
             self.report(
-                origin,
-                "\(key).then",
+                tree.place(of: "then"),
                 found: "scopes without scopes.only and scopes.remove",
                 allowed: "scopes with what is left of them",
                 mend: "add the key scopes with only or remove"
@@ -108,8 +91,7 @@ extension SettingsBuilder {
     }
 
     /// A field that is always missing would make a rule mean nothing, or something else than it says.
-    private mutating func checkFields(of rule: Rule, _ tree: SettingsTree, key: String) {
-        let origin = tree["when"]?.origin ?? tree.origin
+    private mutating func checkFields(of rule: Rule, _ tree: SettingsTree) {
         for (field, _) in rule.condition.fields {
             let fault: (allowed: String, mend: String)? =
                 if !rule.stages.isSubset(of: field.stages) {
@@ -125,7 +107,7 @@ extension SettingsBuilder {
                     nil
                 }
             guard let fault else { continue }
-            self.report(origin, "\(key).when", found: field.name, allowed: fault.allowed, mend: fault.mend)
+            self.report(tree.place(of: "when"), found: field.name, allowed: fault.allowed, mend: fault.mend)
         }
     }
 }

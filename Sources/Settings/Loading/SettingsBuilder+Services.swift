@@ -24,25 +24,22 @@ extension SettingsBuilder {
         if let headers = tree.tree("headers") { identity.fields = self.identityFields(headers, providers) }
         if let assertion = tree.tree("assertion") { identity.assertion = self.assertion(assertion) }
         if let basic = tree.tree("basic") {
-            let password = self.secret("password_file", of: basic, key: "identity.basic.password_file", minBytes: 1)
+            let password = self.secret("password_file", of: basic)
             if let path = basic.text("username"), let password {
                 if password.bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
                     self.report(
-                        basic["password_file"]?.origin ?? basic.origin,
-                        "identity.basic.password_file",
+                        basic.place(of: "password_file"),
                         found: "a password with control characters",
                         allowed: "a password on one line (RFC 7617)",
                         mend: "remove the line ends from the file"
                     )
                 }
                 identity.basic = IdentitySettings.BasicAuth(usernamePath: path, password: password)
-            } else if basic["username"] == nil, !self.isPartial {
-                self.report(
-                    basic.origin,
-                    "identity.basic.username",
-                    found: "nothing",
-                    allowed: TextRule.sessionPath.allowed,
-                    mend: "add the path to the user's name in the session"
+            } else if basic["username"] == nil {
+                self.reportMissing(
+                    basic.place(of: "username"),
+                    TextRule.sessionPath.allowed,
+                    "add the path to the user's name in the session"
                 )
             }
         }
@@ -57,37 +54,34 @@ extension SettingsBuilder {
         for (name, setting) in headers.entries {
             // Apps behind CGI and WSGI read every byte that is not a letter or digit as the same one.
             let folded = String(decoding: name.lowercased().utf8.map { $0.isAlphanumeric ? $0 : 0x2D }, as: UTF8.self)
-            let key = "identity.headers.\(name)"
+            let place = headers.place(of: name)
             let isReserved =
                 Self.reservedFields.contains(folded)
                 || Self.reservedPrefixes.contains { folded.hasPrefix($0) }
                     && !Self.identityForwardedFields.contains(folded)
             if isReserved {
                 self.report(
-                    setting.origin,
-                    key,
+                    place,
                     found: "a reserved field",
                     allowed: "a field that HTTP, proxies and the gateway do not use",
                     mend: Self.substitute(for: folded) ?? "choose a name such as X-Auth-\(name)"
                 )
             }
-            if let earlier = names.updateValue(setting.origin, forKey: folded) {
+            if let earlier = names.updateValue(place.origin, forKey: folded) {
                 self.report(
-                    setting.origin,
-                    key,
+                    place,
                     found: "the field a second time in another spelling",
                     allowed: "each field once; letter case is ignored, and characters such as _ . ! equal -",
                     mend: "remove one: the other is at \(earlier)"
                 )
             }
             guard case .text(let path) = setting.value else { continue }
-            self.checkToken(path, setting.origin, key, providers)
+            self.checkToken(path, place, providers)
             fields.append(IdentitySettings.Field(name: name, path: path))
         }
         if headers.entries.isEmpty, !self.isPartial {
             self.report(
-                headers.origin,
-                "identity.headers",
+                headers.place,
                 found: "an empty mapping",
                 allowed: "one field or more",
                 mend: "add a field, or remove the key for the preset's"
@@ -109,12 +103,11 @@ extension SettingsBuilder {
 
     mutating func asn() -> ASNSettings? {
         guard let tree = self.tree.tree("asn") else { return nil }
-        let database = self.readablePath("database", of: tree, key: "asn")
-        let csv = self.readablePath("csv", of: tree, key: "asn")
+        let database = self.readablePath("database", of: tree)
+        let csv = self.readablePath("csv", of: tree)
         if (tree["database"] == nil) == (tree["csv"] == nil), !(self.isPartial && tree["csv"] == nil) {
             self.report(
-                tree.origin,
-                "asn",
+                tree.place,
                 found: tree["csv"] == nil ? "neither database nor csv" : "both database and csv",
                 allowed: "exactly one of database and csv",
                 mend: tree["csv"] == nil ? "add one, or remove asn" : "remove one"
@@ -126,30 +119,22 @@ extension SettingsBuilder {
     /// A binding to networks without a source of their numbers would refuse every client.
     mutating func checkBindings() {
         guard self.tree["asn"] == nil else { return }
-        func needsASN(_ word: String?) -> Bool { word.flatMap(BindingMode.init(rawValue:))?.comparesNetworks ?? false }
-        var uses: [(key: String, setting: Setting)] = []
-        for (index, client) in self.tree.trees("clients").enumerated() {
-            let name = "enforce_device_binding"
-            guard let transfer = client.tree("session_transfer") else { continue }
-            let key = "clients[\(index)].session_transfer"
-            if let setting = transfer[name], needsASN(transfer.text(name)) { uses.append(("\(key).\(name)", setting)) }
-            if let delegation = transfer.tree("delegation"), delegation.boolean("allow_delegated_access") == true,
-                let setting = delegation[name], needsASN(delegation.text(name))
-            {
-                uses.append(("\(key).delegation.\(name)", setting))
+        var uses: [(tree: SettingsTree, name: String)] = []
+        for transfer in self.tree.trees("clients").compactMap({ $0.tree("session_transfer") }) {
+            uses.append((transfer, "enforce_device_binding"))
+            if let delegation = transfer.tree("delegation"), delegation.boolean("allow_delegated_access") == true {
+                uses.append((delegation, "enforce_device_binding"))
             }
         }
-        for (key, route) in self.writtenRoutes() {
-            guard let setting = route["binding"], needsASN(route.text("binding")) else { continue }
-            uses.append(("\(key).binding", setting))
-        }
-        for (key, setting) in uses {
+        uses += self.writtenRoutes().map { ($0, "binding") }
+        for (tree, name) in uses {
+            guard let word = tree.text(name), BindingMode(rawValue: word)?.comparesNetworks == true else { continue }
+            let place = tree.place(of: name)
             self.report(
-                setting.origin,
-                key,
-                found: "\(quoted(setting.shown)) without the key asn",
+                place,
+                found: "\(quoted(word)) without the key asn",
                 allowed: "none or ip; asn, ip_dual_stack and ip_or_asn need the key asn",
-                mend: "add asn.database or asn.csv, or write ip at \(key)"
+                mend: "add asn.database or asn.csv, or write ip at \(place.key)"
             )
         }
     }
@@ -160,8 +145,7 @@ extension SettingsBuilder {
         guard let tree = self.tree.tree("limits") else { return }
         if limits.field > limits.fields {
             self.report(
-                (tree["field"] ?? tree["fields"])?.origin ?? tree.origin,
-                "limits.field",
+                tree.place(of: "field", or: "fields"),
                 found:
                     "\(Quantity.text(bytes: limits.field)), more than fields (\(Quantity.text(bytes: limits.fields)))",
                 allowed: "at most limits.fields",
@@ -173,10 +157,9 @@ extension SettingsBuilder {
     mutating func setLogs(_ logs: inout LogSettings) {
         guard let tree = self.tree.tree("log") else { return }
         logs.auditRefusesWhenFull = tree.text("audit_on_full") == "refuse"
-        if !logs.audit, logs.auditRefusesWhenFull, let origin = tree["audit_on_full"]?.origin {
+        if !logs.audit, logs.auditRefusesWhenFull {
             self.report(
-                origin,
-                "log.audit_on_full",
+                tree.place(of: "audit_on_full"),
                 found: "refuse, but log.audit is false",
                 allowed: "refuse only with log.audit",
                 mend: "set log.audit: true, or remove the key"
@@ -186,13 +169,11 @@ extension SettingsBuilder {
 
     /// A route without its own limit gets the general one.
     func setBodyLimits(_ settings: inout Settings) {
-        let written = self.writtenRoutes().map(\.route)
-        var position = 0
+        var written = self.writtenRoutes()[...]
         for host in settings.hosts.indices {
             for route in settings.hosts[host].routes.indices {
-                let own = position < written.count ? written[position].size("max_body") : nil
+                let own = written.popFirst()?.size("max_body")
                 settings.hosts[host].routes[route].maxBody = own ?? settings.limits.body
-                position += 1
             }
         }
     }

@@ -12,28 +12,26 @@ extension SettingsBuilder {
         )
         if tree.entries.isEmpty, !self.isPartial {
             self.report(
-                tree.origin,
-                "native_social",
+                tree.place,
                 found: "an empty mapping",
                 allowed: "one or more of google, apple and facebook",
                 mend: "add one, or remove native_social"
             )
         }
-        let first = self.tree["providers"] == nil ? "provider" : "providers[0]"
         let provider = self.tree.tree("provider") ?? self.tree.trees("providers").first
-        for (name, _) in provider?.entries ?? [] where provider?.tree(name)?["allow"] != nil {
+        for (name, _) in provider?.entries ?? [] {
+            guard let section = provider?.tree(name), section["allow"] != nil else { continue }
             self.warnings.append(
-                "\(first).\(name).allow does not apply to native_social: everybody with an account there can sign in"
+                "\(section.key).allow does not apply to native_social: everybody with an account there can sign in"
             )
         }
         return settings
     }
 
     private mutating func google(_ tree: SettingsTree) -> GoogleSettings? {
-        let key = "native_social.google"
-        self.reportMissingKeys(of: tree, in: Section.google, key: key)
-        let audiences = self.someTexts("audiences", of: tree, key: key)
-        _ = self.someTexts("issuers", of: tree, key: key)
+        self.reportMissingKeys(of: tree, in: .google)
+        let audiences = self.someTexts("audiences", of: tree)
+        _ = self.someTexts("issuers", of: tree)
         guard let audiences else { return nil }
         var settings = GoogleSettings(audiences: audiences)
         tree.set(.google, in: &settings)
@@ -41,10 +39,9 @@ extension SettingsBuilder {
     }
 
     private mutating func apple(_ tree: SettingsTree) -> AppleSettings? {
-        let key = "native_social.apple"
-        self.reportMissingKeys(of: tree, in: Section.apple, key: key)
-        let bundleIDs = self.someTexts("bundle_ids", of: tree, key: key)
-        let privateKey = self.appleKey(tree, key: "\(key).private_key_file")
+        self.reportMissingKeys(of: tree, in: .apple)
+        let bundleIDs = self.someTexts("bundle_ids", of: tree)
+        let privateKey = self.appleKey(tree)
         guard let bundleIDs, let privateKey, let teamID = tree.text("team_id"), let keyID = tree.text("key_id") else {
             return nil
         }
@@ -53,14 +50,11 @@ extension SettingsBuilder {
         return settings
     }
 
-    private mutating func appleKey(_ tree: SettingsTree, key: String) -> Secret? {
-        guard let setting = tree["private_key_file"],
-            let pem = self.secret("private_key_file", of: tree, key: key, minBytes: 1)
-        else { return nil }
+    private mutating func appleKey(_ tree: SettingsTree) -> Secret? {
+        guard let pem = self.secret("private_key_file", of: tree) else { return nil }
         guard let fault = self.judges.p256Key(pem) else { return pem }
         self.report(
-            setting.origin,
-            key,
+            tree.place(of: "private_key_file"),
             found: "a file that cannot be used: \(fault)",
             allowed: "the .p8 file of a key for Sign in with Apple",
             mend: "make a key in the developer account and download it; Apple hands it out once"
@@ -69,13 +63,11 @@ extension SettingsBuilder {
     }
 
     private mutating func facebook(_ tree: SettingsTree) -> FacebookSettings? {
-        let key = "native_social.facebook"
-        self.reportMissingKeys(of: tree, in: Section.facebook, key: key)
-        let secret = self.secret("app_secret_file", of: tree, key: "\(key).app_secret_file", minBytes: 1)
+        self.reportMissingKeys(of: tree, in: .facebook)
+        let secret = self.secret("app_secret_file", of: tree)
         if let secret, !secret.bytes.allSatisfy({ (0x21...0x7E).contains($0) }) {
             self.report(
-                tree["app_secret_file"]?.origin ?? tree.origin,
-                "\(key).app_secret_file",
+                tree.place(of: "app_secret_file"),
                 found: "a secret with other characters than visible ASCII",
                 allowed: "a file with the app's secret on one line",
                 mend: "copy the secret alone, without spaces and further lines"

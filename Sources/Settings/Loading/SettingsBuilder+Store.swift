@@ -13,8 +13,7 @@ extension SettingsBuilder {
         }
         if !hasSecret, self.tree["secret_file"] == nil, !self.isPartial {
             self.report(
-                redis.origin,
-                "secret_file",
+                KeyPlace(origin: redis.origin, key: "secret_file"),
                 found: "nothing, but store.redis (SALLYPORT_REDIS_URL) is set",
                 allowed: "a file with the secret that all gateways on this Redis share",
                 mend: "make one with `sallyport keys make FILE` and add secret_file, or set SALLYPORT_SECRET_FILE"
@@ -23,11 +22,10 @@ extension SettingsBuilder {
     }
 
     private mutating func redis(_ tree: SettingsTree) -> RedisSettings? {
-        guard let (url, origin, key) = self.redisURL(tree) else { return nil }
+        guard let (url, place) = self.redisURL(tree) else { return nil }
         if let fault = self.judges.redisURL(url) {
             self.report(
-                origin,
-                key,
+                place,
                 found: "a URL (not shown) that cannot be used",
                 allowed: TextRule.redisURL.allowed,
                 mend: "correct this: \(fault)"
@@ -40,57 +38,41 @@ extension SettingsBuilder {
 
     /// The URL from where it was written. A variable takes precedence over the file, also when the two use different
     /// keys.
-    private mutating func redisURL(_ tree: SettingsTree) -> (url: Secret, origin: SettingsOrigin, key: String)? {
-        var (written, file) = (tree["url"], tree["url_file"])
-        if let one = written, let other = file {
-            switch (one.origin.isVariable, other.origin.isVariable) {
-            case (true, false): file = nil
-            case (false, true): written = nil
-            default:
-                self.report(
-                    other.origin,
-                    "store.redis.url_file",
-                    found: "both url and url_file",
-                    allowed: "one of them",
-                    mend: "remove one: the other is at \(one.origin)"
-                )
-                return nil
-            }
-        }
-        if let written {
-            return tree.secret("url").map { ($0, written.origin, "store.redis.url") }
-        }
-        guard let file else {
-            self.reportMissingURL(tree)
+    private mutating func redisURL(_ tree: SettingsTree) -> (url: Secret, place: KeyPlace)? {
+        let (written, file) = (tree.place(of: "url"), tree.place(of: "url_file"))
+        let isBoth = tree["url"] != nil && tree["url_file"] != nil
+        if isBoth, written.origin.isVariable == file.origin.isVariable {
+            self.report(
+                file,
+                found: "both url and url_file",
+                allowed: "one of them",
+                mend: "remove one: the other is at \(written.origin)"
+            )
             return nil
         }
-        let key = "store.redis.url_file"
-        guard let content = self.secret("url_file", of: tree, key: key, minBytes: 1) else { return nil }
+        if tree["url"] != nil, !isBoth || written.origin.isVariable { return tree.secret("url").map { ($0, written) } }
+        guard tree["url_file"] != nil else {
+            self.reportMissing(
+                written,
+                TextRule.redisURL.allowed,
+                "add url_file, or set SALLYPORT_REDIS_URL or SALLYPORT_REDIS_URL_FILE"
+            )
+            return nil
+        }
+        guard let content = self.secret("url_file", of: tree) else { return nil }
         // The same check as for a URL that is written directly.
         do throws(SyntaxFault) {
             _ = try TextRule.redisURL.read(String(decoding: content.bytes, as: UTF8.self))
         } catch {
             self.report(
-                file.origin,
-                key,
+                file,
                 found: "a file that holds no Redis URL (not shown)",
                 allowed: "a file with one line, \(TextRule.redisURL.allowed)",
                 mend: error.mend
             )
             return nil
         }
-        return (content, file.origin, key)
-    }
-
-    private mutating func reportMissingURL(_ tree: SettingsTree) {
-        guard !self.isPartial else { return }
-        self.report(
-            tree.origin,
-            "store.redis.url",
-            found: "nothing",
-            allowed: TextRule.redisURL.allowed,
-            mend: "add url_file, or set SALLYPORT_REDIS_URL or SALLYPORT_REDIS_URL_FILE"
-        )
+        return (content, file)
     }
 }
 

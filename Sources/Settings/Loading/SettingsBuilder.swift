@@ -3,40 +3,20 @@ internal import Vocabulary
 
 /// Makes the settings from values that are each valid, and checks that they fit together.
 struct SettingsBuilder {
-    let tree: SettingsTree
-    let files: SettingsFiles
+    var tree: SettingsTree
+    var files: SettingsFiles
     let flags: InsecureFlags
     let judges: SettingsJudges
     /// Some value was refused already. A value that seems to be missing may be that one, so it is not reported again.
     let isPartial: Bool
     /// Whether clients are judged that an operator changes while the gateway runs.
-    let isAtRunTime: Bool
+    var isAtRunTime = false
     /// All variables of the process.
-    let environment: [String: String]
+    var environment: [String: String] = [:]
     var problems: [SettingsProblem] = []
     var warnings: [String] = []
     /// Named apps, and those that routes name by a URL.
     var upstreams: [UpstreamSettings] = []
-    /// The key of the provider that is being read, for messages.
-    var providerKey = "provider"
-
-    init(
-        tree: SettingsTree,
-        files: SettingsFiles,
-        flags: InsecureFlags,
-        judges: SettingsJudges,
-        isPartial: Bool,
-        isAtRunTime: Bool = false,
-        environment: [String: String] = [:]
-    ) {
-        self.tree = tree
-        self.files = files
-        self.flags = flags
-        self.judges = judges
-        self.isPartial = isPartial
-        self.isAtRunTime = isAtRunTime
-        self.environment = environment
-    }
 
     /// The settings; meaningless when there are problems.
     mutating func build() -> Settings {
@@ -83,15 +63,51 @@ struct SettingsBuilder {
 
     // MARK: Problems and files
 
-    mutating func report(
-        _ origin: SettingsOrigin,
-        _ key: String,
-        found: String,
-        allowed: String,
+    mutating func report(_ place: KeyPlace, found: String, allowed: String, mend: String) {
+        self.problems.append(
+            SettingsProblem(origin: place.origin, key: place.key, found: found, allowed: allowed, mend: mend)
+        )
+    }
+
+    /// Reports a key that is missing, unless it may be a value that was refused already.
+    mutating func reportMissing(_ place: KeyPlace, _ allowed: String, _ mend: String) {
+        guard !self.isPartial else { return }
+        self.report(place, found: "nothing", allowed: allowed, mend: mend)
+    }
+
+    /// Reports required keys that neither the file nor a variable has.
+    mutating func reportMissingKeys(of tree: SettingsTree, in section: Section) {
+        for entry in section.keys where entry.isRequired && tree[entry.name] == nil {
+            self.reportMissing(
+                tree.place(of: entry.name),
+                entry.kind.allowed,
+                "add the key \(entry.name)\(entry.environmentName.map { " (\($0))" } ?? ""): \(entry.purpose)"
+            )
+        }
+    }
+
+    /// Reports a value that an earlier mapping of a list has, too.
+    ///
+    /// - Parameters:
+    ///   - seen: Where each value of this key was written.
+    ///   - found: The value for people; nil: in quotes.
+    ///   - mend: What to do, before the place of the earlier one.
+    mutating func checkOnce(
+        _ value: String,
+        _ name: String,
+        of tree: SettingsTree,
+        in seen: inout [String: SettingsOrigin],
+        found: String? = nil,
+        allowed: String? = nil,
         mend: String
     ) {
-        self.problems.append(
-            SettingsProblem(origin: origin, key: key, found: found, allowed: allowed, mend: mend)
+        let place = tree.place(of: name)
+        guard let earlier = seen.updateValue(place.origin, forKey: value) else { return }
+        self.report(
+            place,
+            found: "\(found ?? quoted(value)) a second time",
+            allowed: allowed ?? "each \(name) once",
+            mend: "\(mend) \(earlier)"
         )
     }
 
@@ -104,12 +120,11 @@ struct SettingsBuilder {
     }
 
     /// The path of a file that can be opened.
-    mutating func readablePath(_ name: String, of tree: SettingsTree, key: String, isSecret: Bool = false) -> String? {
+    mutating func readablePath(_ name: String, of tree: SettingsTree, isSecret: Bool = false) -> String? {
         guard let setting = tree[name], let path = self.resolved(setting) else { return nil }
         if !self.files.isReadable(path) {
             self.report(
-                setting.origin,
-                "\(key).\(name)",
+                tree.place(of: name),
                 found: "no readable file at \(isSecret ? setting.shown : quoted(path))",
                 allowed: "the path of a file that can be read",
                 mend: "check the path and the file's permissions"
@@ -119,16 +134,14 @@ struct SettingsBuilder {
     }
 
     /// The content of a secret's file without its trailing line end.
-    mutating func secret(_ name: String, of tree: SettingsTree, key: String, minBytes: Int) -> Secret? {
+    mutating func secret(_ name: String, of tree: SettingsTree, minBytes: Int = 1) -> Secret? {
         let allowed = "a file that holds \(minBytes) bytes or more"
-        guard let setting = tree[name], var bytes = self.content(setting, key: key, allowed: allowed) else {
-            return nil
-        }
+        guard var bytes = self.content(name, of: tree, allowed: allowed) else { return nil }
         if bytes.last == 0x0A { bytes.removeLast() }
         if bytes.last == 0x0D { bytes.removeLast() }
         guard bytes.count >= minBytes else {
             let found = "a secret of \(bytes.count) bytes"
-            self.report(setting.origin, key, found: found, allowed: allowed, mend: "write a longer one")
+            self.report(tree.place(of: name), found: found, allowed: allowed, mend: "write a longer one")
             return nil
         }
         return Secret(bytes)
@@ -137,13 +150,11 @@ struct SettingsBuilder {
     /// The secrets from which every key is derived.
     private mutating func secrets() -> SecretRing? {
         let allowed = "a file with one secret a line, each of \(SecretFile.minBytes) bytes or more"
-        guard let setting = self.tree["secret_file"],
-            let bytes = self.content(setting, key: "secret_file", allowed: allowed)
-        else { return nil }
+        guard let bytes = self.content("secret_file", of: self.tree, allowed: allowed) else { return nil }
         do throws(SecretFile.Fault) {
             return try SecretFile(bytes).ring
         } catch {
-            self.report(setting.origin, "secret_file", found: error.found, allowed: allowed, mend: error.mend)
+            self.report(self.tree.place(of: "secret_file"), found: error.found, allowed: allowed, mend: error.mend)
             return nil
         }
     }
@@ -151,21 +162,18 @@ struct SettingsBuilder {
     /// The content of `signing_key_file`, which only JOSE can judge further.
     private mutating func signingKeys() -> Secret? {
         let allowed = "a PEM file with one EC P-256 or RSA key or more"
-        guard let setting = self.tree["signing_key_file"] else { return nil }
-        return self.content(setting, key: "signing_key_file", allowed: allowed).map { Secret($0) }
+        return self.content("signing_key_file", of: self.tree, allowed: allowed).map { Secret($0) }
     }
 
-    /// The content of the file that `setting` names; nil when it cannot be read, which is reported.
-    mutating func content(_ setting: Setting, key: String, allowed: String) -> [UInt8]? {
-        guard let path = self.resolved(setting) else { return nil }
+    /// The content of the file that a key names; nil when it cannot be read, which is reported.
+    mutating func content(_ name: String, of tree: SettingsTree, allowed: String) -> [UInt8]? {
+        guard let setting = tree[name], let path = self.resolved(setting) else { return nil }
         do throws(SettingsFiles.Fault) {
             return try self.files.read(path, SecretFile.maxBytes)
         } catch {
-            let found = "\(error.sentence) at \(setting.shown)"
             self.report(
-                setting.origin,
-                key,
-                found: found,
+                tree.place(of: name),
+                found: "\(error.sentence) at \(setting.shown)",
                 allowed: allowed,
                 mend: "check the path and the file's permissions"
             )
@@ -181,10 +189,10 @@ struct SettingsBuilder {
                 guard case .address(let address) = element.value else { return nil }
                 return address
             }
-            if elements.isEmpty, let origin = self.tree["listen"]?.origin {
+            let place = self.tree.place(of: "listen")
+            if elements.isEmpty {
                 self.report(
-                    origin,
-                    "listen",
+                    place,
                     found: "an empty list",
                     allowed: "one address or more",
                     mend: "add an address"
@@ -193,8 +201,7 @@ struct SettingsBuilder {
             for (index, address) in settings.listen.enumerated() {
                 guard let earlier = settings.listen[..<index].first(where: address.overlaps) else { continue }
                 self.report(
-                    elements[index].origin,
-                    "listen[\(index)]",
+                    KeyPlace(origin: elements[index].origin, key: place.element(index).key),
                     found: "\(address), but listen also has \(earlier)",
                     allowed: "each address once; an address that means every address excludes others on its port",
                     mend: "remove one, or choose another port"
@@ -206,8 +213,7 @@ struct SettingsBuilder {
         guard let admin = settings.adminListen else { return }
         if let other = settings.listen.first(where: admin.overlaps) {
             self.report(
-                written?.origin ?? self.tree["listen"]?.origin ?? self.tree.origin,
-                "admin.listen",
+                KeyPlace(origin: written?.origin ?? self.tree.place(of: "listen").origin, key: "admin.listen"),
                 found: "\(admin)\(written == nil ? " (the default)" : ""), but listen has \(other)",
                 allowed: "an address and port that listen does not use",
                 mend: "choose another port, e.g. admin.listen: \"127.0.0.1:\(admin.port == 9090 ? 9091 : 9090)\""
@@ -221,15 +227,14 @@ struct SettingsBuilder {
     /// The tokens in `admin.tokens_file`.
     private mutating func operatorTokens() -> [OperatorToken] {
         let allowed = "a file with 1 to \(OperatorToken.most) lines of name, scopes and SHA-256 in hexadecimal"
-        guard let setting = self.tree.tree("admin")?["tokens_file"],
-            let bytes = self.content(setting, key: "admin.tokens_file", allowed: allowed)
+        guard let admin = self.tree.tree("admin"),
+            let bytes = self.content("tokens_file", of: admin, allowed: allowed)
         else { return [] }
         do throws(OperatorToken.Fault) {
             return try OperatorToken.all(in: bytes)
         } catch {
             self.report(
-                setting.origin,
-                "admin.tokens_file",
+                admin.place(of: "tokens_file"),
                 found: error.found,
                 allowed: allowed,
                 mend: "write lines such as: ops read,sessions <output of sha256sum>"
@@ -251,8 +256,7 @@ struct SettingsBuilder {
                 )
             } else {
                 self.report(
-                    element.origin,
-                    "trusted_proxies[\(index)]",
+                    KeyPlace(origin: element.origin, key: "trusted_proxies[\(index)]"),
                     found: "\(block), which is every address",
                     allowed: "the addresses of your own proxies",
                     mend: "list the proxies, or accept forged addresses with --insecure-trust-all-proxies"
@@ -265,15 +269,14 @@ struct SettingsBuilder {
 
     private mutating func check(_ session: SessionSettings) {
         guard let tree = self.tree.tree("session") else { return }
-        self.check(session.browser, tree, key: "session")
-        if let native = tree.tree("native") { self.check(session.native, native, key: "session.native") }
-        if let transfer = tree.tree("transfer") { self.check(session.transfer, transfer, key: "session.transfer") }
+        self.check(session.browser, tree)
+        if let native = tree.tree("native") { self.check(session.native, native) }
+        if let transfer = tree.tree("transfer") { self.check(session.transfer, transfer) }
         self.checkPersistence(session, tree)
-        guard let name = tree.text("cookie"), let origin = tree["cookie"]?.origin else { return }
+        guard let name = tree.text("cookie") else { return }
         if !name.hasPrefix("__Host-") || name == "__Host-", !self.flags.http {
             self.report(
-                origin,
-                "session.cookie",
+                tree.place(of: "cookie"),
                 found: quoted(name),
                 allowed: "a name that begins with __Host-, so that sibling domains cannot set it",
                 mend: "write __Host-\(name.hasPrefix("__") ? "sallyport" : name), or use --insecure-http for plain http"
@@ -281,25 +284,23 @@ struct SettingsBuilder {
         }
     }
 
-    private mutating func check(_ lifetimes: SessionSettings.Lifetimes, _ tree: SettingsTree, key: String) {
+    private mutating func check(_ lifetimes: SessionSettings.Lifetimes, _ tree: SettingsTree) {
         guard lifetimes.idle > lifetimes.absolute else { return }
+        let absolute = tree.key(of: "absolute")
         self.report(
-            (tree["idle"] ?? tree["absolute"])?.origin ?? tree.origin,
-            "\(key).idle",
-            found:
-                "\(Quantity.text(lifetimes.idle)), longer than \(key).absolute (\(Quantity.text(lifetimes.absolute)))",
-            allowed: "at most \(key).absolute",
+            tree.place(of: "idle", or: "absolute"),
+            found: "\(Quantity.text(lifetimes.idle)), longer than \(absolute) (\(Quantity.text(lifetimes.absolute)))",
+            allowed: "at most \(absolute)",
             mend: "write a shorter idle, or a longer absolute"
         )
     }
 
     private mutating func check(_ handoff: HandoffSettings, besides session: SessionSettings) {
-        guard let origin = self.tree.tree("handoff")?["cookies"]?.origin else { return }
+        guard let tree = self.tree.tree("handoff"), tree["cookies"] != nil else { return }
         let names = handoff.cookieNames
         if names.isEmpty || Set(names).count != names.count || names.contains(where: session.isOwnCookie) {
             self.report(
-                origin,
-                "handoff.cookies",
+                tree.place(of: "cookies"),
                 found: names.isEmpty ? "an empty list" : "a name twice, or the name of a cookie of the gateway",
                 allowed:
                     "one name or more, each once; not session.cookie, nor that name continued with -",

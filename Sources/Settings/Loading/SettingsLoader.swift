@@ -90,7 +90,7 @@ package enum SettingsLoader {
     ) throws(SettingsFailure) -> LoadedSettings {
         let files = files.remembered()
         let written = try self.written(file: file, environment: environment, files: files)
-        var builder = SettingsBuilder(
+        let unused = SettingsBuilder(
             tree: written.tree,
             files: files,
             flags: flags,
@@ -98,6 +98,7 @@ package enum SettingsLoader {
             isPartial: !written.problems.isEmpty,
             environment: environment
         )
+        var builder = unused
         let settings = builder.build()
         let problems = written.problems + builder.problems
         guard problems.isEmpty else { throw SettingsFailure(problems.inOrder) }
@@ -105,13 +106,7 @@ package enum SettingsLoader {
             settings: settings,
             warnings: written.warnings + builder.warnings,
             entriesOfSettings: { EffectiveSettings.entries(of: written.tree, $0) },
-            clients: ClientBase(
-                tree: written.tree,
-                files: files,
-                flags: flags,
-                judges: judges,
-                native: settings.session.native
-            )
+            clients: ClientBase(unused, native: settings.session.native)
         )
     }
 

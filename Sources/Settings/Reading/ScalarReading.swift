@@ -22,8 +22,7 @@ extension SettingKind {
             return .size(value)
         case .choice(let words):
             guard words.contains(text) else {
-                let nearest = Spelling.nearest(to: text, in: words)
-                throw SyntaxFault(nearest.map { "did you mean \($0)?" } ?? "write one of these words")
+                throw SyntaxFault(suggestion(for: text, among: words, else: "write one of these words"))
             }
             return .text(text)
         case .text(let rule), .secret(let rule):

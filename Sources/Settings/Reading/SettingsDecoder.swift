@@ -25,10 +25,7 @@ struct SettingsDecoder {
         guard let root = self.document.root, !root.isNull else { return [] }
         guard let list = self.value(root, .sections(section), key: key, depth: 0), case .list(let elements) = list.value
         else { return [] }
-        return elements.compactMap { element in
-            guard case .tree(let tree) = element.value else { return nil }
-            return tree
-        }
+        return elements.trees(below: key)
     }
 
     // MARK: Mappings

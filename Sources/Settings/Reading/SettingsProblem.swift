@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 /// Where a value was written.
 package enum SettingsOrigin: Sendable, Hashable, CustomStringConvertible {
     case builtIn
@@ -13,6 +15,16 @@ package enum SettingsOrigin: Sendable, Hashable, CustomStringConvertible {
         case .environment(let name): name
         }
     }
+}
+
+/// A key of the settings and where it is written, for messages.
+struct KeyPlace {
+    var origin: SettingsOrigin
+    /// The full path, e.g. `hosts[0].routes[2].path`; empty for the whole file.
+    var key: String
+
+    /// The same, of an element of the list that the key has.
+    func element(_ index: Int) -> KeyPlace { KeyPlace(origin: self.origin, key: "\(self.key)[\(index)]") }
 }
 
 /// One problem of the settings, with enough detail to correct it without a manual.
@@ -61,4 +73,9 @@ func quoted(_ text: String) -> String {
 func alternatives(_ words: [String]) -> String {
     guard let last = words.last, words.count > 1 else { return words.first ?? "nothing" }
     return words.dropLast().joined(separator: ", ") + " or " + last
+}
+
+/// What to write in place of a name that is none of `names`: the one that was probably meant.
+func suggestion(for name: String, among names: [String], else mend: String) -> String {
+    Spelling.nearest(to: name, in: names).map { "did you mean \($0)?" } ?? mend
 }
