@@ -54,7 +54,7 @@ import Testing
             #expect(answer?.0 == handle)
             #expect(answer?.1 == .integer(Int64(handle * 10)))
         }
-        #expect(machine.pendingCount == 0)
+        #expect(machine.deadline == nil)
         #expect(machine.deadline == nil)
     }
 

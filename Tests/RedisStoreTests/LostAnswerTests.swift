@@ -194,7 +194,9 @@ import Vocabulary
 
         func send(_ key: String) -> EventLoopFuture<RedisReply> {
             let promise = channel.eventLoop.makePromise(of: RedisReply.self)
-            handler.send(RedisCommand("GET", key), deadline: .distantFuture, promise: promise)
+            handler.send(RedisCommand("GET", key), deadline: .distantFuture) {
+                promise.completeWith($0.mapError { $0 })
+            }
             return promise.futureResult
         }
         #expect(throws: RedisError.notSent(.notConnected)) { try send("early").wait() }

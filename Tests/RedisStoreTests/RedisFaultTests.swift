@@ -85,7 +85,7 @@ import Vocabulary
                     try await client.waitUntilConnected()
                     try await waitUntil("each loop's connection is killed") {
                         let count = Int(try server.command("CLIENT", "KILL", "TYPE", "normal"))
-                        return count.map { $0 >= client.loopCount } ?? false
+                        return count.map { $0 >= client.status.loops } ?? false
                     }
                 }
                 try await waitUntil("an answer") { (try? await client.ask("PING")) == .status("PONG") }

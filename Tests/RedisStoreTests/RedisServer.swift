@@ -42,7 +42,7 @@ extension RedisClient {
 
     /// Waits until every loop has a connection that serves.
     func waitUntilConnected() async throws {
-        try await waitUntil("a connection for each loop") { self.connectedLoops == self.loopCount }
+        try await waitUntil("a connection for each loop") { self.connectedLoops == self.status.loops }
     }
 
     /// Waits until no loop has one.

@@ -11,6 +11,12 @@ package struct Quorum: Sendable, Hashable {
         self.count = count
     }
 
+    /// Those at which one subscribes, and how many of them were heard within this time.
+    init(at subscriptions: some Collection<RedisSubscription>, within time: Duration) {
+        let since = NIODeadline.now() - TimeAmount(time)
+        self.init(heard: subscriptions.count { $0.lastHeard >= since }, count: subscriptions.count)
+    }
+
     /// So many are silent that they may have chosen another primary without this gateway's knowledge.
     package var isLost: Bool { self.heard <= self.count / 2 }
 }

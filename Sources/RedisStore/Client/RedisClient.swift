@@ -24,7 +24,7 @@ package final class RedisClient: Sendable {
     struct Follower: Sendable {
         /// Each topology, also the first one, before any command uses it.
         var topology: @Sendable (Topology) -> Void
-        var event: @Sendable (RedisEvent) -> Void
+        var event: @Sendable (RedisEvent) -> Void = { _ in }
         /// The replication id of a primary, each time that it is reported.
         var reign: @Sendable (RedisEndpoint, String) -> Void = { _, _ in }
         /// How many primaries of a cluster were heard within this time; asked on the first loop.
@@ -76,22 +76,7 @@ package final class RedisClient: Sendable {
         let client = Reference()
         var routers: [ObjectIdentifier: NIOLoopBoundBox<RedisRouter>] = [:]
         for (index, loop) in loops.enumerated() {
-            let router = RedisRouter(
-                over: connector,
-                on: loop,
-                events: RedisRouter.Events(
-                    up: { endpoint, facts, handshake in
-                        client.value?.connected(endpoint, facts, handshake, loop: index)
-                    },
-                    down: { endpoint, cause, refusal in
-                        client.value?.disconnected(endpoint, cause, refusal, loop: index)
-                    },
-                    lookAgain: { client.value?.source.lookAgain() },
-                    replicasShort: { endpoint in client.value?.replicasShort(endpoint) },
-                    met: { endpoint in client.value?.met(endpoint) },
-                    writeRefused: { endpoint, error in client.value?.writeRefused(endpoint, error) }
-                )
-            )
+            let router = RedisRouter(of: client, index: index, over: connector, on: loop)
             routers[ObjectIdentifier(loop)] = NIOLoopBoundBox.makeBoxSendingValue(router, eventLoop: loop)
         }
         self.routers = routers
@@ -109,7 +94,8 @@ package final class RedisClient: Sendable {
         client.set(self)
     }
 
-    private final class Reference: Sendable {
+    /// The client, for those who are made before it and report to it.
+    final class Reference: Sendable {
         private struct Weak { weak var client: RedisClient? }
         private let target = Mutex(Weak())
 
@@ -122,9 +108,6 @@ package final class RedisClient: Sendable {
 
     /// The clock for everything that is stored in Redis, the same at every gateway (`StoreClock`).
     package var clock: Clock { self.storeClock.clock }
-
-    /// The number of loops.
-    package var loopCount: Int { self.loops.count }
 
     /// The number of loops that have a connection to every primary.
     package var connectedLoops: Int {
@@ -173,16 +156,6 @@ package final class RedisClient: Sendable {
         self.tell(isUp ? .trusted : .doubted)
     }
 
-    /// So many endings that a primary had lost were written again.
-    func noteRestored(_ count: Int, at endpoint: RedisEndpoint) {
-        self.tell(.endsRestored(endpoint, count: count))
-    }
-
-    /// A server refused the listener for endings.
-    func invalidation(refusedBy endpoint: RedisEndpoint, _ refusal: RedisServerError) {
-        self.tell(.refused(endpoint, refusal))
-    }
-
     // MARK: Life
 
     /// Looks for the primaries, starts to connect on every loop, and waits until each has been tried once, for at most
@@ -193,11 +166,7 @@ package final class RedisClient: Sendable {
         let patience = self.loops[0].scheduleTask(in: TimeAmount(self.connector.configuration.connectTimeout * 4)) {
             self.endFirstTopology(.success(()))
         }
-        self.source.start(
-            adopt: { self.adopt($0) },
-            refused: { self.refused($0, $1) },
-            replacing: { self.replacing($0) }
-        )
+        self.source.start(for: self)
         self.quorum.start(on: self.loops[0])
         try await first.futureResult.get()
         patience.cancel()
@@ -270,14 +239,11 @@ package final class RedisClient: Sendable {
         router.evaluate(call, self.metered(call.script.kind, receiver))
     }
 
-    /// Whether no command is sent now, because another server may be the primary without this gateway's knowledge.
-    private var isCutOff: Bool { self.quorum.isCutOff }
-
     // MARK: Steps
 
     /// The router of `loop`; nil if nothing is sent now, which `receiver` is told.
     private func router(of loop: any EventLoop, _ receiver: RedisConnectionHandler.Receiver) -> RedisRouter? {
-        let isCutOff = self.isCutOff
+        let isCutOff = self.quorum.isCutOff
         if !isCutOff, let router = self.routers[ObjectIdentifier(loop)] { return router.value }
         receiver(.failure(.notSent(isCutOff ? .cutOff : .notConnected)))
         return nil

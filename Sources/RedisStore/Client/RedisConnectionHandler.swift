@@ -89,11 +89,6 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    /// The same with a promise.
-    package func send(_ command: RedisCommand, deadline: NIODeadline, promise: EventLoopPromise<RedisReply>) {
-        self.send(command, deadline: deadline) { promise.completeWith($0.mapError { $0 }) }
-    }
-
     /// Closes after the last answer.
     package func drain() {
         if let closing = self.machine.drain() { self.finish(closing) }
@@ -129,13 +124,9 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let buffer = self.unwrapInboundIn(data)
-        do throws(ReplyError) {
-            var view = buffer
-            try self.feed(&view)
-        } catch {
-            if let closing = self.machine.lost(.protocolError(error)) { self.finish(closing) }
-        }
+        let failure = self.reader.feed(self.unwrapInboundIn(data)) { self.take($0) }
+        self.deliver()
+        if let failure, let closing = self.machine.lost(.protocolError(failure)) { self.finish(closing) }
         self.watchDeadline()
     }
 
@@ -163,20 +154,6 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
             return false
         }
         return true
-    }
-
-    private func feed(_ buffer: inout ByteBuffer) throws(ReplyError) {
-        // `withUnsafeReadableBytes` cannot rethrow typed errors, so the result is passed out by hand.
-        let result: Result<Void, ReplyError> = buffer.withUnsafeReadableBytes { bytes in
-            do throws(ReplyError) {
-                try self.reader.feed(bytes) { self.take($0) }
-                return .success(())
-            } catch {
-                return .failure(error)
-            }
-        }
-        self.deliver()
-        try result.get()
     }
 
     /// Passes on the replies only after all bytes are read, which keeps the reader in the core's instruction cache.

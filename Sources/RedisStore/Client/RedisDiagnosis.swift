@@ -82,40 +82,22 @@ package enum RedisDiagnosis {
         _ endpoint: RedisEndpoint,
         over connector: RedisConnector,
         on loop: any EventLoop,
-        _ prepare: @escaping @Sendable (any Channel, Answer<Element>) throws -> Void
+        _ prepare: @escaping @Sendable (any Channel, EventLoopPromise<[Element]>) throws -> Void
     ) -> EventLoopFuture<[Element]> {
-        let answer = Answer<Element>(loop.makePromise())
+        // The first of several answers counts.
+        let answer = loop.makePromise(of: [Element].self)
         let connected = connector.connect(to: endpoint, on: loop) { try prepare($0, answer) }
         connected.whenFailure { _ in answer.succeed([]) }
         connected.whenSuccess { channel in
             let patience = min(self.patience, connector.configuration.connectTimeout)
             let timer = loop.scheduleTask(in: TimeAmount(patience)) { answer.succeed([]) }
             channel.closeFuture.whenComplete { _ in answer.succeed([]) }
-            answer.future.whenComplete { _ in
+            answer.futureResult.whenComplete { _ in
                 timer.cancel()
                 channel.close(promise: nil)
             }
         }
-        return answer.future
-    }
-}
-
-/// The first of several answers. Confined to one loop.
-private final class Answer<Element: Sendable>: Sendable {
-    private let promise: EventLoopPromise<[Element]>
-    private let isGiven: NIOLoopBoundBox<Bool>
-
-    init(_ promise: EventLoopPromise<[Element]>) {
-        self.promise = promise
-        self.isGiven = NIOLoopBoundBox.makeBoxSendingValue(false, eventLoop: promise.futureResult.eventLoop)
-    }
-
-    var future: EventLoopFuture<[Element]> { self.promise.futureResult }
-
-    func succeed(_ elements: [Element]) {
-        guard !self.isGiven.value else { return }
-        self.isGiven.value = true
-        self.promise.succeed(elements)
+        return answer.futureResult
     }
 }
 
@@ -124,9 +106,9 @@ private final class FirstBytes: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private let answer: Answer<UInt8>
+    private let answer: EventLoopPromise<[UInt8]>
 
-    init(_ answer: Answer<UInt8>) {
+    init(_ answer: EventLoopPromise<[UInt8]>) {
         self.answer = answer
     }
 

@@ -11,22 +11,11 @@ package final class RedisMeter: Sendable {
         /// The metric's label.
         package var label: String {
             switch self {
-            case .get: "get"
-            case .mget: "mget"
-            case .create: "create"
-            case .consume: "consume"
-            case .confirm: "confirm"
-            case .touch: "touch"
             case .endSession: "end_session"
             case .endLineage: "end_lineage"
             case .endSubject: "end_subject"
-            case .replace: "replace"
             case .endRecord: "end_record"
-            case .note: "note"
-            case .once: "once"
-            case .document: "document"
-            case .allow: "allow"
-            case .other: "other"
+            default: "\(self)"
             }
         }
     }
@@ -54,15 +43,7 @@ package final class RedisMeter: Sendable {
         }
 
         /// The metric's label.
-        package var label: String {
-            switch self {
-            case .ok: "ok"
-            case .error: "error"
-            case .timeout: "timeout"
-            case .lost: "lost"
-            case .unreplicated: "unreplicated"
-            }
-        }
+        package var label: String { "\(self)" }
     }
 
     /// The histogram's bounds in seconds. Longer durations are counted above the last.

@@ -3,23 +3,10 @@ internal import NIOCore
 /// One loop's connections to one primary: one for reads and for writes that may be lost, and, while replicas are
 /// connected, one for durable writes. Confined to its loop.
 final class RedisNode {
-    /// What the owner of the node is told, on the loop.
-    struct Events {
-        /// With the facts, and the duration of the handshake that asked for them.
-        var up: (RedisFacts, Duration) -> Void
-        var down: (RedisError.Cause, RedisServerError?) -> Void
-        /// The server is not a primary.
-        var misplaced: () -> Void
-        /// No replica has confirmed a write in time.
-        var replicasShort: () -> Void
-        /// It has refused a write.
-        var writeRefused: (RedisServerError) -> Void
-    }
-
     let endpoint: RedisEndpoint
     private let loop: any EventLoop
     private let connector: RedisConnector
-    private let events: Events
+    private let router: RedisRouter
     private let reads: RedisLink
     private var commits: CommitLink?
     /// A new link for durable writes that replaces `commits` after its first attempt to connect.
@@ -37,16 +24,20 @@ final class RedisNode {
     /// The longest time that a promotion may take.
     private static let longestHold = TimeAmount.seconds(15)
 
-    init(at endpoint: RedisEndpoint, over connector: RedisConnector, on loop: any EventLoop, events: Events) {
+    init(at endpoint: RedisEndpoint, of router: RedisRouter, over connector: RedisConnector, on loop: any EventLoop) {
         self.endpoint = endpoint
         self.connector = connector
         self.loop = loop
-        self.events = events
+        self.router = router
         self.reads = RedisLink(
             to: endpoint,
             over: connector,
             on: loop,
-            events: RedisLink.Events(up: events.up, down: events.down, misplaced: events.misplaced)
+            events: RedisLink.Events(
+                up: { router.connected(endpoint, $0, $1) },
+                down: { router.lost(endpoint, $0, $1) },
+                misplaced: { router.client?.lookAgain() }
+            )
         )
     }
 
@@ -80,9 +71,9 @@ final class RedisNode {
         _ receiver: @escaping RedisConnectionHandler.Receiver
     ) {
         if call.script.isDurable, self.heldUntil > .now() { return receiver(.failure(.notSent(.replaced))) }
-        let received: RedisConnectionHandler.Receiver = { [events] result in
+        let received: RedisConnectionHandler.Receiver = { [router, endpoint] result in
             if case .success(.error(let error)) = result, let refusal = error.writeRefusal {
-                events.writeRefused(refusal)
+                router.client?.writeRefused(endpoint, refusal)
             }
             receiver(result)
         }
@@ -127,7 +118,7 @@ final class RedisNode {
         guard facts.isPrimary else {
             // The server was replaced as primary and has kept its connections.
             self.reads.renew()
-            self.events.misplaced()
+            self.router.client?.lookAgain()
             return
         }
         if facts.connectedReplicas > 0 { self.retainedUntil = nil }
@@ -167,16 +158,17 @@ final class RedisNode {
     }
 
     private func makeCommitLink() -> CommitLink {
-        CommitLink(
+        let (router, endpoint) = (self.router, self.endpoint)
+        return CommitLink(
             link: RedisLink(
-                to: self.endpoint,
+                to: endpoint,
                 over: self.connector,
                 on: self.loop,
-                events: RedisLink.Events(up: { _, _ in }, down: { _, _ in }, misplaced: self.events.misplaced)
+                events: RedisLink.Events(up: { _, _ in }, down: { _, _ in }, misplaced: { router.client?.lookAgain() })
             ),
             configuration: self.connector.configuration,
             on: self.loop,
-            onShortage: self.events.replicasShort
+            onShortage: { router.client?.replicasShort(endpoint) }
         )
     }
 }

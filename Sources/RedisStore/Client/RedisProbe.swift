@@ -54,9 +54,7 @@ package enum RedisProbe {
             events: RedisConnectionHandler.Events(
                 ready: { _ in
                     let replies = commands.map { command in
-                        let reply = loop.makePromise(of: RedisReply.self)
-                        place.value?.send(command, deadline: deadline, promise: reply)
-                        return reply.futureResult
+                        loop.receiving { place.value?.send(command, deadline: deadline, $0) }
                     }
                     EventLoopFuture.whenAllSucceed(replies, on: loop).cascade(to: done)
                     return true

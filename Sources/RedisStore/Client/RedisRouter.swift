@@ -3,19 +3,6 @@ internal import NIOCore
 /// One loop's connections to all primaries. It sends each command to the node that serves its key, and follows a
 /// cluster that moves slots. Confined to its loop.
 final class RedisRouter {
-    /// What the client is told, on the loop.
-    struct Events {
-        /// With the facts, and the duration of the handshake that asked for them.
-        var up: (RedisEndpoint, RedisFacts, Duration) -> Void
-        var down: (RedisEndpoint, RedisError.Cause, RedisServerError?) -> Void
-        /// What is known of the primaries is out of date.
-        var lookAgain: () -> Void
-        var replicasShort: (RedisEndpoint) -> Void
-        /// A redirection has named a node that is in no topology yet.
-        var met: (RedisEndpoint) -> Void
-        var writeRefused: (RedisEndpoint, RedisServerError) -> Void
-    }
-
     /// How many redirections in a row one command follows before the redirection is its answer.
     private static let maxRedirections = 4
     /// Redirections create no more nodes than this; a cluster has at most about 1,000 (Redis Cluster specification).
@@ -25,7 +12,9 @@ final class RedisRouter {
 
     private let loop: any EventLoop
     private let connector: RedisConnector
-    private let events: Events
+    /// Is told, on the loop, what happens to the nodes.
+    private let owner: RedisClient.Reference
+    private let index: Int
     private var topology: Topology?
     /// The nodes of the topology, and those that redirections have named since.
     private var nodes: [RedisEndpoint: RedisNode] = [:]
@@ -34,11 +23,16 @@ final class RedisRouter {
     private var nodeOfSlot: [RedisNode?] = []
     private var isShutDown = false
 
-    init(over connector: RedisConnector, on loop: any EventLoop, events: Events) {
+    /// - Parameter index: That of the loop among the client's.
+    init(of owner: RedisClient.Reference, index: Int, over connector: RedisConnector, on loop: any EventLoop) {
+        self.owner = owner
+        self.index = index
         self.connector = connector
         self.loop = loop
-        self.events = events
     }
+
+    /// The client, as long as there is one.
+    var client: RedisClient? { self.owner.value }
 
     // MARK: Topology
 
@@ -60,7 +54,7 @@ final class RedisRouter {
         for (endpoint, node) in self.nodes where !current.contains(endpoint) {
             self.nodes[endpoint] = nil
             _ = node.shutDown()
-            self.events.down(endpoint, .replaced, nil)
+            self.client?.disconnected(endpoint, .replaced, nil, loop: self.index)
         }
         self.nodeOfSlot = nodeOfSlot
         self.onlyNode = topology.shards.count == 1 ? self.nodes[topology.shards[0].endpoint] : nil
@@ -75,29 +69,23 @@ final class RedisRouter {
     /// The node at this endpoint, with its first attempt to connect. It is made and started if there is none yet.
     private func node(at endpoint: RedisEndpoint) -> (node: RedisNode, attempt: EventLoopFuture<Void>?) {
         if let node = self.nodes[endpoint] { return (node, nil) }
-        let router = NIOLoopBound(self, eventLoop: self.loop)
-        let node = RedisNode(
-            at: endpoint,
-            over: self.connector,
-            on: self.loop,
-            events: RedisNode.Events(
-                up: { facts, handshake in
-                    router.value.nodes[endpoint]?.connected(facts)
-                    router.value.events.up(endpoint, facts, handshake)
-                },
-                down: { cause, refusal in router.value.lost(endpoint, cause, refusal) },
-                misplaced: { router.value.events.lookAgain() },
-                replicasShort: { router.value.events.replicasShort(endpoint) },
-                writeRefused: { router.value.events.writeRefused(endpoint, $0) }
-            )
-        )
+        let node = RedisNode(at: endpoint, of: self, over: self.connector, on: self.loop)
         self.nodes[endpoint] = node
         return (node, node.start())
     }
 
-    private func lost(_ endpoint: RedisEndpoint, _ cause: RedisError.Cause, _ refusal: RedisServerError?) {
-        self.events.down(endpoint, cause, refusal)
-        self.events.lookAgain()
+    /// A node's connection serves.
+    ///
+    /// - Parameter handshake: The duration of the handshake that asked for the facts.
+    func connected(_ endpoint: RedisEndpoint, _ facts: RedisFacts, _ handshake: Duration) {
+        self.nodes[endpoint]?.connected(facts)
+        self.client?.connected(endpoint, facts, handshake, loop: self.index)
+    }
+
+    /// A node's connection, or the attempt to make one, has failed.
+    func lost(_ endpoint: RedisEndpoint, _ cause: RedisError.Cause, _ refusal: RedisServerError?) {
+        self.client?.disconnected(endpoint, cause, refusal, loop: self.index)
+        self.client?.lookAgain()
         // A node that only a redirection named is not tried again: the slots are where they were before.
         if let topology = self.topology, !topology.shards.contains(where: { $0.endpoint == endpoint }) {
             _ = self.adopt(topology)
@@ -149,7 +137,7 @@ final class RedisRouter {
         self.nodeOfSlot = []
         self.onlyNode = nil
         let ends = nodes.values.map { $0.shutDown() }
-        for endpoint in nodes.keys { self.events.down(endpoint, .shuttingDown, nil) }
+        for endpoint in nodes.keys { self.client?.disconnected(endpoint, .shuttingDown, nil, loop: self.index) }
         return EventLoopFuture.andAllComplete(ends, on: self.loop)
     }
 
@@ -185,7 +173,7 @@ final class RedisRouter {
         _ step: @escaping Step
     ) {
         guard let node = self.node(for: key) else {
-            self.events.lookAgain()
+            self.client?.lookAgain()
             return receiver(.failure(self.absence))
         }
         let deadline = node.newDeadline
@@ -199,7 +187,7 @@ final class RedisRouter {
         guard errand.deadline > .now() else { return errand.receiver(.failure(.notSent(.timedOut))) }
         errand.step(node, asking, errand.deadline) { result in
             guard case .success(.error(let error)) = result else { return errand.receiver(result) }
-            if ["MOVED", "CLUSTERDOWN"].contains(error.code) { self.events.lookAgain() }
+            if ["MOVED", "CLUSTERDOWN"].contains(error.code) { self.client?.lookAgain() }
             if let redirection = Redirection(error, from: node.endpoint) {
                 guard redirections < Self.maxRedirections, let target = self.target(of: redirection),
                     let patience = self.patience(until: errand.deadline)
@@ -240,7 +228,7 @@ final class RedisRouter {
             return nil
         }
         // A node without slots is in no topology. While it gets its first slots, only ASK names it.
-        if self.nodes[redirection.endpoint] == nil { self.events.met(redirection.endpoint) }
+        if self.nodes[redirection.endpoint] == nil { self.client?.met(redirection.endpoint) }
         let (node, _) = self.node(at: redirection.endpoint)
         guard redirection.isMoved else { return node }
         if self.nodeOfSlot.isEmpty {

@@ -2,24 +2,15 @@ internal import NIOCore
 
 /// One subscription at one server, renewed until it is shut down. Confined to its loop.
 ///
-/// Messages between `down` and the next `up` are lost: an owner that must not miss any reads its data again after `up`.
+/// Its owner is told, on the loop, of each connection, and of each attempt to make one that has failed; with the error for
+/// which the server refused it, if it did. Messages between an end and the next `up` are lost: an owner that must not miss
+/// any reads its data again after `up`.
 final class RedisSubscription {
-    /// What the owner is told, on the loop.
-    struct Events {
-        /// From now on every message arrives.
-        var up: () -> Void
-        /// Messages in order; all that arrived together.
-        var messages: ([SubscriptionMessage]) -> Void
-        /// The connection, or the attempt to make one, has failed; with the error for which the server refused it, if
-        /// it did.
-        var down: (RedisError.Cause, RedisServerError?) -> Void
-    }
-
     let endpoint: RedisEndpoint
     private let plan: SubscriptionPlan
     private let connector: RedisConnector
     private let loop: any EventLoop
-    private let events: Events
+    private let events: SubscriptionHandler.Events
     private var breaker = CircuitBreaker()
     private var handler: SubscriptionHandler?
     private var channel: (any Channel)?
@@ -37,7 +28,7 @@ final class RedisSubscription {
         _ plan: SubscriptionPlan,
         over connector: RedisConnector,
         on loop: any EventLoop,
-        events: Events
+        events: SubscriptionHandler.Events
     ) {
         self.endpoint = endpoint
         self.plan = plan
@@ -82,7 +73,7 @@ final class RedisSubscription {
             self.plan,
             events: SubscriptionHandler.Events(
                 up: { subscription.value.up() },
-                messages: { subscription.value.events.messages($0) },
+                messages: self.events.messages,
                 ended: { subscription.value.lost($0, $1) }
             )
         )
@@ -107,7 +98,7 @@ final class RedisSubscription {
         guard !self.isShutDown else { return }
         if wasLasting { self.breaker.answered() }
         let pause = self.breaker.failed(chance: Double.random(in: 0...1))
-        self.events.down(cause, refusal)
+        self.events.ended(cause, refusal)
         let subscription = NIOLoopBound(self, eventLoop: self.loop)
         self.loop.scheduleTask(in: TimeAmount(pause)) { subscription.value.connect() }
     }

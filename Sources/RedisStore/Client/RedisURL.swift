@@ -35,11 +35,31 @@ extension RedisConfiguration {
             query = try Self.query(rest[rest.index(after: mark)...])
             rest = rest[..<mark]
         }
+        let slash = rest.firstIndex(of: "/") ?? rest.endIndex
+        let path = rest[slash...]
+        let (user, password, addresses) = try Self.credentials(rest[..<slash])
+        let deployment: Deployment
+        var database: Substring = ""
+        var tls: TLS?
         switch scheme {
-        case "redis", "rediss": self = try Self.overTCP(rest, isSecure: scheme == "rediss", query: &query)
-        case "redis+unix": self = try Self.overUnixSocket(rest, query: &query)
-        case "redis+sentinel": self = try Self.throughSentinels(rest, query: &query)
-        case "redis+cluster": self = try Self.clustered(rest, query: &query)
+        case "redis", "rediss":
+            deployment = .standalone(try Self.endpoint(addresses, defaultPort: 6379))
+            database = path.dropFirst()
+            if scheme == "rediss" { tls = try Self.tls(&query) }
+        case "redis+unix":
+            deployment = .standalone(try Self.socket(path, on: addresses))
+            database = Substring(query.removeValue(forKey: "db") ?? "")
+        case "redis+sentinel":
+            let names = path.dropFirst().split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+            deployment = .sentinel(try Self.sentinels(addresses, naming: names[0], &query))
+            if names.count > 1 { database = names[1] }
+            tls = try Self.optionalTLS(&query)
+        case "redis+cluster":
+            guard ["", "/", "/0"].contains(path) else {
+                throw RedisURLError(description: "A Redis Cluster has only database 0: remove the path from the URL.")
+            }
+            deployment = .cluster(seeds: try Self.endpoints(addresses, defaultPort: 6379))
+            tls = try Self.optionalTLS(&query)
         default:
             throw RedisURLError(
                 description: "A Redis URL begins with redis://, rediss://, redis+unix://, redis+sentinel:// or "
@@ -52,62 +72,31 @@ extension RedisConfiguration {
                 description: "The Redis URL has a parameter unknown to \(scheme)://. Write a ? in a password as %3F."
             )
         }
+        let number = try Self.database(database)
+        self.init(deployment: deployment, tls: tls, user: user, password: password, database: number)
     }
 
-    private static func overTCP(
-        _ rest: Substring,
-        isSecure: Bool,
-        query: inout [String: String]
-    ) throws(RedisURLError) -> RedisConfiguration {
-        let slash = rest.firstIndex(of: "/") ?? rest.endIndex
-        let (user, password, address) = try Self.credentials(rest[..<slash])
-        let endpoint = try Self.endpoint(address, defaultPort: 6379)
-        var configuration = RedisConfiguration(deployment: .standalone(endpoint), user: user, password: password)
-        configuration.database = try Self.database(rest[slash...].dropFirst())
-        if isSecure { configuration.tls = try Self.tls(&query) }
-        return configuration
-    }
-
-    private static func throughSentinels(
-        _ rest: Substring,
-        query: inout [String: String]
-    ) throws(RedisURLError) -> RedisConfiguration {
-        let parts = rest.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count > 1, !parts[1].isEmpty else {
+    private static func sentinels(
+        _ addresses: Substring,
+        naming name: Substring,
+        _ query: inout [String: String]
+    ) throws(RedisURLError) -> Sentinels {
+        guard !name.isEmpty else {
             throw RedisURLError(
                 description: "A redis+sentinel:// URL names the primary after the sentinels: "
                     + "redis+sentinel://s1:26379,s2:26379/mymaster."
             )
         }
-        let (user, password, addresses) = try Self.credentials(parts[0])
         let sentinels = Sentinels(
             endpoints: try Self.endpoints(addresses, defaultPort: 26_379),
-            primaryName: try Self.decoded(parts[1]),
+            primaryName: try Self.decoded(name),
             user: query.removeValue(forKey: "sentinel_user"),
             password: query.removeValue(forKey: "sentinel_password").map { Secret($0) }
         )
         guard sentinels.user == nil || sentinels.password != nil else {
             throw RedisURLError(description: "The Redis URL has sentinel_user without sentinel_password: add it.")
         }
-        var configuration = RedisConfiguration(deployment: .sentinel(sentinels), user: user, password: password)
-        configuration.database = try Self.database(parts.count > 2 ? parts[2] : "")
-        configuration.tls = try Self.optionalTLS(&query)
-        return configuration
-    }
-
-    private static func clustered(
-        _ rest: Substring,
-        query: inout [String: String]
-    ) throws(RedisURLError) -> RedisConfiguration {
-        let slash = rest.firstIndex(of: "/") ?? rest.endIndex
-        guard ["", "/", "/0"].contains(rest[slash...]) else {
-            throw RedisURLError(description: "A Redis Cluster has only database 0: remove the path from the URL.")
-        }
-        let (user, password, addresses) = try Self.credentials(rest[..<slash])
-        let seeds = try Self.endpoints(addresses, defaultPort: 6379)
-        var configuration = RedisConfiguration(deployment: .cluster(seeds: seeds), user: user, password: password)
-        configuration.tls = try Self.optionalTLS(&query)
-        return configuration
+        return sentinels
     }
 
     private static func optionalTLS(_ query: inout [String: String]) throws(RedisURLError) -> TLS? {
@@ -131,29 +120,18 @@ extension RedisConfiguration {
         return tls
     }
 
-    private static func overUnixSocket(
-        _ rest: Substring,
-        query: inout [String: String]
-    ) throws(RedisURLError) -> RedisConfiguration {
-        let slash = rest.firstIndex(of: "/") ?? rest.endIndex
-        let (user, password, address) = try Self.credentials(rest[..<slash])
-        guard address.isEmpty, slash != rest.endIndex else {
+    private static func socket(_ path: Substring, on host: Substring) throws(RedisURLError) -> RedisEndpoint {
+        guard host.isEmpty, !path.isEmpty else {
             throw RedisURLError(
                 description: "A redis+unix:// URL needs an absolute path, such as redis+unix:///run/redis.sock."
             )
         }
-        let path = try Self.decoded(rest[slash...])
+        let path = try Self.decoded(path)
         // `sun_path` has 108 bytes with its terminator.
         guard path.utf8.count <= 107, path.utf8.count > 1 else {
             throw RedisURLError(description: "The socket path of a redis+unix:// URL must have 2 to 107 bytes.")
         }
-        var configuration = RedisConfiguration(
-            deployment: .standalone(.unix(path: path)),
-            user: user,
-            password: password
-        )
-        configuration.database = try Self.database(Substring(query.removeValue(forKey: "db") ?? ""))
-        return configuration
+        return .unix(path: path)
     }
 
     private static func credentials(

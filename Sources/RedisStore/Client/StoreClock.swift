@@ -9,7 +9,6 @@ package import Vocabulary
 ///
 /// It goes back only when the primary's clock does, or when a failover brings a primary whose clock is behind. No used
 /// token becomes valid by that, because its marker expires by the same clock.
-/// good again: its marker goes by the same clock.
 package final class StoreClock: Sendable {
     /// Smaller differences are ignored, so that the time does not jump with the duration of answers. This is well below
     /// `RedisStore.margin`, so no key expires while a gateway still accepts its record.

@@ -11,7 +11,7 @@ package final class SubscriptionHandler: ChannelInboundHandler {
         package var up: () -> Void
         /// Messages in order; all that arrived together, so that many cost little more than one.
         package var messages: ([SubscriptionMessage]) -> Void
-        /// The connection has ended; called once, and nothing after it.
+        /// The connection has ended; nothing is told of it afterwards.
         package var ended: (RedisError.Cause, RedisServerError?) -> Void
 
         package init(
@@ -77,17 +77,9 @@ package final class SubscriptionHandler: ChannelInboundHandler {
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         self.machine.heard(at: .now())
-        let reader = self.reader
-        let failure: ReplyError? = self.unwrapInboundIn(data).withUnsafeReadableBytes { bytes in
-            do throws(ReplyError) {
-                try reader.feed(bytes) { reply in
-                    self.perform(self.machine.received(reply))
-                    return self.events != nil
-                }
-                return nil
-            } catch {
-                return error
-            }
+        let failure = self.reader.feed(self.unwrapInboundIn(data)) { reply in
+            self.perform(self.machine.received(reply))
+            return self.events != nil
         }
         if let failure { self.perform(self.machine.lost(.protocolError(failure))) }
     }

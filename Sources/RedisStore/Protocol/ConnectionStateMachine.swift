@@ -41,9 +41,6 @@ package struct ConnectionStateMachine<Handle> {
         self.followsRedirects = followsRedirects
     }
 
-    /// The number of commands sent and not answered.
-    package var pendingCount: Int { self.queue.count }
-
     package var isReady: Bool { if case .ready = self.phase { true } else { false } }
 
     /// When the head of the queue has waited too long; nil when the queue is empty. The connection keeps one timer for

@@ -1,4 +1,5 @@
 import CHiredis
+import NIOCore
 
 /// Limits of what one connection may make us store.
 package struct ReplyLimits: Sendable, Hashable {
@@ -56,6 +57,19 @@ package final class ReplyReader {
             let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.pieceBytes))
             rest = rest.dropFirst(Self.pieceBytes)
             guard try self.feedPiece(piece, body) else { return }
+        }
+    }
+
+    /// The same with the bytes of a buffer; returns the error.
+    func feed(_ buffer: ByteBuffer, _ body: (RedisReply) -> Bool) -> ReplyError? {
+        // `withUnsafeReadableBytes` cannot rethrow typed errors.
+        buffer.withUnsafeReadableBytes { bytes in
+            do throws(ReplyError) {
+                try self.feed(bytes, body)
+                return nil
+            } catch {
+                return error
+            }
         }
     }
 

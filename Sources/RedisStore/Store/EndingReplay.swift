@@ -50,7 +50,6 @@ final class EndingReplay: Sendable {
                         replay.judge()
                     }
                 },
-                event: { _ in },
                 reign: { [weak self] endpoint, reign in
                     self?.onLoop { replay in
                         replay.state.value.reigns[endpoint] = reign
@@ -112,7 +111,7 @@ final class EndingReplay: Sendable {
         pause: TimeAmount
     ) {
         guard !endings.isEmpty else {
-            if restored > 0 { self.client.noteRestored(restored, at: reign.endpoint) }
+            if restored > 0 { self.client.tell(.endsRestored(reign.endpoint, count: restored)) }
             return
         }
         guard !self.isOver(reign) else { return }

@@ -53,8 +53,8 @@ final class InvalidationFeed: Sendable {
     /// Begins to doubt, and to follow the client's topology. Must be called once, before the client starts.
     func start() {
         self.caches.doubt()
-        let primariesHeard: @Sendable (Duration) -> Quorum = { [weak self] time in
-            self?.primariesHeard(within: time) ?? Quorum(heard: 0, count: 0)
+        let primariesHeard: @Sendable (Duration) -> Quorum = { [state] time in
+            Quorum(at: state.value.subscriptions.values, within: time)
         }
         self.client.follow(
             RedisClient.Follower(
@@ -71,13 +71,6 @@ final class InvalidationFeed: Sendable {
                 primariesHeard: self.client.isCluster ? primariesHeard : nil
             )
         )
-    }
-
-    /// How many primaries were heard from within this time. Must be called on the loop.
-    private func primariesHeard(within time: Duration) -> Quorum {
-        let since = NIODeadline.now() - TimeAmount(time)
-        let subscriptions = self.state.value.subscriptions.values
-        return Quorum(heard: subscriptions.count { $0.lastHeard >= since }, count: subscriptions.count)
     }
 
     /// Stops receiving; the caches doubt.
@@ -132,10 +125,10 @@ final class InvalidationFeed: Sendable {
             ),
             over: self.client.connector,
             on: self.loop,
-            events: RedisSubscription.Events(
+            events: SubscriptionHandler.Events(
                 up: { [weak self] in self?.up(endpoint) },
                 messages: { [weak self] messages in self?.told(messages) },
-                down: { [weak self] _, refusal in self?.down(endpoint, refusal) }
+                ended: { [weak self] _, refusal in self?.down(endpoint, refusal) }
             )
         )
         self.state.value.subscriptions[endpoint] = subscription
@@ -152,7 +145,7 @@ final class InvalidationFeed: Sendable {
         self.state.value.up.remove(endpoint)
         self.judge()
         if let refusal, self.state.value.refusals.updateValue(refusal.code, forKey: endpoint) != refusal.code {
-            self.client.invalidation(refusedBy: endpoint, refusal)
+            self.client.tell(.refused(endpoint, refusal))
         }
         // The server may no longer be a primary.
         self.client.lookAgain()

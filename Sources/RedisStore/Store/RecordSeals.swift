@@ -11,14 +11,6 @@ struct RecordSeals: Sendable {
         self.ring.seal(bytes, for: place)
     }
 
-    func seal(_ session: Session, at place: [UInt8]) -> [UInt8] {
-        self.ring.seal(session.encoded, for: place)
-    }
-
-    func seal(_ marker: Marker, at place: [UInt8]) -> [UInt8] {
-        self.ring.seal(marker.encoded, for: place)
-    }
-
     /// Seals the key of a session: its digest and its lineage's tag.
     func seal(sessionKey key: RecordKey, at place: [UInt8]) -> [UInt8] {
         var bytes = key.digest.bytes
@@ -40,33 +32,9 @@ struct RecordSeals: Sendable {
         return keys
     }
 
-    /// The session in these bytes. If they cannot be read, there is still a record: it is *unavailable*, never absent.
-    func session(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> Session {
-        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Session.decoded(bytes) }
-    }
-
-    func marker(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> Marker {
-        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Marker.decoded(bytes) }
-    }
-
-    func singleUse<Record: SingleUseRecord>(
-        _ bytes: [UInt8],
-        at place: [UInt8],
-        as kind: Record.Type
-    ) throws(StoreError) -> Record {
-        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Record.decoded(bytes) }
-    }
-
-    /// A replaceable record with the attempt that wrote it.
-    func replaceable(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> ReplaceableEnvelope {
-        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try ReplaceableEnvelope(bytes) }
-    }
-
-    func document(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> DocumentEnvelope {
-        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try DocumentEnvelope(bytes) }
-    }
-
-    private func open<Record>(
+    /// What was sealed for a place, as `decode` reads it. If it cannot be read, there is still a record: it is
+    /// *unavailable*, never absent.
+    func open<Record>(
         _ bytes: [UInt8],
         at place: [UInt8],
         _ decode: ([UInt8]) throws(CompactFormatError) -> Record

@@ -12,11 +12,11 @@ extension RedisStore {
         let key = DocumentKey(collection: Content.collection, id: id)
         let places = self.places(of: key)
         // Not with `MGET`, which cannot tell a missing key from one of another type.
-        let asked = places.map { self.ask(RedisCommand("GET", [$0]), on: loop) }
+        let asked = places.map { self.client.ask(RedisCommand("GET", [$0]), on: loop) }
         return EventLoopFuture.whenAllSucceed(asked, on: loop).flatMapThrowing { replies in
             for (place, reply) in zip(places, replies) {
                 guard let value = try Self.value(reply) else { continue }
-                return try self.stored(value, try self.seals.document(value, at: place), as: kind)
+                return try self.stored(value, try self.seals.open(value, at: place, DocumentEnvelope.init), as: kind)
             }
             return nil
         }
@@ -27,7 +27,7 @@ extension RedisStore {
         on loop: any EventLoop
     ) -> EventLoopFuture<[ListedDocument<Content>]> {
         let directory = RedisCommand("GET", [Keyspace.directory(Content.collection)])
-        return self.ask(directory, on: loop).flatMapThrowing { reply in
+        return self.client.ask(directory, on: loop).flatMapThrowing { reply in
             try Self.value(reply)?.split(separator: UInt8(ascii: "\n")) ?? []
         }.flatMap { names in
             let places = names.map { name in
@@ -55,32 +55,32 @@ extension RedisStore {
         // A version that is no longer kept is compared with bytes that no document has, so that the answer is the
         // present value.
         let value = judged == nil ? [] : kept?.value ?? [0]
-        let put = Put(places: places, attempt: attempt)
+        let swap = Swap(
+            places: places,
+            judged: value,
+            attempt: attempt,
+            refusal: .failure(.full),
+            writer: { [seals] value, places throws(StoreError) in
+                // The document is under one of its names; only the name under which it was sealed opens it.
+                let standing = places.lazy.compactMap { try? seals.open(value, at: $0, DocumentEnvelope.init) }.first
+                guard let standing else { throw .unavailable }
+                return standing.attempt
+            }
+        )
         let call = ScriptCall(
             Scripts.putDocument,
             keys: places + [Keyspace.directory(key.collection)],
             arguments: [value, self.seals.seal(bytes, at: places[0]), Array("\(Content.countLimit)".utf8)]
         )
-        let written =
-            if let kept, kept.attempt == attempt {
-                // The document that was judged was written by this same attempt.
-                self.confirm(put, on: loop)
-            } else {
-                self.run(call, on: loop) { result in
-                    if case .failure(.unanswered) = result {
-                        return self.readBack(places[0], unless: value, on: loop) {
-                            try self.outcome($0, of: put, on: loop)
-                        }
-                    }
-                    return try self.outcome(try Self.written(result), of: put, on: loop)
-                }
-            }
+        // The document that was judged may have been written by this same attempt.
+        let isRepeated = kept?.attempt == attempt
+        let written = isRepeated ? self.confirm(swap, on: loop) : self.swap(swap, by: call, on: loop)
         return self.telling(of: key, after: written, on: loop)
     }
 
     package func delete(_ key: DocumentKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
         let keys = self.places(of: key) + [Keyspace.directory(key.collection)]
-        let deleted = self.run(ScriptCall(Scripts.deleteDocument, keys: keys, arguments: []), on: loop)
+        let deleted = self.client.run(ScriptCall(Scripts.deleteDocument, keys: keys, arguments: []), on: loop)
         return self.telling(of: key, after: deleted.map { $0 == .integer(1) }, on: loop)
     }
 
@@ -93,25 +93,11 @@ extension RedisStore {
 
     // MARK: Steps
 
-    /// One compare-and-swap of a document.
-    private struct Put: Sendable {
-        let places: [[UInt8]]
-        let attempt: AttemptID
-    }
-
     /// How many documents are read with one command.
     private static let listStride = 16
 
     private func places(of key: DocumentKey) -> [[UInt8]] {
         self.names(of: key).map(Keyspace.document)
-    }
-
-    private static func value(_ reply: RedisReply) throws(StoreError) -> [UInt8]? {
-        switch reply {
-        case .null: nil
-        case .bulk(let value): value
-        default: throw .unavailable
-        }
     }
 
     private func stored<Content: Document>(
@@ -135,12 +121,12 @@ extension RedisStore {
     ) -> EventLoopFuture<[ListedDocument<Content>]> {
         guard !places.isEmpty else { return loop.makeSucceededFuture([]) }
         let next = Array(places.prefix(Self.listStride))
-        let found = self.ask(RedisCommand("MGET", next), on: loop).flatMapThrowing { reply in
+        let found = self.client.ask(RedisCommand("MGET", next), on: loop).flatMapThrowing { reply in
             let values = try Values(reply, count: next.count)
             let missing = next.indices.filter { values[$0] == nil }.map { next[$0] }
             let documents = try next.indices.compactMap { index -> ListedDocument<Content>? in
                 guard let value = values[index] else { return nil }
-                let envelope = try self.seals.document(value, at: next[index])
+                let envelope = try self.seals.open(value, at: next[index], DocumentEnvelope.init)
                 return ListedDocument(id: envelope.id, stored: try self.stored(value, envelope, as: kind))
             }
             return (documents, missing)
@@ -149,32 +135,6 @@ extension RedisStore {
             self.verify(absent: missing, on: loop).flatMap {
                 self.list(places.dropFirst(next.count), as: kind, on: loop).map { documents + $0 }
             }
-        }
-    }
-
-    private func outcome(
-        _ reply: RedisReply,
-        of put: Put,
-        on loop: any EventLoop
-    ) throws(StoreError) -> Eventual<Replacement> {
-        switch reply {
-        case .integer(1): return .success(.done)
-        case .integer(0): return .success(.absent)
-        case .integer(-1): throw .full
-        case .bulk(let value):
-            // The document is under one of its names; only the name under which it was sealed opens it.
-            let standing = put.places.lazy.compactMap { try? self.seals.document(value, at: $0) }.first
-            guard let standing else { throw .unavailable }
-            return standing.attempt == put.attempt ? .later(self.confirm(put, on: loop)) : .success(.changed)
-        default: throw .unavailable
-        }
-    }
-
-    /// The attempt was carried out before: it is done once it is certain that the write will not be lost.
-    private func confirm(_ put: Put, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
-        self.run(ScriptCall(Scripts.rewrite, keys: [put.places[0]], arguments: []), on: loop).flatMapThrowing { reply in
-            guard let value = try Self.value(reply) else { return .absent }
-            return try self.seals.document(value, at: put.places[0]).attempt == put.attempt ? .done : .changed
         }
     }
 

@@ -26,7 +26,7 @@ extension RedisStore: SessionIndex {
     private func list(_ name: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
         let place = Keyspace.sessions(name)
         // Not with `MGET`, which cannot tell a missing key from one of another type.
-        return self.ask(RedisCommand("GET", [place]), on: loop) { reply in
+        return self.client.ask(RedisCommand("GET", [place]), on: loop) { reply in
             switch reply {
             case .null: .success([])
             case .bulk(let list): .success(try self.sessions(in: list, at: place))

@@ -19,7 +19,7 @@ extension RedisStore {
             keys: self.seals.ring.names(of: text).map { Keyspace.once($0, tag: tag) },
             arguments: [Self.digits(min(max(lifetime, .zero), Self.longestLife) + Self.margin)]
         )
-        return self.run(call, on: loop) { result in
+        return self.client.run(call, on: loop) { result in
             switch try Self.written(result) {
             case .integer(1): return .success(true)
             case .integer(0): return .success(false)

@@ -10,7 +10,7 @@ extension RedisStore {
     ) -> EventLoopFuture<Stored<Record>?> {
         precondition(key.kind == Record.kind, "a record needs a key of its kind")
         let keys = [Keyspace.record(key), Keyspace.lineage(key.lineage)]
-        return self.ask(RedisCommand("MGET", keys), on: loop) { reply in
+        return self.client.ask(RedisCommand("MGET", keys), on: loop) { reply in
             let values = try Values(reply, count: keys.count)
             guard let candidate = try self.candidate(values, key: key, as: kind) else {
                 let doubtful = values.doubtful(keys)
@@ -35,14 +35,16 @@ extension RedisStore {
         }
         let kept = self.judged.value(for: key).flatMap { $0.version == judged ? $0 : nil }
         let swap = Swap(
-            key: key,
-            place: parts.key,
+            places: [parts.key],
             // A version that is no longer kept is compared with bytes that no record has, so that the answer is the
             // present value.
             judged: judged == nil ? [] : kept?.value ?? [0],
             attempt: attempt,
-            isBoundToReign: Record.isBoundToReign,
-            isConfirmed: Record.isConfirmed
+            isConfirmed: Record.isConfirmed,
+            refusal: .success(.quarantined),
+            writer: { value, places throws(StoreError) in
+                try self.envelope(value, at: places[0], isBoundToReign: Record.isBoundToReign).attempt
+            }
         )
         // The record that was judged was written by this same attempt.
         if let kept, kept.attempt == attempt { return self.confirm(swap, on: loop) }
@@ -55,19 +57,8 @@ extension RedisStore {
             ]
         )
         return self.isAlive(key, record.terms, on: loop).flatMap { isAlive in
-            isAlive ? .later(self.replace(swap, by: call, on: loop)) : .success(.absent)
+            isAlive ? .later(self.swap(swap, by: call, on: loop)) : .success(.absent)
         }.future(on: loop)
-    }
-
-    private func replace(_ swap: Swap, by call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
-        self.run(call, on: loop) { result in
-            if case .failure(.unanswered) = result {
-                return self.readBack(swap.place, unless: swap.judged, on: loop) {
-                    try self.outcome($0, of: swap, on: loop)
-                }
-            }
-            return try self.outcome(try Self.written(result), of: swap, on: loop)
-        }
     }
 
     package func end(replaceable key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -76,17 +67,6 @@ extension RedisStore {
     }
 
     // MARK: Steps
-
-    /// One compare-and-swap.
-    private struct Swap: Sendable {
-        let key: RecordKey
-        let place: [UInt8]
-        /// The value that must be present; empty: there must be none.
-        let judged: [UInt8]
-        let attempt: AttemptID
-        let isBoundToReign: Bool
-        let isConfirmed: Bool
-    }
 
     /// The present record, its owner's epoch not checked yet.
     private func candidate<Record: ReplaceableRecord>(
@@ -113,7 +93,7 @@ extension RedisStore {
         at place: [UInt8],
         isBoundToReign: Bool
     ) throws(StoreError) -> ReplaceableEnvelope {
-        try self.seals.replaceable(isBoundToReign ? try Self.withoutReign(value) : value, at: place)
+        try self.seals.open(isBoundToReign ? try Self.withoutReign(value) : value, at: place, ReplaceableEnvelope.init)
     }
 
     /// Whether a record with these terms may be written now.
@@ -121,32 +101,5 @@ extension RedisStore {
         if self.endings.hasEnded(key, terms, names: self.names) { return .success(false) }
         guard let owner = terms.owner else { return .success(true) }
         return .later(self.epoch(of: owner.subject, on: loop).map { owner.epoch >= $0 })
-    }
-
-    private func outcome(
-        _ reply: RedisReply,
-        of swap: Swap,
-        on loop: any EventLoop
-    ) throws(StoreError) -> Eventual<Replacement> {
-        switch reply {
-        case .integer(1): return .success(.done)
-        case .integer(0): return .success(.absent)
-        case .integer(-1): return .success(.quarantined)
-        case .bulk(let value):
-            let standing = try self.envelope(value, at: swap.place, isBoundToReign: swap.isBoundToReign)
-            return standing.attempt == swap.attempt ? .later(self.confirm(swap, on: loop)) : .success(.changed)
-        default: throw .unavailable
-        }
-    }
-
-    /// The attempt was carried out before: it is done once it is certain that the write will not be lost.
-    private func confirm(_ swap: Swap, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
-        guard swap.isConfirmed else { return loop.makeSucceededFuture(.done) }
-        let call = ScriptCall(Scripts.rewrite, keys: [swap.place], arguments: [])
-        return self.run(call, on: loop).flatMapThrowing { reply in
-            guard case .bulk(let value) = reply else { return .absent }
-            let standing = try self.envelope(value, at: swap.place, isBoundToReign: swap.isBoundToReign)
-            return standing.attempt == swap.attempt ? .done : .changed
-        }
     }
 }

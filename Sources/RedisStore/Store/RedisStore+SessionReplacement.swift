@@ -12,17 +12,12 @@ extension RedisStore {
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement> {
         let keys = Keyspace.all(of: key)
-        let answer = self.ask(RedisCommand("MGET", keys), on: loop).flatMap { reply -> EventLoopFuture<Replacement> in
-            do throws(StoreError) {
-                let values = try Values(reply, count: keys.count)
-                guard let standing = try self.liveSession(values, key, at: keys[0], isEnding: false),
-                    let bytes = values[0]
-                else { return self.verify(absent: values.doubtful(keys), on: loop).map { .absent } }
-                guard standing.version == judged else { return loop.makeSucceededFuture(.changed) }
-                return self.replace(standing.record, bytes, keys, with: session, on: loop)
-            } catch {
-                return loop.makeFailedFuture(error)
-            }
+        let answer = self.client.ask(RedisCommand("MGET", keys), on: loop) { reply in
+            let values = try Values(reply, count: keys.count)
+            guard let standing = try self.liveSession(values, key, at: keys[0], isEnding: false), let bytes = values[0]
+            else { return .later(self.verify(absent: values.doubtful(keys), on: loop).map { Replacement.absent }) }
+            guard standing.version == judged else { return .success(.changed) }
+            return .later(self.replace(standing.record, bytes, keys, with: session, on: loop))
         }
         return self.telling(.sessionRecord(key), after: answer, on: loop)
     }
@@ -39,11 +34,11 @@ extension RedisStore {
         let call = ScriptCall(
             Scripts.replaceSession,
             keys: keys,
-            arguments: [bytes, self.seals.seal(session, at: keys[0])]
+            arguments: [bytes, self.seals.seal(session.encoded, at: keys[0])]
         )
         return self.epoch(of: standing.subject, on: loop).flatMap { epoch in
             guard standing.epoch >= epoch else { return loop.makeSucceededFuture(.absent) }
-            return self.run(call, on: loop).flatMapThrowing { reply in
+            return self.client.run(call, on: loop).flatMapThrowing { reply in
                 switch reply {
                 case .integer(1): .done
                 case .integer(0): .absent

@@ -49,7 +49,7 @@ extension RedisStore {
         on loop: any EventLoop
     ) -> EventLoopFuture<[Session]> {
         let keys = [Keyspace.lineage(lineage)] + sessions.map(Keyspace.record) + sessions.map(Keyspace.idle)
-        return self.ask(RedisCommand("MGET", keys), on: loop).flatMapThrowing { reply in
+        return self.client.ask(RedisCommand("MGET", keys), on: loop).flatMapThrowing { reply in
             let values = try Values(reply, count: keys.count)
             return try sessions.indices.compactMap { index in
                 let place = 1 + index
@@ -69,7 +69,7 @@ extension RedisStore {
                 keys: [parts.key, Keyspace.lineage(session.key.lineage), parts.idleKey],
                 arguments: [parts.bytes, Self.digits(parts.life), ledgerLife, parts.idle, Self.digits(parts.idleLife)]
             )
-            return self.run(call, on: loop).map { reply in
+            return self.client.run(call, on: loop).map { reply in
                 // 0: its lineage has ended, and nothing was written.
                 if reply == .integer(1) { self.note(session, on: loop) }
             }
@@ -82,7 +82,7 @@ extension RedisStore {
             keys: [Keyspace.idle(key)],
             arguments: [Self.digits(of: self.clock.now()), Self.digits(Self.margin)]
         )
-        return self.run(call, on: loop).map { _ in }
+        return self.client.run(call, on: loop).map { _ in }
     }
 
     package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
@@ -127,32 +127,30 @@ extension RedisStore {
         on loop: any EventLoop
     ) -> EventLoopFuture<PresentedEnd> {
         let place = Keyspace.record(key)
-        return self.ask(RedisCommand("GET", [place]), on: loop).flatMap { reply in
+        return self.client.ask(RedisCommand("GET", [place]), on: loop) { reply in
             guard case .bulk(let bytes) = reply else {
                 let call = ScriptCall(
                     Scripts.confirmEnd,
                     keys: [place, Keyspace.lineage(key.lineage)],
                     arguments: []
                 )
-                let confirmed = self.telling(.session(key), after: self.run(call, on: loop), on: loop)
-                return confirmed.flatMap { reply in
-                    if reply == .integer(1) { return loop.makeSucceededFuture(.absent) }
-                    // A failover between the two commands has brought the session back.
-                    guard tries > 1 else { return loop.makeFailedFuture(StoreError.unavailable) }
-                    return self.end(presented: key, reaching: reach, tries: tries - 1, on: loop)
-                }
+                let confirmed = self.telling(.session(key), after: self.client.run(call, on: loop), on: loop)
+                return .later(
+                    confirmed.flatMap { reply in
+                        if reply == .integer(1) { return loop.makeSucceededFuture(.absent) }
+                        // A failover between the two commands has brought the session back.
+                        guard tries > 1 else { return loop.makeFailedFuture(StoreError.unavailable) }
+                        return self.end(presented: key, reaching: reach, tries: tries - 1, on: loop)
+                    }
+                )
             }
-            do throws(StoreError) {
-                // It does not matter whether the session lives: an earlier request to end it may have been answered
-                // that the end is uncertain.
-                let session = try self.seals.session(bytes, at: place)
-                switch reach(session) {
-                case .nothing: return loop.makeSucceededFuture(.kept)
-                case .session: return self.end(key, on: loop).map { _ in .ended(session) }
-                case .lineage: return self.end(session.lineage, on: loop).map { .ended(session) }
-                }
-            } catch {
-                return loop.makeFailedFuture(error)
+            // It does not matter whether the session lives: an earlier request to end it may have been answered that
+            // the end is uncertain.
+            let session = try self.seals.open(bytes, at: place, Session.decoded)
+            return switch reach(session) {
+            case .nothing: .success(.kept)
+            case .session: .later(self.end(key, on: loop).map { _ in .ended(session) })
+            case .lineage: .later(self.end(session.lineage, on: loop).map { .ended(session) })
             }
         }
     }
@@ -219,7 +217,8 @@ extension RedisStore {
     ) {
         do throws(StoreError) {
             let values = try Values(try Self.reply(reply), count: found.count)
-            guard let candidate = try self.candidate(values, found) else {
+            let live = try self.liveSession(values, found.key, at: found.place, isEnding: found.isEnding)
+            guard let candidate = live else {
                 let doubtful = (0..<3).filter { values[$0] == nil }
                 // Normally all are missing, or none.
                 let absence = SessionFinding.absent(self.absence(values, found))
@@ -261,7 +260,9 @@ extension RedisStore {
             // What ends a session deletes its record; what loses it is not known.
             return self.endings.knowsEnd(of: found.key) ? .sessionRevoked : .sessionUnknown
         }
-        guard ledger.elementsEqual("L".utf8), let session = try? self.seals.session(bytes, at: found.place) else {
+        guard ledger.elementsEqual("L".utf8),
+            let session = try? self.seals.open(bytes, at: found.place, Session.decoded)
+        else {
             return .sessionRevoked
         }
         let now = self.clock.now()
@@ -274,10 +275,6 @@ extension RedisStore {
             self.lapsed(SessionLapse(key: found.key, session: session, reason: reason))
         }
         return reason
-    }
-
-    private func candidate(_ values: Values, _ found: Found) throws(StoreError) -> Stored<Session>? {
-        try self.liveSession(values, found.key, at: found.place, isEnding: found.isEnding)
     }
 
     /// The live session in the values of `Keyspace.all`, its subject's epoch not checked yet.
@@ -295,7 +292,11 @@ extension RedisStore {
         let held = self.sessions.held(key, version, usedAt: idle.usedAt)
         let stored =
             if let held { held } else {
-                Stored(record: try self.seals.session(bytes, at: place), version: version, usedAt: idle.usedAt)
+                Stored(
+                    record: try self.seals.open(bytes, at: place, Session.decoded),
+                    version: version,
+                    usedAt: idle.usedAt
+                )
             }
         let now = self.clock.now()
         guard now < stored.record.expiresAt, now < idle.deadline else { return nil }
@@ -334,7 +335,7 @@ extension RedisStore {
         return SessionParts(
             key: key,
             idleKey: Keyspace.idle(new.key),
-            bytes: self.seals.seal(session, at: key),
+            bytes: self.seals.seal(session.encoded, at: key),
             life: life,
             idle: idle.bytes,
             idleLife: idle.idleLifetime + Self.margin

@@ -17,7 +17,7 @@ extension RedisStore {
         )
         if let owner = record.terms.owner { self.know(owner.subject, as: key) }
         // 0: its lineage has ended. If its owner's sessions ended, the epoch shows that when the record is read.
-        return self.run(call, on: loop) { result in
+        return self.client.run(call, on: loop) { result in
             _ = try Self.reply(result)
             return .success(())
         }
@@ -34,7 +34,7 @@ extension RedisStore {
         let known = self.subjects.value(for: key)
         let epoch = known.flatMap { self.client.isCluster ? self.epoch(of: $0.subject, on: loop) : nil }
         let keys = epoch == nil ? places + (known?.epochKeys ?? []) : places
-        return self.ask(RedisCommand("MGET", keys), on: loop) { reply in
+        return self.client.ask(RedisCommand("MGET", keys), on: loop) { reply in
             let values = try Values(reply, count: keys.count)
             switch try self.found(values, key: key, as: kind) {
             case .spent(let marker):
@@ -105,7 +105,7 @@ extension RedisStore {
         _ creating: [NewRecord],
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
-        self.run(call, on: loop) { result in
+        self.client.run(call, on: loop) { result in
             switch result {
             case .success(let reply):
                 return try self.outcome(reply, of: key, marker: marker, creating: creating, on: loop)
@@ -124,9 +124,9 @@ extension RedisStore {
     package func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
         let place = Keyspace.marker(key)
         let call = ScriptCall(Scripts.confirm, keys: [place], arguments: [Self.digits(SingleUse.markerLife)])
-        return self.run(call, on: loop).flatMapThrowing { reply in
+        return self.client.run(call, on: loop).flatMapThrowing { reply in
             // A marker is never replaced; a different one can only result from a failover.
-            guard case .bulk(let bytes) = reply, try self.seals.marker(bytes, at: place) == marker else {
+            guard case .bulk(let bytes) = reply, try self.seals.open(bytes, at: place, Marker.decoded) == marker else {
                 throw StoreError.unavailable
             }
         }
@@ -147,10 +147,12 @@ extension RedisStore {
         key: RecordKey,
         as kind: Record.Type
     ) throws(StoreError) -> Found<Record> {
-        if let marker = values[0] { return .spent(try self.seals.marker(marker, at: Keyspace.marker(key))) }
+        if let marker = values[0] {
+            return .spent(try self.seals.open(marker, at: Keyspace.marker(key), Marker.decoded))
+        }
         guard let value = values[1], try Self.isLive(ledger: values[2]) else { return .absent }
         let sealed = try Self.withoutReign(value)
-        let record = try self.seals.singleUse(sealed, at: Keyspace.record(key), as: kind)
+        let record = try self.seals.open(sealed, at: Keyspace.record(key), kind.decoded)
         return self.clock.now() < record.terms.expiresAt ? .live(record, value: value) : .absent
     }
 
@@ -227,7 +229,7 @@ extension RedisStore {
             parentMark = Array("P".utf8)
         }
         let arguments = [
-            value, self.seals.seal(marker, at: markerKey), Self.digits(SingleUse.markerLife), parentMark,
+            value, self.seals.seal(marker.encoded, at: markerKey), Self.digits(SingleUse.markerLife), parentMark,
             Self.digits(longest + Self.margin),
         ]
         return ScriptCall(Scripts.consume, keys: keys, arguments: arguments + made)
@@ -247,7 +249,7 @@ extension RedisStore {
         case .integer(0): return .success(.changed)
         case .integer(-1): return .success(.quarantined)
         case .bulk(let bytes):
-            let standing = try self.seals.marker(bytes, at: Keyspace.marker(key))
+            let standing = try self.seals.open(bytes, at: Keyspace.marker(key), Marker.decoded)
             guard standing == marker else { return .success(.spent(standing)) }
             // The same attempt with the same outcome repeats its request because the answer was lost. This time it has
             // only read, and no replica has confirmed the marker that it found.

@@ -63,10 +63,8 @@ package final class RedisStore: RecordStore {
     let endings: EndingMemory
     private let replay: EndingReplay
     let reigns: ReignWatch
-    /// How long to wait for a new connection after an answer was lost.
     let readBackPatience: Duration
     let sessions = SharedSessions()
-    /// Names the lists that earlier gateways wrote (`FormerSessionList`); nil: none is looked for.
     let formerLists: TokenAuthority?
     /// The subjects, of whose names each costs an HMAC.
     let knownSubjects = RecentTable<String, KnownSubject>(capacity: 16_384)
@@ -77,7 +75,8 @@ package final class RedisStore: RecordStore {
     /// - Parameters:
     ///   - clock: The clock of `client`, except where a test controls the time.
     ///   - readBackPatience: How long to wait for a new connection after an answer was lost.
-    ///   - formerLists: Names the lists of users' sessions that earlier gateways wrote; nil: none is looked for.
+    ///   - formerLists: Names the lists of users' sessions that earlier gateways wrote (`FormerSessionList`); nil: none is
+    ///     looked for.
     ///   - lapsed: Is told once of a session that has ended by time, if its token is presented later.
     package init(
         client: RedisClient,
@@ -150,34 +149,6 @@ package final class RedisStore: RecordStore {
     }
 
     // MARK: Steps that sessions and other records share
-
-    /// Sends a command. Every error reply and failure means that the store cannot answer.
-    func ask(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.client.ask(command, on: loop)
-    }
-
-    /// The same, and makes an answer of the reply: one future for both, because each costs as much as the step.
-    func ask<Answer: Sendable>(
-        _ command: RedisCommand,
-        on loop: any EventLoop,
-        _ step: @escaping @Sendable (RedisReply) throws -> Eventual<Answer>
-    ) -> EventLoopFuture<Answer> {
-        self.client.answer(on: loop, { $0.send(command, on: loop, $1) }, { try step(try Self.reply($0)) })
-    }
-
-    /// Runs a script, with the same errors.
-    func run(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.client.run(call, on: loop)
-    }
-
-    /// Runs a script, and makes an answer of its result.
-    func run<Answer: Sendable>(
-        _ call: ScriptCall,
-        on loop: any EventLoop,
-        _ step: @escaping @Sendable (RedisConnectionHandler.Answered) throws -> Eventual<Answer>
-    ) -> EventLoopFuture<Answer> {
-        self.client.answer(on: loop, { $0.evaluate(call, on: loop, $1) }, step)
-    }
 
     /// The outcome of a write whose answer was lost with its connection, of which the value at `place` tells. A new
     /// connection is waited for, but only for a limited time.
@@ -258,7 +229,8 @@ package final class RedisStore: RecordStore {
     /// Fails when a key for which `MGET` gave no value holds a value of another type: damaged data must not be reported
     /// as absent.
     func verify(absent keys: [[UInt8]], on loop: any EventLoop) -> EventLoopFuture<Void> {
-        EventLoopFuture.andAllSucceed(keys.map { self.ask(RedisCommand("GET", [$0]), on: loop).map { _ in } }, on: loop)
+        let asked = keys.map { self.client.ask(RedisCommand("GET", [$0]), on: loop).map { _ in } }
+        return EventLoopFuture.andAllSucceed(asked, on: loop)
     }
 
     /// Whether the lineage with this ledger lives.
@@ -273,7 +245,7 @@ package final class RedisStore: RecordStore {
     package func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
         // One command for each name, because names have different slots.
         let asked = self.names(of: subject).map { name in
-            self.ask(RedisCommand("MGET", [Keyspace.epoch(name)]), on: loop).flatMapThrowing { reply in
+            self.client.ask(RedisCommand("MGET", [Keyspace.epoch(name)]), on: loop).flatMapThrowing { reply in
                 // A primary that was just promoted or restarted may have lost the end.
                 max(try Values(reply, count: 1).latestEpoch(from: 0), self.endings.epoch(of: name))
             }
@@ -297,7 +269,7 @@ package final class RedisStore: RecordStore {
             keys: [Keyspace.epoch(name)],
             arguments: [Self.digits(Self.longestLife + Self.margin), Array("\(epoch)".utf8)]
         )
-        return self.run(call, on: loop).flatMap { reply in
+        return self.client.run(call, on: loop).flatMap { reply in
             guard case .integer(let moved) = reply, moved > 0 else {
                 return loop.makeFailedFuture(StoreError.unavailable)
             }
@@ -340,16 +312,34 @@ package final class RedisStore: RecordStore {
 extension RedisClient {
     /// Sends a command. Every error reply and failure means that the store cannot answer.
     func ask(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.answer(on: loop, { $0.send(command, on: loop, $1) }, { .success(try RedisStore.reply($0)) })
+        self.ask(command, on: loop) { .success($0) }
+    }
+
+    /// The same, and makes an answer of the reply: one future for both, because each costs as much as the step.
+    func ask<Answer: Sendable>(
+        _ command: RedisCommand,
+        on loop: any EventLoop,
+        _ step: @escaping @Sendable (RedisReply) throws -> Eventual<Answer>
+    ) -> EventLoopFuture<Answer> {
+        self.answer(on: loop, { $0.send(command, on: loop, $1) }, { try step(try RedisStore.reply($0)) })
     }
 
     /// Runs a script, with the same errors.
     func run(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.answer(on: loop, { $0.evaluate(call, on: loop, $1) }, { .success(try RedisStore.reply($0)) })
+        self.run(call, on: loop) { .success(try RedisStore.reply($0)) }
+    }
+
+    /// Runs a script, and makes an answer of its result.
+    func run<Answer: Sendable>(
+        _ call: ScriptCall,
+        on loop: any EventLoop,
+        _ step: @escaping @Sendable (RedisConnectionHandler.Answered) throws -> Eventual<Answer>
+    ) -> EventLoopFuture<Answer> {
+        self.answer(on: loop, { $0.evaluate(call, on: loop, $1) }, step)
     }
 
     /// What `step` makes of the result of what is sent.
-    fileprivate func answer<Answer: Sendable>(
+    private func answer<Answer: Sendable>(
         on loop: any EventLoop,
         _ send: @escaping @Sendable (RedisClient, @escaping RedisConnectionHandler.Receiver) -> Void,
         _ step: @escaping @Sendable (RedisConnectionHandler.Answered) throws -> Eventual<Answer>

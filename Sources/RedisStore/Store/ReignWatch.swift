@@ -38,7 +38,6 @@ final class ReignWatch: Sendable {
         client.follow(
             RedisClient.Follower(
                 topology: { [weak self] topology in self?.note { $0.topology = topology } },
-                event: { _ in },
                 reign: { [weak self] endpoint, reign in self?.note { $0.reigns[endpoint] = reign } }
             )
         )

@@ -55,7 +55,7 @@ package struct SecretRegister: Sendable, Equatable {
     /// The names of secrets, which reveal nothing of them: all gateways with a secret give it the same name.
     package static func fingerprints(of secrets: SecretRing) -> String {
         secrets.all.map { secret in
-            let bytes = HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport secret fingerprint 1", count: 9)
+            let bytes = HKDF(secret: secret.bytes).bytes(for: "sallyport secret fingerprint 1", count: 9)
             return Base64URL.encode(bytes)
         }.joined(separator: ",")
     }

@@ -34,14 +34,8 @@ final class ClusterTopology: TopologySource {
         self.lookout = Lookout(every: Self.interval, on: loop)
     }
 
-    func start(
-        adopt: @escaping @Sendable (Topology) -> Void,
-        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void,
-        replacing: @escaping @Sendable (Bool) -> Void
-    ) {
-        self.lookout.start(adopt: adopt, refused: refused) { current, refused in
-            await self.look(current, refused)
-        }
+    func start(for client: RedisClient) {
+        self.lookout.start(for: client) { current in await self.look(current, for: client) }
     }
 
     func lookAgain() { self.lookout.lookAgain() }
@@ -53,11 +47,11 @@ final class ClusterTopology: TopologySource {
 
     // MARK: A round
 
-    private func look(_ current: Topology?, _ refused: Lookout.Refused) async -> Topology? {
+    private func look(_ current: Topology?, for client: RedisClient) async -> Topology? {
         let known = current?.coveredSlots ?? 0
         for node in self.nodes(current) {
             guard !Task.isCancelled else { return nil }
-            guard let view = await self.view(of: node, refused) else { continue }
+            guard let view = await self.view(of: node, for: client) else { continue }
             let isTaken = self.state.withLock { state in
                 let hasFewer = view.coveredSlots < known
                 let isTaken = !hasFewer || state.hadFewer
@@ -81,7 +75,7 @@ final class ClusterTopology: TopologySource {
         return nodes
     }
 
-    private func view(of node: RedisEndpoint, _ refused: Lookout.Refused) async -> Topology? {
+    private func view(of node: RedisEndpoint, for client: RedisClient) async -> Topology? {
         do {
             let replies = try await RedisProbe.ask(
                 [RedisCommand("CLUSTER", "SLOTS")],
@@ -93,7 +87,7 @@ final class ClusterTopology: TopologySource {
             if case .error(let error) = replies.first { throw RedisError.server(error) }
             return replies.first.flatMap { ClusterSlots.topology($0, from: node) }
         } catch RedisError.server(let refusal) {
-            refused(node, refusal)
+            client.refused(node, refusal)
             return nil
         } catch {
             return nil

@@ -3,15 +3,12 @@ internal import NIOCore
 /// Looks for the primaries repeatedly, at the pace of `LookPace`, and reports each change. Its functions may be called
 /// from any thread; its state is confined to its loop.
 final class Lookout: Sendable {
-    /// Called when a server answers the question for the primaries with an error.
-    typealias Refused = @Sendable (RedisEndpoint, RedisServerError) -> Void
     /// One round, which must end whatever servers do: returns what it found, or nil.
-    typealias Look = @Sendable (_ current: Topology?, Refused) async -> Topology?
+    typealias Look = @Sendable (_ current: Topology?) async -> Topology?
 
     private struct Running {
         let look: Look
-        let adopt: @Sendable (Topology) -> Void
-        let refused: Refused
+        let client: RedisClient
         var pace: LookPace
         var timer: Scheduled<Void>?
         var round: Task<Void, Never>?
@@ -30,15 +27,10 @@ final class Lookout: Sendable {
         self.running = NIOLoopBoundBox.makeEmptyBox(eventLoop: loop)
     }
 
-    /// Starts; `adopt` is called on the loop.
-    func start(adopt: @escaping @Sendable (Topology) -> Void, refused: @escaping Refused, look: @escaping Look) {
+    /// Starts; `client` is told of topologies on the loop.
+    func start(for client: RedisClient, look: @escaping Look) {
         self.loop.execute {
-            self.running.value = Running(
-                look: look,
-                adopt: adopt,
-                refused: refused,
-                pace: LookPace(interval: self.interval)
-            )
+            self.running.value = Running(look: look, client: client, pace: LookPace(interval: self.interval))
             self.lookAgain()
         }
     }
@@ -74,7 +66,7 @@ final class Lookout: Sendable {
     private func begin() {
         guard self.running.value?.pace.begin() == true, let running = self.running.value else { return }
         self.running.value?.round = Task {
-            let found = await running.look(running.current, running.refused)
+            let found = await running.look(running.current)
             self.loop.execute { self.end(found) }
         }
     }
@@ -84,7 +76,7 @@ final class Lookout: Sendable {
         let outcome: LookPace.Outcome = found == nil ? .nothing : found == running.current ? .same : .new
         if let found, outcome == .new {
             self.running.value?.current = found
-            running.adopt(found)
+            running.client.adopt(found)
         }
         self.running.value?.round = nil
         let due = self.running.value?.pace.end(outcome, at: .now(), chance: Double.random(in: 0...1))

@@ -36,24 +36,16 @@ final class SentinelTopology: TopologySource {
         self.subscriptions = NIOLoopBoundBox.makeBoxSendingValue([], eventLoop: loop)
     }
 
-    func start(
-        adopt: @escaping @Sendable (Topology) -> Void,
-        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void,
-        replacing: @escaping @Sendable (Bool) -> Void
-    ) {
-        self.lookout.start(adopt: adopt, refused: refused) { current, refused in
-            await self.look(current, refused)
-        }
-        self.loop.execute { self.listen(replacing, refused) }
+    func start(for client: RedisClient) {
+        self.lookout.start(for: client) { current in await self.look(current, for: client) }
+        self.loop.execute { self.listen(for: client) }
     }
 
     func lookAgain() { self.lookout.lookAgain() }
 
     func heard(within time: Duration) -> Quorum? {
         let subscriptions = self.subscriptions.value
-        guard !subscriptions.isEmpty else { return nil }
-        let since = NIODeadline.now() - TimeAmount(time)
-        return Quorum(heard: subscriptions.count { $0.lastHeard >= since }, count: subscriptions.count)
+        return subscriptions.isEmpty ? nil : Quorum(at: subscriptions, within: time)
     }
 
     func shutDown() async {
@@ -68,7 +60,7 @@ final class SentinelTopology: TopologySource {
 
     // MARK: News
 
-    private func listen(_ replacing: @escaping @Sendable (Bool) -> Void, _ refused: @escaping Lookout.Refused) {
+    private func listen(for client: RedisClient) {
         let plan = SubscriptionPlan(
             greeting: self.greeting,
             channels: Self.channels,
@@ -82,7 +74,7 @@ final class SentinelTopology: TopologySource {
                 plan,
                 over: self.connector,
                 on: self.loop,
-                events: RedisSubscription.Events(
+                events: SubscriptionHandler.Events(
                     // Messages from before the subscription are not repeated, so ask.
                     up: { lookout.lookAgain() },
                     messages: { messages in
@@ -95,15 +87,15 @@ final class SentinelTopology: TopologySource {
                             if message.channel == Self.newsChannel, says(0) {
                                 lookout.lookAgain(isNews: true)
                             } else if Self.beginChannels.contains(message.channel), says(5) {
-                                replacing(true)
+                                client.replacing(true)
                             } else if message.channel == Self.abortChannel, says(1) {
-                                replacing(false)
+                                client.replacing(false)
                             }
                         }
                     },
                     // A sentinel that answers questions may still refuse a subscription. A round reports other errors.
-                    down: { _, refusal in
-                        if let refusal { refused(sentinel, refusal) }
+                    ended: { _, refusal in
+                        if let refusal { client.refused(sentinel, refusal) }
                     }
                 )
             )
@@ -127,13 +119,13 @@ final class SentinelTopology: TopologySource {
         case unreachable
     }
 
-    private func look(_ current: Topology?, _ refused: Lookout.Refused) async -> Topology? {
+    private func look(_ current: Topology?, for client: RedisClient) async -> Topology? {
         var votes = SentinelVotes(voters: self.sentinels.endpoints.count)
         var tried: Set<RedisEndpoint> = []
         var refusing: RedisEndpoint?
         var unreachable: RedisEndpoint?
         for await (sentinel, answer) in self.answers() {
-            votes.add(self.address(in: answer, of: sentinel, refused))
+            votes.add(self.address(in: answer, of: sentinel, for: client))
             for candidate in votes.candidates where tried.insert(candidate).inserted {
                 switch await self.standing(of: candidate) {
                 case .primary: return Topology(candidate)
@@ -168,14 +160,14 @@ final class SentinelTopology: TopologySource {
     private func address(
         in answer: Result<[RedisReply], any Error>,
         of sentinel: RedisEndpoint,
-        _ refused: Lookout.Refused
+        for client: RedisClient
     ) -> RedisEndpoint? {
         switch answer.map(\.first) {
         case .success(.null):
             // Redis itself has no error for this case.
-            refused(sentinel, RedisServerError(line: "NOMASTER this sentinel knows no primary of that name"))
+            client.refused(sentinel, RedisServerError(line: "NOMASTER this sentinel knows no primary of that name"))
         case .success(.error(let error)), .failure(RedisError.server(let error)):
-            refused(sentinel, error)
+            client.refused(sentinel, error)
         case .success(let reply?):
             return RedisEndpoint(sentinelReply: reply)
         case .success, .failure:

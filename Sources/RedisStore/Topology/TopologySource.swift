@@ -1,18 +1,8 @@
 /// Finds the primaries and keeps looking.
 protocol TopologySource: Sendable {
-    /// Starts to look.
-    ///
-    /// - Parameters:
-    ///   - adopt: Called, from any thread and in order, with the first topology and with each later one that differs
-    ///     from the one before.
-    ///   - refused: Called, from any thread, each time a server that was asked for the primaries answers with an error.
-    ///   - replacing: Called, from any thread, with true when another server is being made the primary, and with false
-    ///     when that was given up. If it succeeds, the next topology shows it.
-    func start(
-        adopt: @escaping @Sendable (Topology) -> Void,
-        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void,
-        replacing: @escaping @Sendable (Bool) -> Void
-    )
+    /// Starts to look for `client`, which is told of the first topology and of each later one that differs from the one
+    /// before, of every server that answers the question with an error, and of a primary that is being replaced.
+    func start(for client: RedisClient)
 
     /// How many of the servers that choose the primary were heard within this time; nil where the primaries themselves
     /// choose. Called on the first loop.
@@ -29,11 +19,7 @@ protocol TopologySource: Sendable {
 struct FixedTopology: TopologySource {
     let endpoint: RedisEndpoint
 
-    func start(
-        adopt: @escaping @Sendable (Topology) -> Void,
-        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void,
-        replacing: @escaping @Sendable (Bool) -> Void
-    ) { adopt(Topology(self.endpoint)) }
+    func start(for client: RedisClient) { client.adopt(Topology(self.endpoint)) }
     func heard(within time: Duration) -> Quorum? { nil }
     func lookAgain() {}
     func shutDown() async {}
