@@ -12,18 +12,6 @@ package enum AES256GCM {
     /// the process.
     package static func seal(
         _ plaintext: [UInt8],
-        key: [UInt8],
-        nonce: [UInt8],
-        authenticating: [UInt8]
-    ) -> [UInt8] {
-        key.withUnsafeBytes { key in
-            Self.seal(plaintext, key: key, nonce: nonce, authenticating: authenticating)
-        }
-    }
-
-    /// The same where the key is a part of other bytes.
-    static func seal(
-        _ plaintext: [UInt8],
         key: UnsafeRawBufferPointer,
         nonce: [UInt8],
         authenticating: [UInt8]
@@ -54,16 +42,6 @@ package enum AES256GCM {
     /// The plaintext of `sealed` (ciphertext and tag); nil when it was not sealed with this key, nonce and
     /// `authenticating`, or was altered.
     package static func open(
-        _ sealed: ArraySlice<UInt8>,
-        key: [UInt8],
-        nonce: [UInt8],
-        authenticating: [UInt8]
-    ) -> [UInt8]? {
-        key.withUnsafeBytes { Self.open(sealed, key: $0, nonce: nonce[...], authenticating: authenticating) }
-    }
-
-    /// The same where the key and the nonce are parts of other bytes.
-    static func open(
         _ sealed: ArraySlice<UInt8>,
         key: UnsafeRawBufferPointer,
         nonce: ArraySlice<UInt8>,

@@ -42,15 +42,5 @@ package struct HKDF: Sendable {
         return derived
     }
 
-    /// `count` bytes for one purpose.
-    package static func sha256(secret: [UInt8], salt: [UInt8], info: String, count: Int) -> [UInt8] {
-        Self(secret: secret, salt: salt).bytes(for: info, count: count)
-    }
-
-    /// `count` bytes for one purpose.
-    package static func sha256(secret: [UInt8], salt: [UInt8], info: [UInt8], count: Int) -> [UInt8] {
-        Self(secret: secret, salt: salt).bytes(for: info, count: count)
-    }
-
     private static let unsalted = HMACKey([])
 }

@@ -94,23 +94,10 @@ extension Scrypt {
         }
     }
 
-    private struct EncodedHash {
+    fileprivate struct EncodedHash {
         let cost: Cost
         let salt: [UInt8]
         let hash: [UInt8]
-
-        init(cost: Cost, salt: [UInt8], hash: [UInt8]) {
-            self.cost = cost
-            self.salt = salt
-            self.hash = hash
-        }
-
-        init?(_ encoded: Secret) {
-            guard encoded.bytes.count <= 512, let hash = Self.own(encoded.bytes) ?? Self.phc(encoded.bytes),
-                hash.cost.isAcceptable, (8...128).contains(hash.salt.count), (32...128).contains(hash.hash.count)
-            else { return nil }
-            self = hash
-        }
 
         private static func own(_ text: [UInt8]) -> EncodedHash? {
             let parts = text.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
@@ -150,5 +137,14 @@ extension Scrypt {
             else { return nil }
             return digits.reduce(0) { $0 * 10 + UInt64($1 - 0x30) }
         }
+    }
+}
+
+extension Scrypt.EncodedHash {
+    fileprivate init?(_ encoded: Secret) {
+        guard encoded.bytes.count <= 512, let hash = Self.own(encoded.bytes) ?? Self.phc(encoded.bytes),
+            hash.cost.isAcceptable, (8...128).contains(hash.salt.count), (32...128).contains(hash.hash.count)
+        else { return nil }
+        self = hash
     }
 }

@@ -32,13 +32,10 @@ package struct SealingKeyRing: Sendable {
         let naming: HMACKey
 
         init(_ secret: Secret) {
-            self.id = HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport sealing key id 1", count: idLength)
-            self.sealing = HMACKey(
-                HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport record sealing 1", count: 32)
-            )
-            self.naming = HMACKey(
-                HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport record naming 1", count: 32)
-            )
+            let keys = HKDF(secret: secret.bytes)
+            self.id = keys.bytes(for: "sallyport sealing key id 1", count: idLength)
+            self.sealing = HMACKey(keys.bytes(for: "sallyport record sealing 1", count: 32))
+            self.naming = HMACKey(keys.bytes(for: "sallyport record naming 1", count: 32))
         }
     }
 

@@ -27,9 +27,7 @@ package struct TokenAuthority: Sendable {
 
         init(_ secret: Secret) {
             self.id = Array(TokenAuthority.keyID(of: secret).utf8)
-            self.pepper = HMACKey(
-                HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport token pepper 1", count: 32)
-            )
+            self.pepper = HMACKey(HKDF(secret: secret.bytes).bytes(for: "sallyport token pepper 1", count: 32))
         }
     }
 
@@ -62,7 +60,7 @@ package struct TokenAuthority: Sendable {
     /// They are twelve bits: one in 4096 pairs of secrets has the same id. A new secret must have another id than its
     /// predecessor, or the tokens of the predecessor are not found.
     package static func keyID(of secret: Secret) -> String {
-        let id = HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport key id 1", count: 2)
+        let id = HKDF(secret: secret.bytes).bytes(for: "sallyport key id 1", count: 2)
         return String(Base64URL.encode(id).prefix(Self.keyIDLength))
     }
 

@@ -107,10 +107,8 @@ struct KeyedHashTests {
 
     @Test("HKDF-SHA-256 (RFC 5869 A.1)")
     func hkdfBasic() {
-        let derived = HKDF.sha256(
-            secret: [UInt8](repeating: 0x0B, count: 22),
-            salt: Array(0x00...0x0C),
-            info: Array(0xF0...0xF9),
+        let derived = HKDF(secret: [UInt8](repeating: 0x0B, count: 22), salt: Array(0x00...0x0C)).bytes(
+            for: Array(0xF0...0xF9),
             count: 42
         )
         #expect(
@@ -120,10 +118,8 @@ struct KeyedHashTests {
 
     @Test("HKDF-SHA-256 with long inputs (RFC 5869 A.2)")
     func hkdfLong() {
-        let derived = HKDF.sha256(
-            secret: Array(0x00...0x4F),
-            salt: Array(0x60...0xAF),
-            info: Array(0xB0...0xFF),
+        let derived = HKDF(secret: Array(0x00...0x4F), salt: Array(0x60...0xAF)).bytes(
+            for: Array(0xB0...0xFF),
             count: 82
         )
         #expect(
@@ -139,21 +135,21 @@ struct KeyedHashTests {
 
     @Test("HKDF-SHA-256 without salt and info (RFC 5869 A.3)")
     func hkdfBare() {
-        let derived = HKDF.sha256(secret: [UInt8](repeating: 0x0B, count: 22), salt: [], info: "", count: 42)
+        let derived = HKDF(secret: [UInt8](repeating: 0x0B, count: 22)).bytes(for: "", count: 42)
         #expect(
             derived == hex("8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8")
         )
         let zeros = [UInt8](repeating: 0, count: 32)
-        #expect(HKDF.sha256(secret: [UInt8](repeating: 0x0B, count: 22), salt: zeros, info: "", count: 42) == derived)
+        #expect(HKDF(secret: [UInt8](repeating: 0x0B, count: 22), salt: zeros).bytes(for: "", count: 42) == derived)
     }
 
     @Test("HKDF gives each purpose its own bytes, up to 255 blocks")
     func hkdfPurposes() {
         let secret = Random.bytes(32)
-        let one = HKDF.sha256(secret: secret, salt: [], info: "one", count: 32)
-        #expect(one == HKDF.sha256(secret: secret, salt: [], info: Array("one".utf8), count: 32))
-        #expect(one != HKDF.sha256(secret: secret, salt: [], info: "two", count: 32))
-        #expect(one != HKDF.sha256(secret: secret, salt: [1], info: "one", count: 32))
-        #expect(HKDF.sha256(secret: secret, salt: [], info: "one", count: 8160).starts(with: one))
+        let one = HKDF(secret: secret).bytes(for: "one", count: 32)
+        #expect(one == HKDF(secret: secret).bytes(for: Array("one".utf8), count: 32))
+        #expect(one != HKDF(secret: secret).bytes(for: "two", count: 32))
+        #expect(one != HKDF(secret: secret, salt: [1]).bytes(for: "one", count: 32))
+        #expect(HKDF(secret: secret).bytes(for: "one", count: 8160).starts(with: one))
     }
 }

@@ -160,7 +160,7 @@ extension PrivateKey {
     /// 186-4 B.4.2), so that every key is equally probable. About one in 2^32 is not.
     package static func derivedP256(from secret: Secret, purpose: String) -> PrivateKey {
         for counter in 1...255 {
-            let scalar = HKDF.sha256(secret: secret.bytes, salt: [], info: "\(purpose) \(counter)", count: 32)
+            let scalar = HKDF(secret: secret.bytes).bytes(for: "\(purpose) \(counter)", count: 32)
             if let key = Self.p256(scalar) { return key }
         }
         preconditionFailure("HKDF gave no number below the order of P-256")

@@ -44,7 +44,7 @@ struct KratosFlows: Sendable {
     init(_ kind: KeptFlow.Kind, current: Secret, accepted: [Secret], clock: Clock) {
         self.kind = kind
         self.keys = ([current] + accepted).map {
-            HMACKey(HKDF.sha256(secret: $0.bytes, salt: [], info: "sallyport \(kind.rawValue) flow", count: 32))
+            HMACKey(HKDF(secret: $0.bytes).bytes(for: "sallyport \(kind.rawValue) flow", count: 32))
         }
         self.clock = clock
     }

@@ -38,7 +38,7 @@ package final class DPoPNonces: Sendable {
         let hmac: HMACKey
 
         init(_ secret: Secret) {
-            let derived = HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport dpop nonce 1", count: 33)
+            let derived = HKDF(secret: secret.bytes).bytes(for: "sallyport dpop nonce 1", count: 33)
             self.id = derived[32]
             self.hmac = HMACKey(Array(derived[..<32]))
         }

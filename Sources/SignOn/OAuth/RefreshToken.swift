@@ -68,9 +68,7 @@ package struct RefreshTokenAuthority: Sendable {
 
         init(_ secret: Secret) {
             self.id = Array(TokenAuthority.keyID(of: secret).utf8)
-            self.code = HMACKey(
-                HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport refresh tokens 1", count: 32)
-            )
+            self.code = HMACKey(HKDF(secret: secret.bytes).bytes(for: "sallyport refresh tokens 1", count: 32))
         }
     }
 

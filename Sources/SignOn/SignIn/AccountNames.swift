@@ -11,7 +11,7 @@ package struct AccountNames: Sendable {
 
     /// - Parameter secret: The deployment's current secret. Another secret gives other names.
     package init(_ secret: Secret) {
-        self.key = HMACKey(HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport account name 1", count: 32))
+        self.key = HMACKey(HKDF(secret: secret.bytes).bytes(for: "sallyport account name 1", count: 32))
     }
 
     /// 22 characters of base64url: the first 128 bits of HMAC-SHA-256 over the normalised identifier.
