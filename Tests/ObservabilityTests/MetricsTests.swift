@@ -13,9 +13,9 @@ struct MetricsTests {
     @Test func whatFourLoopsAndOtherThreadsCountAddsUp() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 4)
         let registry = MetricsRegistry()
-        let requests = registry.counter("sallyport_test_total", help: "Test.", labels: [("route", "app")])
-        let inFlight = registry.gauge("sallyport_test_in_flight", help: "Test.")
-        let duration = registry.histogram("sallyport_test_seconds", help: "Test.", buckets: [0.001, 1])
+        let requests = registry.counter(.counter("sallyport_test_total{route}", "Test."), "app")
+        let inFlight = registry.gauge(.gauge("sallyport_test_in_flight", "Test."))
+        let duration = registry.histogram(.histogram("sallyport_test_seconds", "Test."), buckets: [0.001, 1])
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             for (index, loop) in group.makeIterator().enumerated() {
                 tasks.addTask {
@@ -81,7 +81,7 @@ struct MetricsTests {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
         let registry = MetricsRegistry()
-        let id = registry.histogram("sallyport_test_seconds", help: "Test.", buckets: [0.000_5, 0.01, 2.5])
+        let id = registry.histogram(.histogram("sallyport_test_seconds", "Test."), buckets: [0.000_5, 0.01, 2.5])
         try await loop.submit {
             let shard = registry.makeShard(on: loop)
             for value in [-5, 0, 500_000, 500_001, 10_000_000, 2_500_000_000, 2_500_000_001] as [Int64] {
@@ -105,10 +105,10 @@ struct MetricsTests {
 
     @Test func helpAndTypeAppearOnceForEachFamilyAndLabelsAreEscaped() async throws {
         let registry = MetricsRegistry()
-        let odd = registry.counter("sallyport_b_total", help: "Back\\slash\nline.", labels: [("route", "a\"b\\c\nd")])
-        _ = registry.counter("sallyport_b_total", help: "Other.", labels: [("route", "")])
-        registry.gauge("sallyport_a", help: "A.") { 1.5 }
-        registry.gauge("sallyport_a", help: "A.") { -0.25 }
+        let odd = registry.counter(.counter("sallyport_b_total{route}", "Back\\slash\nline."), "a\"b\\c\nd")
+        _ = registry.counter(.counter("sallyport_b_total{route}", "Other."), "")
+        registry.read(.gauge("sallyport_a", "A.")) { 1.5 }
+        registry.read(.gauge("sallyport_a", "A.")) { -0.25 }
         registry.increment(odd, by: .max)
         let expected = #"""
             # HELP sallyport_a A.
@@ -170,18 +170,18 @@ struct MetricsTests {
     }
 
     @Test(arguments: [
-        MetricFamily(.counter, "sallyport_requests", help: "No _total."),
-        MetricFamily(.gauge, "sallyport_requests_total", help: "A gauge."),
-        MetricFamily(.histogram, "sallyport_duration", help: "No unit."),
-        MetricFamily(.histogram, "sallyport_duration_total", help: "No unit."),
-        MetricFamily(.gauge, "sallyport_count", help: "Suffix of a histogram."),
-        MetricFamily(.gauge, "Sallyport", help: "Upper case."),
-        MetricFamily(.gauge, "0sallyport", help: "Digit."),
-        MetricFamily(.gauge, "", help: "Empty."),
-        MetricFamily(.gauge, "sallyport_x", help: ""),
-        MetricFamily(.gauge, "sallyport_x", help: "Reserved label.", labels: ["le"]),
-        MetricFamily(.gauge, "sallyport_x", help: "Reserved label.", labels: ["__name"]),
-        MetricFamily(.gauge, "sallyport_x", help: "Repeated label.", labels: ["a", "a"]),
+        MetricFamily.counter("sallyport_requests", "No _total."),
+        MetricFamily.gauge("sallyport_requests_total", "A gauge."),
+        MetricFamily.histogram("sallyport_duration", "No unit."),
+        MetricFamily.histogram("sallyport_duration_total", "No unit."),
+        MetricFamily.gauge("sallyport_count", "Suffix of a histogram."),
+        MetricFamily.gauge("Sallyport", "Upper case."),
+        MetricFamily.gauge("0sallyport", "Digit."),
+        MetricFamily.gauge("", "Empty."),
+        MetricFamily.gauge("sallyport_x", ""),
+        MetricFamily.gauge("sallyport_x{le}", "Reserved label."),
+        MetricFamily.gauge("sallyport_x{__name}", "Reserved label."),
+        MetricFamily.gauge("sallyport_x{a,a}", "Repeated label."),
     ])
     func improperNamesAreRefused(family: MetricFamily) {
         #expect(!family.isValid)
@@ -214,14 +214,17 @@ struct MetricsTests {
     @Test(.enabled(if: promtool != nil, "promtool is not installed"))
     func promtoolAcceptsEveryFamily() async throws {
         let registry = MetricsRegistry()
+        let odd = "va\"l\\ue\n"
         for family in MetricNames.all where family != MetricNames.buildInfo && !family.name.hasPrefix("process_") {
-            let labels = family.labels.map { ($0, "va\"l\\ue\n") }
-            switch family.kind {
-            case .counter: registry.increment(registry.counter(family.name, help: family.help, labels: labels))
-            case .gauge: registry.set(registry.gauge(family.name, help: family.help, labels: labels), to: -3)
-            case .histogram:
-                let id = registry.histogram(family.name, help: family.help, labels: labels)
-                registry.observe(id, nanoseconds: 123_456_789)
+            switch (family.kind, family.labels.count) {
+            case (.counter, 0): registry.increment(registry.counter(family))
+            case (.counter, 1): registry.increment(registry.counter(family, odd))
+            case (.counter, 2): registry.increment(registry.counter(family, odd, odd))
+            case (.counter, _): registry.increment(registry.counter(family, odd, odd, odd))
+            case (.gauge, 0): registry.set(registry.gauge(family), to: -3)
+            case (.gauge, _): registry.set(registry.gauge(family, odd), to: -3)
+            case (.histogram, 0): registry.observe(registry.histogram(family), nanoseconds: 123_456_789)
+            case (.histogram, _): registry.observe(registry.histogram(family, odd), nanoseconds: 123_456_789)
             }
         }
         ProcessMetrics.register(in: registry, version: "1.2.3")

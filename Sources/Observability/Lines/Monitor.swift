@@ -80,27 +80,20 @@ final class Monitor: @unchecked Sendable {
 
 /// A point on the monotonic clock.
 struct Deadline: Comparable {
-    fileprivate let time: timespec
-
-    static func == (left: Deadline, right: Deadline) -> Bool {
-        (left.time.tv_sec, left.time.tv_nsec) == (right.time.tv_sec, right.time.tv_nsec)
-    }
-
-    static func < (left: Deadline, right: Deadline) -> Bool {
-        (left.time.tv_sec, left.time.tv_nsec) < (right.time.tv_sec, right.time.tv_nsec)
-    }
+    private let nanoseconds: Int
 
     /// `duration` from now.
     init(in duration: Duration) {
         var now = timespec()
         clock_gettime(CLOCK_MONOTONIC, &now)
         let (seconds, attoseconds) = duration.components
-        var nanoseconds = Int(attoseconds / 1_000_000_000) + now.tv_nsec
-        var whole = now.tv_sec + Int(seconds)
-        if nanoseconds >= 1_000_000_000 {
-            nanoseconds -= 1_000_000_000
-            whole += 1
-        }
-        self.time = timespec(tv_sec: whole, tv_nsec: nanoseconds)
+        let whole = now.tv_sec + Int(seconds)
+        self.nanoseconds = whole * 1_000_000_000 + now.tv_nsec + Int(attoseconds / 1_000_000_000)
     }
+
+    fileprivate var time: timespec {
+        timespec(tv_sec: self.nanoseconds / 1_000_000_000, tv_nsec: self.nanoseconds % 1_000_000_000)
+    }
+
+    static func < (left: Deadline, right: Deadline) -> Bool { left.nanoseconds < right.nanoseconds }
 }

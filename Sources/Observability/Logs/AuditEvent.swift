@@ -164,25 +164,23 @@ extension AuditEvent {
     ///   - count: How many.
     ///   - cause: What was done to that session.
     package func ofCascade(_ count: Int, by cause: String) -> AuditEvent {
-        var event = self
-        event.kind = .sessionCascaded
-        event.code = nil
-        event.description = nil
-        event.reason = .sessionRevoked
-        event.details = [("ended_by", cause), ("sessions", String(count))]
-        return event
+        self.followed(by: .sessionCascaded, .sessionRevoked, [("ended_by", cause), ("sessions", String(count))])
     }
 
     /// The event of a rule in dry run that would have refused the act of this event.
     ///
     /// - Parameter reason: Why.
     package func ofDryRun(rule: String, reason: Reason?) -> AuditEvent {
+        self.followed(by: .ruleDryRun, reason, [("rule", rule), ("dry_run", "true")])
+    }
+
+    private func followed(by kind: Kind, _ reason: Reason?, _ details: [(String, String)]) -> AuditEvent {
         var event = self
-        event.kind = .ruleDryRun
+        event.kind = kind
         event.code = nil
         event.description = nil
         event.reason = reason
-        event.details = [("rule", rule), ("dry_run", "true")]
+        event.details = details
         return event
     }
 }

@@ -14,12 +14,29 @@ package struct MetricFamily: Sendable, Hashable {
     /// decision and reason), and for those of which each route or app has one.
     package let hidesZero: Bool
 
-    package init(_ kind: Kind, _ name: String, help: String, labels: [String] = [], hidesZero: Bool = false) {
+    /// - Parameter series: The name and, in braces, the names of the labels: `sallyport_log_dropped_total{stream}`.
+    private init(_ kind: Kind, _ series: String, _ help: String, _ hidesZero: Bool) {
+        let parts = series.split(separator: "{", omittingEmptySubsequences: false)
         self.kind = kind
-        self.name = name
+        self.name = String(parts[0])
         self.help = help
-        self.labels = labels
+        self.labels = parts.dropFirst().flatMap { $0.dropLast().split(separator: ",").map(String.init) }
         self.hidesZero = hidesZero
+    }
+
+    /// A counter with this name and these labels (`name{label,label}`), and its help text.
+    package static func counter(_ series: String, _ help: String, hidesZero: Bool = false) -> MetricFamily {
+        MetricFamily(.counter, series, help, hidesZero)
+    }
+
+    /// The same for a gauge.
+    package static func gauge(_ series: String, _ help: String, hidesZero: Bool = false) -> MetricFamily {
+        MetricFamily(.gauge, series, help, hidesZero)
+    }
+
+    /// The same for a histogram.
+    package static func histogram(_ series: String, _ help: String, hidesZero: Bool = false) -> MetricFamily {
+        MetricFamily(.histogram, series, help, hidesZero)
     }
 
     /// Whether the names follow the conventions that `promtool check metrics` enforces: lower snake case, `_total` on

@@ -7,444 +7,311 @@ package enum MetricNames {
     ]
 
     // Requests and connections.
-    package static let httpRequests = MetricFamily(
-        .counter,
-        "sallyport_http_requests_total",
-        help:
-            "Requests answered, by route (or path of the gateway's own endpoint), class of the status code (1xx to 5xx) and outcome.",
-        labels: ["route", "code_class", "outcome"],
+    package static let httpRequests = MetricFamily.counter(
+        "sallyport_http_requests_total{route,code_class,outcome}",
+        "Requests answered, by route (or path of the gateway's own endpoint), class of the status code (1xx to 5xx) and outcome.",
         hidesZero: true
     )
-    package static let httpRequestDuration = MetricFamily(
-        .histogram,
-        "sallyport_http_request_duration_seconds",
-        help: "Time from the first byte of a request to the last byte of its answer.",
-        labels: ["route"],
+    package static let httpRequestDuration = MetricFamily.histogram(
+        "sallyport_http_request_duration_seconds{route}",
+        "Time from the first byte of a request to the last byte of its answer.",
         hidesZero: true
     )
-    package static let httpRequestsInFlight = MetricFamily(
-        .gauge,
+    package static let httpRequestsInFlight = MetricFamily.gauge(
         "sallyport_http_requests_in_flight",
-        help: "Requests that are being answered."
+        "Requests that are being answered."
     )
-    package static let connectionsOpen = MetricFamily(
-        .gauge,
-        "sallyport_connections_open",
-        help: "Open client connections, by listener.",
-        labels: ["listener"]
+    package static let connectionsOpen = MetricFamily.gauge(
+        "sallyport_connections_open{listener}",
+        "Open client connections, by listener."
     )
-    package static let connectionsRefused = MetricFamily(
-        .counter,
-        "sallyport_connections_refused_total",
-        help: "Client connections closed unanswered, by listener and limit.",
-        labels: ["listener", "limit"]
+    package static let connectionsRefused = MetricFamily.counter(
+        "sallyport_connections_refused_total{listener,limit}",
+        "Client connections closed unanswered, by listener and limit."
     )
-    package static let connectionsEvicted = MetricFamily(
-        .counter,
-        "sallyport_connections_evicted_total",
-        help: "Idle client connections closed to make room for new ones, by listener.",
-        labels: ["listener"]
+    package static let connectionsEvicted = MetricFamily.counter(
+        "sallyport_connections_evicted_total{listener}",
+        "Idle client connections closed to make room for new ones, by listener."
     )
 
     // Decisions, sessions, handoff.
-    package static let decisions = MetricFamily(
-        .counter,
-        "sallyport_decisions_total",
-        help: "Decisions on requests, by route, decision and reason id (empty when allowed).",
-        labels: ["route", "decision", "reason"],
+    package static let decisions = MetricFamily.counter(
+        "sallyport_decisions_total{route,decision,reason}",
+        "Decisions on requests, by route, decision and reason id (empty when allowed).",
         hidesZero: true
     )
-    package static let signIns = MetricFamily(
-        .counter,
-        "sallyport_sign_ins_total",
-        help: "Sign-ins, by what presents the session (web, native) and result (ok, or the reason id).",
-        labels: ["kind", "result"],
+    package static let signIns = MetricFamily.counter(
+        "sallyport_sign_ins_total{kind,result}",
+        "Sign-ins, by what presents the session (web, native) and result (ok, or the reason id).",
         hidesZero: true
     )
-    package static let tokens = MetricFamily(
-        .counter,
-        "sallyport_tokens_total",
-        help: "Tokens of OAuth clients, by act (the grant, or revoked) and result (ok, or the reason id).",
-        labels: ["act", "result"],
+    package static let tokens = MetricFamily.counter(
+        "sallyport_tokens_total{act,result}",
+        "Tokens of OAuth clients, by act (the grant, or revoked) and result (ok, or the reason id).",
         hidesZero: true
     )
-    package static let transferTokens = MetricFamily(
-        .counter,
-        "sallyport_transfer_tokens_total",
-        help: "Session-transfer tokens, by result.",
-        labels: ["result"]
+    package static let transferTokens = MetricFamily.counter(
+        "sallyport_transfer_tokens_total{result}",
+        "Session-transfer tokens, by result."
     )
-    package static let handoffMinted = MetricFamily(
-        .counter,
-        "sallyport_handoff_minted_total",
-        help: "Session-transfer tokens minted, by client.",
-        labels: ["client"],
+    package static let handoffMinted = MetricFamily.counter(
+        "sallyport_handoff_minted_total{client}",
+        "Session-transfer tokens minted, by client.",
         hidesZero: true
     )
-    package static let handoffRedeemed = MetricFamily(
-        .counter,
-        "sallyport_handoff_redeemed_total",
-        help: "Session-transfer tokens used up by a sign-in, by transport (cookie, query).",
-        labels: ["transport"]
+    package static let handoffRedeemed = MetricFamily.counter(
+        "sallyport_handoff_redeemed_total{transport}",
+        "Session-transfer tokens used up by a sign-in, by transport (cookie, query)."
     )
-    package static let handoffRejected = MetricFamily(
-        .counter,
-        "sallyport_handoff_rejected_total",
-        help: "Session-transfer tokens refused, by reason id.",
-        labels: ["reason"],
+    package static let handoffRejected = MetricFamily.counter(
+        "sallyport_handoff_rejected_total{reason}",
+        "Session-transfer tokens refused, by reason id.",
         hidesZero: true
     )
-    package static let handoffAge = MetricFamily(
-        .histogram,
+    package static let handoffAge = MetricFamily.histogram(
         "sallyport_handoff_age_seconds",
-        help: "Time from the mint of a session-transfer token to the sign-in that used it up."
+        "Time from the mint of a session-transfer token to the sign-in that used it up."
     )
     /// The bounds of `handoffAge`: most tokens live for a minute, none for more than five.
     package static let handoffAgeBuckets: [Double] = [0.25, 0.5, 1, 2, 5, 10, 20, 30, 45, 60, 120, 300]
-    package static let hostTickets = MetricFamily(
-        .counter,
-        "sallyport_host_tickets_total",
-        help: "Tickets between hosts of the gateway, by result.",
-        labels: ["result"]
+    package static let hostTickets = MetricFamily.counter(
+        "sallyport_host_tickets_total{result}",
+        "Tickets between hosts of the gateway, by result."
     )
-    package static let sessionResolve = MetricFamily(
-        .counter,
-        "sallyport_session_resolve_total",
-        help: "Sessions looked up, by source (l1, store) and result (hit, miss, error).",
-        labels: ["source", "result"]
+    package static let sessionResolve = MetricFamily.counter(
+        "sallyport_session_resolve_total{source,result}",
+        "Sessions looked up, by source (l1, store) and result (hit, miss, error)."
     )
-    package static let bindingWouldReject = MetricFamily(
-        .counter,
-        "sallyport_binding_would_reject_total",
-        help: "Other devices that a dry run of the binding let pass, by mode and source (token, session).",
-        labels: ["mode", "source"]
+    package static let bindingWouldReject = MetricFamily.counter(
+        "sallyport_binding_would_reject_total{mode,source}",
+        "Other devices that a dry run of the binding let pass, by mode and source (token, session)."
     )
-    package static let clientChanges = MetricFamily(
-        .counter,
-        "sallyport_client_changes_total",
-        help:
-            "Changes of clients by operators, by act (create, update, delete) and result (done, refused, unavailable).",
-        labels: ["act", "result"]
+    package static let clientChanges = MetricFamily.counter(
+        "sallyport_client_changes_total{act,result}",
+        "Changes of clients by operators, by act (create, update, delete) and result (done, refused, unavailable)."
     )
-    package static let clientsChanged = MetricFamily(
-        .gauge,
+    package static let clientsChanged = MetricFamily.gauge(
         "sallyport_clients_changed",
-        help: "Clients that differ from the file, because operators changed them."
+        "Clients that differ from the file, because operators changed them."
     )
-    package static let clientsWithheld = MetricFamily(
-        .gauge,
+    package static let clientsWithheld = MetricFamily.gauge(
         "sallyport_clients_withheld",
-        help: "Clients that do not take part, because their changes do not fit the file any more."
+        "Clients that do not take part, because their changes do not fit the file any more."
     )
-    package static let clientsUnreadable = MetricFamily(
-        .gauge,
+    package static let clientsUnreadable = MetricFamily.gauge(
         "sallyport_clients_unreadable",
-        help:
-            "Whether the changes of clients could not be read when last tried (1 or 0); the last known ones are in use."
+        "Whether the changes of clients could not be read when last tried (1 or 0); the last known ones are in use."
     )
-    package static let ruleResults = MetricFamily(
-        .counter,
-        "sallyport_rule_results_total",
-        help: "Judgements of rules, by rule and result (pass, deny, sign_in, would_deny, would_sign_in).",
-        labels: ["rule", "result"]
+    package static let ruleResults = MetricFamily.counter(
+        "sallyport_rule_results_total{rule,result}",
+        "Judgements of rules, by rule and result (pass, deny, sign_in, would_deny, would_sign_in)."
     )
-    package static let bindingChecks = MetricFamily(
-        .counter,
-        "sallyport_binding_checks_total",
-        help: "Device bindings judged, by kind of binding and result (match, mismatch, unknown, dry_run).",
-        labels: ["kind", "result"]
+    package static let bindingChecks = MetricFamily.counter(
+        "sallyport_binding_checks_total{kind,result}",
+        "Device bindings judged, by kind of binding and result (match, mismatch, unknown, dry_run)."
     )
 
-    package static let providerCalls = MetricFamily(
-        .counter,
-        "sallyport_provider_calls_total",
-        help:
-            "Calls to the provider, by purpose and result (ok: 2xx, refused: 3xx and 4xx, failed: 5xx, error: no answer).",
-        labels: ["purpose", "result"]
+    package static let providerCalls = MetricFamily.counter(
+        "sallyport_provider_calls_total{purpose,result}",
+        "Calls to the provider, by purpose and result (ok: 2xx, refused: 3xx and 4xx, failed: 5xx, error: no answer)."
     )
-    package static let providerCallDuration = MetricFamily(
-        .histogram,
-        "sallyport_provider_call_duration_seconds",
-        help: "Time from a call to the provider to the end of its answer, by purpose.",
-        labels: ["purpose"]
+    package static let providerCallDuration = MetricFamily.histogram(
+        "sallyport_provider_call_duration_seconds{purpose}",
+        "Time from a call to the provider to the end of its answer, by purpose."
     )
-    package static let providerUserinfoMissed = MetricFamily(
-        .counter,
+    package static let providerUserinfoMissed = MetricFamily.counter(
         "sallyport_provider_userinfo_missed_total",
-        help: "Sign-ins and renewals that went on without a usable answer of the provider's userinfo endpoint."
+        "Sign-ins and renewals that went on without a usable answer of the provider's userinfo endpoint."
     )
-    package static let providerRenewals = MetricFamily(
-        .counter,
-        "sallyport_provider_renewals_total",
-        help: "Renewals of providers' tokens, by result (renewed, later, ended, lost, too_large).",
-        labels: ["result"]
+    package static let providerRenewals = MetricFamily.counter(
+        "sallyport_provider_renewals_total{result}",
+        "Renewals of providers' tokens, by result (renewed, later, ended, lost, too_large)."
     )
 
     // What the process keeps where there is no Redis.
-    package static let storeRecords = MetricFamily(
-        .gauge,
-        "sallyport_store_records",
-        help: "Records in this process's memory, by kind (sessions, single_use: tokens with their marks).",
-        labels: ["kind"]
+    package static let storeRecords = MetricFamily.gauge(
+        "sallyport_store_records{kind}",
+        "Records in this process's memory, by kind (sessions, single_use: tokens with their marks)."
     )
-    package static let storeLimit = MetricFamily(
-        .gauge,
-        "sallyport_store_records_limit",
-        help: "How many such records there is room for: store.memory.max_sessions and max_markers.",
-        labels: ["kind"]
+    package static let storeLimit = MetricFamily.gauge(
+        "sallyport_store_records_limit{kind}",
+        "How many such records there is room for: store.memory.max_sessions and max_markers."
     )
 
     // Sessions that the loops cache (L1), and Redis.
-    package static let l1Entries = MetricFamily(
-        .gauge,
-        "sallyport_l1_entries",
-        help: "Sessions in the loops' caches."
+    package static let l1Entries = MetricFamily.gauge("sallyport_l1_entries", "Sessions in the loops' caches.")
+    package static let l1Lookups = MetricFamily.counter(
+        "sallyport_l1_lookups_total{result}",
+        "Sessions looked up, by result (hit: in the loop's cache, miss: read from the store)."
     )
-    package static let l1Lookups = MetricFamily(
-        .counter,
-        "sallyport_l1_lookups_total",
-        help: "Sessions looked up, by result (hit: in the loop's cache, miss: read from the store).",
-        labels: ["result"]
-    )
-    package static let l1Refreshes = MetricFamily(
-        .counter,
+    package static let l1Refreshes = MetricFamily.counter(
         "sallyport_l1_refreshes_total",
-        help: "Sessions read again in the background while they were in use."
+        "Sessions read again in the background while they were in use."
     )
-    package static let l1Rereads = MetricFamily(
-        .counter,
+    package static let l1Rereads = MetricFamily.counter(
         "sallyport_l1_rereads_total",
-        help: "Reads repeated because a session ended while they were running."
+        "Reads repeated because a session ended while they were running."
     )
-    package static let l1Evictions = MetricFamily(
-        .counter,
+    package static let l1Evictions = MetricFamily.counter(
         "sallyport_l1_evictions_total",
-        help: "Sessions evicted from the loops' caches for lack of room."
+        "Sessions evicted from the loops' caches for lack of room."
     )
-    package static let l1Doubts = MetricFamily(
-        .counter,
+    package static let l1Doubts = MetricFamily.counter(
         "sallyport_l1_doubts_total",
-        help: "Times at which all cached sessions became doubtful, because a sign-out may have been missed."
+        "Times at which all cached sessions became doubtful, because a sign-out may have been missed."
     )
-    package static let l1DoubtedUses = MetricFamily(
-        .counter,
+    package static let l1DoubtedUses = MetricFamily.counter(
         "sallyport_l1_doubted_uses_total",
-        help:
-            "Requests served by a doubtful session, at most a few seconds old, because the store was unavailable."
+        "Requests served by a doubtful session, at most a few seconds old, because the store was unavailable."
     )
-    package static let redisCommands = MetricFamily(
-        .counter,
-        "sallyport_redis_commands_total",
-        help: "Commands and scripts sent to Redis, by kind and result (ok, error, timeout, lost, unreplicated).",
-        labels: ["command", "result"]
+    package static let redisCommands = MetricFamily.counter(
+        "sallyport_redis_commands_total{command,result}",
+        "Commands and scripts sent to Redis, by kind and result (ok, error, timeout, lost, unreplicated)."
     )
-    package static let redisCommandDuration = MetricFamily(
-        .histogram,
-        "sallyport_redis_command_duration_seconds",
-        help: "Time from a command to its answer, including the queue.",
-        labels: ["command"]
+    package static let redisCommandDuration = MetricFamily.histogram(
+        "sallyport_redis_command_duration_seconds{command}",
+        "Time from a command to its answer, including the queue."
     )
-    package static let redisUp = MetricFamily(
-        .gauge,
+    package static let redisUp = MetricFamily.gauge(
         "sallyport_redis_up",
-        help: "1 while every event loop reaches every primary of Redis, and each serves."
+        "1 while every event loop reaches every primary of Redis, and each serves."
     )
-    package static let redisDown = MetricFamily(
-        .gauge,
-        "sallyport_redis_down",
-        help: "1 for the reason for which Redis cannot be used now: a state of the connections, or its own error code.",
-        labels: ["reason"]
+    package static let redisDown = MetricFamily.gauge(
+        "sallyport_redis_down{reason}",
+        "1 for the reason for which Redis cannot be used now: a state of the connections, or its own error code."
     )
-    package static let redisStrangers = MetricFamily(
-        .gauge,
+    package static let redisStrangers = MetricFamily.gauge(
         "sallyport_redis_other_secrets",
-        help: "Gateways of the same Redis that have none of this gateway's secrets: neither knows the other's sessions."
+        "Gateways of the same Redis that have none of this gateway's secrets: neither knows the other's sessions."
     )
-    package static let redisConnections = MetricFamily(
-        .gauge,
-        "sallyport_redis_connections",
-        help: "Connections for commands, one for each loop and primary, by state (up, down).",
-        labels: ["state"]
+    package static let redisConnections = MetricFamily.gauge(
+        "sallyport_redis_connections{state}",
+        "Connections for commands, one for each loop and primary, by state (up, down)."
     )
-    package static let redisRefusedWrites = MetricFamily(
-        .counter,
-        "sallyport_redis_refused_writes_total",
-        help: "Writes that a primary refused though it can be read, by its error (MISCONF, NOREPLICAS, OOM).",
-        labels: ["code"]
+    package static let redisRefusedWrites = MetricFamily.counter(
+        "sallyport_redis_refused_writes_total{code}",
+        "Writes that a primary refused though it can be read, by its error (MISCONF, NOREPLICAS, OOM)."
     )
-    package static let redisRefusing = MetricFamily(
-        .gauge,
+    package static let redisRefusing = MetricFamily.gauge(
         "sallyport_redis_primaries_refusing_writes",
-        help: "Primaries that refuse writes now, so that sign-in and transfer tokens get 503."
+        "Primaries that refuse writes now, so that sign-in and transfer tokens get 503."
     )
-    package static let redisReplicas = MetricFamily(
-        .gauge,
+    package static let redisReplicas = MetricFamily.gauge(
         "sallyport_redis_replicas",
-        help: "Replicas of the primary; with several primaries, the lowest number of any of them."
+        "Replicas of the primary; with several primaries, the lowest number of any of them."
     )
-    package static let redisClockOffset = MetricFamily(
-        .gauge,
+    package static let redisClockOffset = MetricFamily.gauge(
         "sallyport_redis_clock_offset_seconds",
-        help:
-            "How far Redis's clock, which decides when sessions end, is ahead of this machine's; accurate to about a second."
+        "How far Redis's clock, which decides when sessions end, is ahead of this machine's; accurate to about a second."
     )
-    package static let redisPrimaryChanges = MetricFamily(
-        .counter,
+    package static let redisPrimaryChanges = MetricFamily.counter(
         "sallyport_redis_primary_changes_total",
-        help: "Failovers and restarts of a primary that this gateway noticed."
+        "Failovers and restarts of a primary that this gateway noticed."
     )
-    package static let redisRestoredEnds = MetricFamily(
-        .counter,
+    package static let redisRestoredEnds = MetricFamily.counter(
         "sallyport_redis_restored_ends_total",
-        help: "Sign-outs that a new or restarted primary had lost and that were written again."
+        "Sign-outs that a new or restarted primary had lost and that were written again."
     )
-    package static let redisCutOff = MetricFamily(
-        .gauge,
+    package static let redisCutOff = MetricFamily.gauge(
         "sallyport_redis_cut_off",
-        help:
-            "1 while most sentinels, or most primaries of a cluster, are silent: no session is read and nothing is written."
+        "1 while most sentinels, or most primaries of a cluster, are silent: no session is read and nothing is written."
     )
-    package static let redisQuarantine = MetricFamily(
-        .gauge,
+    package static let redisQuarantine = MetricFamily.gauge(
         "sallyport_redis_quarantine_seconds",
-        help:
-            "How long transfer tokens from before the last failover or restart may still be presented; they are refused."
+        "How long transfer tokens from before the last failover or restart may still be presented; they are refused."
     )
 
     // Apps.
-    package static let upstreamRequests = MetricFamily(
-        .counter,
-        "sallyport_upstream_requests_total",
-        help: "Requests sent to an app, by upstream and class of the status code (error when there was no response).",
-        labels: ["upstream", "code_class"],
+    package static let upstreamRequests = MetricFamily.counter(
+        "sallyport_upstream_requests_total{upstream,code_class}",
+        "Requests sent to an app, by upstream and class of the status code (error when there was no response).",
         hidesZero: true
     )
-    package static let upstreamDuration = MetricFamily(
-        .histogram,
-        "sallyport_upstream_duration_seconds",
-        help: "Time from the head of a request to the head of an app's response.",
-        labels: ["upstream"],
+    package static let upstreamDuration = MetricFamily.histogram(
+        "sallyport_upstream_duration_seconds{upstream}",
+        "Time from the head of a request to the head of an app's response.",
         hidesZero: true
     )
-    package static let upstreamConnections = MetricFamily(
-        .gauge,
-        "sallyport_upstream_connections",
-        help: "Connections to apps, by state (idle, active).",
-        labels: ["state"]
+    package static let upstreamConnections = MetricFamily.gauge(
+        "sallyport_upstream_connections{state}",
+        "Connections to apps, by state (idle, active)."
     )
-    package static let upstreamQueue = MetricFamily(
-        .gauge,
-        "sallyport_upstream_requests_waiting",
-        help: "Requests that wait for a connection to an app because all are in use, by upstream.",
-        labels: ["upstream"],
+    package static let upstreamQueue = MetricFamily.gauge(
+        "sallyport_upstream_requests_waiting{upstream}",
+        "Requests that wait for a connection to an app because all are in use, by upstream.",
         hidesZero: true
     )
-    package static let upstreamRetries = MetricFamily(
-        .counter,
-        "sallyport_upstream_retries_total",
-        help: "Requests sent again because a reused connection was lost before any byte of the response.",
-        labels: ["upstream"],
+    package static let upstreamRetries = MetricFamily.counter(
+        "sallyport_upstream_retries_total{upstream}",
+        "Requests sent again because a reused connection was lost before any byte of the response.",
         hidesZero: true
     )
-    package static let upstreamUnasked = MetricFamily(
-        .counter,
-        "sallyport_upstream_unasked_total",
-        help: "Connections closed because the app sent bytes before a request was sent, by upstream.",
-        labels: ["upstream"],
+    package static let upstreamUnasked = MetricFamily.counter(
+        "sallyport_upstream_unasked_total{upstream}",
+        "Connections closed because the app sent bytes before a request was sent, by upstream.",
         hidesZero: true
     )
 
     // Operation.
-    package static let buildInfo = MetricFamily(
-        .gauge,
-        "sallyport_build_info",
-        help: "The running build; always 1.",
-        labels: ["version", "swift"]
+    package static let buildInfo = MetricFamily.gauge(
+        "sallyport_build_info{version,swift}",
+        "The running build; always 1."
     )
-    package static let configReloads = MetricFamily(
-        .counter,
-        "sallyport_config_reloads_total",
-        help: "Reloads of the configuration, by result (success, failure).",
-        labels: ["result"]
+    package static let configReloads = MetricFamily.counter(
+        "sallyport_config_reloads_total{result}",
+        "Reloads of the configuration, by result (success, failure)."
     )
-    package static let configLastReloadSuccessful = MetricFamily(
-        .gauge,
+    package static let configLastReloadSuccessful = MetricFamily.gauge(
         "sallyport_config_last_reload_successful",
-        help: "1 when the last reload of the configuration succeeded, 0 when the old one was kept."
+        "1 when the last reload of the configuration succeeded, 0 when the old one was kept."
     )
-    package static let configLastReloadSuccessTimestamp = MetricFamily(
-        .gauge,
+    package static let configLastReloadSuccessTimestamp = MetricFamily.gauge(
         "sallyport_config_last_reload_success_timestamp_seconds",
-        help: "Unix time at which the running configuration was loaded."
+        "Unix time at which the running configuration was loaded."
     )
-    package static let asnDatabaseBuildTimestamp = MetricFamily(
-        .gauge,
+    package static let asnDatabaseBuildTimestamp = MetricFamily.gauge(
         "sallyport_asn_database_build_timestamp_seconds",
-        help: "Unix time at which the ASN database in use was built; 0 when there is none."
+        "Unix time at which the ASN database in use was built; 0 when there is none."
     )
-    package static let geoDatabaseBuildTimestamp = MetricFamily(
-        .gauge,
+    package static let geoDatabaseBuildTimestamp = MetricFamily.gauge(
         "sallyport_geo_database_build_timestamp_seconds",
-        help: "Unix time at which the database of places in use was built; 0 when there is none."
+        "Unix time at which the database of places in use was built; 0 when there is none."
     )
-    package static let logDropped = MetricFamily(
-        .counter,
-        "sallyport_log_dropped_total",
-        help: "Log lines dropped because their reader was too slow or the disk was full, by stream.",
-        labels: ["stream"]
+    package static let logDropped = MetricFamily.counter(
+        "sallyport_log_dropped_total{stream}",
+        "Log lines dropped because their reader was too slow or the disk was full, by stream."
     )
-    package static let logWriteErrors = MetricFamily(
-        .counter,
+    package static let logWriteErrors = MetricFamily.counter(
         "sallyport_log_write_errors_total",
-        help: "Failed writes of log lines; each is repeated."
+        "Failed writes of log lines; each is repeated."
     )
 
     // The process, in the names that every Prometheus client library uses.
-    package static let processStartTime = MetricFamily(
-        .gauge,
+    package static let processStartTime = MetricFamily.gauge(
         "process_start_time_seconds",
-        help: "Start time of the process since the Unix epoch."
+        "Start time of the process since the Unix epoch."
     )
-    package static let processOpenFiles = MetricFamily(
-        .gauge,
-        "process_open_fds",
-        help: "Open file descriptors."
-    )
-    package static let processMaxFiles = MetricFamily(
-        .gauge,
+    package static let processOpenFiles = MetricFamily.gauge("process_open_fds", "Open file descriptors.")
+    package static let processMaxFiles = MetricFamily.gauge(
         "process_max_fds",
-        help: "Largest number of open file descriptors allowed."
+        "Largest number of open file descriptors allowed."
     )
-    package static let processResidentMemory = MetricFamily(
-        .gauge,
-        "process_resident_memory_bytes",
-        help: "Resident memory."
-    )
-    package static let processCPU = MetricFamily(
-        .counter,
-        "process_cpu_seconds_total",
-        help: "User and system CPU time spent."
-    )
+    package static let processResidentMemory = MetricFamily.gauge("process_resident_memory_bytes", "Resident memory.")
+    package static let processCPU = MetricFamily.counter("process_cpu_seconds_total", "User and system CPU time spent.")
 
     /// All families, for the tests and the documentation.
     package static let all: [MetricFamily] = [
         httpRequests, httpRequestDuration, httpRequestsInFlight, connectionsOpen, connectionsRefused,
-        connectionsEvicted,
-        decisions, signIns, tokens, transferTokens, handoffMinted, handoffRedeemed, handoffRejected, handoffAge,
-        hostTickets, sessionResolve, bindingChecks, bindingWouldReject,
-        clientChanges, clientsChanged, clientsWithheld, clientsUnreadable, ruleResults,
-        providerCalls,
-        providerCallDuration, providerUserinfoMissed, providerRenewals, upstreamRequests,
-        upstreamDuration,
-        storeRecords, storeLimit,
-        l1Entries, l1Lookups, l1Refreshes, l1Rereads, l1Evictions, l1Doubts, l1DoubtedUses, redisCommands,
-        redisCommandDuration, redisUp, redisDown, redisStrangers, redisConnections, redisRefusedWrites, redisRefusing,
-        redisReplicas, redisClockOffset,
-        redisPrimaryChanges, redisRestoredEnds, redisCutOff, redisQuarantine,
-        upstreamConnections, upstreamQueue, upstreamRetries, upstreamUnasked, buildInfo, configReloads,
-        configLastReloadSuccessful, configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp,
-        geoDatabaseBuildTimestamp, logDropped, logWriteErrors, processStartTime,
-        processOpenFiles, processMaxFiles, processResidentMemory, processCPU,
+        connectionsEvicted, decisions, signIns, tokens, transferTokens, handoffMinted, handoffRedeemed, handoffRejected,
+        handoffAge, hostTickets, sessionResolve, bindingChecks, bindingWouldReject, clientChanges, clientsChanged,
+        clientsWithheld, clientsUnreadable, ruleResults, providerCalls, providerCallDuration, providerUserinfoMissed,
+        providerRenewals, upstreamRequests, upstreamDuration, storeRecords, storeLimit, l1Entries, l1Lookups,
+        l1Refreshes, l1Rereads, l1Evictions, l1Doubts, l1DoubtedUses, redisCommands, redisCommandDuration, redisUp,
+        redisDown, redisStrangers, redisConnections, redisRefusedWrites, redisRefusing, redisReplicas, redisClockOffset,
+        redisPrimaryChanges, redisRestoredEnds, redisCutOff, redisQuarantine, upstreamConnections, upstreamQueue,
+        upstreamRetries, upstreamUnasked, buildInfo, configReloads, configLastReloadSuccessful,
+        configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp, geoDatabaseBuildTimestamp, logDropped,
+        logWriteErrors, processStartTime, processOpenFiles, processMaxFiles, processResidentMemory, processCPU,
     ]
 }
 

@@ -46,7 +46,17 @@ package final class MetricsRegistry: Sendable {
         _ values: String...,
         buckets: [Double] = MetricNames.durationBuckets
     ) -> HistogramID {
-        self.histogram(family, values, buckets: buckets)
+        precondition(family.kind == .histogram, "\(family.name) is not a histogram")
+        precondition(!buckets.isEmpty && zip(buckets, buckets.dropFirst()).allSatisfy { $0 < $1 }, "bounds must ascend")
+        return self.state.withLock { state in
+            let source = state.insert(family, values, buckets: buckets) { state, registered in
+                let count = registered.buckets.count
+                let slot = state.allocate(count + 2)
+                return .histogram(HistogramID(slot: slot, bound: registered.bound, boundCount: count))
+            }
+            guard case .histogram(let id) = source else { preconditionFailure("\(family.name) is not a histogram") }
+            return id
+        }
     }
 
     /// A counter or gauge whose value `read` returns at each scrape. Registering it again replaces `read`.
@@ -73,48 +83,6 @@ package final class MetricsRegistry: Sendable {
         self.state.withLock { state in
             _ = state.insert(family, values, buckets: buckets) { _, _ in .histogramReading(read) }
             state.replace(family, values, .histogramReading(read))
-        }
-    }
-
-    /// A counter with labels as pairs; see `counter(_:_:)`.
-    package func counter(_ name: String, help: String, labels: [(String, String)] = []) -> CounterID {
-        let family = MetricFamily(.counter, name, help: help, labels: labels.map(\.0))
-        return CounterID(slot: Int(self.register(family, .counter, labels.map(\.1))))
-    }
-
-    /// A gauge with labels as pairs; see `gauge(_:_:)`.
-    package func gauge(_ name: String, help: String, labels: [(String, String)] = []) -> GaugeID {
-        let family = MetricFamily(.gauge, name, help: help, labels: labels.map(\.0))
-        return GaugeID(slot: Int(self.register(family, .gauge, labels.map(\.1))))
-    }
-
-    /// A histogram with labels as pairs; see `histogram(_:_:buckets:)`.
-    package func histogram(
-        _ name: String,
-        help: String,
-        labels: [(String, String)] = [],
-        buckets: [Double] = MetricNames.durationBuckets
-    ) -> HistogramID {
-        let family = MetricFamily(.histogram, name, help: help, labels: labels.map(\.0))
-        return self.histogram(family, labels.map(\.1), buckets: buckets)
-    }
-
-    /// A gauge whose value `read` returns at each scrape.
-    package func gauge(_ name: String, help: String, read: @escaping Reading) {
-        self.read(MetricFamily(.gauge, name, help: help), from: read)
-    }
-
-    private func histogram(_ family: MetricFamily, _ values: [String], buckets: [Double]) -> HistogramID {
-        precondition(family.kind == .histogram, "\(family.name) is not a histogram")
-        precondition(!buckets.isEmpty && zip(buckets, buckets.dropFirst()).allSatisfy { $0 < $1 }, "bounds must ascend")
-        return self.state.withLock { state in
-            let source = state.insert(family, values, buckets: buckets) { state, registered in
-                let count = registered.buckets.count
-                let slot = state.allocate(count + 2)
-                return .histogram(HistogramID(slot: slot, bound: registered.bound, boundCount: count))
-            }
-            guard case .histogram(let id) = source else { preconditionFailure("\(family.name) is not a histogram") }
-            return id
         }
     }
 
