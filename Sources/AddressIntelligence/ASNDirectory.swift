@@ -59,20 +59,8 @@ package final class ASNDirectory: Sendable {
     /// IPinfo writes `AS64500`; some who follow it write the number alone.
     private static func number(in record: MaxMindValue) -> UInt32? {
         let own = record["autonomous_system_number"]?.number
-        guard let number = own ?? record["asn"].flatMap({ $0.number ?? Self.number(named: $0.text) }), number != 0
-        else {
-            return nil
-        }
-        return UInt32(exactly: number)
-    }
-
-    /// The number in `AS64500` or `64500`.
-    private static func number(named text: String?) -> UInt64? {
-        guard let text else { return nil }
-        let digits = ["AS", "as"].contains { text.hasPrefix($0) } ? text.dropFirst(2) : text[...]
-        guard (1...10).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            return nil
-        }
-        return UInt64(digits)
+        let named = record["asn"]?.text.flatMap { ASNList.systemNumber(Array($0.utf8)[...]) }
+        let number = (own ?? record["asn"]?.number).map { UInt32(exactly: $0) } ?? named
+        return number == 0 ? nil : number
     }
 }

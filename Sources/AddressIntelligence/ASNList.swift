@@ -59,7 +59,8 @@ struct ASNList: Sendable {
         return (block, value)
     }
 
-    private static func systemNumber(_ field: ArraySlice<UInt8>) -> UInt32? {
+    /// The number in `AS64500` or `64500`.
+    static func systemNumber(_ field: ArraySlice<UInt8>) -> UInt32? {
         let isMarked = field.count > 2 && field.prefix(2).elementsEqual([0x41, 0x53]) { $0 & 0xDF == $1 }
         let digits = isMarked ? field.dropFirst(2) : field
         guard (1...10).contains(digits.count), digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }

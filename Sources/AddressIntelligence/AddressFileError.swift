@@ -22,20 +22,13 @@ package enum AddressFileError: Error, Equatable, CustomStringConvertible {
     /// The error for the operator, with the path and what to look at.
     package var description: String {
         switch self {
-        case .unreadable(let path, let code):
-            "\(path): \(String(cString: strerror(code)))"
-        case .notAFile(let path):
-            "\(path): not a regular file"
-        case .tooLarge(let path, let limit):
-            "\(path): larger than \(limit / 1_048_576) MiB"
-        case .invalidDatabase(let path, let detail):
-            "\(path): not a valid MaxMind database: \(detail)"
-        case .noNumbers(let path):
-            "\(path): has no autonomous system numbers; is it a database of another kind?"
-        case .noPlaces(let path):
-            "\(path): has no countries; is it a database of another kind?"
-        case .invalidLine(let path, let line, let detail):
-            "\(path):\(line): \(detail)"
+        case .unreadable(let path, let code): "\(path): \(String(cString: strerror(code)))"
+        case .notAFile(let path): "\(path): not a regular file"
+        case .tooLarge(let path, let limit): "\(path): larger than \(limit / 1_048_576) MiB"
+        case .invalidDatabase(let path, let detail): "\(path): not a valid MaxMind database: \(detail)"
+        case .noNumbers(let path): "\(path): has no autonomous system numbers; is it a database of another kind?"
+        case .noPlaces(let path): "\(path): has no countries; is it a database of another kind?"
+        case .invalidLine(let path, let line, let detail): "\(path):\(line): \(detail)"
         }
     }
 }

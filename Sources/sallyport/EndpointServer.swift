@@ -41,7 +41,8 @@ struct EndpointServer: Sendable {
                 sessions: nil,
                 shard: registry.makeShard(on: eventLoop),
                 accessLog: nil,
-                sessionClock: .system
+                sessionClock: .system,
+                makePool: UpstreamPool.maker(on: eventLoop)
             )
             loop.start()
             return PathLoops.Place(loop, on: eventLoop)

@@ -94,7 +94,8 @@ extension Gateway {
                     sessions: sessions,
                     shard: registry.makeShard(on: eventLoop),
                     accessLog: access.map { AccessLog(queue: $0) },
-                    sessionClock: foundations.clock
+                    sessionClock: foundations.clock,
+                    makePool: UpstreamPool.maker(on: eventLoop)
                 )
                 loop.onStrayForwarding = { strayForwarding.tell(of: $0, from: $1) }
                 loop.onUpstreamNotice = { $0.log(to: logger) }

@@ -60,7 +60,7 @@ final class SocketBench: Sendable {
         let listener = try Peer.listener()
         let promise = loop.makePromise(of: Void.self)
         try await self.onLoop {
-            ConnectingSocket.connect(to: listener.address, on: loop, timeout: .seconds(10)) { result in
+            ConnectingSocket.begin(listener.address, on: loop, .seconds(10)) { result in
                 promise.completeWith(Result { try watcher.start(try result.get()) })
             }
         }

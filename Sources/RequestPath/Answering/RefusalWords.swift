@@ -74,108 +74,63 @@ package struct RefusalWords: Sendable {
         case .requestLineTooLong, .requestFieldsTooLarge, .requestBodyTooLarge, .requestTimeout, .routeNotFound,
             .routeMethodNotAllowed:
             // The text of their status suffices.
-            return nil
-        case .requestCrossSite:
-            return RefusalWords(.crossSite, .start)
+            nil
+        case .requestCrossSite: RefusalWords(.crossSite, .start)
         case .pathAmbiguous, .pathBackslash, .pathBadEscape, .pathDotSegment, .pathDoubleEncoding, .pathEncodedSlash:
-            return RefusalWords(.ambiguousAddress, .start)
+            RefusalWords(.ambiguousAddress, .start)
         case .sessionUnknown, .credentialOtherKey, .sessionRenewalAmbiguous, .sessionUserGone, .sessionClientGone:
-            return RefusalWords(.sessionEnded, .signIn)
-        case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown:
-            return RefusalWords(.networkChanged, .signIn)
-        case .signInCancelled:
-            return RefusalWords(.signInCancelled, .signInAgain)
-        case .signInInteractionRequired:
-            return RefusalWords(.interactionRequired, .signIn)
-        case .signInProviderError:
-            return RefusalWords(.providerError, .signInAgain)
-        case .signInInvalidToken:
-            return RefusalWords(.invalidToken, .signInAgain)
-        case .signInStateMismatch:
-            return RefusalWords(.stateMismatch, .signInAgain)
-        case .signInNotAllowed:
-            return RefusalWords(.notAllowed, .otherAccount)
-        case .signInInsufficient:
-            return RefusalWords(.insufficient, .signInAgain)
-        case .signInRepeated:
-            return RefusalWords(.repeated, .signInAgain)
-        case .oauthInvalidClient, .oauthInvalidRedirect, .oauthInvalidRequest:
-            return RefusalWords(.badLink, .none)
-        case .oauthRequestUnknown:
-            return RefusalWords(.requestUsed, .client)
-        case .signInFlowExpired, .signInFlowUnknown:
-            return RefusalWords(.flowEnded, .none)
-        case .signInReturnToForbidden:
-            return RefusalWords(.badLink, .none)
-        case .signInNotNavigation:
-            return RefusalWords(.prefetchedSignIn, .again)
-        case .requireMaxAge:
-            return RefusalWords(.tooOld, .signIn)
-        case .requireAAL:
-            return RefusalWords(.secondFactor, .otherAccount)
-        case .requireActor:
-            return RefusalWords(.onlyUser, .start)
-        case .requireGroups, .requireScopes, .requireOrigin:
-            return RefusalWords(.noAccess, .otherAccount)
-        case .identityUnsafeValue, .identityTooLarge:
-            return RefusalWords(.unusableAccount, .none)
-        case .handoffNotNavigation:
-            return RefusalWords(.prefetchedLink, .again)
-        case .handoffUnconfirmed:
-            return RefusalWords(.unconfirmed, .signIn)
-        case .handoffAlreadySignedIn:
-            return RefusalWords(.alreadySignedIn, .start)
-        case .ruleDenied:
-            return RefusalWords(.ruleDenied, .start)
+            RefusalWords(.sessionEnded, .signIn)
+        case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown: RefusalWords(.networkChanged, .signIn)
+        case .signInCancelled: RefusalWords(.signInCancelled, .signInAgain)
+        case .signInInteractionRequired: RefusalWords(.interactionRequired, .signIn)
+        case .signInProviderError: RefusalWords(.providerError, .signInAgain)
+        case .signInInvalidToken: RefusalWords(.invalidToken, .signInAgain)
+        case .signInStateMismatch: RefusalWords(.stateMismatch, .signInAgain)
+        case .signInNotAllowed: RefusalWords(.notAllowed, .otherAccount)
+        case .signInInsufficient: RefusalWords(.insufficient, .signInAgain)
+        case .signInRepeated: RefusalWords(.repeated, .signInAgain)
+        case .oauthInvalidClient, .oauthInvalidRedirect, .oauthInvalidRequest: RefusalWords(.badLink, .none)
+        case .oauthRequestUnknown: RefusalWords(.requestUsed, .client)
+        case .signInFlowExpired, .signInFlowUnknown: RefusalWords(.flowEnded, .none)
+        case .signInReturnToForbidden: RefusalWords(.badLink, .none)
+        case .signInNotNavigation: RefusalWords(.prefetchedSignIn, .again)
+        case .requireMaxAge: RefusalWords(.tooOld, .signIn)
+        case .requireAAL: RefusalWords(.secondFactor, .otherAccount)
+        case .requireActor: RefusalWords(.onlyUser, .start)
+        case .requireGroups, .requireScopes, .requireOrigin: RefusalWords(.noAccess, .otherAccount)
+        case .identityUnsafeValue, .identityTooLarge: RefusalWords(.unusableAccount, .none)
+        case .handoffNotNavigation: RefusalWords(.prefetchedLink, .again)
+        case .handoffUnconfirmed: RefusalWords(.unconfirmed, .signIn)
+        case .handoffAlreadySignedIn: RefusalWords(.alreadySignedIn, .start)
+        case .ruleDenied: RefusalWords(.ruleDenied, .start)
         case .ticketExpired, .ticketQuarantined, .ticketReplayed, .ticketUnknown:
-            return RefusalWords(.ticketUsed, .signInAgain)
-        case .ticketOtherBrowser, .ticketOtherHost:
-            return RefusalWords(.otherBrowser, .signInAgain)
-        case .ticketNoCookie:
-            return RefusalWords(.noCookie, .none)
-        case .ticketMalformed:
-            return RefusalWords(.ticketMalformed, .start)
-        case .ticketNotNavigation:
-            return RefusalWords(.prefetchedSignIn, .again)
-        case .storeUnavailable, .storeFull, .providerUnavailable:
-            return RefusalWords(.unchecked, .again)
-        case .gatewayOverloaded:
-            return RefusalWords(.overloaded, .again)
-        case .upstreamUnreachable, .upstreamTLS:
-            return RefusalWords(.appUnreachable, .again)
-        case .upstreamTimeout:
-            return RefusalWords(.appSlow, .again)
-        case .upstreamReset, .upstreamMalformed:
-            return RefusalWords(.appBroken, .again)
-        default:
-            return nil
+            RefusalWords(.ticketUsed, .signInAgain)
+        case .ticketOtherBrowser, .ticketOtherHost: RefusalWords(.otherBrowser, .signInAgain)
+        case .ticketNoCookie: RefusalWords(.noCookie, .none)
+        case .ticketMalformed: RefusalWords(.ticketMalformed, .start)
+        case .ticketNotNavigation: RefusalWords(.prefetchedSignIn, .again)
+        case .storeUnavailable, .storeFull, .providerUnavailable: RefusalWords(.unchecked, .again)
+        case .gatewayOverloaded: RefusalWords(.overloaded, .again)
+        case .upstreamUnreachable, .upstreamTLS: RefusalWords(.appUnreachable, .again)
+        case .upstreamTimeout: RefusalWords(.appSlow, .again)
+        case .upstreamReset, .upstreamMalformed: RefusalWords(.appBroken, .again)
+        default: nil
         }
     }
 
     private static func row(_ status: Int) -> RefusalWords {
         switch status {
-        case 401:
-            RefusalWords(.unauthenticated, .signIn)
-        case 403:
-            RefusalWords(.forbidden, .start)
-        case 404:
-            RefusalWords(.notFound, .start)
-        case 405:
-            RefusalWords(.wrongMethod, .start)
-        case 408:
-            RefusalWords(.slowRequest, .again)
-        case 413:
-            RefusalWords(.tooLarge, .none)
-        case 414:
-            RefusalWords(.longAddress, .start)
-        case 429:
-            RefusalWords(.tooMany, .again)
-        case 431:
-            RefusalWords(.largeFields, .again)
-        case 500...:
-            RefusalWords(.failed, .again)
-        default:
-            RefusalWords(.notUnderstood, .again)
+        case 401: RefusalWords(.unauthenticated, .signIn)
+        case 403: RefusalWords(.forbidden, .start)
+        case 404: RefusalWords(.notFound, .start)
+        case 405: RefusalWords(.wrongMethod, .start)
+        case 408: RefusalWords(.slowRequest, .again)
+        case 413: RefusalWords(.tooLarge, .none)
+        case 414: RefusalWords(.longAddress, .start)
+        case 429: RefusalWords(.tooMany, .again)
+        case 431: RefusalWords(.largeFields, .again)
+        case 500...: RefusalWords(.failed, .again)
+        default: RefusalWords(.notUnderstood, .again)
         }
     }
 }

@@ -12,39 +12,46 @@ package final class OwnCookies: Sendable {
     /// Empty if the provider has no cookie that counts.
     private let provider: [UInt8]
 
-    /// The gateway's cookies in one `Cookie` field.
-    package struct Found: Equatable {
-        /// The session cookie's value; nil when absent or ambiguous.
-        package var session: Slice?
-        /// The handoff cookie's value; nil when absent or ambiguous.
-        package var handoff: Slice?
-        /// The attempt cookie's value; nil when absent or ambiguous.
-        package var attempt: Slice?
-        /// The value of the cookie that marks handoff cookies as dealt with; nil when absent or ambiguous.
-        package var handled: Slice?
-        /// The value of the provider's own session cookie; nil when absent or ambiguous.
-        package var provider: Slice?
+    /// One of the cookies in a `Cookie` field.
+    package struct Cookie: Equatable {
+        /// nil when it is absent or ambiguous.
+        package var value: Slice?
+        package fileprivate(set) var isThere = false
         /// The same name occurs with different values, which a sibling subdomain can cause: none is used, all are
         /// cleared.
-        package var sessionIsAmbiguous = false
-        package var handoffIsAmbiguous = false
-        package var attemptIsAmbiguous = false
-        package var handledIsAmbiguous = false
-        package var providerIsAmbiguous = false
+        package fileprivate(set) var isAmbiguous = false
+
+        /// Adds one more value: if it differs from the previous one, the cookie has none.
+        @inline(__always)
+        fileprivate mutating func add(_ value: Slice, _ base: Bytes) {
+            if self.isThere, !OwnCookies.same(self.value, value, base) {
+                self.isAmbiguous = true
+                self.value = nil
+            } else if !self.isAmbiguous {
+                self.value = value
+            }
+            self.isThere = true
+        }
+    }
+
+    /// The gateway's cookies in one `Cookie` field.
+    package struct Found: Equatable {
+        package var session = Cookie()
+        package var handoff = Cookie()
+        package var attempt = Cookie()
+        /// Marks handoff cookies as dealt with.
+        package var handled = Cookie()
+        /// The provider's own session cookie.
+        package var provider = Cookie()
         /// Whether there are other cookies of the gateway (`CompanionCookie`).
         package var hasCompanion = false
-        package var hasSession = false
-        package var hasHandoff = false
-        package var hasAttempt = false
-        package var hasHandled = false
-        package var hasProvider = false
 
         package init() {}
 
         /// Whether there is any cookie of the gateway or of the provider.
         package var hasAny: Bool {
-            self.hasSession || self.hasHandoff || self.hasAttempt || self.hasHandled || self.hasProvider
-                || self.hasCompanion
+            self.session.isThere || self.handoff.isThere || self.attempt.isThere || self.handled.isThere
+                || self.provider.isThere || self.hasCompanion
         }
     }
 
@@ -63,7 +70,8 @@ package final class OwnCookies: Sendable {
         self.provider = Array((provider ?? "").utf8)
     }
 
-    private enum Owner { case session, handoff, attempt, handled, companion, provider }
+    /// Which of these cookies one is.
+    package enum Owner { case session, handoff, attempt, handled, companion, provider }
 
     /// Which cookie the cookie-pair in `pair` is, and where its value begins.
     @inline(__always)
@@ -112,33 +120,17 @@ package final class OwnCookies: Sendable {
             let pair = Self.pair(base, position, field.end)
             if let (owner, value) = self.owner(base, pair.first, pair.last) {
                 switch owner {
-                case .session:
-                    Self.note(value, &found.session, &found.hasSession, &found.sessionIsAmbiguous, base)
-                case .handoff:
-                    Self.note(value, &found.handoff, &found.hasHandoff, &found.handoffIsAmbiguous, base)
-                case .attempt:
-                    Self.note(value, &found.attempt, &found.hasAttempt, &found.attemptIsAmbiguous, base)
-                case .handled:
-                    Self.note(value, &found.handled, &found.hasHandled, &found.handledIsAmbiguous, base)
-                case .provider:
-                    Self.note(value, &found.provider, &found.hasProvider, &found.providerIsAmbiguous, base)
-                case .companion:
-                    found.hasCompanion = true
+                case .session: found.session.add(value, base)
+                case .handoff: found.handoff.add(value, base)
+                case .attempt: found.attempt.add(value, base)
+                case .handled: found.handled.add(value, base)
+                case .provider: found.provider.add(value, base)
+                case .companion: found.hasCompanion = true
                 }
             }
             position = pair.next + 1
         }
         return found
-    }
-
-    /// Calls `take` with each value of the session cookie in `field`.
-    package func forEachSession(in field: Slice, _ base: Bytes, _ take: (Slice) -> Void) {
-        self.forEachValue(of: .session, in: field, base, take)
-    }
-
-    /// Calls `take` with each value of the provider's own session cookie in `field`.
-    package func forEachProviders(in field: Slice, _ base: Bytes, _ take: (Slice) -> Void) {
-        self.forEachValue(of: .provider, in: field, base, take)
     }
 
     /// Calls `take` with the label and the value of each of the gateway's other cookies in `field`: the label is the rest
@@ -164,7 +156,8 @@ package final class OwnCookies: Sendable {
         return values
     }
 
-    private func forEachValue(of wanted: Owner, in field: Slice, _ base: Bytes, _ take: (Slice) -> Void) {
+    /// Calls `take` with each value of the cookie in `field`.
+    package func forEachValue(of wanted: Owner, in field: Slice, _ base: Bytes, _ take: (Slice) -> Void) {
         var position = field.start
         while position < field.end {
             let pair = Self.pair(base, position, field.end)
@@ -173,25 +166,7 @@ package final class OwnCookies: Sendable {
         }
     }
 
-    /// Adds one more value of a cookie: if it differs from the previous one, the cookie has no value.
-    @inline(__always)
-    private static func note(
-        _ value: Slice,
-        _ known: inout Slice?,
-        _ isThere: inout Bool,
-        _ isAmbiguous: inout Bool,
-        _ base: Bytes
-    ) {
-        if isThere, !Self.same(known, value, base) {
-            isAmbiguous = true
-            known = nil
-        } else if !isAmbiguous {
-            known = value
-        }
-        isThere = true
-    }
-
-    private static func same(_ known: Slice?, _ value: Slice, _ base: Bytes) -> Bool {
+    fileprivate static func same(_ known: Slice?, _ value: Slice, _ base: Bytes) -> Bool {
         guard let known, known.length == value.length else { return false }
         return memcmp(base + known.start, base + value.start, value.length) == 0
     }

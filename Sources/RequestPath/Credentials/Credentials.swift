@@ -49,14 +49,14 @@ package struct Credentials: Equatable {
         var credentials = Credentials()
         if let line = head.line(.cookie) {
             credentials.cookies = cookies().find(in: head.fields[line].value, base)
-            if let session = credentials.cookies.session {
+            if let session = credentials.cookies.session.value {
                 credentials.presented = .cookie(session)
-            } else if let session = credentials.cookies.provider {
+            } else if let session = credentials.cookies.provider.value {
                 credentials.presented = .providerCookie(session)
             }
-            if let attempt = credentials.cookies.attempt {
+            if let attempt = credentials.cookies.attempt.value {
                 let parts = AttemptCookie.parts(of: attempt, base)
-                credentials.cookies.attempt = parts.secret
+                credentials.cookies.attempt.value = parts.secret
                 credentials.movedToken = parts.token
                 credentials.confirmedToken = parts.confirmed
             }

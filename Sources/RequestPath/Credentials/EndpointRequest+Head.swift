@@ -83,40 +83,40 @@ extension PresentedCredentials {
     /// Reads the credentials of a request to an endpoint. The parser refuses a field that presents one twice.
     package init(_ head: RequestHead, _ base: Bytes, cookies: OwnCookies) {
         self.init()
+        func secret(_ value: Slice) -> Secret { Secret(Array(value.bytes(in: base))) }
+        /// The different values of a cookie, of which few are kept.
+        func values(of owner: OwnCookies.Owner, in field: Slice) -> [Secret] {
+            var values: [Secret] = []
+            cookies.forEachValue(of: owner, in: field, base) { value in
+                let value = secret(value)
+                if values.count < Self.mostSessionCookies, !values.contains(value) { values.append(value) }
+            }
+            return values
+        }
         for index in 0..<head.fields.count {
             let value = head.fields[index].value
             switch head.fields[index].role {
             case .cookie where index == head.line(.cookie):
-                cookies.forEachSession(in: value, base) { value in
-                    let secret = Secret(Array(value.bytes(in: base)))
-                    if self.sessionCookies.count < Self.mostSessionCookies, !self.sessionCookies.contains(secret) {
-                        self.sessionCookies.append(secret)
-                    }
-                }
-                cookies.forEachProviders(in: value, base) { value in
-                    let secret = Secret(Array(value.bytes(in: base)))
-                    if self.providerCookies.count < Self.mostSessionCookies, !self.providerCookies.contains(secret) {
-                        self.providerCookies.append(secret)
-                    }
-                }
+                self.sessionCookies = values(of: .session, in: value)
+                self.providerCookies = values(of: .provider, in: value)
                 self.handoff = HandoffCredentials(in: value, base, cookies)
                 cookies.forEachCompanion(in: value, base) { label, value in
                     guard self.companions.count < Self.mostCompanions else { return }
                     let label = String(decoding: label.bytes(in: base), as: UTF8.self)
-                    self.companions.append(CompanionCookie(label: label, value: Secret(Array(value.bytes(in: base)))))
+                    self.companions.append(CompanionCookie(label: label, value: secret(value)))
                 }
             case .sessionToken:
-                self.sessionToken = value.isEmpty ? nil : Secret(Array(value.bytes(in: base)))
+                self.sessionToken = value.isEmpty ? nil : secret(value)
             case .authorization:
                 self.authorization =
                     switch AuthorizationField(value, base) {
-                    case .bearer(let token): .bearer(Secret(Array(token.bytes(in: base))))
-                    case .basic(let pair): .basic(Secret(Array(pair.bytes(in: base))))
-                    case .dpop(let token): .dpop(Secret(Array(token.bytes(in: base))))
+                    case .bearer(let token): .bearer(secret(token))
+                    case .basic(let pair): .basic(secret(pair))
+                    case .dpop(let token): .dpop(secret(token))
                     case .other: .other
                     }
             case .dpop:
-                self.proof = Secret(Array(value.bytes(in: base)))
+                self.proof = secret(value)
             default: break
             }
         }
@@ -130,7 +130,7 @@ extension HandoffCredentials {
         func secret(_ value: Slice) -> Secret { Secret(Array(value.bytes(in: base))) }
         let found = cookies.find(in: field, base)
         self.tokens = cookies.handoffValues(in: field, base).prefix(Self.most).map(secret)
-        self.marks = found.handled.map(secret)
-        self.attempt = found.attempt.map { secret(AttemptCookie.parts(of: $0, base).secret) }
+        self.marks = found.handled.value.map(secret)
+        self.attempt = found.attempt.value.map { secret(AttemptCookie.parts(of: $0, base).secret) }
     }
 }

@@ -13,10 +13,6 @@ package struct HandoffParameter: Sendable {
         /// The raw value; nil when the parameter is repeated.
         package var value: Slice?
         package var isRepeated = false
-
-        package init(value: Slice?) {
-            self.value = value
-        }
     }
 
     package init(name: String) {

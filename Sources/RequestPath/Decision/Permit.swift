@@ -52,9 +52,9 @@ package struct Evidence {
 
     package init(
         missing: Reason,
-        isExplicit: Bool,
-        isCrossSite: Bool,
-        bindingMismatch: Reason?,
+        isExplicit: Bool = false,
+        isCrossSite: Bool = false,
+        bindingMismatch: Reason? = nil,
         now: UnixTime
     ) {
         self.missing = missing

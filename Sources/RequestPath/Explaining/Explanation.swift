@@ -176,7 +176,7 @@ package struct Explanation: Sendable {
         case .cookie: lines.append("a session cookie")
         case .providerCookie: lines.append("the provider's own session cookie")
         }
-        if judge.credentials.cookies.sessionIsAmbiguous {
+        if judge.credentials.cookies.session.isAmbiguous {
             let reason = Reason.credentialAmbiguousCookie.rawValue
             lines.append("several session cookies: none is used, all are cleared (\(reason))")
         }
@@ -184,7 +184,7 @@ package struct Explanation: Sendable {
             // A token that is not tried is dropped here; one that is tried is shown as a step of its own.
             let isDealtWith = judge.findings.stage == .handoff || !judge.findings.events.isEmpty
             let end = isDealtWith ? "" : ", which this request may not use"
-            if judge.credentials.cookies.hasHandoff { lines.append("a transfer token in the cookies\(end)") }
+            if judge.credentials.cookies.handoff.isThere { lines.append("a transfer token in the cookies\(end)") }
             if judge.credentials.handoffParameter != nil { lines.append("a transfer token in the query\(end)") }
             if judge.credentials.movedToken != nil {
                 lines.append("a transfer token that was moved from the query into the attempt cookie\(end)")

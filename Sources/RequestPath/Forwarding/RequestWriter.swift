@@ -109,11 +109,11 @@ package enum RequestWriter {
             case .host: drops = true
             case .methodOverride: drops = drops || route.dropsMethodOverride
             case .cookie:
-                if head.hasSeveralCookies || credentials.cookies.hasSession || credentials.cookies.hasAttempt
-                    || credentials.cookies.hasHandled
+                if head.hasSeveralCookies || credentials.cookies.session.isThere || credentials.cookies.attempt.isThere
+                    || credentials.cookies.handled.isThere
                     || credentials.cookies.hasCompanion
-                    || (credentials.cookies.hasHandoff && !route.settings.leavesHandoffToApp)
-                    || (credentials.cookies.hasProvider && !route.isPublic)
+                    || (credentials.cookies.handoff.isThere && !route.settings.leavesHandoffToApp)
+                    || (credentials.cookies.provider.isThere && !route.isPublic)
                 {
                     drops = true
                     rewritesCookie = !hasCookies

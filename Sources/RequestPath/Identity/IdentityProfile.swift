@@ -65,18 +65,11 @@ package struct IdentityProfile: Sendable {
     /// Whether a field shows a token of the provider.
     package var namesTokens: Bool { self.sources.contains(where: \.path.isToken) }
 
-    /// Normalised names (lower case, `-` for every byte that is not a letter or digit) that are removed from every
-    /// request.
-    package var managedNames: [String] { self.managed.names }
-
     /// Normalised names of the fields that only the gateway writes. An app's answer must not show them to a client.
     var ownNames: [String] {
         let names = self.fields.map(\.name) + (self.assertion == nil ? [] : [AssertionSigner.field])
         return names.map(ManagedNames.normalized).filter { $0 != "authorization" }
     }
-
-    /// Normalised prefixes: every name that begins with one is removed, because an app of some preset may believe it.
-    package var managedPrefixes: [String] { self.managed.prefixes }
 
     // MARK: Rendering
 
@@ -87,7 +80,7 @@ package struct IdentityProfile: Sendable {
     package func render(
         _ session: Session,
         tokens: SessionTokens? = nil
-    ) -> Result<ContiguousArray<UInt8>, IdentityRefusal> {
+    ) throws(IdentityRefusal) -> ContiguousArray<UInt8> {
         var lines = ContiguousArray<UInt8>()
         lines.reserveCapacity(256)
         for source in self.sources {
@@ -102,7 +95,7 @@ package struct IdentityProfile: Sendable {
                     try self.text.append(source.path.value(of: session), isList: source.path.isList, to: &lines)
                 }
             } catch {
-                return .failure(IdentityRefusal(reason: .identityUnsafeValue, field: source.name))
+                throw IdentityRefusal(reason: .identityUnsafeValue, field: source.name)
             }
             if lines.count == start + source.beginning.count {
                 lines.removeSubrange(start...)
@@ -113,19 +106,15 @@ package struct IdentityProfile: Sendable {
         if let basic = self.basic, let user = basic.username.value(of: session)?.string, !user.isEmpty {
             // "a user-id containing a colon character is invalid", and so are control characters (RFC 7617 2).
             guard user.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }) else {
-                return .failure(IdentityRefusal(reason: .identityUnsafeValue, field: "Authorization"))
+                throw IdentityRefusal(reason: .identityUnsafeValue, field: "Authorization")
             }
             let credentials = Array(user.utf8) + [UInt8(ascii: ":")] + basic.password.bytes
             lines.append(contentsOf: "Authorization: Basic ".utf8)
             lines.append(contentsOf: Base64.encoded(credentials))
             Self.endLine(&lines)
         }
-        do throws(IdentityRefusal) {
-            try self.checkSize(lines.count)
-        } catch {
-            return .failure(error)
-        }
-        return .success(lines)
+        try self.checkSize(lines.count)
+        return lines
     }
 
     /// Whether a value can be the text of a field.

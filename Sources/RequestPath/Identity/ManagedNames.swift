@@ -5,9 +5,10 @@ import Endpoints
 /// A name includes every spelling that some app could map to it: upper and lower case, and any byte that is not a
 /// letter or digit in the place of `-` (CVE-2025-64484, CVE-2026-52845).
 package struct ManagedNames: Sendable {
-    /// Names in lower case with `-`.
+    /// Normalised names (lower case, `-` for every byte that is not a letter or digit) that are removed from every
+    /// request.
     package let names: [String]
-    /// Prefixes of such names.
+    /// Normalised prefixes: every name that begins with one is removed, because an app of some preset may believe it.
     package let prefixes: [String]
     private let table: FieldNames
 

@@ -37,10 +37,13 @@ extension IdentityProfile {
             guard let fault = self.fault(of: source.path, session) else { continue }
             unfit.append(UnfitValue(field: source.name, path: source.pathText, fault: fault))
         }
-        if unfit.isEmpty, case .failure(let refusal) = self.render(session), refusal.reason == .identityTooLarge {
-            unfit.append(UnfitValue(field: nil, path: "", fault: .size))
+        guard unfit.isEmpty else { return unfit }
+        do throws(IdentityRefusal) {
+            _ = try self.render(session)
+            return []
+        } catch {
+            return error.reason == .identityTooLarge ? [UnfitValue(field: nil, path: "", fault: .size)] : []
         }
-        return unfit
     }
 
     private func fault(of path: IdentityPath, _ session: Session) -> UnfitValue.Fault? {

@@ -58,7 +58,7 @@ extension RequestJudge {
     mutating func auditAmbiguousCookies(_ given: borrowing RoutedRequest) {
         guard let line = given.head.line(.cookie) else { return }
         var values: [Slice] = []
-        given.cookies.forEachSession(in: given.head.fields[line].value, given.base) { values.append($0) }
+        given.cookies.forEachValue(of: .session, in: given.head.fields[line].value, given.base) { values.append($0) }
         let event = self.event(.sessionDenied, .credentialAmbiguousCookie, nil, given)
         self.findings.events.append(.ambiguousCookies(values, event))
     }

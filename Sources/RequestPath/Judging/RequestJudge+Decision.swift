@@ -12,17 +12,11 @@ extension RequestJudge {
     /// - Parameter hasCookieEnded: Whether the cookie's session, of another user, was ended by a transfer token.
     mutating func askForSession(_ given: borrowing RoutedRequest, hasCookieEnded: Bool = false) -> JudgeAction {
         self.findings.stage = .session
-        var evidence = Evidence(
-            missing: .credentialMissing,
-            isExplicit: false,
-            isCrossSite: false,
-            bindingMismatch: nil,
-            now: given.now
-        )
+        var evidence = Evidence(missing: .credentialMissing, now: given.now)
         if !given.route.isPublic {
             switch self.credentials.presented {
             case .none:
-                if self.credentials.cookies.sessionIsAmbiguous {
+                if self.credentials.cookies.session.isAmbiguous {
                     evidence.missing = .credentialAmbiguousCookie
                     self.auditAmbiguousCookies(given)
                 }
@@ -56,13 +50,7 @@ extension RequestJudge {
         let isAmbient = self.credentials.presented.isAmbient
         var isOwnCookie = false
         if case .cookie = self.credentials.presented { isOwnCookie = true }
-        var evidence = Evidence(
-            missing: .sessionUnknown,
-            isExplicit: !isAmbient,
-            isCrossSite: false,
-            bindingMismatch: nil,
-            now: given.now
-        )
+        var evidence = Evidence(missing: .sessionUnknown, isExplicit: !isAmbient, now: given.now)
         switch answer {
         case .found(let session) where isOwnCookie && session.session.host != given.host.publicURL.authority:
             // A cookie is valid only on the host for which it was made (RFC 6265 8.6: cookies do not respect ports).

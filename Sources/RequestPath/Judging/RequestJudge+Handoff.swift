@@ -44,7 +44,7 @@ extension RequestJudge {
     @inline(__always)
     mutating func beginHandoff(_ given: borrowing RoutedRequest) -> JudgeAction? {
         guard
-            self.credentials.cookies.hasHandoff || self.credentials.handoffParameter != nil
+            self.credentials.cookies.handoff.isThere || self.credentials.handoffParameter != nil
                 || self.credentials.movedToken != nil
         else { return nil }
         return self.beginTrial(given)
@@ -137,7 +137,7 @@ extension RequestJudge {
         _ given: borrowing RoutedRequest
     ) -> HandoffRequest {
         let userAgent = given.value(.userAgent).map { String(decoding: $0.prefix(512), as: UTF8.self) }
-        let attempt = self.credentials.cookies.attempt.flatMap { AttemptSecret($0.bytes(in: given.base)) }
+        let attempt = self.credentials.cookies.attempt.value.flatMap { AttemptSecret($0.bytes(in: given.base)) }
         var request = HandoffRequest(
             token: token.map { Array($0.bytes(in: given.base)) } ?? [],
             transport: transport,
@@ -158,14 +158,14 @@ extension RequestJudge {
     /// Continues to consume the token of `trial`, after the session of the browser's cookie was looked up.
     private mutating func prepare(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> JudgeAction {
         if let existing = trial.existing { return self.consume(trial, existing, given) }
-        guard let cookie = self.credentials.cookies.session else { return self.askProvider(trial, given) }
+        guard let cookie = self.credentials.cookies.session.value else { return self.askProvider(trial, given) }
         self.state = .existing(trial)
         return .ask(SessionQuestion(kind: .web, token: cookie, purpose: .handoff))
     }
 
     /// Looks up the session of the provider's own cookie, which counts where the browser has none of the gateway.
     private mutating func askProvider(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> JudgeAction {
-        guard let cookie = self.credentials.cookies.provider else { return self.consume(trial, nil, given) }
+        guard let cookie = self.credentials.cookies.provider.value else { return self.consume(trial, nil, given) }
         trial.isProvidersAsked = true
         self.state = .existing(trial)
         return .ask(SessionQuestion(kind: .web, isProviders: true, token: cookie, purpose: .handoff))

@@ -9,10 +9,10 @@ import Vocabulary
 extension RequestJudge {
     /// The values of the handoff cookies that are not marked as dealt with, each once.
     func handoffCookies(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> [Slice] {
-        guard self.credentials.cookies.hasHandoff, let line = given.head.line(.cookie) else { return [] }
+        guard self.credentials.cookies.handoff.isThere, let line = given.head.line(.cookie) else { return [] }
         let values = given.cookies.handoffValues(in: given.head.fields[line].value, given.base)
         trial.cookieValues = values.map { Array($0.bytes(in: given.base)) }
-        guard let marks = self.credentials.cookies.handled?.bytes(in: given.base),
+        guard let marks = self.credentials.cookies.handled.value?.bytes(in: given.base),
             marks.count <= HandoffConsumer.longestMarks
         else { return values }
         trial.marks = Array(marks)
@@ -117,7 +117,7 @@ extension RequestJudge {
     mutating func endTrial(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) {
         self.state = .ended
         if !trial.triesParameter { self.clearHandoffCookies(trial, given) }
-        if self.credentials.cookies.hasAttempt {
+        if self.credentials.cookies.attempt.isThere {
             self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: given.host).clearing())
         }
     }

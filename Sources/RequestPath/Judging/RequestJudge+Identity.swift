@@ -32,7 +32,7 @@ extension RequestJudge {
     ) throws(IdentityRefusal) -> ContiguousArray<UInt8> {
         let generation = given.configuration.generation
         if let ready = session.rendering(generation: generation) { return ready }
-        let rendered = try given.judging.identity.render(session.session, tokens: session.tokens).get()
+        let rendered = try given.judging.identity.render(session.session, tokens: session.tokens)
         session.setRendering(rendered, generation: generation)
         return rendered
     }

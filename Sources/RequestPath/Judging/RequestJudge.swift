@@ -107,7 +107,7 @@ package struct RequestJudge {
         case .failure(let reason):
             return .answer(self.refusal(reason, given))
         }
-        if self.credentials.cookies.sessionIsAmbiguous { self.clearSessionCookies(given) }
+        if self.credentials.cookies.session.isAmbiguous { self.clearSessionCookies(given) }
         if given.route.settings.handoff, let action = self.beginHandoff(given) { return action }
         return self.askForSession(given)
     }
@@ -120,7 +120,7 @@ package struct RequestJudge {
     private mutating func judge(_ answer: SessionAnswer, _ given: borrowing RoutedRequest) -> JudgeAction {
         switch self.state {
         case .session:
-            if case .cookie = self.credentials.presented, let cookie = self.credentials.cookies.provider,
+            if case .cookie = self.credentials.presented, let cookie = self.credentials.cookies.provider.value,
                 !answer.isUsable(on: given.host)
             {
                 // The gateway's own session has ended; the browser still has the provider's.

@@ -82,8 +82,8 @@ package final class PathConfiguration: Sendable {
         self.requestParser = RequestParser(
             names: FieldNames(
                 roles: FieldNames.requestRoles,
-                managedNames: judging?.identity.managedNames ?? [],
-                managedPrefixes: judging?.identity.managedPrefixes ?? []
+                managedNames: judging?.identity.managed.names ?? [],
+                managedPrefixes: judging?.identity.managed.prefixes ?? []
             ),
             limits: HeadLimits(
                 line: settings.limits.requestLine,
@@ -114,28 +114,23 @@ package final class PathConfiguration: Sendable {
         }
         // Only one provider has a cookie of its own. On the hosts of the other providers that cookie is ignored.
         let providerCookie = settings.providers.lazy.compactMap(\.settings.cookieName).first
-        let secureCookies = OwnCookies(
-            session: self.siteCookie.name,
-            handoff: handoffCookies.names,
-            attempt: handoffCookies.attempt(.site).name,
-            handled: handoffCookies.handled(.site).name,
-            provider: providerCookie
-        )
-        let plainCookies = OwnCookies(
-            session: self.plainCookie.name,
-            handoff: handoffCookies.names,
-            attempt: handoffCookies.attempt(.plain).name,
-            handled: handoffCookies.handled(.plain).name,
-            provider: providerCookie
-        )
+        func ownCookies(_ session: SessionCookie, _ reach: CookieReach) -> OwnCookies {
+            OwnCookies(
+                session: session.name,
+                handoff: handoffCookies.names,
+                attempt: handoffCookies.attempt(reach).name,
+                handled: handoffCookies.handled(reach).name,
+                provider: providerCookie
+            )
+        }
         self.responseWriter = ResponseWriter(
             sessionCookies: [self.siteCookie.name, self.plainCookie.name],
             handoffCookies: handoffCookies.names
         )
         self.ownNames = OwnNames(
             parameter: HandoffParameter(name: settings.handoff.queryParameter),
-            secureCookies: secureCookies,
-            plainCookies: plainCookies
+            secureCookies: ownCookies(self.siteCookie, .site),
+            plainCookies: ownCookies(self.plainCookie, .plain)
         )
         self.clientAddress = ClientAddressRule(
             trusted: settings.trustedProxies,

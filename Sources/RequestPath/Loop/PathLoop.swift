@@ -185,8 +185,6 @@ package final class PathLoop: TurnEndTask {
 
     // MARK: Connections
 
-    var connectionCount: Int { self.connections.count }
-
     func add(_ connection: any LoopConnection) {
         connection.listIndex = self.connections.count
         self.connections.append(connection)

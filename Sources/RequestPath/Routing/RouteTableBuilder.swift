@@ -2,6 +2,8 @@ import Settings
 
 /// Makes the entries of a table and finds what is wrong with them.
 struct RouteTableBuilder {
+    private typealias Route = (pattern: RoutePattern, entry: RouteEntry)
+
     private(set) var findings: [RouteFinding] = []
     private let upstreams: [String: Int]
     private let replacesAuthorization: Bool
@@ -33,7 +35,7 @@ struct RouteTableBuilder {
     }
 
     private mutating func build(_ index: Int, _ host: HostSettings) -> HostEntry {
-        var routes: [(pattern: RoutePattern, entry: RouteEntry)] = []
+        var routes: [Route] = []
         let paths = Dictionary(grouping: host.routes, by: \.path)
         for settings in host.routes {
             guard let upstream = self.upstreams[settings.upstream] else {
@@ -97,10 +99,7 @@ struct RouteTableBuilder {
     }
 
     /// The order of routes does not matter, so two routes that take the same request are an error.
-    private mutating func checkReachability(
-        _ host: HostSettings,
-        _ routes: [(pattern: RoutePattern, entry: RouteEntry)]
-    ) {
+    private mutating func checkReachability(_ host: HostSettings, _ routes: [Route]) {
         var seen: [RoutePattern: [RouteEntry]] = [:]
         for (pattern, route) in routes {
             let rival = seen[pattern]?.first { $0.methods.overlaps(route.methods) }
@@ -112,11 +111,8 @@ struct RouteTableBuilder {
     }
 
     /// To an app that ignores letter case, two routes may be one path. Then the stricter one would block the other.
-    private mutating func checkCase(
-        _ host: HostSettings,
-        _ routes: [(pattern: RoutePattern, entry: RouteEntry)]
-    ) {
-        var seen: [RoutePattern: [(pattern: RoutePattern, entry: RouteEntry)]] = [:]
+    private mutating func checkCase(_ host: HostSettings, _ routes: [Route]) {
+        var seen: [RoutePattern: [Route]] = [:]
         for route in routes {
             let rival = seen[route.pattern.folded]?.first { earlier in
                 earlier.pattern != route.pattern && earlier.entry.methods.intersects(route.entry.methods)
@@ -132,11 +128,7 @@ struct RouteTableBuilder {
 
     /// Finds spellings of a protected path that reach a route with weaker demands. Most are refused when they are
     /// requested. The rest is allowed by the settings, and an app may treat it as the protected path.
-    private mutating func checkSpellings(
-        _ host: HostSettings,
-        _ routes: [(pattern: RoutePattern, entry: RouteEntry)],
-        _ entry: HostEntry
-    ) {
+    private mutating func checkSpellings(_ host: HostSettings, _ routes: [Route], _ entry: HostEntry) {
         let demanded = Set(entry.routes.map(\.strictness))
         var capitals: (path: String, route: RouteEntry)?
         for (pattern, route) in routes where demanded.contains(where: { !$0.covers(route.strictness) }) {

@@ -1,10 +1,10 @@
 import NIOCore
 import NIOSSL
-package import Observability
-package import Sessions
+import Observability
+import Sessions
 import Settings
 package import Transport
-package import Vocabulary
+import Vocabulary
 
 /// One loop's connections to one app. The idle ones are a stack, so that the most recently used one is taken first.
 ///
@@ -52,6 +52,11 @@ package final class UpstreamPool: AppPool {
     /// The index of the address that the next connection tries first.
     private var nextAddress = 0
     private var isRetired = false
+
+    /// Makes the pools of a loop on this event loop.
+    package static func maker(on transport: TransportLoop) -> PathLoop.MakePool {
+        { UpstreamPool(target: $0, index: $1, loop: $2, transport: transport) }
+    }
 
     /// - Parameters:
     ///   - index: The app's index in the configuration.
@@ -286,33 +291,6 @@ package final class UpstreamPool: AppPool {
     private func start(_ stream: any ByteStream) -> UpstreamConnection? {
         let connection = UpstreamConnection(stream, pool: self)
         return (try? stream.start(connection)) == nil ? nil : connection
-    }
-}
-
-extension PathLoop {
-    /// A loop whose pools hold connections to the apps of its configuration.
-    ///
-    /// - Parameters:
-    ///   - sessions: nil where the configuration has no `judging`.
-    ///   - accessLog: nil: no access log is written.
-    ///   - sessionClock: The clock of the session store.
-    package convenience init(
-        eventLoop: TransportLoop,
-        configuration: PathConfiguration,
-        sessions: SessionResolver?,
-        shard: MetricsShard,
-        accessLog: AccessLog?,
-        sessionClock: Clock
-    ) {
-        self.init(
-            eventLoop: eventLoop,
-            configuration: configuration,
-            sessions: sessions,
-            shard: shard,
-            accessLog: accessLog,
-            sessionClock: sessionClock,
-            makePool: { UpstreamPool(target: $0, index: $1, loop: $2, transport: eventLoop) }
-        )
     }
 }
 

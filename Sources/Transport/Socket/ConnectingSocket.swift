@@ -19,17 +19,10 @@ package final class ConnectingSocket: EventSource {
     }
 
     /// Connects to `address`. `then` is not called before this function has returned.
-    package static func connect(
-        to address: SocketAddress,
-        on loop: TransportLoop,
-        timeout: TimeAmount,
-        _ then: @escaping Then
-    ) {
-        _ = self.begin(address, on: loop, timeout, then)
-    }
-
-    /// The same with the socket, which can be given up; nil: it has failed.
-    static func begin(
+    ///
+    /// - Returns: The socket, which can be given up; nil: it has failed.
+    @discardableResult
+    package static func begin(
         _ address: SocketAddress,
         on loop: TransportLoop,
         _ timeout: TimeAmount,

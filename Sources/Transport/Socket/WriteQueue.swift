@@ -24,7 +24,6 @@ struct WriteQueue {
     private var flushedCount = 0
 
     var isEmpty: Bool { self.byteCount == 0 }
-    var hasFlushed: Bool { self.flushedCount > 0 }
 
     mutating func append(_ bytes: ByteBuffer) {
         let count = bytes.readableBytes

@@ -53,7 +53,7 @@ struct CredentialsTests {
                 return Read(
                     presented: presented,
                     dropsAuthorization: credentials.dropsAuthorization,
-                    isAmbiguous: credentials.cookies.sessionIsAmbiguous
+                    isAmbiguous: credentials.cookies.session.isAmbiguous
                 )
             }
         }
@@ -120,7 +120,7 @@ struct CredentialsTests {
     @Test("Transfer tokens are found in cookies and in the query, except on routes that leave them to the app")
     func handoff() throws {
         _ = try self.read(["Cookie: h=1; s-a=secret.moved"], target: "/x?b=1&t=2") { credentials, base in
-            #expect(credentials.cookies.hasHandoff && credentials.cookies.hasAttempt)
+            #expect(credentials.cookies.handoff.isThere && credentials.cookies.attempt.isThere)
             #expect(
                 credentials.handoffParameter?.value.map { String(decoding: $0.bytes(in: base), as: UTF8.self) } == "2"
             )

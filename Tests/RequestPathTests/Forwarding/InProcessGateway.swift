@@ -57,7 +57,8 @@ final class InProcessGateway: Sendable {
                 ),
                 shard: registry.makeShard(on: eventLoop),
                 accessLog: nil,
-                sessionClock: .system
+                sessionClock: .system,
+                makePool: UpstreamPool.maker(on: eventLoop)
             )
             loop.start()
             return PathLoops.Place(loop, on: eventLoop)

@@ -46,7 +46,7 @@ func profile(
 }
 
 func lines(_ profile: IdentityProfile, _ session: Session) -> Result<[String], IdentityRefusal> {
-    profile.render(session).map { bytes in
+    Result { () throws(IdentityRefusal) in try profile.render(session) }.map { bytes in
         String(decoding: bytes, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: true).map(
             String.init
         )
@@ -60,8 +60,8 @@ func kept(_ fields: [String], method: String = "GET", _ profile: IdentityProfile
     let parser = RequestParser(
         names: FieldNames(
             roles: FieldNames.requestRoles,
-            managedNames: profile.managedNames,
-            managedPrefixes: profile.managedPrefixes
+            managedNames: profile.managed.names,
+            managedPrefixes: profile.managed.prefixes
         ),
         limits: HeadLimits(line: 8192, field: 16_384, fields: 65_536, fieldCount: 100),
         dropsUnderscore: dropsUnderscore

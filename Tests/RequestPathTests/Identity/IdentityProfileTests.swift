@@ -24,7 +24,7 @@ struct IdentityProfileTests {
     )
     func presets(preset: IdentitySettings.Preset) throws {
         let profile = profile { $0.preset = preset }
-        let rendered = try profile.render(session()).get()
+        let rendered = try profile.render(session())
         #expect(rendered.suffix(2) == [0x0D, 0x0A])
         let names = try lines(profile, session()).get().map { String($0.prefix { $0 != ":" }) }
         #expect(Set(names).count == names.count)
@@ -51,7 +51,9 @@ struct IdentityProfileTests {
         }
         #expect(profile.namesTokens && !RequestPathTests.profile().namesTokens)
         func rendered(_ tokens: SessionTokens?) -> Result<String, IdentityRefusal> {
-            profile.render(session(), tokens: tokens).map { String(decoding: $0, as: UTF8.self) }
+            Result { () throws(IdentityRefusal) in
+                String(decoding: try profile.render(session(), tokens: tokens), as: UTF8.self)
+            }
         }
         let both = SessionTokens(access: Secret("a%2F.~+/=,"), id: Secret("e.y.J"))
         #expect(rendered(both) == .success("X-Access: a%2F.~+/=,\r\nX-Id: e.y.J\r\nX-User: user-1\r\n"))
@@ -260,9 +262,9 @@ struct IdentityProfileTests {
     func plainUTF8(value: String) throws {
         for name in ["v", "groups"] {
             let profile = profile(path: "identity.traits.\(name)", encoding: .utf8)
-            let single = try profile.render(session(traits: [name: .string(value)])).get()
+            let single = try profile.render(session(traits: [name: .string(value)]))
             #expect(Array(single) == Array("X-Value: \(value)\r\n".utf8))
-            let list = try profile.render(session(traits: [name: [.string(value), "z"]])).get()
+            let list = try profile.render(session(traits: [name: [.string(value), "z"]]))
             #expect(Array(list) == Array("X-Value: \(value),z\r\n".utf8))
         }
     }
@@ -286,16 +288,10 @@ struct IdentityProfileTests {
         }
         // "X-V: " and the line's end are seven bytes.
         let fits: JSONValue = ["v": .string(String(repeating: "a", count: 293))]
-        #expect(throws: Never.self) { try profile.render(session(traits: fits)).get() }
-        guard
-            case .failure(let refused) = profile.render(
-                session(traits: ["v": .string(String(repeating: "a", count: 294))])
-            )
-        else {
-            Issue.record("rendered")
-            return
+        #expect(throws: Never.self) { try profile.render(session(traits: fits)) }
+        #expect(throws: IdentityRefusal(reason: .identityTooLarge, field: nil)) {
+            try profile.render(session(traits: ["v": .string(String(repeating: "a", count: 294))]))
         }
-        #expect(refused.reason == .identityTooLarge)
     }
 
     @Test("Basic authentication follows RFC 7617, and a name with a colon is refused")
@@ -312,11 +308,9 @@ struct IdentityProfileTests {
         #expect(lines(profile, session(traits: ["u": ""])) == .success(["X-Value: user-1"]))
         #expect(lines(profile, session(traits: [:])) == .success(["X-Value: user-1"]))
         for user in ["a:b", "a\nb", "a\u{0}"] {
-            guard case .failure(let refused) = profile.render(session(traits: ["u": .string(user)])) else {
-                Issue.record("rendered")
-                continue
+            #expect(throws: IdentityRefusal(reason: .identityUnsafeValue, field: "Authorization")) {
+                try profile.render(session(traits: ["u": .string(user)]))
             }
-            #expect(refused.reason == .identityUnsafeValue)
         }
     }
 

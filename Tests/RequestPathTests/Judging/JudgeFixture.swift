@@ -70,8 +70,8 @@ final class JudgeFixture {
         self.parser = RequestParser(
             names: FieldNames(
                 roles: FieldNames.requestRoles,
-                managedNames: identity.managedNames,
-                managedPrefixes: identity.managedPrefixes
+                managedNames: identity.managed.names,
+                managedPrefixes: identity.managed.prefixes
             ),
             limits: HeadLimits(line: 8192, field: 16_384, fields: 65_536, fieldCount: 100),
             dropsUnderscore: true

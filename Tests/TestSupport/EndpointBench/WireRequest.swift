@@ -62,8 +62,8 @@ package struct WireRequest: Sendable {
         let parser = RequestParser(
             names: FieldNames(
                 roles: FieldNames.requestRoles,
-                managedNames: identity.managedNames,
-                managedPrefixes: identity.managedPrefixes
+                managedNames: identity.managed.names,
+                managedPrefixes: identity.managed.prefixes
             ),
             limits: HeadLimits(line: 8192, field: 16_384, fields: 65_536, fieldCount: 100),
             dropsUnderscore: true

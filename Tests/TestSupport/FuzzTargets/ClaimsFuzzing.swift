@@ -111,7 +111,7 @@ enum ClaimsFuzzing {
             return "a session is not read as it was written"
         }
         for profile in self.profiles {
-            guard let lines = try? profile.render(session).get() else { continue }
+            guard let lines = try? profile.render(session) else { continue }
             if let fault = self.fault(in: lines) { return fault }
         }
         let audience = Audience(index: 0, text: "https://app.example.com")

@@ -15,23 +15,23 @@ enum CookieFuzzing {
         bytes.withExactCopy { base, count in
             let field = Slice(0, count)
             let found = self.cookies.find(in: field, base)
-            if found.session != nil, found.sessionIsAmbiguous || !found.hasSession {
+            if found.session.value != nil, found.session.isAmbiguous || !found.session.isThere {
                 return "an ambiguous session counts"
             }
-            if found.handoff != nil, found.handoffIsAmbiguous || !found.hasHandoff {
+            if found.handoff.value != nil, found.handoff.isAmbiguous || !found.handoff.isThere {
                 return "an ambiguous handoff counts"
             }
-            if found.attempt != nil, found.attemptIsAmbiguous || !found.hasAttempt {
+            if found.attempt.value != nil, found.attempt.isAmbiguous || !found.attempt.isThere {
                 return "an ambiguous attempt counts"
             }
-            if found.handled != nil, found.handledIsAmbiguous || !found.hasHandled {
+            if found.handled.value != nil, found.handled.isAmbiguous || !found.handled.isThere {
                 return "an ambiguous mark counts"
             }
-            if found.provider != nil, found.providerIsAmbiguous || !found.hasProvider {
+            if found.provider.value != nil, found.provider.isAmbiguous || !found.provider.isThere {
                 return "an ambiguous cookie of the provider counts"
             }
             let values = self.cookies.handoffValues(in: field, base)
-            if values.isEmpty == found.hasHandoff || (values.count > 1) != found.handoffIsAmbiguous {
+            if values.isEmpty == found.handoff.isThere || (values.count > 1) != found.handoff.isAmbiguous {
                 return "the handoff cookies are others"
             }
             var kept: [UInt8] = []
@@ -41,7 +41,7 @@ enum CookieFuzzing {
             if self.pairs(kept) != self.pairs(bytes).filter({ !self.isOurs($0) }) {
                 return "the kept cookies are others"
             }
-            if found.hasSession != self.pairs(bytes).contains(where: { $0.starts(with: "s=".utf8) }) {
+            if found.session.isThere != self.pairs(bytes).contains(where: { $0.starts(with: "s=".utf8) }) {
                 return "the session was not seen"
             }
             var query: [UInt8] = []

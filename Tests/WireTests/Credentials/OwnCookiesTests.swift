@@ -36,13 +36,13 @@ import Testing
             let found = self.cookies.find(in: field, base)
             func text(_ slice: Slice?) -> String? { slice.map { String(decoding: $0.bytes(in: base), as: UTF8.self) } }
             return Reading(
-                session: text(found.session),
-                handoff: text(found.handoff),
-                sessionIsAmbiguous: found.sessionIsAmbiguous,
-                handoffIsAmbiguous: found.handoffIsAmbiguous,
-                attempt: text(found.attempt),
-                attemptIsAmbiguous: found.attemptIsAmbiguous,
-                handled: text(found.handled),
+                session: text(found.session.value),
+                handoff: text(found.handoff.value),
+                sessionIsAmbiguous: found.session.isAmbiguous,
+                handoffIsAmbiguous: found.handoff.isAmbiguous,
+                attempt: text(found.attempt.value),
+                attemptIsAmbiguous: found.attempt.isAmbiguous,
+                handled: text(found.handled.value),
                 hasCompanion: found.hasCompanion
             )
         }
@@ -76,7 +76,8 @@ import Testing
         let found = Self.withField(value) { field, base in
             let found = Self.cookies.find(in: field, base)
             return (
-                found.provider.map { String(decoding: $0.bytes(in: base), as: UTF8.self) }, found.providerIsAmbiguous
+                found.provider.value.map { String(decoding: $0.bytes(in: base), as: UTF8.self) },
+                found.provider.isAmbiguous
             )
         }
         #expect(found?.0 == cookie && found?.1 == isAmbiguous)
