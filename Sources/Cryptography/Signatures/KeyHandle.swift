@@ -49,6 +49,17 @@ final class KeyHandle: Sendable {
         return context
     }
 
+    /// Pools of contexts that `begin` prepares, one for each scheme of `kind` that works on digests: few, so that a search
+    /// is faster than a table.
+    func pools(
+        _ kind: KeyKind,
+        _ begin: @escaping @Sendable (OpaquePointer) -> Int32
+    ) -> [(scheme: SignatureScheme, pool: ContextPool)] {
+        kind.schemes.filter { $0 != .ed25519 }.map { scheme in
+            (scheme, ContextPool(make: { self.context(for: scheme, begin) }, free: { EVP_PKEY_CTX_free($0) }))
+        }
+    }
+
     /// What this key is; nil if the gateway does not use such keys.
     var kind: KeyKind? {
         if EVP_PKEY_is_a(self.pointer, "RSA") == 1 { return .rsa }

@@ -7,20 +7,13 @@ package final class PrivateKey: Sendable {
     /// The key that verifies.
     package let publicKey: PublicKey
     private let key: KeyHandle
-    private let pools: [SignatureScheme: ContextPool]
+    private let pools: [(scheme: SignatureScheme, pool: ContextPool)]
 
     private init(_ key: KeyHandle, kind: KeyKind) {
         self.key = key
         self.kind = kind
         self.publicKey = PublicKey(key, kind: kind)
-        var pools: [SignatureScheme: ContextPool] = [:]
-        for scheme in kind.schemes where scheme != .ed25519 {
-            pools[scheme] = ContextPool(
-                make: { key.context(for: scheme) { EVP_PKEY_sign_init($0) } },
-                free: { EVP_PKEY_CTX_free($0) }
-            )
-        }
-        self.pools = pools
+        self.pools = key.pools(kind) { EVP_PKEY_sign_init($0) }
     }
 
     /// Takes a key of OpenSSL; nil if the gateway does not use such keys, or if RSA's numbers are refused.
@@ -127,7 +120,7 @@ package final class PrivateKey: Sendable {
     private static let maxSignature = 1024
 
     private func signature(of message: [UInt8], _ scheme: SignatureScheme, _ hash: SHA2) -> [UInt8] {
-        let pool = self.pools[scheme].orStop("scheme for this key")
+        let pool = self.pools.first { $0.scheme == scheme }.orStop("scheme for this key").pool
         return message.withUnsafeBytes { message in
             hash.withDigest(of: message) { digest, digestCount in
                 [UInt8](unsafeUninitializedCapacity: Self.maxSignature) { target, initialized in

@@ -5,19 +5,12 @@ import COpenSSL
 package final class PublicKey: Sendable {
     package let kind: KeyKind
     private let key: KeyHandle
-    /// One for each scheme of the kind: few, so that a search is faster than a table.
     private let pools: [(scheme: SignatureScheme, pool: ContextPool)]
 
     init(_ key: KeyHandle, kind: KeyKind) {
         self.key = key
         self.kind = kind
-        self.pools = kind.schemes.filter { $0 != .ed25519 }.map { scheme in
-            let pool = ContextPool(
-                make: { key.context(for: scheme) { EVP_PKEY_verify_init($0) } },
-                free: { EVP_PKEY_CTX_free($0) }
-            )
-            return (scheme, pool)
-        }
+        self.pools = key.pools(kind) { EVP_PKEY_verify_init($0) }
     }
 
     /// An RSA key of big-endian numbers; nil if the modulus has fewer than 2048 or more than 8192 bits or is even, if the

@@ -47,51 +47,38 @@ package struct TLSFault: Error, Equatable, CustomStringConvertible {
         _ certificate: NIOSSLCertificate?,
         _ now: UnixTime
     ) {
+        let needsCertificate = "the app requires a client certificate: see certificate_file and key_file"
+        let causes: [(words: [String], description: String)] = [
+            (["CERTIFICATE_VERIFY_FAILED"], Self.distrust(certificate, now)),
+            (
+                ["WRONG_VERSION_NUMBER", "HTTP_REQUEST", "INVALID_OUTER_RECORD_TYPE"],
+                "the app answers without TLS: does it speak https on this port?"
+            ),
+            (["EOF during"], "the app closes the connection during the handshake: does it speak TLS on this port?"),
+            (["ALERT_CERTIFICATE_REQUIRED"], needsCertificate),
+            (["ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL"], "the app speaks neither TLS 1.2 nor TLS 1.3"),
+            (
+                ["ALERT_HANDSHAKE_FAILURE", "ALERT_INSUFFICIENT_SECURITY", "NO_SHARED_CIPHER", "UNKNOWN_CIPHER_RETURNED"],
+                "the app and the gateway have no cipher in common"
+                    + (hasCertificate ? "" : ", or it requires a client certificate (certificate_file)")
+            ),
+            (["ALERT_UNRECOGNIZED_NAME"], "the app does not know the name that it is asked for: see server_name"),
+            (
+                ["ALERT_CERTIFICATE_EXPIRED"],
+                hasCertificate ? "the gateway's certificate (certificate_file) has expired" : needsCertificate
+            ),
+            (
+                ["BAD_", "", "UNSUPPORTED_"].map { "ALERT_\($0)CERTIFICATE" }
+                    + ["ALERT_UNKNOWN_CA", "ALERT_ACCESS_DENIED", "ALERT_DECRYPT_ERROR"],
+                hasCertificate
+                    ? "the app does not accept the gateway's certificate (certificate_file)" : needsCertificate
+            ),
+        ]
         // BoringSSL's text: `Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at ...`
         let text = "\(error)"
-        func says(_ words: String...) -> Bool { words.contains { text.contains($0) } }
-        if says("CERTIFICATE_VERIFY_FAILED") {
-            self.init(Self.distrust(certificate, now))
-        } else if says("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "INVALID_OUTER_RECORD_TYPE") {
-            self.init("the app answers without TLS: does it speak https on this port?")
-        } else if says("EOF during") {
-            self.init("the app closes the connection during the handshake: does it speak TLS on this port?")
-        } else if says("ALERT_CERTIFICATE_REQUIRED") {
-            self.init("the app requires a client certificate: see certificate_file and key_file")
-        } else if says("ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL") {
-            self.init("the app speaks neither TLS 1.2 nor TLS 1.3")
-        } else if says(
-            "ALERT_HANDSHAKE_FAILURE",
-            "ALERT_INSUFFICIENT_SECURITY",
-            "NO_SHARED_CIPHER",
-            "UNKNOWN_CIPHER_RETURNED"
-        ) {
-            self.init(
-                hasCertificate
-                    ? "the app and the gateway have no cipher in common"
-                    : "the app and the gateway have no cipher in common, or it requires a client certificate (certificate_file)"
-            )
-        } else if says("ALERT_UNRECOGNIZED_NAME") {
-            self.init("the app does not know the name that it is asked for: see server_name")
-        } else if hasCertificate, says("ALERT_CERTIFICATE_EXPIRED") {
-            self.init("the gateway's certificate (certificate_file) has expired")
-        } else if says(
-            "ALERT_BAD_CERTIFICATE",
-            "ALERT_CERTIFICATE",
-            "ALERT_UNSUPPORTED_CERTIFICATE",
-            "ALERT_UNKNOWN_CA"
-        )
-            || says("ALERT_ACCESS_DENIED", "ALERT_DECRYPT_ERROR")
-        {
-            self.init(
-                hasCertificate
-                    ? "the app does not accept the gateway's certificate (certificate_file)"
-                    : "the app requires a client certificate: see certificate_file and key_file"
-            )
-        } else {
-            let reason = text.firstRange(of: "OPENSSL_internal:").map { text[$0.upperBound...].prefix { $0 != " " } }
-            self.init("the handshake with the app fails\(reason.map { ": \($0)" } ?? "")")
-        }
+        let cause = causes.first { $0.words.contains { text.contains($0) } }
+        let reason = text.firstRange(of: "OPENSSL_internal:").map { ": \(text[$0.upperBound...].prefix { $0 != " " })" }
+        self.init(cause?.description ?? "the handshake with the app fails\(reason ?? "")")
     }
 
     /// Why the app's certificate is not trusted.
