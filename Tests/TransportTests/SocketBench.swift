@@ -60,7 +60,7 @@ final class SocketBench: Sendable {
         let listener = try Peer.listener()
         let promise = loop.makePromise(of: Void.self)
         try await self.onLoop {
-            ConnectingSocket.begin(listener.address, on: loop, .seconds(10)) { result in
+            _ = ConnectingSocket.begin(listener.address, on: loop, .seconds(10)) { result in
                 promise.completeWith(Result { try watcher.start(try result.get()) })
             }
         }
