@@ -48,8 +48,8 @@ package struct PageTemplate: Sendable, Equatable {
     package init(_ text: String) throws(Fault) {
         var parts: [Part] = []
         var rest = text[...]
-        while let open = Self.range(of: "{{", in: rest) {
-            guard let close = Self.range(of: "}}", in: rest[open.upperBound...]) else {
+        while let open = rest.firstRange(of: "{{") {
+            guard let close = rest[open.upperBound...].firstRange(of: "}}") else {
                 throw Fault(sentence: "{{ without }}")
             }
             let name = String(rest[open.upperBound..<close.lowerBound].filter { $0 != " " })
@@ -89,15 +89,6 @@ package struct PageTemplate: Sendable, Equatable {
             }
         }
         return text
-    }
-
-    private static func range(of mark: String, in text: Substring) -> Range<Substring.Index>? {
-        var index = text.startIndex
-        while index < text.endIndex {
-            if text[index...].hasPrefix(mark) { return index..<text.index(index, offsetBy: mark.count) }
-            index = text.index(after: index)
-        }
-        return nil
     }
 
     /// The frame that pages have where the operator gives none.

@@ -29,7 +29,6 @@ package final class ProviderTokens: ForeignTokens {
     private let realm: Realm
     private let sessions: ForeignSessions
     private let clock: Clock
-    /// Told of each session that a provider vouches for, each time that it does.
     private let observe: @Sendable (Session) -> Void
 
     /// - Parameters:

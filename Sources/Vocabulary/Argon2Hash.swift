@@ -107,11 +107,6 @@ package struct Argon2Hash: Sendable, Equatable {
 
     private static func isBase64(_ text: Substring, _ lengths: ClosedRange<Int>) -> Bool {
         lengths.contains(text.utf8.count) && text.utf8.count % 4 != 1
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "+"), UInt8(ascii: "/"): true
-                default: false
-                }
-            }
+            && text.utf8.allSatisfy { $0.isAlphanumeric || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "/") }
     }
 }

@@ -9,6 +9,9 @@ extension StringProtocol {
         return (isEqual ?? nil) ?? self.utf8.elementsEqual(other.utf8)
     }
 
+    /// Whether one of these texts has the same bytes.
+    package func isExactlyOne(of texts: [String]) -> Bool { texts.contains { $0.isExactly(self) } }
+
     /// Whether it has 1 to `longest` bytes and no control character (Unicode's C0, DEL and C1), so that it can stand in
     /// logs and fields.
     package func isPlain(upTo longest: Int) -> Bool {

@@ -43,14 +43,7 @@ package enum PercentCoding {
     package static func encoded(_ text: String) -> String {
         var encoded: [UInt8] = []
         for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                encoded.append(byte)
-            default:
-                Hexadecimal.appendEscape(of: byte, to: &encoded)
-            }
+            if byte.isUnreserved { encoded.append(byte) } else { Hexadecimal.appendEscape(of: byte, to: &encoded) }
         }
         return String(decoding: encoded, as: UTF8.self)
     }

@@ -137,7 +137,3 @@ extension AccessTokenClaims.Demands.Recipients {
         }
     }
 }
-
-extension String {
-    fileprivate func isExactlyOne(of texts: [String]) -> Bool { texts.contains { $0.isExactly(self) } }
-}

@@ -31,18 +31,11 @@ enum TokenSyntax {
             case UInt8(ascii: "."), UInt8(ascii: "~"), UInt8(ascii: "+"), UInt8(ascii: "/"):
                 guard !hasPadding else { return false }
             default:
-                guard !hasPadding, Self.isBase64URL(byte) else { return false }
+                guard !hasPadding, byte.isAlphanumeric || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") else {
+                    return false
+                }
             }
         }
         return token.first != UInt8(ascii: "=")
-    }
-
-    private static func isBase64URL(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
     }
 }

@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Vocabulary
 
 /// The URL of an endpoint of a provider: https, or http on loopback, where nobody can read along.
 ///
@@ -93,17 +94,21 @@ package struct ProviderURL: Sendable, Hashable, CustomStringConvertible {
                 !host.contains("%")
             else { return nil }
         } else {
-            guard !host.isEmpty, host.utf8.allSatisfy(Self.isOfName) else { return nil }
+            guard !host.isEmpty, host.utf8.allSatisfy({ $0.isAlphanumeric || "-._".utf8.contains($0) }) else {
+                return nil
+            }
         }
         return (host.lowercased(), port)
     }
+}
 
-    private static func isOfName(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
-            true
-        default: false
+extension ProviderURL {
+    /// - Parameter key: The setting, for the error.
+    init(_ text: String, of key: String) throws(ProviderSetUpError) {
+        do throws(ProviderURLError) {
+            try self.init(text)
+        } catch {
+            throw ProviderSetUpError(description: "\(key): \(error)")
         }
     }
 }

@@ -16,14 +16,15 @@ struct PendingSignIn: Sendable, Equatable {
     /// `redirect_uri`, which is repeated at the token endpoint (RFC 6749 4.1.3).
     var callback: String
 
-    init(provider: String, id: String, nonce: String, verifier: String, callback: String) {
-        self.provider = provider
-        self.id = id
-        self.nonce = nonce
-        self.verifier = verifier
-        self.callback = callback
+    var encoded: Secret {
+        var writer = CompactWriter()
+        writer.write(byte: Self.version)
+        for text in [self.provider, self.id, self.nonce, self.verifier, self.callback] { writer.write(text) }
+        return Secret(writer.bytes)
     }
+}
 
+extension PendingSignIn {
     /// Reads what `encoded` wrote.
     ///
     /// - Parameter provider: Where the sign-in must have begun.
@@ -48,12 +49,5 @@ struct PendingSignIn: Sendable, Equatable {
         } catch {
             return nil
         }
-    }
-
-    var encoded: Secret {
-        var writer = CompactWriter()
-        writer.write(byte: Self.version)
-        for text in [self.provider, self.id, self.nonce, self.verifier, self.callback] { writer.write(text) }
-        return Secret(writer.bytes)
     }
 }

@@ -50,20 +50,22 @@ package struct ProviderGrant: Sendable, Hashable {
     package private(set) var sessions: [RecordKey]
 
     /// The grant of a sign-in.
+    ///
+    /// - Parameter session: That of the sign-in; nil: its sessions are read after it.
     package init(
         provider: String,
         owner: RecordOwner,
         since: UnixTime,
         expiresAt: UnixTime,
         tokens: ProviderTokenSet,
-        session: RecordKey
+        session: RecordKey?
     ) {
         self.provider = provider
         self.owner = owner
         self.since = since
         self.expiresAt = expiresAt
         self.tokens = tokens
-        self.sessions = [session]
+        self.sessions = [session].compactMap(\.self)
     }
 
     /// Adds a session of the lineage; the oldest gives way.
@@ -116,7 +118,8 @@ extension ProviderGrant: ReplaceableRecord {
             owner: RecordOwner(subject: try reader.text(), epoch: try reader.unsigned()),
             since: try reader.time(),
             expiresAt: try reader.time(),
-            tokens: try ProviderTokenSet.read(from: &reader)
+            tokens: try ProviderTokenSet.read(from: &reader),
+            session: nil
         )
         grant.generation = try reader.unsigned()
         grant.rotates = try reader.optional { (reader) throws(CompactFormatError) in try reader.byte() == 1 }
@@ -132,21 +135,6 @@ extension ProviderGrant: ReplaceableRecord {
         }
         grant.sessions = try reader.list { (reader) throws(CompactFormatError) in try reader.key() }
         return grant
-    }
-
-    private init(
-        provider: String,
-        owner: RecordOwner,
-        since: UnixTime,
-        expiresAt: UnixTime,
-        tokens: ProviderTokenSet
-    ) {
-        self.provider = provider
-        self.owner = owner
-        self.since = since
-        self.expiresAt = expiresAt
-        self.tokens = tokens
-        self.sessions = []
     }
 }
 

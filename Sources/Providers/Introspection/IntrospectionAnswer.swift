@@ -46,7 +46,7 @@ struct IntrospectionAnswer: Sendable {
 }
 
 /// A kind of token, named as in `token_type_hint` (RFC 7009 2.1), which a provider may ignore.
-enum TokenUse: String, Sendable {
+package enum TokenUse: String, Sendable {
     case access = "access_token"
     case refresh = "refresh_token"
 

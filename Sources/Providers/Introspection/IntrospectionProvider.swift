@@ -1,5 +1,4 @@
 package import Settings
-import Synchronization
 package import Vocabulary
 
 /// Tokens that only their provider can judge, by its introspection endpoint (RFC 7662): access tokens, or refresh tokens,
@@ -12,9 +11,6 @@ package final class IntrospectionProvider: TokenProvider {
         case discovered(MetadataCache)
     }
 
-    /// How many calls may be under way. Further tokens are answered that the provider is unavailable, so that a flood of
-    /// invented ones is not passed on to it without limit.
-    private static let mostCalls = 128
     /// The largest answer in bytes.
     private static let bodyLimit = 65_536
 
@@ -26,7 +22,7 @@ package final class IntrospectionProvider: TokenProvider {
     private let answers: IntrospectionAnswer
     private let transport: any ProviderTransport
     private let clock: Clock
-    private let callCount = Mutex(0)
+    private let calls = CallLimit(most: 128)
 
     /// Tokens of a provider of which nothing else is known.
     ///
@@ -41,42 +37,21 @@ package final class IntrospectionProvider: TokenProvider {
             settings,
             .access,
             name: settings.issuer ?? url,
-            place: .configured(try Self.url(url)),
+            place: .configured(try ProviderURL(url, of: "url")),
             transport: transport,
             clock: clock
         )
     }
 
-    /// Opaque access tokens of an OpenID issuer.
+    /// Opaque access tokens of an OpenID issuer, or the refresh tokens that it gave to native apps.
     ///
     /// - Throws: `ProviderSetUpError` that names the setting.
     package convenience init(
         _ settings: IntrospectionSettings,
         of issuer: OpenIDIssuer,
+        judging use: TokenUse = .access,
         transport: any ProviderTransport,
         clock: Clock
-    ) throws(ProviderSetUpError) {
-        try self.init(settings, .access, of: issuer, transport, clock)
-    }
-
-    /// The refresh tokens that an OpenID issuer gave to native apps.
-    ///
-    /// - Throws: `ProviderSetUpError` that names the setting.
-    package convenience init(
-        refreshTokens settings: IntrospectionSettings,
-        of issuer: OpenIDIssuer,
-        transport: any ProviderTransport,
-        clock: Clock
-    ) throws(ProviderSetUpError) {
-        try self.init(settings, .refresh, of: issuer, transport, clock)
-    }
-
-    private convenience init(
-        _ settings: IntrospectionSettings,
-        _ use: TokenUse,
-        of issuer: OpenIDIssuer,
-        _ transport: any ProviderTransport,
-        _ clock: Clock
     ) throws(ProviderSetUpError) {
         var settings = settings
         settings.issuer = settings.issuer ?? issuer.name
@@ -84,7 +59,9 @@ package final class IntrospectionProvider: TokenProvider {
             settings,
             use,
             name: issuer.name,
-            place: try settings.url.map { (text) throws(ProviderSetUpError) in .configured(try Self.url(text)) }
+            place: try settings.url.map { (text) throws(ProviderSetUpError) in
+                .configured(try ProviderURL(text, of: "url"))
+            }
                 ?? .discovered(issuer.metadata),
             transport: transport,
             clock: clock
@@ -132,13 +109,8 @@ package final class IntrospectionProvider: TokenProvider {
     package func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool { TokenSyntax.isToken68(token) }
 
     package func introspect(_ token: Secret) async -> TokenVerdict {
-        let hasRoom = self.callCount.withLock { count in
-            guard count < Self.mostCalls else { return false }
-            count += 1
-            return true
-        }
-        guard hasRoom else { return .unavailable }
-        defer { self.callCount.withLock { $0 -= 1 } }
+        guard self.calls.begin() else { return .unavailable }
+        defer { self.calls.end() }
         guard let (url, audience) = await self.endpoint() else { return .unavailable }
         var call = await self.client.post(
             [("token", String(decoding: token.bytes, as: UTF8.self)), ("token_type_hint", self.use.rawValue)],
@@ -163,14 +135,6 @@ package final class IntrospectionProvider: TokenProvider {
         case .discovered(let metadata):
             guard let known = await metadata.current(), let url = known.introspectionEndpoint else { return nil }
             return (url, known.tokenEndpoint)
-        }
-    }
-
-    private static func url(_ text: String) throws(ProviderSetUpError) -> ProviderURL {
-        do throws(ProviderURLError) {
-            return try ProviderURL(text)
-        } catch {
-            throw ProviderSetUpError(description: "url: \(error)")
         }
     }
 }

@@ -20,8 +20,8 @@ package final class KratosProvider: TokenProvider {
     private let adminURL: String?
     private let cookieName: String
     private let answers: KratosAnswer
-    private let flights: VerdictFlights
-    private let health: KratosHealth
+    private let verdicts: SharedQuestions<PresentedToken, TokenVerdict>
+    private let readiness: SharedQuestions<String, Bool>
     private let transport: any ProviderTransport
     private let clock: Clock
     private let silence = Mutex(Silence())
@@ -47,8 +47,10 @@ package final class KratosProvider: TokenProvider {
         self.cookieName = settings.cookieName
         self.staleLifetime = settings.staleLifetime
         self.answers = KratosAnswer(cacheLifetime: settings.cacheLifetime)
-        self.flights = VerdictFlights(most: Self.mostCalls, clock: clock)
-        self.health = KratosHealth(clock: clock)
+        self.verdicts = SharedQuestions(most: Self.mostCalls, clock: clock) { verdict in
+            if case .known = verdict { true } else { false }
+        }
+        self.readiness = SharedQuestions(most: 1, clock: clock)
         self.transport = transport
         self.clock = clock
         self.configuration = VerdictConfiguration.text(["kratos", self.publicURL, settings.cookieName])
@@ -69,19 +71,19 @@ package final class KratosProvider: TokenProvider {
         }
     }
 
-    private static func isOfToken(_ byte: UInt8) -> Bool {
-        byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26 || byte == UInt8(ascii: "_")
-    }
+    private static func isOfToken(_ byte: UInt8) -> Bool { byte.isAlphanumeric || byte == UInt8(ascii: "_") }
 
     package func introspect(_ token: Secret) async -> TokenVerdict { await self.introspect(PresentedToken(token)) }
 
     package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
-        await self.flights.verdict(on: presented) {
+        let question = PresentedToken(presented.token, as: presented.kind)
+        let answer = await self.verdicts.answer(to: question) {
             let verdict = await self.whoami(presented)
             // A Kratos that is not ready says nothing about a session that was good.
             guard case .unknown = verdict, presented.wasGood, await !self.isReady else { return verdict }
             return .unavailable
         }
+        return answer ?? .unavailable
     }
 
     private func whoami(_ presented: PresentedToken) async -> TokenVerdict {
@@ -104,12 +106,15 @@ package final class KratosProvider: TokenProvider {
         }
     }
 
+    /// Whether Kratos can judge sessions: asked when it refuses a session that it has vouched for, because a Kratos that has
+    /// lost its database, or is just being replaced, refuses everybody.
     private var isReady: Bool {
         get async {
-            await self.health.isReady {
-                let answer = try? await self.transport.send(self.call("GET", "/health/ready", for: .health))
-                return answer?.status == 200
+            let path = "/health/ready"
+            let answer = await self.readiness.answer(to: path) {
+                (try? await self.transport.send(self.call("GET", path, for: .health)))?.status == 200
             }
+            return answer ?? false
         }
     }
 

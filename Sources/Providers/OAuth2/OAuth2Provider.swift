@@ -20,20 +20,13 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         transport: any ProviderTransport,
         clock: Clock
     ) throws(ProviderSetUpError) {
-        func url(_ key: String, _ text: String) throws(ProviderSetUpError) -> ProviderURL {
-            do throws(ProviderURLError) {
-                return try ProviderURL(text)
-            } catch {
-                throw ProviderSetUpError(description: "\(key): \(error)")
-            }
-        }
         let proofs = PossessionProofs(transport: transport, clock: clock)
         self.settings = settings
         self.clock = clock
-        self.authorizationURL = try url("authorization_url", settings.authorizationURL)
-        self.userinfo = UserInfo(url: try url("userinfo_url", settings.userinfoURL), proofs: proofs)
+        self.authorizationURL = try ProviderURL(settings.authorizationURL, of: "authorization_url")
+        self.userinfo = UserInfo(url: try ProviderURL(settings.userinfoURL, of: "userinfo_url"), proofs: proofs)
         self.tokens = TokenEndpoint(
-            url: try url("token_url", settings.tokenURL),
+            url: try ProviderURL(settings.tokenURL, of: "token_url"),
             client: try ClientAuthentication(settings.client, clock: clock),
             proofs: proofs
         )

@@ -95,27 +95,14 @@ package final class MetadataCache: Sendable {
     }
 
     /// Asks an issuer once.
-    package static func fetch(
+    private static func fetch(
         _ issuer: ProviderURL,
         _ transport: any ProviderTransport
     ) async throws(MetadataError) -> ProviderMetadata {
         let location = ProviderMetadata.location(of: issuer)
-        let answer: ProviderAnswer
-        do throws(ProviderCallError) {
-            let call = ProviderCall(
-                "GET",
-                location,
-                for: .metadata,
-                fields: [("accept", "application/json")],
-                bodyLimit: Self.bodyLimit
-            )
-            answer = try await transport.send(call)
-        } catch {
-            throw MetadataError(error.detail)
-        }
-        guard answer.status == 200 else { throw MetadataError("\(location) answered with status \(answer.status)") }
+        let document = try await transport.document(at: location, for: .metadata, bodyLimit: Self.bodyLimit)
         do throws(MetadataError) {
-            return try ProviderMetadata(answer.body, of: issuer)
+            return try ProviderMetadata(document, of: issuer)
         } catch {
             throw MetadataError("the document at \(location) cannot be used: \(error)")
         }

@@ -19,12 +19,7 @@ package final class OpenIDIssuer: Sendable {
         transport: any ProviderTransport,
         clock: Clock
     ) throws(ProviderSetUpError) {
-        let url: ProviderURL
-        do throws(ProviderURLError) {
-            url = try ProviderURL(settings.issuer)
-        } catch {
-            throw ProviderSetUpError(description: "issuer: \(error)")
-        }
+        let url = try ProviderURL(settings.issuer, of: "issuer")
         self.url = url
         self.algorithms = Set(settings.algorithms.compactMap(JWSAlgorithm.init(rawValue:)))
         guard self.algorithms.count == settings.algorithms.count else {
@@ -33,7 +28,10 @@ package final class OpenIDIssuer: Sendable {
         let metadata = MetadataCache(issuer: url, transport: transport, clock: clock)
         self.metadata = metadata
         self.keys = JWKSetCache(clock: clock, maxStale: Self.maxStale) {
-            try await Self.fetchKeys(metadata, transport)
+            guard let url = await metadata.current()?.keySetURL else {
+                throw MetadataError("the issuer is not known yet")
+            }
+            return try await transport.document(at: url.text, for: .keys, bodyLimit: JOSELimits.keySet)
         }
     }
 
@@ -73,23 +71,6 @@ package final class OpenIDIssuer: Sendable {
         }
         guard let verified else { throw ProviderFault(self.outageOfKeys, isOutage: true) }
         return verified
-    }
-
-    private static func fetchKeys(
-        _ metadata: MetadataCache,
-        _ transport: any ProviderTransport
-    ) async throws -> [UInt8] {
-        guard let url = await metadata.current()?.keySetURL else { throw MetadataError("the issuer is not known yet") }
-        let call = ProviderCall(
-            "GET",
-            url.text,
-            for: .keys,
-            fields: [("accept", "application/json")],
-            bodyLimit: JOSELimits.keySet
-        )
-        let answer = try await transport.send(call)
-        guard answer.status == 200 else { throw MetadataError("\(url) answered with status \(answer.status)") }
-        return answer.body
     }
 }
 

@@ -12,11 +12,10 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     let mapping: ClaimsMapping
     let admission: Admission
     let clock: Clock
-    /// Told when a sign-in or a renewal goes on without userinfo, and why, without a claim's value.
     let noteUserInfo: @Sendable (String) -> Void
     private let request: AuthorizationRequest
 
-    /// Asks nothing yet: `start` does.
+    /// Asks nothing yet: the issuer does when it is started.
     ///
     /// - Parameters:
     ///   - issuer: The issuer in `settings`, if something else uses it already; nil: a new one.
@@ -53,12 +52,6 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     }
 
     package var name: String { self.issuer.name }
-
-    /// Whether sign-ins can begin. Until then the gateway is not ready.
-    package var isKnown: Bool { self.issuer.isKnown }
-
-    /// Fetches the issuer's metadata, and keeps them fresh from now on.
-    package func start() { self.issuer.start() }
 
     package func demand(of wish: BrowserSignIn) -> SignInDemand { self.request.demand(of: wish) }
 

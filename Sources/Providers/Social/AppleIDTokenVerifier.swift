@@ -46,7 +46,7 @@ package struct AppleIDTokenVerifier: SocialVerifier {
         }
         // An app presents the token, so that one that is also for another service may come from there.
         guard let bundleID = stated.audience.first,
-            stated.audience.allSatisfy({ name in self.settings.bundleIDs.contains { $0.isExactly(name) } })
+            stated.audience.allSatisfy({ $0.isExactlyOne(of: self.settings.bundleIDs) })
         else { throw ProviderFault("aud is not in native_social.apple.bundle_ids", isForeign: true) }
         let check = IDTokenCheck(issuer: self.settings.issuer, clientID: bundleID, now: now, nonce: signIn.nonce)
         let (subject, claims) = try check.claims(of: token)
@@ -55,13 +55,10 @@ package struct AppleIDTokenVerifier: SocialVerifier {
             throw ProviderFault("it has or supports a nonce, but the app sent none")
         }
         guard let end = claims.expiresAt else { throw ProviderFault("exp is missing") }
-        // The signature is left out: the rest has one spelling only, or it would not be verified.
-        let bytes = signIn.artefact.bytes
-        let signed = bytes.prefix(bytes.lastIndex(of: UInt8(ascii: ".")) ?? bytes.count)
         return SocialProof(
             try self.account.user(subject, claims.value, signIn.profile, now: now),
             self.account.artefact(
-                Array(signed),
+                SocialAccount.signedPart(of: signIn.artefact),
                 of: "\(bundleID) id_token",
                 from: claims.issuedAt,
                 until: end.advanced(by: Self.leeway),

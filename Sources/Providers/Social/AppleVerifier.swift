@@ -43,7 +43,7 @@ package struct AppleVerifier: SocialVerifier {
         guard let bundleID = signIn.bundleID ?? self.onlyBundleID else {
             throw refusal("the client has no bundle id, and native_social.apple.bundle_ids has several")
         }
-        guard self.settings.bundleIDs.contains(where: { $0.isExactly(bundleID) }) else {
+        guard bundleID.isExactlyOne(of: self.settings.bundleIDs) else {
             throw refusal("the client's bundle id is not in native_social.apple.bundle_ids")
         }
         guard self.calls.begin() else {

@@ -42,7 +42,9 @@ package struct FacebookVerifier: SocialVerifier {
 
     package func verify(_ signIn: SocialSignIn) async throws(NotDone) -> SocialProof {
         let token = signIn.artefact.bytes
-        guard (1...Self.longestToken).contains(token.count), token.allSatisfy(Self.isOfToken) else {
+        guard (1...Self.longestToken).contains(token.count),
+            token.allSatisfy({ $0.isAlphanumeric || "-_.|".utf8.contains($0) })
+        else {
             let detail = "the token is empty or too long, or has characters that no token has"
             throw NotDone(.socialRefused, detail: detail)
         }
@@ -91,16 +93,6 @@ package struct FacebookVerifier: SocialVerifier {
             for: .introspection,
             fields: [("accept", "application/json")]
         )
-    }
-
-    private static func isOfToken(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
-            UInt8(ascii: "|"):
-            true
-        default: false
-        }
     }
 
     /// Tokens end with padding, `ZD` each. Should a token be good without it too, it is still the same one.

@@ -32,12 +32,8 @@ package struct GoogleVerifier: SocialVerifier {
             let now = self.clock.now()
             let (claims, end) = try self.claims(of: token, signIn, now: now)
             let user = try self.account.user(claims.subject ?? "", claims.value, signIn.profile, now: now)
-            // The signature is left out: the rest has one spelling only, or it would not be verified.
-            let signed = signIn.artefact.bytes.prefix(
-                signIn.artefact.bytes.lastIndex(of: UInt8(ascii: ".")) ?? signIn.artefact.bytes.count
-            )
             let artefact = self.account.artefact(
-                Array(signed),
+                SocialAccount.signedPart(of: signIn.artefact),
                 of: claims.issuer ?? "",
                 from: claims.issuedAt,
                 until: end,
@@ -88,8 +84,4 @@ package struct GoogleVerifier: SocialVerifier {
         }
         return (claims, end.advanced(by: Self.leeway))
     }
-}
-
-extension String {
-    fileprivate func isExactlyOne(of texts: [String]) -> Bool { texts.contains { $0.isExactly(self) } }
 }

@@ -65,6 +65,11 @@ struct SocialAccount: Sendable {
         )
     }
 
+    /// An id_token without its signature: the rest has one spelling only, or it would not be verified.
+    static func signedPart(of token: Secret) -> [UInt8] {
+        Array(token.bytes.prefix(token.bytes.lastIndex(of: UInt8(ascii: ".")) ?? token.bytes.count))
+    }
+
     /// Apple writes `email_verified` as a text or as a boolean. Whatever is not plainly true is false.
     private static func normalised(_ claims: JSONValue) -> JSONValue {
         guard case .object(var members) = claims, let value = claims["email_verified"] else {

@@ -10,7 +10,7 @@ struct SocialKeys: Sendable {
 
     init(_ url: ProviderURL, transport: any ProviderTransport, clock: Clock) {
         self.cache = JWKSetCache(clock: clock, maxStale: Self.maxStale) {
-            try await Self.fetch(url, transport)
+            try await transport.document(at: url.text, for: .keys, bodyLimit: JOSELimits.keySet)
         }
     }
 
@@ -28,23 +28,5 @@ struct SocialKeys: Sendable {
             throw ProviderFault("the keys are not known: \(failure)", isOutage: true)
         }
         return verified
-    }
-
-    private static func fetch(_ url: ProviderURL, _ transport: any ProviderTransport) async throws -> [UInt8] {
-        let call = ProviderCall(
-            "GET",
-            url.text,
-            for: .keys,
-            fields: [("accept", "application/json")],
-            bodyLimit: JOSELimits.keySet
-        )
-        let answer: ProviderAnswer
-        do throws(ProviderCallError) {
-            answer = try await transport.send(call)
-        } catch {
-            throw JOSEError(error.detail)
-        }
-        guard answer.status == 200 else { throw JOSEError("\(url) answered with status \(answer.status)") }
-        return answer.body
     }
 }

@@ -46,14 +46,3 @@ package struct SocialVerifiers: Sendable {
     /// The verifier of these id_tokens; nil if they are not configured.
     package subscript(idToken kind: SocialIDToken) -> (any SocialVerifier)? { self.idTokens[kind] }
 }
-
-extension ProviderURL {
-    /// - Parameter key: The setting, for the error.
-    init(_ text: String, of key: String) throws(ProviderSetUpError) {
-        do throws(ProviderURLError) {
-            try self.init(text)
-        } catch {
-            throw ProviderSetUpError(description: "\(key): \(error)")
-        }
-    }
-}

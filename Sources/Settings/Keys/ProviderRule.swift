@@ -122,7 +122,7 @@ extension TextRule {
         pattern: "^[A-Za-z0-9._~-]{1,64}$",
         mend: "use only these characters"
     ) { text in
-        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte }
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isUnreserved }
     }
 
     /// The name of a trait, as `identity.traits.<name>` names it.
@@ -132,7 +132,7 @@ extension TextRule {
         pattern: "^[A-Za-z0-9_-]{1,64}$",
         mend: "use only these characters"
     ) { text in
-        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte && $0 != 0x2E && $0 != 0x7E }
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isUnreserved && $0 != 0x2E && $0 != 0x7E }
     }
 
     /// The place of a claim with the user's id. `ClaimSettings.path` reads it.

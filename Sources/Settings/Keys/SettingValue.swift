@@ -111,6 +111,18 @@ struct SettingsTree: Sendable {
     /// The mappings in a list.
     func trees(_ name: String) -> [SettingsTree] { (self.list(name) ?? []).trees(below: self.key(of: name)) }
 
+    /// The mappings at a key, one or several.
+    func mappings(at key: SettingsKey) -> [SettingsTree] {
+        switch key.kind {
+        case .section: return [self.tree(key.name)].compactMap(\.self)
+        case .sections: return self.trees(key.name)
+        case .named:
+            let named = self.tree(key.name)
+            return (named?.entries ?? []).compactMap { named?.tree($0.name) }
+        default: return []
+        }
+    }
+
     /// The operator's own names in a mapping, each with its text.
     func pairs(_ name: String) -> [(name: String, text: String)] {
         (self.tree(name)?.entries ?? []).compactMap { name, setting in

@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 extension Section {
     static let nativeSocial = Section(
         [
@@ -95,7 +97,7 @@ extension TextRule {
         pattern: "^[A-Za-z0-9.-]{1,155}$",
         mend: "copy it from the app's identifier at Apple, without the team id in front of it"
     ) { text in
-        (1...155).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte && $0 != 0x5F && $0 != 0x7E }
+        (1...155).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isUnreserved && $0 != 0x5F && $0 != 0x7E }
     }
 
     /// The id of a team or of a key at Apple.

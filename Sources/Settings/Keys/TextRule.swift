@@ -58,7 +58,7 @@ extension TextRule {
         pattern: "^[A-Za-z0-9._~:/-]{1,128}$",
         mend: "use only these characters"
     ) { text in
-        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte || $0 == 0x3A || $0 == 0x2F }
+        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isUnreserved || $0 == 0x3A || $0 == 0x2F }
     }
 
     /// A client id: what OAuth allows (RFC 6749 A.1), except characters that need escapes.
@@ -68,7 +68,7 @@ extension TextRule {
         pattern: "^[A-Za-z0-9._~-]{1,128}$",
         mend: "use only these characters"
     ) { text in
-        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte }
+        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isUnreserved }
     }
 
     /// The audience of access tokens: an API's URL or any name, as clients write it.
@@ -164,7 +164,7 @@ extension TextRule {
         pattern: "^[A-Za-z0-9._~-]{1,64}$",
         mend: "use only these characters"
     ) { text in
-        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte }
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isUnreserved }
     }
 
     /// A method that a route serves (RFC 9110 9.1). Methods are case-sensitive, so a common one in small letters is a
@@ -197,7 +197,7 @@ extension TextRule {
             let isPath =
                 steps.count <= 16
                 && steps.allSatisfy { step in
-                    (1...64).contains(step.utf8.count) && step.utf8.allSatisfy { $0.isNameByte && $0 != 0x7E }
+                    (1...64).contains(step.utf8.count) && step.utf8.allSatisfy { $0.isUnreserved && $0 != 0x7E }
                 }
             guard isPath else { throw SyntaxFault("write names joined by dots, e.g. identity.traits.email") }
             guard roots.contains(where: { $0.hasSuffix(".") ? text.hasPrefix($0) : text == $0 }) else {
@@ -266,16 +266,6 @@ extension TextRule {
 }
 
 extension UInt8 {
-    /// A letter or a digit.
-    var isAlphanumeric: Bool {
-        (0x30...0x39).contains(self) || (0x41...0x5A).contains(self) || (0x61...0x7A).contains(self)
-    }
-
-    /// Bytes that need no escape in a URL (RFC 3986 2.3 `unreserved`).
-    var isNameByte: Bool {
-        self.isAlphanumeric || self == 0x2D || self == 0x2E || self == 0x5F || self == 0x7E
-    }
-
     /// RFC 9110 5.6.2 `tchar`.
     var isTokenByte: Bool {
         self.isAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains(self)

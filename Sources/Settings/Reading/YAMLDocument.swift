@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 /// A YAML file as nodes.
 struct YAMLDocument {
     let path: String

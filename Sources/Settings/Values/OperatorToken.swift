@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 /// A token of an operator, as its file keeps it: who it is for, what it may do, and its hash.
 ///
 /// A line of the file is `name scopes sha256`, for example `ops read,sessions 5e88...`: the scopes separated by commas,
@@ -18,12 +20,6 @@ package struct OperatorToken: Sendable, Equatable {
     package var scopes: Set<Scope>
     /// 32 bytes.
     package var digest: [UInt8]
-
-    package init(name: String, scopes: Set<Scope>, digest: [UInt8]) {
-        self.name = name
-        self.scopes = scopes
-        self.digest = digest
-    }
 
     /// What is wrong with a file, in words that do not show it.
     package struct Fault: Error, Sendable, Hashable {
@@ -51,9 +47,11 @@ package struct OperatorToken: Sendable, Equatable {
         guard (1...Self.most).contains(tokens.count) else { throw Fault(found: "\(tokens.count) tokens") }
         return tokens
     }
+}
 
+extension OperatorToken {
     private init?(_ words: [String]) {
-        guard words.count == 3, words[0].utf8.allSatisfy(\.isNameByte), words[0].utf8.count <= 64 else { return nil }
+        guard words.count == 3, words[0].utf8.allSatisfy(\.isUnreserved), words[0].utf8.count <= 64 else { return nil }
         let scopes = words[1].split(separator: ",").map { Scope(rawValue: String($0)) }
         guard !scopes.isEmpty, !scopes.contains(nil), words[2].utf8.count == 64 else { return nil }
         let digits = Array(words[2].utf8)

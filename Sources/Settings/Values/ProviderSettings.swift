@@ -31,10 +31,8 @@ package enum ProviderSettings: Sendable, Equatable {
     package func assurance(of id: String) -> AssuranceLevel? {
         switch self {
         case .fixedUsers(let users): users.first { $0.id == id }?.aal
-        case .openID(let settings): settings.claims.highest
-        case .kratos: .aal2
-        case .oauth2: .aal1
         case .introspection: nil
+        case .openID, .kratos, .oauth2: self.highestAssurance
         }
     }
 

@@ -151,8 +151,9 @@ struct IntrospectionTests {
             change(&$0)
         }
         return try IntrospectionProvider(
-            refreshTokens: settings,
+            settings,
             of: issuer,
+            judging: .refresh,
             transport: self.transport,
             clock: self.clock.clock
         )

@@ -105,16 +105,16 @@ struct OpenIDBeginTests {
         let desk = try OpenIDDesk()
         let wish = BrowserSignIn(callback: OpenIDDesk.callback)
         desk.transport.on(OpenIDDesk.metadataURL, ProviderAnswer(status: 502))
-        #expect(!desk.provider.isKnown)
+        #expect(!desk.provider.issuer.isKnown)
         #expect(await Result(try await desk.provider.begin(wish)).error?.reason == .providerUnavailable)
-        #expect(!desk.provider.isKnown)
+        #expect(!desk.provider.issuer.isKnown)
         desk.transport.on(OpenIDDesk.metadataURL, .json(OpenIDDesk.metadata()))
         // Not before the pause after a failure is over.
         #expect(await Result(try await desk.provider.begin(wish)).error?.reason == .providerUnavailable)
         #expect(desk.transport.calls(of: OpenIDDesk.metadataURL).count == 1)
         desk.clock.advance(by: .seconds(1))
         _ = try await desk.begin()
-        #expect(desk.provider.isKnown)
+        #expect(desk.provider.issuer.isKnown)
     }
 
     @Test("Settings that cannot work are refused, and the key is named")

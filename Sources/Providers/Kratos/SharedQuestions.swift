@@ -1,0 +1,69 @@
+import Synchronization
+import Vocabulary
+
+/// The questions to a provider that are under way, so that all event loops of the process ask each of them once. An answer
+/// that is worth it also serves those who ask shortly after it was given: they had begun to look elsewhere before.
+final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Sendable {
+    private struct Flight {
+        let task: Task<Answer, Never>
+        /// When the answer was given; nil: it is being asked for.
+        var endedAt: UnixTime?
+
+        func isShared(at now: UnixTime) -> Bool {
+            // How long an answer is shared.
+            self.endedAt.map { now >= $0 && now < $0.advanced(by: .seconds(1)) } ?? true
+        }
+    }
+
+    private struct State {
+        var flights: [Question: Flight] = [:]
+        var underWay = 0
+    }
+
+    private let state = Mutex(State())
+    private let clock: Clock
+    private let most: Int
+    private let isKept: @Sendable (Answer) -> Bool
+
+    /// - Parameters:
+    ///   - most: How many questions may be under way. Further ones are not asked, so that a flood of invented ones is not
+    ///     passed on to the provider without limit.
+    ///   - isKept: Whether an answer serves for a second after it was given.
+    init(most: Int, clock: Clock, isKept: @escaping @Sendable (Answer) -> Bool = { _ in true }) {
+        self.most = most
+        self.clock = clock
+        self.isKept = isKept
+    }
+
+    /// The answer of `ask`, or that of the same question under way; nil: there are too many questions.
+    func answer(to question: Question, _ ask: @escaping @Sendable () async -> Answer) async -> Answer? {
+        let now = self.clock.now()
+        let task: Task<Answer, Never>? = self.state.withLock { state in
+            if let flight = state.flights[question], flight.isShared(at: now) { return flight.task }
+            guard state.underWay < self.most else { return nil }
+            state.underWay += 1
+            let task = Task {
+                let answer = await ask()
+                self.ended(question, answer)
+                return answer
+            }
+            state.flights[question] = Flight(task: task)
+            return task
+        }
+        return await task?.value
+    }
+
+    private func ended(_ question: Question, _ answer: Answer) {
+        let now = self.clock.now()
+        self.state.withLock { state in
+            state.underWay -= 1
+            if self.isKept(answer) {
+                state.flights[question]?.endedAt = now
+            } else {
+                state.flights[question] = nil
+            }
+            // Those whose time is over; when there are few they do no harm.
+            if state.flights.count > 1024 { state.flights = state.flights.filter { $0.value.isShared(at: now) } }
+        }
+    }
+}
