@@ -13,6 +13,17 @@ import Vocabulary
 /// The settings name something with which the gateway cannot start.
 struct StartRefusal: Error, CustomStringConvertible {
     let description: String
+
+    /// What `make` makes. An error is a refusal to start.
+    ///
+    /// - Parameter setting: What begins the description.
+    static func naming<Value>(_ setting: String, _ make: () throws -> Value) throws -> Value {
+        do {
+            return try make()
+        } catch {
+            throw StartRefusal(description: "\(setting)\(error)")
+        }
+    }
 }
 
 /// The parts made from one configuration, at the start and at every reload.
@@ -34,7 +45,9 @@ struct Assembly: Sendable {
     init(_ loaded: LoadedSettings, _ foundations: Foundations, generation: UInt64, former: Assembly? = nil) throws {
         let settings = loaded.settings
         let asn = try Self.asn(settings.asn)
-        let geo = try Self.geo(settings.geo)
+        let geo = try StartRefusal.naming("geo: ") {
+            try settings.geo.map { (geo) throws(AddressFileError) in try GeoDirectory(database: geo.database) }
+        }
         let rules = RuleBook(settings.rules, places: geo)
         // So that each result is a series from the start, as alerts need it.
         for rule in settings.rules {
@@ -78,11 +91,7 @@ struct Assembly: Sendable {
         }
         let formerTargets = former?.configuration.targets ?? []
         let targets = try settings.upstreams.map { upstream in
-            do {
-                return try UpstreamTarget.make(upstream, keeping: formerTargets)
-            } catch {
-                throw StartRefusal(description: "\(error)")
-            }
+            try StartRefusal.naming("") { try UpstreamTarget.make(upstream, keeping: formerTargets) }
         }
         let realms = try settings.realms.map { realm, settings in
             try AssembledRealm(
@@ -123,15 +132,9 @@ struct Assembly: Sendable {
         )
         let keySets = KeySetEndpoints(signingKeys.published) { await idTokens.published() }.endpoints
         let groups = try realms.map { realm in
-            let settings = realm.settings
             let own = EndpointAssembly(
-                settings: settings,
+                realm: realm,
                 foundations: foundations,
-                users: realm.users,
-                roles: realm.provider.roles,
-                kratos: realm.provider.kratos,
-                tokens: realm.tokens,
-                refreshTokens: realm.refreshTokens,
                 devices: devices,
                 share: share,
                 asn: asn,
@@ -141,15 +144,10 @@ struct Assembly: Sendable {
                 confirmation: confirmation,
                 clients: realms.count > 1 ? clients.clients(of: realm.realm.name) : clients,
                 idTokenKeys: idTokens,
-                social: try AssembledProvider.social(settings, foundations),
-                proofs: proofs,
-                unfit: realm.unfit
+                social: try AssembledProvider.social(realm.settings, foundations),
+                proofs: proofs
             )
-            return EndpointTable.Group(
-                realm.realm,
-                own.endpoints + keySets,
-                forwarding: realm.provider.forwarding
-            )
+            return EndpointTable.Group(realm.realm, own.endpoints + keySets, forwarding: realm.provider.forwarding)
         }
         self.configuration = PathConfiguration(
             settings: settings,
@@ -191,24 +189,12 @@ struct Assembly: Sendable {
     }
 
     private static func asn(_ settings: ASNSettings?) throws -> ASNDirectory? {
-        do {
+        try StartRefusal.naming("asn: ") {
             switch settings {
-            case nil: return nil
-            case .database(let path): return try ASNDirectory.open(database: path)
-            case .csv(let path): return try ASNDirectory.open(csv: path)
+            case nil: nil
+            case .database(let path): try ASNDirectory.open(database: path)
+            case .csv(let path): try ASNDirectory.open(csv: path)
             }
-        } catch {
-            throw StartRefusal(description: "asn: \(error)")
-        }
-    }
-
-    private static func geo(_ settings: GeoSettings?) throws -> GeoDirectory? {
-        do {
-            return try settings.map { (settings) throws(AddressFileError) in
-                try GeoDirectory(database: settings.database)
-            }
-        } catch {
-            throw StartRefusal(description: "geo: \(error)")
         }
     }
 

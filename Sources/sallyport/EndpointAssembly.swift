@@ -13,14 +13,8 @@ import Vocabulary
 
 /// Makes the endpoints of the hosts of one provider.
 struct EndpointAssembly {
-    /// Those for these hosts (`Settings.realms`).
-    let settings: Settings
+    let realm: AssembledRealm
     let foundations: Foundations
-    let users: RealmUsers
-    let roles: ProviderRoles
-    let kratos: KratosProvider?
-    let tokens: (any ForeignTokens)?
-    let refreshTokens: (any ForeignTokens)?
     let devices: DeviceObserver
     let share: HandoffShare?
     let asn: ASNDirectory?
@@ -32,7 +26,10 @@ struct EndpointAssembly {
     let idTokenKeys: IDTokenSigning
     let social: SocialVerifiers
     let proofs: DPoPGate
-    let unfit: UnfitIdentities
+
+    /// Those for these hosts.
+    private var settings: Settings { self.realm.settings }
+    private var roles: ProviderRoles { self.realm.provider.roles }
 
     var endpoints: [Endpoint] {
         let sessions = SessionService(
@@ -41,12 +38,12 @@ struct EndpointAssembly {
             settings: self.settings.session,
             devices: self.devices,
             grants: self.foundations.grants,
-            tokens: self.tokens,
+            tokens: self.realm.tokens,
             providerSessions: self.endingSessions,
-            users: self.users,
+            users: self.realm.users,
             rules: self.rules,
             cascade: self.cascade,
-            observe: { [unfit = self.unfit] session in unfit.note(session) },
+            observe: { [unfit = self.realm.unfit] session in unfit.note(session) },
             loops: self.foundations.group,
             journal: AuditJournal(audit: self.foundations.audit, counters: .signIns(self.foundations.registry)),
             clock: self.foundations.clock
@@ -55,19 +52,39 @@ struct EndpointAssembly {
         var endpoints = self.tokenEndpoints(tokens)
         endpoints += self.handoffEndpoint(sessions).endpoints
         if self.signsIn { endpoints.append(self.authorizationEndpoint(tokens, sessions)) }
-        let native = self.nativeSignIns(sessions)
+        let native = NativeSignIns(
+            sessions: sessions,
+            settings: self.settings.exchange,
+            store: self.foundations.store,
+            limiter: self.foundations.limiter,
+            loops: self.foundations.group
+        )
         if let provider = self.roles.password {
-            let passwords = self.passwords(provider, sessions)
+            let passwords = PasswordSignIn(
+                sessions: sessions,
+                provider: provider,
+                limiter: self.foundations.limiter,
+                familiar: self.foundations.familiar,
+                accounts: AccountNames(self.foundations.keys.secrets.current),
+                loops: self.foundations.group
+            )
             endpoints += self.nativeEndpoints(native, passwords)
             endpoints += self.browserEndpoints(.password(passwords), native)
         } else if let provider = self.roles.browser {
+            let flow = BrowserSignInFlow(
+                sessions: sessions,
+                provider: provider,
+                limiter: self.foundations.limiter,
+                keys: self.foundations.keys.sealing,
+                loops: self.foundations.group
+            )
             endpoints += self.nativeEndpoints(native, nil)
-            endpoints += self.browserEndpoints(.provider(self.flow(provider, sessions)), native)
+            endpoints += self.browserEndpoints(.provider(flow), native)
         } else if let provider = self.roles.pages {
             let pages = ProviderPages(provider, sessions: sessions, home: self.settings.issuer)
             endpoints += self.browserEndpoints(.pages(pages), native, leadsToSignIn: false)
         }
-        if let kratos = self.kratos { endpoints.append(self.exchange(at: kratos, sessions)) }
+        if let kratos = self.realm.provider.kratos { endpoints.append(self.exchange(at: kratos, sessions)) }
         if let provider = self.roles.logout {
             let logout = ProviderLogout(
                 provider: provider,
@@ -91,41 +108,17 @@ struct EndpointAssembly {
     /// Finds what began with a session of the provider; nil if none of its sessions ends here, by its own word or by a
     /// sign-out with its cookie.
     private var endingSessions: ProviderSessions? {
-        self.roles.logout == nil && self.kratos == nil ? nil : self.providerSessions
+        self.roles.logout == nil && self.realm.provider.kratos == nil ? nil : self.providerSessions
     }
 
     /// nil if no provider's tokens are known.
     private var foreignGrants: ForeignGrants? {
-        guard self.tokens != nil || self.refreshTokens != nil else { return nil }
-        return ForeignGrants(
-            tokens: self.tokens,
-            refreshTokens: self.refreshTokens,
-            ends: self.endingSessions
-        )
+        let (tokens, refreshTokens) = (self.realm.tokens, self.realm.refreshTokens)
+        guard tokens != nil || refreshTokens != nil else { return nil }
+        return ForeignGrants(tokens: tokens, refreshTokens: refreshTokens, ends: self.endingSessions)
     }
 
     // MARK: Ways to sign in
-
-    private func passwords(_ provider: any PasswordProvider, _ sessions: SessionService) -> PasswordSignIn {
-        PasswordSignIn(
-            sessions: sessions,
-            provider: provider,
-            limiter: self.foundations.limiter,
-            familiar: self.foundations.familiar,
-            accounts: AccountNames(self.foundations.keys.secrets.current),
-            loops: self.foundations.group
-        )
-    }
-
-    private func flow(_ provider: any BrowserProvider, _ sessions: SessionService) -> BrowserSignInFlow {
-        BrowserSignInFlow(
-            sessions: sessions,
-            provider: provider,
-            limiter: self.foundations.limiter,
-            keys: self.foundations.keys.sealing,
-            loops: self.foundations.group
-        )
-    }
 
     /// nil if users sign in with passwords, or no host has endpoints.
     private var providerSignOut: ProviderSignOut? {
@@ -141,16 +134,6 @@ struct EndpointAssembly {
     }
 
     // MARK: Groups of endpoints
-
-    private func nativeSignIns(_ sessions: SessionService) -> NativeSignIns {
-        NativeSignIns(
-            sessions: sessions,
-            settings: self.settings.exchange,
-            store: self.foundations.store,
-            limiter: self.foundations.limiter,
-            loops: self.foundations.group
-        )
-    }
 
     private func userSessions(_ sessions: SessionService) -> UserSessions {
         UserSessions(sessions: sessions, index: self.foundations.index, loops: self.foundations.group)
@@ -271,7 +254,7 @@ struct EndpointAssembly {
             lifetimes: self.settings.session.native,
             devices: self.devices,
             limiter: self.foundations.limiter,
-            users: self.users,
+            users: self.realm.users,
             journal: AuditJournal(audit: self.foundations.audit, counters: .tokens(self.foundations.registry)),
             rules: self.rules,
             cascade: self.cascade,
@@ -314,7 +297,7 @@ struct EndpointAssembly {
             limiter: self.foundations.limiter,
             settings: self.settings.handoff,
             asn: self.asn,
-            users: self.users,
+            users: self.realm.users,
             rules: self.rules,
             journal: self.journal,
             clock: self.foundations.clock

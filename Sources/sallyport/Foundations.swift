@@ -13,10 +13,8 @@ struct Foundations: Sendable {
     let caches: SessionCaches
     /// What finds sessions on the event loops.
     let resolvers = SessionResolvers()
-    let store: any RecordStore
-    /// Finds the sessions of a user in that store.
-    let index: any SessionIndex
-    let limiter: any RateLimiter
+    /// Where records are kept.
+    let backing: Backing
     let familiar = FamiliarAddresses()
     /// Providers' tokens; a renewal under way continues across a reload.
     let grants: ProviderGrants
@@ -28,11 +26,8 @@ struct Foundations: Sendable {
     let clientOverlay: ClientOverlay
     let registry: MetricsRegistry
     let audit: AuditStream
-    /// The clock for the lifetimes of sessions and tokens (`Backing.clock`). Logs and audits use the system's clock.
-    let clock: Clock
 
     /// - Parameters:
-    ///   - backing: Where records are kept.
     ///   - caches: The caches that it tells of ends.
     ///   - group: The event loops of requests.
     ///   - providerGroup: Those of connections to providers.
@@ -51,9 +46,7 @@ struct Foundations: Sendable {
         self.keys = keys
         self.group = group
         self.caches = caches
-        self.store = store
-        self.index = backing.index
-        self.limiter = backing.limiter
+        self.backing = backing
         self.grants = ProviderGrants(
             store: store,
             authority: keys.authority,
@@ -78,10 +71,15 @@ struct Foundations: Sendable {
         )
         self.registry = registry
         self.audit = audit
-        self.clock = clock
     }
 
     var authority: TokenAuthority { self.keys.authority }
+    var store: any RecordStore { self.backing.store }
+    /// Finds the sessions of a user in that store.
+    var index: any SessionIndex { self.backing.index }
+    var limiter: any RateLimiter { self.backing.limiter }
+    /// The clock for the lifetimes of sessions and tokens (`Backing.clock`). Logs and audits use the system's clock.
+    var clock: Clock { self.backing.clock }
 }
 
 extension IDTokenKeys.Notice {

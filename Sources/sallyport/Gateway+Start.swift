@@ -71,7 +71,6 @@ extension Gateway {
             logger: logger
         )
         let assembly = try Assembly(loaded, foundations, generation: 1)
-        let watch = ProviderWatch(logger: logger)
         let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
         var loops: [PathLoops.Place] = []
         let strayForwarding = StrayForwarding(logger: logger)
@@ -107,8 +106,6 @@ extension Gateway {
         let gateway = Gateway(
             assembly: assembly,
             foundations: foundations,
-            backing: backing,
-            watch: watch,
             group: group,
             providerGroup: providerGroup,
             loops: PathLoops(loops),
@@ -121,7 +118,7 @@ extension Gateway {
         foundations.idTokenKeys.start(following: caches)
         await gateway.startClients()
         await gateway.use(assembly)
-        watch.start()
+        gateway.watch.start()
         gateway.registerMetrics()
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
         gateway.signals.withLock { $0 = signals }
@@ -160,7 +157,7 @@ extension Gateway {
             }
         }
         self.cacheMetrics.register(in: registry)
-        self.backing.register(in: registry) { self.state.withLock { $0.settings.handoff.lifetime } }
+        self.foundations.backing.register(in: registry) { self.state.withLock { $0.settings.handoff.lifetime } }
     }
 
     /// Follows the changes of clients from now on. Waits a little for the first read, so that no client is used as the
@@ -254,7 +251,7 @@ extension Gateway {
     func collectExpired() {
         self.group.next().scheduleRepeatedTask(initialDelay: .seconds(30), delay: .seconds(30)) { _ in
             Task.detached {
-                self.backing.collectExpired()
+                self.foundations.backing.collectExpired()
                 self.state.withLock { $0.assembly }.configuration.targets.forEach { $0.refresh() }
             }
         }

@@ -73,7 +73,7 @@ extension Gateway {
         await self.foundations.providerClient.shutdown()
         await self.foundations.idTokenKeys.stop()
         await self.foundations.clientOverlay.stop()
-        await self.backing.stop()
+        await self.foundations.backing.stop()
         await self.admin.withLock { $0 }?.close()
         // The last requests ended after the loops last wrote their logs; requests that were cut off above get their
         // lines here as well.

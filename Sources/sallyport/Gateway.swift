@@ -20,7 +20,6 @@ final class Gateway: Sendable {
     }
 
     let foundations: Foundations
-    let backing: Backing
     let watch: ProviderWatch
     let cacheMetrics: CacheMetrics
     let group: TransportGroup
@@ -41,8 +40,6 @@ final class Gateway: Sendable {
     init(
         assembly: Assembly,
         foundations: Foundations,
-        backing: Backing,
-        watch: ProviderWatch,
         group: TransportGroup,
         providerGroup: TransportGroup,
         loops: PathLoops,
@@ -53,8 +50,7 @@ final class Gateway: Sendable {
         let settings = assembly.settings
         self.state = Mutex(State(assembly: assembly, users: KnownUsers(settings.fixedUsers?.settings)))
         self.foundations = foundations
-        self.backing = backing
-        self.watch = watch
+        self.watch = ProviderWatch(logger: logger)
         self.cacheMetrics = CacheMetrics(caches: foundations.caches, loops: group)
         self.group = group
         self.providerGroup = providerGroup
@@ -82,7 +78,7 @@ final class Gateway: Sendable {
                     name: "configuration", ok: true,
                     detail: reloaded ? "current" : "last reload failed, the former is in use"
                 ),
-            ] + self.backing.checks + self.watch.checks
+            ] + self.foundations.backing.checks + self.watch.checks
         return (checks.allSatisfy { $0.ok }, checks)
     }
 }

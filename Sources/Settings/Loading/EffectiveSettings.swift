@@ -7,7 +7,7 @@ enum EffectiveSettings {
     /// - Parameter settings: What was made of the tree.
     static func entries(of tree: SettingsTree, _ settings: Settings) -> [LoadedSettings.Entry] {
         let inUse = self.valuesInUse(settings, tree)
-        return self.entries(of: tree, .file, below: "", isElement: false).map { entry in
+        return self.entries(of: tree, .file, isElement: false).map { entry in
             var entry = entry
             entry.value = inUse[entry.key] ?? entry.value
             return entry
@@ -49,32 +49,25 @@ enum EffectiveSettings {
     }
 
     private static func entries(
-        of tree: SettingsTree?,
+        of tree: SettingsTree,
         _ section: Section,
-        below path: String,
         isElement: Bool
     ) -> [LoadedSettings.Entry] {
         section.keys.flatMap { key -> [LoadedSettings.Entry] in
-            let path = path.isEmpty ? key.name : "\(path).\(key.name)"
-            let setting = tree?[key.name]
+            let path = tree.key(of: key.name)
+            let setting = tree[key.name]
             switch key.kind {
             case .section(let below):
                 // A section that turns something on is shown only if it was written, and so is any section of an element
                 // of a list: a route without CORS has no CORS defaults.
                 if setting == nil, isElement || below.isOption { return [] }
-                return self.entries(of: tree?.tree(key.name), below, below: path, isElement: isElement)
-            case .sections(let below):
-                return (tree?.trees(key.name) ?? []).enumerated().flatMap { index, element in
-                    self.entries(of: element, below, below: "\(path)[\(index)]", isElement: true)
-                }
-            case .named(let below):
-                return (tree?.tree(key.name)?.entries ?? []).flatMap { name, setting -> [LoadedSettings.Entry] in
-                    guard case .tree(let element) = setting.value else { return [] }
-                    return self.entries(of: element, below, below: "\(path).\(name)", isElement: true)
-                }
+                let tree = tree.tree(key.name) ?? SettingsTree(origin: .builtIn, key: path)
+                return self.entries(of: tree, below, isElement: isElement)
+            case .sections(let below), .named(let below):
+                return tree.mappings(at: key).flatMap { self.entries(of: $0, below, isElement: true) }
             case .pairs:
-                guard let pairs = tree?.tree(key.name) else { return self.fallback(of: key, at: path) }
-                return pairs.entries.map { self.entry("\(path).\($0.name)", $0.setting) }
+                guard let pairs = tree.tree(key.name) else { return self.fallback(of: key, at: path) }
+                return pairs.entries.map { self.entry(pairs.key(of: $0.name), $0.setting) }
             default:
                 guard let setting else { return self.fallback(of: key, at: path) }
                 var entry = self.entry(path, setting)

@@ -69,23 +69,7 @@ package enum SettingsLoader {
         file: String?,
         environment: [String: String],
         flags: InsecureFlags,
-        judges: SettingsJudges = SettingsJudges()
-    ) throws(SettingsFailure) -> LoadedSettings {
-        try self.load(
-            file: file,
-            environment: environment,
-            flags: flags,
-            files: .system,
-            judges: judges
-        )
-    }
-
-    /// The same, with other files than the file system's.
-    package static func load(
-        file: String?,
-        environment: [String: String],
-        flags: InsecureFlags,
-        files: SettingsFiles,
+        files: SettingsFiles = .system,
         judges: SettingsJudges = SettingsJudges()
     ) throws(SettingsFailure) -> LoadedSettings {
         let files = files.remembered()

@@ -70,10 +70,9 @@ struct AssumedUser {
     }
 
     /// A user with these claims at the configured provider.
-    static func with(
-        claims document: [UInt8],
-        _ provider: NamedProvider?
-    ) throws -> Result<AssumedUser, Refusal> {
+    ///
+    /// - Throws: `Refusal`, or a `ValidationError`.
+    static func with(claims document: [UInt8], _ provider: NamedProvider?) throws -> AssumedUser {
         guard let value = JSONText.decode(document, loneSurrogates: .replaced), case .object = value else {
             throw ValidationError(
                 "The file of --claims must hold a JSON object, such as {\"sub\": \"1\", \"email\": \"ada@example.com\"}."
@@ -83,12 +82,12 @@ struct AssumedUser {
         let realm = provider.map { Realm($0.name) } ?? .default
         switch provider?.settings {
         case .openID(let settings):
-            return self.mapped(claims, settings.claims, settings.allow, settings.issuer, realm)
+            return try self.mapped(claims, settings.claims, settings.allow, settings.issuer, realm)
         case .oauth2(let settings):
-            return self.mapped(claims, settings.claims, settings.allow, settings.name, realm)
+            return try self.mapped(claims, settings.claims, settings.allow, settings.name, realm)
         case .introspection(let settings):
             let name = settings.issuer ?? settings.url ?? ""
-            return self.mapped(claims, settings.claims, AdmissionSettings(), name, realm)
+            return try self.mapped(claims, settings.claims, AdmissionSettings(), name, realm)
         case .kratos, .fixedUsers, nil:
             throw ValidationError(
                 "--claims needs provider.oidc, provider.oauth2 or provider.introspection: use --user."
@@ -102,18 +101,19 @@ struct AssumedUser {
         _ allow: AdmissionSettings,
         _ provider: String,
         _ realm: Realm
-    ) -> Result<AssumedUser, Refusal> {
+    ) throws(Refusal) -> AssumedUser {
         let mapping = ClaimsMapping(settings)
+        let user: Authentication
+        let refusal: String?
         do throws(ClaimsError) {
             let subject = try mapping.subject(claims)
-            let user = try mapping.authentication(subject, claims, fallback: "provider", now: Clock.system.now())
-            if let refusal = Admission(allow, settings).refusal(claims) {
-                return .failure(Refusal(words: "\(Reason.signInNotAllowed.rawValue): \(refusal)"))
-            }
-            return .success(AssumedUser(user, provider: provider, realm: realm))
+            user = try mapping.authentication(subject, claims, fallback: "provider", now: Clock.system.now())
+            refusal = Admission(allow, settings).refusal(claims)
         } catch {
-            return .failure(Refusal(words: error.detail))
+            throw Refusal(words: error.detail)
         }
+        if let refusal { throw Refusal(words: "\(Reason.signInNotAllowed.rawValue): \(refusal)") }
+        return AssumedUser(user, provider: provider, realm: realm)
     }
 }
 

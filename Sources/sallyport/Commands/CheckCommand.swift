@@ -71,13 +71,8 @@ struct CheckCommand: AsyncParsableCommand {
                 proxies: provider.proxies
             )
             let hosts = settings.hosts.filter { $0.provider == provider.name }
-            guard
-                let found = await ProviderCheck(transport: transport, hosts: hosts, proxies: provider.proxies).run(
-                    provider.settings
-                )
-            else {
-                continue
-            }
+            let check = ProviderCheck(transport: transport, hosts: hosts, proxies: provider.proxies)
+            guard let found = await check.run(provider.settings) else { continue }
             let isNamed = settings.providers.count > 1
             verdicts = (verdicts ?? []) + found.map { isNamed ? $0.of(provider.name) : $0 }
         }
@@ -117,8 +112,7 @@ struct CheckCommand: AsyncParsableCommand {
                 loop: loop
             ).run()
         } catch {
-            let finding = "ca=, cert= or key= of the URL cannot be used: \(error)"
-            return [Verdict(level: .error, subject: "certificates", finding: finding)]
+            return [.error("certificates", "ca=, cert= or key= of the URL cannot be used: \(error)")]
         }
     }
 

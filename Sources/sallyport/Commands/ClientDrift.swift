@@ -15,15 +15,8 @@ enum ClientDrift {
         guard loaded.settings.store.redis != nil, let secrets = loaded.settings.secrets else { return nil }
         let keys = ProcessKeys(secrets)
         let group = try TransportGroup(count: 1)
-        let backing = try Backing(
-            loaded.settings.store,
-            keys: keys,
-            group: group,
-            caches: SessionCaches(),
-            audit: AuditStream(queue: nil),
-            // What is wrong with the store is among the verdicts.
-            logger: .silent
-        )
+        // What is wrong with the store is among the verdicts.
+        let backing = try Backing(loaded.settings.store, keys: keys, group: group)
         try await backing.start()
         let overlay = ClientOverlay(
             store: backing.store,

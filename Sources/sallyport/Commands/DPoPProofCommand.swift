@@ -54,7 +54,7 @@ struct DPoPProofCommand: ParsableCommand {
     }
 
     func run() throws {
-        do {
+        try PrivateFileFailure.reported {
             let maker = DPoPProofMaker(try self.signingKey())
             guard !self.thumbprint, let url = self.url else {
                 Console.say(maker.thumbprint)
@@ -68,9 +68,6 @@ struct DPoPProofCommand: ParsableCommand {
                 at: Clock.system.now()
             )
             Console.say(proof)
-        } catch let failure as PrivateFileFailure {
-            Console.complain(failure.description)
-            throw ExitCode.failure
         }
     }
 

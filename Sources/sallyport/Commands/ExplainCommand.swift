@@ -291,9 +291,9 @@ struct ExplainCommand: AsyncParsableCommand {
         if let user = self.user { return try AssumedUser(named: user, provider) }
         guard let file = self.claims else { return nil }
         let document = try Self.content(of: file, "--claims")
-        switch try AssumedUser.with(claims: document, provider) {
-        case .success(let user): return user
-        case .failure(let refusal):
+        do {
+            return try AssumedUser.with(claims: document, provider)
+        } catch let refusal as AssumedUser.Refusal {
             self.say("sign-in", ["refused: \(refusal.words)"])
             return nil
         }

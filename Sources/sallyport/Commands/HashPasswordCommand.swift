@@ -21,15 +21,12 @@ struct HashPasswordCommand: ParsableCommand {
     )
 
     func run() throws {
-        do {
+        try PrivateFileFailure.reported {
             let password = try self.password()
             guard (1...Self.longest).contains(password.count) else {
                 throw PrivateFileFailure("the password has \(password.count) bytes; allowed are 1 to \(Self.longest)")
             }
             Console.say(String(decoding: Scrypt.hash(password: password).bytes, as: UTF8.self))
-        } catch let failure as PrivateFileFailure {
-            Console.complain("\(failure)")
-            throw ExitCode.failure
         }
     }
 

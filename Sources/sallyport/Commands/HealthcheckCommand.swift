@@ -36,21 +36,7 @@ struct HealthcheckCommand: ParsableCommand {
     }
 
     func run() throws {
-        let address: ListenAddress
-        do {
-            let environment = Process.environment
-            guard
-                let admin = try self.admin.flatMap({ ListenAddress($0) })
-                    ?? SettingsLoader.adminListen(file: self.options.config, environment: environment)
-            else {
-                Console.complain("there is no admin listener to ask")
-                throw ExitCode.failure
-            }
-            address = admin
-        } catch let failure as SettingsFailure {
-            Console.complain("invalid settings: \(failure.problems[0])")
-            throw ExitCode.failure
-        }
+        let address = try self.admin.flatMap { ListenAddress($0) } ?? self.options.adminListen()
         do {
             let answer = try AdminProbe.get(self.live ? "/healthz" : "/readyz", at: address, seconds: self.timeout)
             Console.say("\(answer.status) \(answer.line)")

@@ -73,7 +73,8 @@ extension LimitsCommand {
         let target = "/limits?\(FormText.encoded(query))"
         let token = try self.token(options.tokenFile)
         var hasFailed = false
-        for address in try self.listeners(options) {
+        let named = options.admin.compactMap { ListenAddress($0) }
+        for address in named.isEmpty ? [try options.settings.adminListen()] : named {
             do throws(AdminProbe.Failure) {
                 let answer = try AdminProbe.get(
                     target,
@@ -102,21 +103,6 @@ extension LimitsCommand {
             throw ValidationError("The file of --token-file must hold an operator's token.")
         }
         return String(decoding: token, as: UTF8.self)
-    }
-
-    private static func listeners(_ options: Options) throws -> [ListenAddress] {
-        let named = options.admin.compactMap { ListenAddress($0) }
-        guard named.isEmpty else { return named }
-        do {
-            let environment = Process.environment
-            if let own = try SettingsLoader.adminListen(file: options.settings.config, environment: environment) {
-                return [own]
-            }
-            Console.complain("there is no admin listener to ask")
-        } catch {
-            Console.complain("invalid settings: \(error.problems[0])")
-        }
-        throw ExitCode.failure
     }
 
     private static func advice(_ status: Int) -> String {

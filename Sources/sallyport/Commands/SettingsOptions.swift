@@ -27,6 +27,21 @@ struct SettingsOptions: ParsableArguments {
     }
 }
 
+extension SettingsOptions {
+    /// The address of the admin listener; without one the command ends and says so.
+    func adminListen() throws -> ListenAddress {
+        do {
+            if let address = try SettingsLoader.adminListen(file: self.config, environment: Process.environment) {
+                return address
+            }
+            Console.complain("there is no admin listener to ask")
+        } catch {
+            Console.complain("invalid settings: \(error.problems[0])")
+        }
+        throw ExitCode.failure
+    }
+}
+
 extension SettingsJudges {
     /// The checks by the modules that use the values.
     static var gateway: SettingsJudges {

@@ -39,15 +39,7 @@ struct TransferTrial {
         let foundations = self.draft.foundations
         // Connections to Redis need loops of the transport.
         let group = try TransportGroup(count: 1)
-        let backing = try Backing(
-            self.settings.store,
-            keys: foundations.keys,
-            group: group,
-            caches: SessionCaches(),
-            audit: AuditStream(queue: nil),
-            // What fails is said in the lines.
-            logger: .silent
-        )
+        let backing = try Backing(self.settings.store, keys: foundations.keys, group: group)
         try await backing.start()
         let clients = self.draft.assembly.clients
         let overlay = ClientOverlay(

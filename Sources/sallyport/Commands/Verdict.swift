@@ -29,3 +29,15 @@ extension Verdict {
         Verdict(level: .error, subject: subject, finding: finding)
     }
 }
+
+/// Thrown by a check that cannot go on.
+extension Verdict: Error {
+    /// The verdict of a check, however it ends.
+    static func of(_ check: () async throws(Verdict) -> Verdict) async -> Verdict {
+        do throws(Verdict) {
+            return try await check()
+        } catch {
+            return error
+        }
+    }
+}

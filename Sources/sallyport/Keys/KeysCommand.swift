@@ -42,7 +42,7 @@ struct MakeKeys: ParsableCommand {
 
     func run() throws {
         let secret = SecretFile(.generated(besides: []))
-        try KeysStep.perform {
+        try PrivateFileFailure.reported {
             try PrivateFile.make(at: self.place.file, with: secret.bytes)
         }
         Console.say(
@@ -145,7 +145,7 @@ struct ListKeys: ParsableCommand {
     @OptionGroup var place: SecretFileArgument
 
     func run() throws {
-        try KeysStep.perform {
+        try PrivateFileFailure.reported {
             let file = try KeysStep.read(PrivateFile(at: self.place.file), self.place.file)
             for (index, entry) in file.entries.enumerated() {
                 let use = index == 0 ? "signs and seals" : entry.isWaiting ? "accepted, waits for promote" : "accepted"
@@ -161,19 +161,9 @@ enum KeysStep {
     static let maxAge = "\(KeySetEndpoints.maxAge.components.seconds / 60) minutes"
     static let settling = "\(KeySetEndpoints.settlingTime.components.seconds / 60) minutes"
 
-    /// Runs a step. An error goes to standard error, and the exit status is 1.
-    static func perform(_ step: () throws -> Void) throws {
-        do {
-            try step()
-        } catch let failure as PrivateFileFailure {
-            Console.complain(failure.description)
-            throw ExitCode.failure
-        }
-    }
-
     /// Changes the file at `path` and prints what `change` returns.
     static func change(_ path: String, _ change: (inout SecretFile) throws -> String) throws {
-        try self.perform {
+        try PrivateFileFailure.reported {
             let place = try PrivateFile(at: path)
             var file = try self.read(place, path)
             let text = try change(&file)

@@ -1,3 +1,5 @@
+import ArgumentParser
+
 #if canImport(Glibc)
 import Glibc
 #endif
@@ -8,6 +10,16 @@ struct PrivateFileFailure: Error, CustomStringConvertible {
 
     init(_ description: String) {
         self.description = description
+    }
+
+    /// Does a command's work. A failure goes to standard error, and the exit status is 1.
+    static func reported(_ work: () throws -> Void) throws {
+        do {
+            try work()
+        } catch let failure as PrivateFileFailure {
+            Console.complain(failure.description)
+            throw ExitCode.failure
+        }
     }
 
     /// The system's error for its last call.

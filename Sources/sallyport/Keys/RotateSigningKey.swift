@@ -61,15 +61,7 @@ struct RotateSigningKey: AsyncParsableCommand {
         let group = try TransportGroup(count: 1)
         let backing: Backing
         do {
-            backing = try Backing(
-                settings.store,
-                keys: keys,
-                group: group,
-                caches: SessionCaches(),
-                audit: AuditStream(queue: nil),
-                // What fails is said below.
-                logger: .silent
-            )
+            backing = try Backing(settings.store, keys: keys, group: group)
             try await backing.start()
         } catch {
             throw Self.refusal("\(error)")

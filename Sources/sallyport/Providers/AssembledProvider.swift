@@ -12,69 +12,66 @@ struct AssembledProvider: Sendable {
     /// machine's clock is set.
     private static let clock = Clock.system
 
-    let roles: ProviderRoles
+    private(set) var roles = ProviderRoles()
     /// The OpenID issuer; nil: the provider is none.
-    let issuer: OpenIDIssuer?
+    private(set) var issuer: OpenIDIssuer?
     /// nil: the provider is another one.
-    let kratos: KratosProvider?
-    private let origin: IssuerOrigin?
+    private(set) var kratos: KratosProvider?
+    private var origin: IssuerOrigin?
 
     /// - Parameter former: The provider of the configuration that this one replaces. Its issuer is kept with all that is
     ///   known of it, unless the new settings reach or judge it differently.
     /// - Throws: `StartRefusal` that names the setting.
     init(_ provider: NamedProvider?, _ foundations: Foundations, former: AssembledProvider?) throws {
-        let place = provider.map { $0.name == Realm.default.name ? "provider" : "provider \($0.name)" } ?? ""
-        var issuer: OpenIDIssuer?
-        var origin: IssuerOrigin?
-        var kratos: KratosProvider?
-        let proxies = provider?.proxies ?? OutgoingProxies()
-        switch provider?.settings {
-        case nil: self.roles = ProviderRoles()
+        guard let provider else { return }
+        let place = provider.name == Realm.default.name ? "provider" : "provider \(provider.name)"
+        func transport(_ caFile: String?, allowsPlainHTTP: Bool = false) throws -> any ProviderTransport {
+            try Self.transport(caFile, allowsPlainHTTP: allowsPlainHTTP, provider.proxies, foundations)
+        }
+        switch provider.settings {
         case .fixedUsers(let users):
             let provider = StaticProvider(users: users)
             self.roles = ProviderRoles(password: provider, directory: provider)
         case .kratos(let settings):
-            self.roles = try Self.refusing(place, "kratos") {
-                let transport = try Self.transport(caFile: settings.caFile, allowsPlainHTTP: true, proxies, foundations)
+            try StartRefusal.naming("\(place).kratos.") {
+                let transport = try transport(settings.caFile, allowsPlainHTTP: true)
                 let provider = KratosProvider(settings, transport: transport, clock: Self.clock)
-                kratos = provider
-                return ProviderRoles(tokens: [provider], pages: provider)
+                self.kratos = provider
+                self.roles = ProviderRoles(tokens: [provider], pages: provider)
             }
         case .oauth2(let settings):
-            self.roles = try Self.refusing(place, "oauth2") {
-                let transport = try Self.transport(caFile: settings.caFile, proxies, foundations)
+            try StartRefusal.naming("\(place).oauth2.") {
+                let transport = try transport(settings.caFile)
                 let provider = try OAuth2Provider(settings, transport: transport, clock: Self.clock)
-                return ProviderRoles(browser: provider, refreshing: provider)
+                self.roles = ProviderRoles(browser: provider, refreshing: provider)
             }
         case .introspection(let settings):
-            self.roles = try Self.refusing(place, "introspection") {
-                let transport = try Self.transport(caFile: settings.caFile, proxies, foundations)
-                return ProviderRoles(
-                    tokens: [try IntrospectionProvider(settings, transport: transport, clock: Self.clock)]
-                )
+            try StartRefusal.naming("\(place).introspection.") {
+                let transport = try transport(settings.caFile)
+                let provider = try IntrospectionProvider(settings, transport: transport, clock: Self.clock)
+                self.roles = ProviderRoles(tokens: [provider])
             }
         case .openID(let settings):
-            self.roles = try Self.refusing(place, "oidc") {
-                let transport = try Self.transport(caFile: settings.caFile, proxies, foundations)
-                let wanted = IssuerOrigin(settings, proxies)
-                let kept = former?.origin == wanted ? former?.issuer : nil
-                let current = try kept ?? OpenIDIssuer(settings, transport: transport, clock: Self.clock)
-                (issuer, origin) = (current, wanted)
-                let log = UserInfoLog(name: place, foundations.registry)
+            try StartRefusal.naming("\(place).oidc.") {
+                let transport = try transport(settings.caFile)
+                let origin = IssuerOrigin(settings, provider.proxies)
+                let kept = former?.origin == origin ? former?.issuer : nil
+                let issuer = try kept ?? OpenIDIssuer(settings, transport: transport, clock: Self.clock)
+                (self.issuer, self.origin) = (issuer, origin)
                 let provider = try OpenIDProvider(
                     settings,
-                    issuer: current,
+                    issuer: issuer,
                     transport: transport,
                     clock: Self.clock,
-                    noteUserInfo: log.note
+                    noteUserInfo: UserInfoLog(name: place, foundations.registry).note
                 )
                 var tokens: [any TokenProvider] = []
-                if let bearer = BearerProvider(settings, issuer: current, clock: Self.clock) { tokens.append(bearer) }
+                if let bearer = BearerProvider(settings, issuer: issuer, clock: Self.clock) { tokens.append(bearer) }
                 var refreshTokens: IntrospectionProvider?
                 if let introspection = settings.introspection {
-                    (tokens, refreshTokens) = try Self.introspection(introspection, of: current, transport, tokens)
+                    (tokens, refreshTokens) = try Self.introspection(introspection, of: issuer, transport, tokens)
                 }
-                return ProviderRoles(
+                self.roles = ProviderRoles(
                     browser: provider,
                     tokens: tokens,
                     refreshTokens: refreshTokens,
@@ -83,7 +80,6 @@ struct AssembledProvider: Sendable {
                 )
             }
         }
-        (self.issuer, self.origin, self.kratos) = (issuer, origin, kratos)
     }
 
     /// The endpoints that the provider answers itself.
@@ -119,8 +115,9 @@ struct AssembledProvider: Sendable {
             }
             guard !settings.refreshTokenClients.isEmpty else { return (tokens, nil) }
             let refreshTokens = try IntrospectionProvider(
-                refreshTokens: settings,
+                settings,
                 of: issuer,
+                judging: .refresh,
                 transport: transport,
                 clock: Self.clock
             )
@@ -132,17 +129,15 @@ struct AssembledProvider: Sendable {
 
     /// The verifiers of `native_social`, whose servers are reached as the provider is.
     static func social(_ settings: Settings, _ foundations: Foundations) throws -> SocialVerifiers {
-        do {
+        try StartRefusal.naming("native_social.") {
             let proxies = settings.providers.first?.proxies ?? settings.proxies
-            let transport = try Self.transport(caFile: nil, proxies, foundations)
+            let transport = try Self.transport(nil, proxies, foundations)
             return try SocialVerifiers(settings.nativeSocial, transport: transport, clock: Self.clock)
-        } catch {
-            throw StartRefusal(description: "native_social.\(error)")
         }
     }
 
     private static func transport(
-        caFile: String?,
+        _ caFile: String?,
         allowsPlainHTTP: Bool = false,
         _ proxies: OutgoingProxies,
         _ foundations: Foundations
@@ -155,16 +150,6 @@ struct AssembledProvider: Sendable {
             ),
             foundations.registry
         )
-    }
-
-    /// Puts the name of the settings' section in front of an error's sentence.
-    private static func refusing<Value>(_ place: String, _ section: String, _ make: () throws -> Value) throws -> Value
-    {
-        do {
-            return try make()
-        } catch {
-            throw StartRefusal(description: "\(place).\(section).\(error)")
-        }
     }
 }
 

@@ -21,10 +21,11 @@ extension ProviderCheck {
                 bodyLimit: 2 << 20,
                 timeLimit: .seconds(10)
             )
-            switch await self.ask(call, "provider redirect") {
-            case .failure(let unanswered): verdicts.append(unanswered.verdict)
-            case .success(let answer): verdicts.append(Self.verdict(on: callback, answer))
-            }
+            verdicts.append(
+                await .of { () async throws(Verdict) in
+                    Self.verdict(on: callback, try await self.ask(call, "provider redirect"))
+                }
+            )
         }
         return verdicts
     }
@@ -103,7 +104,7 @@ extension ProviderCheck {
     // MARK: Credentials
 
     /// Redeems a code that does not exist. The client is judged before the code (RFC 6749 5.2).
-    func credentials(_ client: ClientAuthentication, at url: ProviderURL) async -> [Verdict] {
+    func credentials(_ client: ClientAuthentication, at url: ProviderURL) async -> Verdict {
         let subject = "provider client"
         let call = await client.post(
             [
@@ -113,30 +114,19 @@ extension ProviderCheck {
             to: url,
             audience: url
         )
-        switch await self.ask(call, subject) {
-        case .failure(let unanswered): return [unanswered.verdict]
-        case .success(let answer):
-            let error = JSONText.decode(answer.body)?["error"]?.string
-            switch error {
+        return await .of { () async throws(Verdict) in
+            let answer = try await self.ask(call, subject)
+            switch JSONText.decode(answer.body)?["error"]?.string {
             case "invalid_grant", "bad_verification_code":
-                return [.ok(subject, "it accepts the credentials of \(client.clientID)")]
-            case "invalid_client", "incorrect_client_credentials":
-                return [.error(subject, Self.refusedClient(client))]
+                return .ok(subject, "it accepts the credentials of \(client.clientID)")
+            case "invalid_client", "incorrect_client_credentials": return .error(subject, Self.refusedClient(client))
             case "invalid_dpop_proof", "use_dpop_nonce":
-                return [
-                    .ok(subject, "it binds tokens to keys (DPoP); whether it accepts the credentials cannot be told")
-                ]
+                return .ok(subject, "it binds tokens to keys (DPoP); whether it accepts the credentials cannot be told")
             case let error?:
-                let mend = ProviderWords.mend(of: error)
-                return [
-                    .warning(
-                        subject,
-                        "it answers a code that does not exist with \(ProviderWords.code(error)): \(mend)"
-                    )
-                ]
-            case nil where answer.status == 401: return [.error(subject, Self.refusedClient(client))]
-            case nil:
-                return [.error(subject, "\(url) \(ProviderWords.status(answer)), and not as a token endpoint")]
+                let words = "\(ProviderWords.code(error)): \(ProviderWords.mend(of: error))"
+                return .warning(subject, "it answers a code that does not exist with \(words)")
+            case nil where answer.status == 401: return .error(subject, Self.refusedClient(client))
+            case nil: return .error(subject, "\(url) \(ProviderWords.status(answer)), and not as a token endpoint")
             }
         }
     }
@@ -151,54 +141,45 @@ extension ProviderCheck {
     /// Asks about a token that does not exist.
     ///
     /// - Parameter audience: Who the provider is, in a client assertion.
-    func introspection(_ client: ClientAuthentication, at url: ProviderURL?, audience: ProviderURL) async -> [Verdict] {
+    func introspection(_ client: ClientAuthentication, at url: ProviderURL?, audience: ProviderURL) async -> Verdict {
         let subject = "provider introspection"
         guard let url else {
-            return [
-                .error(
-                    subject,
-                    "its metadata name no introspection_endpoint: write provider.oidc.introspection.url, or remove "
-                        + "introspection"
-                )
-            ]
+            let mend = "write provider.oidc.introspection.url, or remove introspection"
+            return .error(subject, "its metadata name no introspection_endpoint: \(mend)")
         }
-        var call = await client.post(
-            [("token", "sallyport-check-\(Random.base64URL(16))")],
-            to: url,
-            audience: audience
-        )
+        let parameters = [(name: "token", value: "sallyport-check-\(Random.base64URL(16))")]
+        var call = await client.post(parameters, to: url, audience: audience)
         call.purpose = .introspection
-        switch await self.ask(call, subject) {
-        case .failure(let unanswered): return [unanswered.verdict]
-        case .success(let answer):
+        return await .of { [call] () async throws(Verdict) in
+            let answer = try await self.ask(call, subject)
             let value = JSONText.decode(answer.body)
             switch answer.status {
-            case 200 where value?["active"] == .bool(false):
-                return [.ok(subject, "\(url) answers \(client.clientID)")]
+            case 200 where value?["active"] == .bool(false): return .ok(subject, "\(url) answers \(client.clientID)")
             case 200 where value?["active"] == .bool(true):
-                return [.error(subject, "\(url) calls a token good that does not exist: it must not be used")]
+                return .error(subject, "\(url) calls a token good that does not exist: it must not be used")
             case 400 where value?["error"]?.string == "invalid_client", 401:
-                return [.error(subject, Self.refusedClient(client))]
+                return .error(subject, Self.refusedClient(client))
             case 403:
-                return [
-                    .error(subject, "\(url) does not allow \(client.clientID) to ask: give it the right to introspect")
-                ]
+                return .error(
+                    subject,
+                    "\(url) does not allow \(client.clientID) to ask: give it the right to introspect"
+                )
             default:
-                return [.error(subject, "\(url) \(ProviderWords.status(answer)), and not as an introspection endpoint")]
+                return .error(subject, "\(url) \(ProviderWords.status(answer)), and not as an introspection endpoint")
             }
         }
     }
 
     /// Asks without a token, which must be refused.
-    func userinfo(at url: ProviderURL) async -> [Verdict] {
+    func userinfo(at url: ProviderURL) async -> Verdict {
         let subject = "provider userinfo"
-        switch await self.ask(ProviderCall("GET", url.text, for: .userinfo, fields: Self.json), subject) {
-        case .failure(let unanswered): return [unanswered.verdict]
-        case .success(let answer):
+        let call = ProviderCall("GET", url.text, for: .userinfo, fields: Self.json)
+        return await .of { () async throws(Verdict) in
+            let answer = try await self.ask(call, subject)
             switch answer.status {
-            case 400, 401, 403: return [.ok(subject, "\(url) asks for a token")]
-            case 200: return [.error(subject, "\(url) answers without a token: it cannot say who a user is")]
-            default: return [.error(subject, "\(url) \(ProviderWords.status(answer))")]
+            case 400, 401, 403: return .ok(subject, "\(url) asks for a token")
+            case 200: return .error(subject, "\(url) answers without a token: it cannot say who a user is")
+            default: return .error(subject, "\(url) \(ProviderWords.status(answer))")
             }
         }
     }

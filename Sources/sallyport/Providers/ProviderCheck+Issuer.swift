@@ -12,9 +12,10 @@ extension ProviderCheck {
         let location = ProviderMetadata.location(of: issuer)
         let began = ContinuousClock.now
         let answer: ProviderAnswer
-        switch await self.ask(ProviderCall("GET", location, for: .metadata, fields: Self.json), subject) {
-        case .failure(let unanswered): return ([unanswered.verdict], nil)
-        case .success(let found): answer = found
+        do throws(Verdict) {
+            answer = try await self.ask(ProviderCall("GET", location, for: .metadata, fields: Self.json), subject)
+        } catch {
+            return ([error], nil)
         }
         let time = self.time(of: answer, took: ContinuousClock.now - began)
         guard answer.status == 200 else {
@@ -51,33 +52,24 @@ extension ProviderCheck {
         guard abs(ahead) > Int64(Self.clockTolerance) else {
             return [.ok("provider clock", "it agrees with this machine's clock")]
         }
-        return [
-            .error(
-                "provider clock",
-                "it is \(abs(ahead)) s \(ahead > 0 ? "ahead of" : "behind") this machine's clock, so the provider's tokens "
-                    + "are refused: set both with NTP"
-            )
-        ]
+        let words = "it is \(abs(ahead)) s \(ahead > 0 ? "ahead of" : "behind") this machine's clock"
+        return [.error("provider clock", "\(words), so the provider's tokens are refused: set both with NTP")]
     }
 
     // MARK: Keys
 
-    func keys(at url: ProviderURL, _ settings: OpenIDSettings) async -> [Verdict] {
+    func keys(at url: ProviderURL, _ settings: OpenIDSettings) async throws(Verdict) -> [Verdict] {
         let subject = "provider keys"
         let call = ProviderCall("GET", url.text, for: .keys, fields: Self.json, bodyLimit: JOSELimits.keySet)
-        let answer: ProviderAnswer
-        switch await self.ask(call, subject) {
-        case .failure(let unanswered): return [unanswered.verdict]
-        case .success(let found): answer = found
-        }
+        let answer = try await self.ask(call, subject)
         guard answer.status == 200 else {
-            return [.error(subject, "\(url) \(ProviderWords.status(answer, forDocument: true))")]
+            throw .error(subject, "\(url) \(ProviderWords.status(answer, forDocument: true))")
         }
         let set: JWKSet
         do throws(JOSEError) {
             set = try JWKSet(answer.body)
         } catch {
-            return [.error(subject, "\(url) cannot be used: \(error.detail)")]
+            throw .error(subject, "\(url) cannot be used: \(error.detail)")
         }
         let faults = set.faults.map { Verdict.warning(subject, "\(url): \($0); it is left out") }
         let allowed = Set(settings.algorithms.compactMap(JWSAlgorithm.init(rawValue:)))
@@ -87,12 +79,8 @@ extension ProviderCheck {
         }
         guard !usable.isEmpty else {
             let found = Set(set.keys.flatMap { $0.algorithms.map(\.rawValue) }).sorted().joined(separator: ", ")
-            return faults + [
-                .error(
-                    subject,
-                    "\(url) has only keys for \(found), which provider.oidc.algorithms does not allow: add one of them"
-                )
-            ]
+            let words = "which provider.oidc.algorithms does not allow: add one of them"
+            return faults + [.error(subject, "\(url) has only keys for \(found), \(words)")]
         }
         return faults + [.ok(subject, "\(usable.count) usable at \(url)")]
     }

@@ -21,19 +21,20 @@ extension ProviderCheck {
     }
 
     private func readiness(at url: String, _ subject: String) async -> Verdict {
-        switch await self.ask(self.call("\(url)/health/ready"), subject) {
-        case .failure(let unanswered): unanswered.verdict
-        case .success(let answer) where answer.status == 200: .ok(subject, "\(url) is ready")
-        case .success(let answer): .error(subject, "\(url)/health/ready \(ProviderWords.status(answer))")
+        await .of { () async throws(Verdict) in
+            let answer = try await self.ask(self.call("\(url)/health/ready"), subject)
+            guard answer.status == 200 else {
+                return .error(subject, "\(url)/health/ready \(ProviderWords.status(answer))")
+            }
+            return .ok(subject, "\(url) is ready")
         }
     }
 
     /// A session is asked for without a credential, which Kratos refuses in its own words.
     private func whoami(at url: String) async -> Verdict {
         let subject = "kratos sessions"
-        switch await self.ask(self.call("\(url)/sessions/whoami"), subject) {
-        case .failure(let unanswered): return unanswered.verdict
-        case .success(let answer):
+        return await .of { () async throws(Verdict) in
+            let answer = try await self.ask(self.call("\(url)/sessions/whoami"), subject)
             guard answer.status == 401, self.error(in: answer) != nil else {
                 let words = ProviderWords.status(answer)
                 return .error(subject, "\(url)/sessions/whoami \(words): is this the public API of Kratos?")
@@ -46,15 +47,12 @@ extension ProviderCheck {
     private func returnTo(_ origin: String, at url: String) async -> Verdict {
         let subject = "kratos return_to"
         let query = FormText.encoded([("return_to", "\(origin)/")])
-        switch await self.ask(self.call("\(url)/self-service/login/browser?\(query)"), subject) {
-        case .failure(let unanswered): return unanswered.verdict
-        case .success(let answer) where answer.status == 200: return .ok(subject, "it sends browsers back to \(origin)")
-        case .success(let answer):
+        return await .of { () async throws(Verdict) in
+            let answer = try await self.ask(self.call("\(url)/self-service/login/browser?\(query)"), subject)
+            if answer.status == 200 { return .ok(subject, "it sends browsers back to \(origin)") }
             if self.error(in: answer)?["id"] == "self_service_flow_return_to_forbidden" {
-                return .error(
-                    subject,
-                    "it does not send browsers back to \(origin): add \(origin)/ to selfservice.allowed_return_urls"
-                )
+                let mend = "add \(origin)/ to selfservice.allowed_return_urls"
+                return .error(subject, "it does not send browsers back to \(origin): \(mend)")
             }
             return .warning(subject, "a login that leads back to \(origin) \(ProviderWords.status(answer))")
         }

@@ -70,16 +70,20 @@ struct ProviderCheck: Sendable {
         let issuer = try ProviderURL(settings.issuer)
         var (verdicts, metadata) = await self.metadata(of: issuer)
         guard let metadata else { return verdicts }
-        verdicts += await self.keys(at: metadata.keySetURL, settings)
+        do throws(Verdict) {
+            verdicts += try await self.keys(at: metadata.keySetURL, settings)
+        } catch {
+            verdicts.append(error)
+        }
         verdicts += self.judge(metadata, settings)
         let provider = try OpenIDProvider(settings, transport: self.transport, clock: self.clock)
         verdicts += await self.redirects(by: provider)
         let client = try ClientAuthentication(settings.client, clock: self.clock)
-        verdicts += await self.credentials(client, at: metadata.tokenEndpoint)
+        verdicts.append(await self.credentials(client, at: metadata.tokenEndpoint))
         if let introspection = settings.introspection {
             let client = try ClientAuthentication(introspection.client, clock: self.clock)
             let url = try introspection.url.map { try ProviderURL($0) } ?? metadata.introspectionEndpoint
-            verdicts += await self.introspection(client, at: url, audience: metadata.tokenEndpoint)
+            verdicts.append(await self.introspection(client, at: url, audience: metadata.tokenEndpoint))
         }
         return verdicts
     }
@@ -88,36 +92,33 @@ struct ProviderCheck: Sendable {
         let provider = try OAuth2Provider(settings, transport: self.transport, clock: self.clock)
         let client = try ClientAuthentication(settings.client, clock: self.clock)
         let (tokens, userinfo) = (try ProviderURL(settings.tokenURL), try ProviderURL(settings.userinfoURL))
-        var verdicts = await self.redirects(by: provider)
-        verdicts += await self.credentials(client, at: tokens)
-        verdicts += await self.userinfo(at: userinfo)
-        return verdicts
+        return await self.redirects(by: provider) + [
+            await self.credentials(client, at: tokens), await self.userinfo(at: userinfo),
+        ]
     }
 
     private func check(_ settings: IntrospectionSettings) async throws -> [Verdict] {
         let client = try ClientAuthentication(settings.client, clock: self.clock)
         guard let text = settings.url else { return [] }
         let url = try ProviderURL(text)
-        return await self.introspection(client, at: url, audience: url)
+        return [await self.introspection(client, at: url, audience: url)]
     }
 
     // MARK: Asking
 
-    /// Sends a call; an answer, or the verdict on why there is none.
-    func ask(_ call: ProviderCall, _ subject: String) async -> Result<ProviderAnswer, UnansweredCall> {
-        do {
-            return .success(try await self.transport.send(call))
+    /// Sends a call.
+    ///
+    /// - Throws: The verdict on why there is no answer.
+    func ask(_ call: ProviderCall, _ subject: String) async throws(Verdict) -> ProviderAnswer {
+        do throws(ProviderCallError) {
+            return try await self.transport.send(call)
         } catch {
             let finding = ProviderWords.failure(error)
             // The probe goes directly.
             guard error.cause == .certificate, let url = try? ProviderURL(call.url), self.proxy(for: url) == nil,
                 let fault = await CertificateProbe.fault(of: url, now: self.clock.now())
-            else { return .failure(UnansweredCall(verdict: .error(subject, finding))) }
-            return .failure(UnansweredCall(verdict: .error(subject, "\(url.host): \(fault)")))
+            else { throw .error(subject, finding) }
+            throw .error(subject, "\(url.host): \(fault)")
         }
-    }
-
-    struct UnansweredCall: Error {
-        let verdict: Verdict
     }
 }

@@ -13,15 +13,18 @@ enum Backing: Sendable {
 
     /// Redis where the settings name one, else this process's memory. It does not connect before `start()`.
     ///
+    /// - Parameters:
+    ///   - audit: By default none, as for a command.
+    ///   - logger: By default none: a command says itself what fails.
     /// - Throws: `StartRefusal` that names the setting.
     init(
         _ settings: StoreSettings,
         sessions: SessionSettings = SessionSettings(),
         keys: ProcessKeys,
         group: any EventLoopGroup,
-        caches: SessionCaches,
-        audit: AuditStream,
-        logger: Logger
+        caches: SessionCaches = SessionCaches(),
+        audit: AuditStream = AuditStream(queue: nil),
+        logger: Logger = .silent
     ) throws {
         let clock = Clock.steady()
         let lapsed: LapseReceiver = { lapse in

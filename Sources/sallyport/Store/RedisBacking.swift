@@ -106,64 +106,45 @@ final class RedisBacking: Sendable {
 
     var checks: [AdminServer.Check] {
         let status = self.client.status
-        var checks: [AdminServer.Check] = [
-            (
-                name: "store", ok: status.isConnected,
-                detail: RedisMessages.connection(status, reason: self.watch.reason)
-            )
-        ]
-        // Not ready, although sessions can still be read: users cannot sign in and transfers fail. `NOREPLICAS` is also
-        // the only sign of a primary that was cut off, whose gateways must not get requests that others can serve. The
-        // primary is tried again without any request, so a gateway without requests recovers.
         let refusals = status.nodes.filter { $0.writeRefusal != nil }
-        checks.append(
-            (
-                name: "store_writes",
-                ok: refusals.isEmpty,
-                detail: refusals.isEmpty ? "no write is refused" : RedisMessages.writeRefusals(refusals)
-            )
-        )
         let strangers = self.secretWatch.strangers
-        checks.append(
-            (
-                name: "store_secrets",
-                // Not the earlier one, too: one gateway with a wrong secret must not take the others down.
-                ok: strangers.earlier == 0,
-                detail: RedisMessages.strangers(strangers) ?? "all gateways of this Redis share a secret"
-            )
-        )
         let isHeard = status.invalidationIsUp
-        checks.append(
-            (
-                name: "store_invalidation",
-                ok: isHeard,
-                detail: isHeard
-                    ? "sign-outs at other gateways are heard"
-                    : "sign-outs at other gateways are not heard: each session is read before it is used"
-            )
-        )
-        checks.append(
-            (
-                name: "store_quorum",
-                ok: status.cutOff == nil,
-                detail: status.cutOff.map { RedisMessages.silence($0.quorum) }
-                    ?? "most of the servers that choose the primary answer"
-            )
-        )
         let unsafe = status.nodes.flatMap { node in
             (node.facts.map(RedisMessages.dangers) ?? []).map { "\(node.address): \($0)" }
         }
         let forgetful = status.nodes.filter { self.requireAppendOnly && $0.facts?.writesAppendOnlyFile == false }
             .map { "\($0.address): \(RedisMessages.snapshotsOnly)" }
         let dangers = unsafe + forgetful
-        checks.append(
+        return [
+            ("store", status.isConnected, RedisMessages.connection(status, reason: self.watch.reason)),
+            // Not ready, although sessions can still be read: users cannot sign in and transfers fail. `NOREPLICAS` is
+            // also the only sign of a primary that was cut off, whose gateways must not get requests that others can
+            // serve. The primary is tried again without any request, so a gateway without requests recovers.
             (
-                name: "store_safety",
-                ok: (unsafe.isEmpty || !self.requireSafe) && forgetful.isEmpty,
-                detail: dangers.isEmpty ? "Redis evicts no keys" : dangers.joined(separator: "; ")
-            )
-        )
-        return checks
+                "store_writes", refusals.isEmpty,
+                refusals.isEmpty ? "no write is refused" : RedisMessages.writeRefusals(refusals)
+            ),
+            // Not the earlier one, too: one gateway with a wrong secret must not take the others down.
+            (
+                "store_secrets", strangers.earlier == 0,
+                RedisMessages.strangers(strangers) ?? "all gateways of this Redis share a secret"
+            ),
+            (
+                "store_invalidation", isHeard,
+                isHeard
+                    ? "sign-outs at other gateways are heard"
+                    : "sign-outs at other gateways are not heard: each session is read before it is used"
+            ),
+            (
+                "store_quorum", status.cutOff == nil,
+                status.cutOff.map { RedisMessages.silence($0.quorum) }
+                    ?? "most of the servers that choose the primary answer"
+            ),
+            (
+                "store_safety", (unsafe.isEmpty || !self.requireSafe) && forgetful.isEmpty,
+                dangers.isEmpty ? "Redis evicts no keys" : dangers.joined(separator: "; ")
+            ),
+        ]
     }
 
     // MARK: Metrics

@@ -44,9 +44,7 @@ extension RedisCheck {
             }
     }
 
-    private static func fault(_ finding: String) -> Verdict {
-        Verdict(level: .error, subject: "certificates", finding: finding)
-    }
+    private static func fault(_ finding: String) -> Verdict { .error("certificates", finding) }
 }
 
 extension UnixTime {

@@ -28,7 +28,7 @@ extension RedisCheck {
             if !lacks.courtesies.isEmpty {
                 let rules = lacks.courtesies.joined(separator: " ")
                 let finding = "connections have no name in CLIENT LIST: ACL SETUSER \(user) \(rules)"
-                verdicts.append(Verdict(level: .warning, subject: "\(endpoint) name", finding: finding))
+                verdicts.append(.warning("\(endpoint) name", finding))
             }
             return verdicts
                 + replies.compactMap(\.writeRefusal).prefix(1).map {

@@ -34,16 +34,11 @@ extension RedisCheck {
                         let rules = unheard.map { " &\($0.0)" }.joined()
                         let finding =
                             "its user may not subscribe to news of failovers, so they are noticed late: grant +subscribe\(rules)"
-                        verdicts.append(Verdict(level: .warning, subject: "\(endpoint) sentinel", finding: finding))
+                        verdicts.append(.warning("\(endpoint) sentinel", finding))
                     }
                 case .null:
-                    verdicts.append(
-                        self.error(
-                            endpoint,
-                            "sentinel",
-                            "it watches no \(sentinels.primaryName)\(Self.names(in: replies.dropFirst().first))"
-                        )
-                    )
+                    let finding = "it watches no \(sentinels.primaryName)\(Self.names(in: replies.dropFirst().first))"
+                    verdicts.append(self.error(endpoint, "sentinel", finding))
                 case .error(let error):
                     verdicts.append(self.error(endpoint, "sentinel", Self.sentinelRefusal(error)))
                 default:
@@ -58,13 +53,8 @@ extension RedisCheck {
             for index in verdicts.indices where verdicts[index].level == .error { verdicts[index].level = .warning }
         }
         if Set(named).count > 1 {
-            verdicts.append(
-                Verdict(
-                    level: .warning,
-                    subject: "sentinels",
-                    finding: "they name different primaries: a failover is running, or some are cut off"
-                )
-            )
+            let finding = "they name different primaries: a failover is running, or some are cut off"
+            verdicts.append(.warning("sentinels", finding))
         }
         let counted = Dictionary(grouping: named, by: { $0 }).max { $0.value.count < $1.value.count }
         return (verdicts, counted?.key)

@@ -38,39 +38,31 @@ struct RedisCheck: Sendable {
     func run() async -> [Verdict] {
         var verdicts = self.judgeEncryption() + self.judgeFiles()
         guard !verdicts.contains(where: { $0.level == .error }) else { return verdicts }
-        switch self.configuration.deployment {
-        case .standalone(let endpoint):
-            verdicts += await self.check(endpoint, tag: "check")
-        case .sentinel(let sentinels):
-            let (found, primary) = await self.check(sentinels)
-            verdicts += found
-            if let primary { verdicts += await self.check(primary, tag: "check") }
-        case .cluster(let seeds):
-            let (found, topology) = await self.check(seeds: seeds)
-            verdicts += found
-            for shard in topology?.shards ?? [] {
-                verdicts += await self.check(shard.endpoint, tag: RedisNeeds.tag(in: shard.slots) ?? "check")
-            }
-        }
+        let (found, primaries) = await self.primaries()
+        verdicts += found
+        for (endpoint, tag) in primaries { verdicts += await self.check(endpoint, tag: tag) }
         return verdicts
     }
 
     /// Why the primaries cannot be found, reached or used; empty when they can. Checks nothing else.
     func obstacles() async -> [Verdict] {
-        var verdicts = self.judgeFiles()
-        switch self.configuration.deployment {
-        case .standalone(let endpoint):
-            verdicts += await self.meet(endpoint).verdicts
-        case .sentinel(let sentinels):
-            let (found, primary) = await self.check(sentinels)
-            verdicts += found
-            if let primary { verdicts += await self.meet(primary).verdicts }
-        case .cluster(let seeds):
-            let (found, topology) = await self.check(seeds: seeds)
-            verdicts += found
-            for shard in topology?.shards ?? [] { verdicts += await self.meet(shard.endpoint).verdicts }
-        }
+        let (found, primaries) = await self.primaries()
+        var verdicts = self.judgeFiles() + found
+        for (endpoint, _) in primaries { verdicts += await self.meet(endpoint).verdicts }
         return verdicts.filter { $0.level == .error }
+    }
+
+    /// Looks for the primaries. A key with its `tag` is kept by the primary.
+    private func primaries() async -> (verdicts: [Verdict], primaries: [(endpoint: RedisEndpoint, tag: String)]) {
+        switch self.configuration.deployment {
+        case .standalone(let endpoint): return ([], [(endpoint, "check")])
+        case .sentinel(let sentinels):
+            let (verdicts, primary) = await self.check(sentinels)
+            return (verdicts, primary.map { [($0, "check")] } ?? [])
+        case .cluster(let seeds):
+            let (verdicts, topology) = await self.check(seeds: seeds)
+            return (verdicts, (topology?.shards ?? []).map { ($0.endpoint, RedisNeeds.tag(in: $0.slots) ?? "check") })
+        }
     }
 
     /// Asks `endpoint` over a separate connection, which has signed in.
@@ -104,15 +96,8 @@ struct RedisCheck: Sendable {
             }
         let isLocal = endpoints.allSatisfy(\.isLocal)
         guard self.configuration.tls == nil, !isLocal else { return [] }
-        return [
-            Verdict(
-                level: .warning,
-                subject: "encryption",
-                finding:
-                    "passwords cross the network unencrypted (records do not): use rediss:// or tls=true, unless the "
-                    + "network is private"
-            )
-        ]
+        let finding = "passwords cross the network unencrypted (records do not): use rediss:// or tls=true, unless the "
+        return [.warning("encryption", finding + "network is private")]
     }
 
     // MARK: One server
@@ -193,11 +178,8 @@ struct RedisCheck: Sendable {
     private func role(_ facts: RedisFacts, _ endpoint: RedisEndpoint) -> Verdict {
         guard facts.isPrimary else {
             if case .sentinel = self.configuration.deployment {
-                return self.error(
-                    endpoint,
-                    "role",
-                    "the sentinels name it, but it is a replica: a failover is running"
-                )
+                let finding = "the sentinels name it, but it is a replica: a failover is running"
+                return self.error(endpoint, "role", finding)
             }
             return self.error(endpoint, "role", "it is a replica: name the primary, or the sentinels that know it")
         }
@@ -225,22 +207,15 @@ struct RedisCheck: Sendable {
         if facts.writesAppendOnlyFile {
             verdicts.append(self.ok(endpoint, "persistence", "append-only file"))
         } else {
-            verdicts.append(
-                Verdict(
-                    level: self.requireAppendOnly ? .error : .warning,
-                    subject: "\(endpoint) persistence",
-                    finding: RedisMessages.snapshotsOnly
-                )
-            )
+            let (level, subject) = (self.requireAppendOnly ? Verdict.Level.error : .warning, "\(endpoint) persistence")
+            verdicts.append(Verdict(level: level, subject: subject, finding: RedisMessages.snapshotsOnly))
         }
         return verdicts
     }
 
     /// Where clocks differ, gateways use Redis's clock, but logs and other machines do not.
     private func clock(_ facts: RedisFacts, _ endpoint: RedisEndpoint, roundTrip: Duration) -> Verdict {
-        func warning(_ finding: String) -> Verdict {
-            Verdict(level: .warning, subject: "\(endpoint) clock", finding: finding)
-        }
+        func warning(_ finding: String) -> Verdict { .warning("\(endpoint) clock", finding) }
         guard let time = facts.time else {
             return warning(
                 "it does not report its time (6.2 and later do): keep the clocks of all gateways in step with NTP"
@@ -257,11 +232,11 @@ struct RedisCheck: Sendable {
     // MARK: Verdicts
 
     func ok(_ endpoint: RedisEndpoint, _ subject: String, _ finding: String) -> Verdict {
-        Verdict(level: .ok, subject: "\(endpoint) \(subject)", finding: finding)
+        .ok("\(endpoint) \(subject)", finding)
     }
 
     func error(_ endpoint: RedisEndpoint, _ subject: String, _ finding: String) -> Verdict {
-        Verdict(level: .error, subject: "\(endpoint) \(subject)", finding: finding)
+        .error("\(endpoint) \(subject)", finding)
     }
 }
 
