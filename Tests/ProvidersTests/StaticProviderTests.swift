@@ -405,6 +405,11 @@ extension StaticProvider {
         password: Secret,
         from source: SignInSource
     ) async -> Result<Authentication, NotDone> {
-        await Result(try await self.authenticate(identifier: identifier, password: password, from: source))
+        // The helper for all errors, which takes an autoclosure, crashes here in Swift 6.3.1.
+        do throws(NotDone) {
+            return .success(try await self.authenticate(identifier: identifier, password: password, from: source))
+        } catch {
+            return .failure(error)
+        }
     }
 }
