@@ -12,14 +12,21 @@ struct TokenRefresh: Sendable {
     private static let timeForTokens: Duration = .seconds(4)
 
     private var endpoint: TokenEndpoint
+    private let scopes: [String]
+    private let clock: Clock
 
-    init(_ endpoint: TokenEndpoint) {
+    /// - Parameter scopes: What the tokens have if the answer does not say.
+    init(_ endpoint: TokenEndpoint, scopes: [String], clock: Clock) {
         self.endpoint = endpoint
         self.endpoint.timeLimit = Self.timeForTokens
+        self.scopes = scopes
+        self.clock = clock
     }
 
-    /// The new tokens, and the key to which they are bound.
-    func run(_ tokens: ProviderTokenSet) async throws(TokenFault) -> (TokenAnswer, key: SigningKey?) {
+    /// The answer, the new tokens as they are kept, and the key to which they are bound.
+    func run(
+        _ tokens: ProviderTokenSet
+    ) async throws(TokenFault) -> (answer: TokenAnswer, kept: ProviderTokenSet, key: SigningKey?) {
         guard let refreshToken = tokens.refreshToken else { throw TokenFault(.unsent, "there is no refresh token") }
         let key: SigningKey?
         do throws(JOSEError) {
@@ -34,7 +41,8 @@ struct TokenRefresh: Sendable {
             ("grant_type", "refresh_token"),
             ("refresh_token", String(decoding: refreshToken.bytes, as: UTF8.self)),
         ]
-        return (try await self.endpoint.ask(parameters, key: key), key)
+        let answer = try await self.endpoint.ask(parameters, key: key)
+        return (answer, answer.kept(key: key, requested: self.scopes, previous: tokens, now: self.clock.now()), key)
     }
 }
 

@@ -11,7 +11,9 @@ extension KratosProvider {
         fields: [(name: String, value: String)]
     ) async -> ProviderAnswer? {
         let query = FormText.encoded([("init_code", initCode), ("return_to_code", returnToCode)])
-        return try? await self.send("GET", "\(Self.exchangePath)?\(query)", for: .exchange, fields: fields)
+        var call = self.call("GET", "\(Self.exchangePath)?\(query)", for: .exchange)
+        call.fields = fields
+        return try? await self.transport.send(call)
     }
 
     /// When the user of a session in an answer of `exchange` signed in, by Kratos's clock; nil if the answer has no

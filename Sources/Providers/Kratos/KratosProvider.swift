@@ -22,7 +22,7 @@ package final class KratosProvider: TokenProvider {
     private let answers: KratosAnswer
     private let verdicts: SharedQuestions<PresentedToken, TokenVerdict>
     private let readiness: SharedQuestions<String, Bool>
-    private let transport: any ProviderTransport
+    let transport: any ProviderTransport
     private let clock: Clock
     private let silence = Mutex(Silence())
 
@@ -177,18 +177,7 @@ package final class KratosProvider: TokenProvider {
 
     // MARK: Calls
 
-    func send(
-        _ method: String,
-        _ path: String,
-        for purpose: ProviderCall.Purpose,
-        fields: [(name: String, value: String)]
-    ) async throws(ProviderCallError) -> ProviderAnswer {
-        var call = self.call(method, path, for: purpose)
-        call.fields = fields
-        return try await self.transport.send(call)
-    }
-
-    private func call(
+    func call(
         _ method: String,
         _ path: String,
         for purpose: ProviderCall.Purpose,

@@ -88,19 +88,13 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     package func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? { nil }
 
     package func refresh(_ tokens: ProviderTokenSet, of subject: String) async -> ProviderRefresh {
-        let answer: TokenAnswer
-        let key: SigningKey?
+        let refresh = TokenRefresh(self.tokens, scopes: self.settings.authorization.scopes, clock: self.clock)
+        let (kept, key): (ProviderTokenSet, SigningKey?)
         do throws(TokenFault) {
-            (answer, key) = try await TokenRefresh(self.tokens).run(tokens)
+            (_, kept, key) = try await refresh.run(tokens)
         } catch {
             return ProviderRefresh(error)
         }
-        let kept = answer.kept(
-            key: key,
-            requested: self.settings.authorization.scopes,
-            previous: tokens,
-            now: self.clock.now()
-        )
         let news = await within(TokenRefresh.timeForClaims) { try? await self.claims(kept, key) }
         guard let claims = news ?? nil else { return .refreshed(kept, authentication: nil) }
         guard let same = try? self.mapping.subject(claims), same.isExactly(subject) else {

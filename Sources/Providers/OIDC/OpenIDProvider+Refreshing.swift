@@ -10,19 +10,14 @@ extension OpenIDProvider {
             Task { await self.issuer.metadata.current() }
             return .later(after: nil, detail: "the issuer is not known yet")
         }
-        let answer: TokenAnswer
-        let key: SigningKey?
+        let endpoint = self.endpoint(metadata)
+        let refresh = TokenRefresh(endpoint, scopes: self.settings.authorization.scopes, clock: self.clock)
+        let (answer, kept, key): (TokenAnswer, ProviderTokenSet, SigningKey?)
         do throws(TokenFault) {
-            (answer, key) = try await TokenRefresh(self.endpoint(metadata)).run(tokens)
+            (answer, kept, key) = try await refresh.run(tokens)
         } catch {
             return ProviderRefresh(error)
         }
-        let kept = answer.kept(
-            key: key,
-            requested: self.settings.authorization.scopes,
-            previous: tokens,
-            now: self.clock.now()
-        )
         let news = await within(TokenRefresh.timeForClaims) {
             await self.news(answer, key, kept, previous: tokens.idToken, of: subject, metadata)
         }

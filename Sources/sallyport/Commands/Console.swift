@@ -1,3 +1,4 @@
+import ArgumentParser
 import Logging
 import Settings
 
@@ -18,6 +19,12 @@ enum Console {
     /// Writes `text` and a line break to standard error.
     static func complain(_ text: String) {
         self.write(Array("\(text)\n".utf8), to: STDERR_FILENO)
+    }
+
+    /// What ends a command that cannot do its work: says why, and the exit status is 1.
+    static func failure(_ text: String) -> ExitCode {
+        self.complain(text)
+        return .failure
     }
 
     /// Writes the bytes as they are to standard output.

@@ -106,11 +106,9 @@ struct ExplainCommand: AsyncParsableCommand {
             }
             if explanation.leadsToSignIn { self.say("sign-in", try self.signIn(loaded.settings)) }
         } catch let failure as SettingsFailure {
-            Console.complain("invalid settings:\n\(failure)")
-            throw ExitCode.failure
+            throw Console.failure("invalid settings:\n\(failure)")
         } catch let refusal as StartRefusal {
-            Console.complain(refusal.description)
-            throw ExitCode.failure
+            throw Console.failure(refusal.description)
         }
     }
 
@@ -132,8 +130,7 @@ struct ExplainCommand: AsyncParsableCommand {
         let logs = try self.log.map { try Self.content(of: $0, "--log") }
         let story = SessionStory(of: session, in: logs)
         guard !story.isEmpty else {
-            Console.complain("no line of the log is about \(session)")
-            throw ExitCode.failure
+            throw Console.failure("no line of the log is about \(session)")
         }
         Console.say(story.text)
     }

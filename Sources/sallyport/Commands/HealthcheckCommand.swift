@@ -42,8 +42,7 @@ struct HealthcheckCommand: ParsableCommand {
             Console.say("\(answer.status) \(answer.line)")
             guard answer.status == 200 else { throw ExitCode.failure }
         } catch let failure as AdminProbe.Failure {
-            Console.complain(failure.description)
-            throw ExitCode.failure
+            throw Console.failure(failure.description)
         }
     }
 }

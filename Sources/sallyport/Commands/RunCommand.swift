@@ -19,12 +19,8 @@ struct RunCommand: AsyncParsableCommand {
         do {
             let loaded = try options.load(flags)
             gateway = try await Gateway.start(loaded, reload: { try options.load(flags) })
-        } catch let failure as SettingsFailure {
-            for problem in failure.problems { Console.complain("\(problem)") }
-            throw ExitCode.failure
         } catch {
-            Console.complain("\(error)")
-            throw ExitCode.failure
+            throw Console.failure("\(error)")
         }
         await gateway.runUntilSignalled()
     }

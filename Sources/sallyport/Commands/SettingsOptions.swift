@@ -30,15 +30,14 @@ struct SettingsOptions: ParsableArguments {
 extension SettingsOptions {
     /// The address of the admin listener; without one the command ends and says so.
     func adminListen() throws -> ListenAddress {
+        let address: ListenAddress?
         do {
-            if let address = try SettingsLoader.adminListen(file: self.config, environment: Process.environment) {
-                return address
-            }
-            Console.complain("there is no admin listener to ask")
+            address = try SettingsLoader.adminListen(file: self.config, environment: Process.environment)
         } catch {
-            Console.complain("invalid settings: \(error.problems[0])")
+            throw Console.failure("invalid settings: \(error.problems[0])")
         }
-        throw ExitCode.failure
+        guard let address else { throw Console.failure("there is no admin listener to ask") }
+        return address
     }
 }
 

@@ -47,15 +47,13 @@ struct VerifyCommand: ParsableCommand {
                 throw error
             }
         } catch let error as JOSEError {
-            Console.complain("refused: \(error.detail)")
-            throw ExitCode.failure
+            throw Console.failure("refused: \(error.detail)")
         }
     }
 
     private func content() throws -> [UInt8] {
         if let bytes = Console.read(self.jwks, atMost: JOSELimits.keySet + 1) { return bytes }
-        Console.complain("\(self.jwks) cannot be read")
-        throw ExitCode.failure
+        throw Console.failure("\(self.jwks) cannot be read")
     }
 
     /// What is on standard input, without line breaks at its end.

@@ -17,8 +17,7 @@ struct PrivateFileFailure: Error, CustomStringConvertible {
         do {
             try work()
         } catch let failure as PrivateFileFailure {
-            Console.complain(failure.description)
-            throw ExitCode.failure
+            throw Console.failure(failure.description)
         }
     }
 

@@ -36,12 +36,11 @@ struct RotateSigningKey: AsyncParsableCommand {
         do throws(SettingsFailure) {
             loaded = try self.options.load(self.insecure.flags)
         } catch {
-            for problem in error.problems { Console.complain("\(problem)") }
-            throw ExitCode.failure
+            throw Console.failure("\(error)")
         }
         let settings = loaded.settings
         if let pem = settings.signingKeys, (try? SigningKeyFile(pem: pem))?.idTokens != nil {
-            throw Self.refusal(
+            throw Console.failure(
                 """
                 signing_key_file has an RSA key, which signs instead of the one in the store: append a new RSA key to the \
                 file, send SIGHUP to every gateway, wait \(KeysStep.settling), move the new key before the old one, and send \
@@ -50,7 +49,7 @@ struct RotateSigningKey: AsyncParsableCommand {
             )
         }
         guard settings.store.redis != nil, let secrets = settings.secrets else {
-            throw Self.refusal(
+            throw Console.failure(
                 """
                 store.memory keeps no key: each gateway makes one of its own, which ends with it. Configure store.redis, \
                 or write an RSA key into signing_key_file (openssl genrsa 2048)
@@ -64,7 +63,7 @@ struct RotateSigningKey: AsyncParsableCommand {
             backing = try Backing(settings.store, keys: keys, group: group)
             try await backing.start()
         } catch {
-            throw Self.refusal("\(error)")
+            throw Console.failure("\(error)")
         }
         let idTokenKeys = IDTokenKeys(store: backing.store, ring: keys.sealing, loops: group, clock: backing.clock)
         let outcome: Result<IDTokenKeys.Rotation, IDTokenKeys.RotationRefusal>
@@ -78,13 +77,8 @@ struct RotateSigningKey: AsyncParsableCommand {
         await backing.stop()
         switch outcome {
         case .success(let rotation): Console.say(Self.sentence(rotation, isDiscard: self.discard))
-        case .failure(let refusal): throw Self.refusal(Self.sentence(refusal))
+        case .failure(let refusal): throw Console.failure(Self.sentence(refusal))
         }
-    }
-
-    private static func refusal(_ text: String) -> ExitCode {
-        Console.complain(text)
-        return .failure
     }
 
     private static func sentence(_ rotation: IDTokenKeys.Rotation, isDiscard: Bool) -> String {

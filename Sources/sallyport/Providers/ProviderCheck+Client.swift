@@ -88,8 +88,7 @@ extension ProviderCheck {
             "unauthorized_redirect",
         ]
         let client = [
-            "aadsts700016", "client not found", "invalid_client", "deleted_client",
-            "client_id is not",
+            "aadsts700016", "client not found", "invalid_client", "deleted_client", "client_id is not",
             "unauthorized_client", "invalid client_id", "invalid client id",
         ]
         if redirect.contains(where: { text.contains($0) }) { return .redirect }

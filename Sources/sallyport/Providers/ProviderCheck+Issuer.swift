@@ -91,13 +91,10 @@ extension ProviderCheck {
         var verdicts: [Verdict] = []
         let announced = metadata.signingAlgorithms
         if !announced.isEmpty, Set(announced).isDisjoint(with: settings.algorithms) {
-            verdicts.append(
-                .error(
-                    "provider algorithms",
-                    "it signs id_tokens by \(ProviderWords.list(announced)), and provider.oidc.algorithms allows "
-                        + "\(ProviderWords.list(settings.algorithms)): \(Self.algorithmMend(announced))"
-                )
-            )
+            let allowed = ProviderWords.list(settings.algorithms)
+            let words =
+                "it signs id_tokens by \(ProviderWords.list(announced)), and provider.oidc.algorithms allows \(allowed)"
+            verdicts.append(.error("provider algorithms", "\(words): \(Self.algorithmMend(announced))"))
         } else if !announced.isEmpty {
             let common = settings.algorithms.filter(announced.contains)
             verdicts.append(.ok("provider algorithms", ProviderWords.list(common)))
@@ -105,46 +102,32 @@ extension ProviderCheck {
         if metadata.challengeMethods.contains("S256") {
             verdicts.append(.ok("provider PKCE", "S256"))
         } else {
-            verdicts.append(
-                .warning(
-                    "provider PKCE",
-                    metadata.challengeMethods.isEmpty
-                        ? "it does not announce S256. The gateway sends it in any case; a provider that ignores it does not "
-                            + "notice stolen codes"
-                        : "it announces \(ProviderWords.list(metadata.challengeMethods)) without S256, and may refuse sign-ins: "
-                            + "allow S256 for this client"
-                )
-            )
+            let words =
+                metadata.challengeMethods.isEmpty
+                ? "it does not announce S256. The gateway sends it in any case; a provider that ignores it does not "
+                    + "notice stolen codes"
+                : "it announces \(ProviderWords.list(metadata.challengeMethods)) without S256, and may refuse sign-ins: "
+                    + "allow S256 for this client"
+            verdicts.append(.warning("provider PKCE", words))
         }
         // "If omitted, the default is client_secret_basic" (OpenID Connect Discovery 1.0 3).
         let methods = metadata.clientAuthentications.isEmpty ? ["client_secret_basic"] : metadata.clientAuthentications
-        if !methods.contains(settings.client.method.rawValue) {
-            verdicts.append(
-                .warning(
-                    "provider client",
-                    "it announces \(ProviderWords.list(methods)) and not \(settings.client.method.rawValue): if it refuses the "
-                        + "gateway, write another provider.oidc.client_authentication"
-                )
-            )
+        let method = settings.client.method.rawValue
+        if !methods.contains(method) {
+            let mend = "if it refuses the gateway, write another provider.oidc.client_authentication"
+            let words = "it announces \(ProviderWords.list(methods)) and not \(method): \(mend)"
+            verdicts.append(.warning("provider client", words))
         }
         if settings.userinfo == .required, metadata.userinfoEndpoint == nil {
-            verdicts.append(
-                .error(
-                    "provider userinfo",
-                    "its metadata name no userinfo_endpoint that can be used, and provider.oidc.userinfo is required: nobody "
-                        + "can sign in; write auto or off"
-                )
-            )
+            let words =
+                "its metadata name no userinfo_endpoint that can be used, and provider.oidc.userinfo is required"
+            verdicts.append(.error("provider userinfo", "\(words): nobody can sign in; write auto or off"))
         }
-        verdicts.append(
-            .ok(
-                "provider sign-out",
-                metadata.endSessionEndpoint == nil
-                    ? "it names no end_session_endpoint that can be used: who signs out here stays signed in there"
-                    : "users who sign out here are sent there to sign out as well"
-            )
-        )
-        return verdicts
+        let signOut =
+            metadata.endSessionEndpoint == nil
+            ? "it names no end_session_endpoint that can be used: who signs out here stays signed in there"
+            : "users who sign out here are sent there to sign out as well"
+        return verdicts + [.ok("provider sign-out", signOut)]
     }
 
     private static func algorithmMend(_ announced: [String]) -> String {

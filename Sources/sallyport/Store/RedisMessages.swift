@@ -41,8 +41,7 @@ enum RedisMessages {
     /// The codes that `refusal` explains: the reasons for which a primary does not serve.
     private static let codes = [
         "NOAUTH", "WRONGPASS", "NOPERM", "DENIED", "LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "MOVED",
-        "NOMASTER",
-        "BUSY",
+        "NOMASTER", "BUSY",
     ]
 
     /// Every reason for which Redis cannot be used: the values of `sallyport_redis_down{reason}`.
