@@ -9,33 +9,22 @@ package import Vocabulary
 ///   former one, or none. Within each cool-down there are at most `KeySetState.mostSeeks` such fetches, whatever strangers
 ///   send. What they name is not remembered.
 /// - Before the set is old it is read again in the background, so that no request waits.
-/// - While the issuer cannot be reached, the last good set is used until it is `maxStale` old.
+/// - While the issuer cannot be reached, the last good set is used until it is `KeySetState.maxStale` old.
 package final class JWKSetCache: Sendable {
     private struct State: Sendable {
-        var keySet: KeySetState
+        var keySet = KeySetState()
         var flight: Task<Void, Never>?
         var failure: String?
     }
 
     private let clock: Clock
-    private let state: Mutex<State>
+    private let state = Mutex(State())
     private let headers = LastJWSHeader()
     private let fetch: @Sendable () async throws -> [UInt8]
 
-    /// - Parameters:
-    ///   - maxAge: How old a set may be before it must be read again.
-    ///   - coolDown: The time within which at most `KeySetState.mostSeeks` fetches look for a key.
-    ///   - maxStale: How old the last good set may be while the issuer cannot be reached; at least `maxAge`.
-    ///   - fetch: Returns the document. It limits its own time; it throws if the issuer has no good answer.
-    package init(
-        clock: Clock,
-        maxAge: Duration = .seconds(600),
-        coolDown: Duration = .seconds(30),
-        maxStale: Duration,
-        fetch: @escaping @Sendable () async throws -> [UInt8]
-    ) {
+    /// - Parameter fetch: Returns the document. It limits its own time; it throws if the issuer has no good answer.
+    package init(clock: Clock, fetch: @escaping @Sendable () async throws -> [UInt8]) {
         self.clock = clock
-        self.state = Mutex(State(keySet: KeySetState(maxAge: maxAge, coolDown: coolDown, maxStale: maxStale)))
         self.fetch = fetch
     }
 

@@ -49,16 +49,6 @@ package struct JWS: Sendable {
     ) throws(JOSEError) -> JWS {
         try UnverifiedToken(token, allowing: allowing).verified(with: keys, sharedSecret: sharedSecret)
     }
-
-    /// The token, verified with the key in its own header (`jwk`), and that key. This proves that the sender has the
-    /// private key, and nothing else (RFC 9449 4.2).
-    package static func verifyWithEmbeddedKey(
-        _ token: [UInt8],
-        allowing: Set<JWSAlgorithm>
-    ) throws(JOSEError) -> (JWS, JWK) {
-        let token = try SelfSignedToken(token, allowing: allowing)
-        return (try token.verified(), token.key)
-    }
 }
 
 /// A token whose form and algorithm are good, and whose signature is not verified yet.

@@ -40,9 +40,12 @@ struct KeySetState {
     /// must not keep a new key from being found.
     static let mostSeeks = 4
 
-    let maxAge: Duration
-    let coolDown: Duration
-    let maxStale: Duration
+    /// How old a set may be before it must be read again.
+    static let maxAge = Duration.seconds(600)
+    /// The time within which at most `mostSeeks` fetches look for a key.
+    static let coolDown = Duration.seconds(30)
+    /// How old the last good set may be while the issuer cannot be reached.
+    static let maxStale = Duration.seconds(86_400)
 
     private(set) var set: JWKSet?
     /// Counts the sets that differ from the one before.
@@ -53,12 +56,6 @@ struct KeySetState {
     /// When the last fetches began that were to find a key, at most `mostSeeks`, the oldest first.
     private var soughtAt: [UnixTime] = []
     private var isFetching = false
-
-    init(maxAge: Duration, coolDown: Duration, maxStale: Duration) {
-        self.maxAge = maxAge
-        self.coolDown = coolDown
-        self.maxStale = max(maxStale, maxAge)
-    }
 
     /// The set, if it can be used at once for this need.
     func ready(for need: Need, now: UnixTime) -> JWKSet? {
@@ -71,12 +68,12 @@ struct KeySetState {
     /// - Parameter hasFetched: Whether a fetch that this caller began has ended.
     mutating func step(for need: Need, now: UnixTime, hasFetched: Bool) -> Step {
         if let set = self.ready(for: need, now: now) {
-            let isAging = now.since(self.readAt) >= self.maxAge * 4 / 5
+            let isAging = now.since(self.readAt) >= Self.maxAge * 4 / 5
             guard isAging, !self.isFetching, self.mayRetry(now) else { return .use(set, isFinal: true) }
             self.isFetching = true
             return .useAndFetch(set)
         }
-        let best = now.since(self.readAt) <= self.maxStale ? self.set : nil
+        let best = now.since(self.readAt) <= Self.maxStale ? self.set : nil
         if hasFetched { return .use(best, isFinal: self.failures == 0) }
         if self.isFetching { return .join }
         if self.isCurrent(now) {
@@ -113,7 +110,7 @@ struct KeySetState {
     private func maySeek(_ now: UnixTime) -> Bool {
         guard self.mayRetry(now) else { return false }
         guard self.soughtAt.count == Self.mostSeeks, let first = self.soughtAt.first else { return true }
-        return now.since(first) >= self.coolDown
+        return now.since(first) >= Self.coolDown
     }
 
     /// Whether the set needs no fetch before it is used: it is young, or the issuer cannot be reached, as a fetch in the
@@ -121,8 +118,8 @@ struct KeySetState {
     private func isCurrent(_ now: UnixTime) -> Bool {
         guard self.set != nil else { return false }
         let age = now.since(self.readAt)
-        if age <= self.maxAge { return true }
-        return age <= self.maxStale && self.failures > 0 && now.since(self.failedAt) <= self.maxAge
+        if age <= Self.maxAge { return true }
+        return age <= Self.maxStale && self.failures > 0 && now.since(self.failedAt) <= Self.maxAge
     }
 
     private func meets(_ need: Need) -> Bool {
@@ -137,8 +134,8 @@ struct KeySetState {
     /// cool-down, so that service comes back soon.
     private func mayRetry(_ now: UnixTime) -> Bool {
         guard self.failures > 0 else { return true }
-        let isUsable = self.set != nil && now.since(self.readAt) <= self.maxStale
-        let pause = isUsable ? self.coolDown : min(self.coolDown, .seconds(1 << min(self.failures - 1, 16)))
+        let isUsable = self.set != nil && now.since(self.readAt) <= Self.maxStale
+        let pause = isUsable ? Self.coolDown : min(Self.coolDown, .seconds(1 << min(self.failures - 1, 16)))
         return now.since(self.failedAt) >= pause
     }
 }

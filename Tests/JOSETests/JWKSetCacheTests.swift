@@ -16,7 +16,7 @@ import Vocabulary
     init() {
         let issuer = Issuer(self.first)
         self.issuer = issuer
-        self.cache = JWKSetCache(clock: self.clock.clock, maxStale: .seconds(86_400)) { try await issuer.answer() }
+        self.cache = JWKSetCache(clock: self.clock.clock) { try await issuer.answer() }
     }
 
     private func has(_ key: SigningKey) async -> Bool {

@@ -81,18 +81,18 @@ import Vocabulary
     @Test func verifiesAnEmbeddedKeyWhereItIsAskedFor() throws {
         let key = Keys.otherES256
         let token = key.sign(bytes("{}"), header: [("jwk", key.publicKey.value), ("typ", "dpop+jwt")])
-        let (verified, found) = try JWS.verifyWithEmbeddedKey(token, allowing: [.es256])
-        #expect(found.thumbprint == key.publicKey.thumbprint && verified.isType("dpop+jwt") && verified.keyID == nil)
+        let read = try SelfSignedToken(token, allowing: [.es256])
+        let verified = try read.verified()
+        #expect(read.key.thumbprint == key.publicKey.thumbprint && verified.isType("dpop+jwt") && verified.keyID == nil)
         for header in ["{\"alg\":\"ES256\"}", "{\"alg\":\"ES256\",\"jwk\":{}}"] {
             #expect(
-                JOSETests.refusal { _ = try JWS.verifyWithEmbeddedKey(key.token(header: header), allowing: [.es256]) }
-                    != nil
+                JOSETests.refusal { _ = try SelfSignedToken(key.token(header: header), allowing: [.es256]) } != nil
             )
         }
-        #expect(JOSETests.refusal { _ = try JWS.verifyWithEmbeddedKey(token, allowing: [.edDSA]) } != nil)
+        #expect(JOSETests.refusal { _ = try SelfSignedToken(token, allowing: [.edDSA]) } != nil)
         let foreign = Keys.es256.sign([], header: [("jwk", key.publicKey.value)])
         #expect(
-            JOSETests.refusal { _ = try JWS.verifyWithEmbeddedKey(foreign, allowing: [.es256]) }?.kind == .signature
+            JOSETests.refusal { _ = try SelfSignedToken(foreign, allowing: [.es256]).verified() }?.kind == .signature
         )
     }
 

@@ -4,9 +4,6 @@ package import Vocabulary
 
 /// An OpenID issuer as far as sign-in and access tokens share it: its metadata and its keys.
 package final class OpenIDIssuer: Sendable {
-    /// How long the keys that were good last are used while the issuer cannot be reached.
-    private static let maxStale: Duration = .seconds(86_400)
-
     package let url: ProviderURL
     package let metadata: MetadataCache
     package let keys: JWKSetCache
@@ -27,7 +24,7 @@ package final class OpenIDIssuer: Sendable {
         }
         let metadata = MetadataCache(issuer: url, transport: transport, clock: clock)
         self.metadata = metadata
-        self.keys = JWKSetCache(clock: clock, maxStale: Self.maxStale) {
+        self.keys = JWKSetCache(clock: clock) {
             guard let url = await metadata.current()?.keySetURL else {
                 throw MetadataError("the issuer is not known yet")
             }

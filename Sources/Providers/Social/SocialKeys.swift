@@ -3,13 +3,10 @@ import Vocabulary
 
 /// The published keys of a social provider, all of which sign with RS256.
 struct SocialKeys: Sendable {
-    /// How long the keys that were good last are used while they cannot be read.
-    private static let maxStale: Duration = .seconds(86_400)
-
     private let cache: JWKSetCache
 
     init(_ url: ProviderURL, transport: any ProviderTransport, clock: Clock) {
-        self.cache = JWKSetCache(clock: clock, maxStale: Self.maxStale) {
+        self.cache = JWKSetCache(clock: clock) {
             try await transport.document(at: url.text, for: .keys, bodyLimit: JOSELimits.keySet)
         }
     }

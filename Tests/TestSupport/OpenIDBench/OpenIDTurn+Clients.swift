@@ -68,7 +68,7 @@ extension OpenIDTurn {
             return refused
         }
         guard proofs.count == 1,
-            let (token, key) = try? JWS.verifyWithEmbeddedKey(Array(text.utf8), allowing: [.es256]),
+            let proof = try? SelfSignedToken(Array(text.utf8), allowing: [.es256]), let token = try? proof.verified(),
             token.isType("dpop+jwt"), let claims = try? JWTClaims(token.payload), let id = claims.id,
             claims["htm"]?.string == call.method, claims["htu"]?.string == self.url(endpoint),
             let issuedAt = claims.issuedAt, (-10.0...60.0).contains(self.now.since(issuedAt) / .seconds(1)),
@@ -79,6 +79,6 @@ extension OpenIDTurn {
             return .failure(DPoPRefusal(answer: .refusal("use_dpop_nonce", fields: nonce)))
         }
         guard self.state.seen.insert("proof " + id).inserted else { return refused }
-        return .success(DPoPProof(thumbprint: key.thumbprint))
+        return .success(DPoPProof(thumbprint: proof.key.thumbprint))
     }
 }
