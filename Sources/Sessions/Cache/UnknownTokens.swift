@@ -1,5 +1,4 @@
 internal import Cryptography
-internal import NIOCore
 internal import Vocabulary
 
 /// Foreign tokens that their provider recently did not know, so that a client which repeats one does not make the
@@ -8,14 +7,7 @@ struct UnknownTokens {
     /// How long the provider's "unknown" is used: a token that becomes valid is accepted after this time at the latest.
     static let lifetime = Duration.seconds(2)
 
-    private let capacity: Int
-    private var entries: [Digest256: (since: UnixTime, reason: Reason)] = [:]
-    /// The tokens in the order in which they were added.
-    private var order = CircularBuffer<Digest256>()
-
-    init(capacity: Int = 4096) {
-        self.capacity = capacity
-    }
+    private var entries = RecentValues<Digest256, (since: UnixTime, reason: Reason)>(capacity: 4096)
 
     /// The reason if the token was unknown less than `lifetime` ago. `now` may be a little earlier than the note: the
     /// loop's time stands still while it works. After the clock was set back further, the provider is asked again.
@@ -28,7 +20,6 @@ struct UnknownTokens {
 
     /// Notes that the provider did not know the token, and why it was refused.
     mutating func insert(_ token: Digest256, for reason: Reason, now: UnixTime) {
-        if self.entries.updateValue((now, reason), forKey: token) == nil { self.order.append(token) }
-        while self.order.count > self.capacity, let oldest = self.order.popFirst() { self.entries[oldest] = nil }
+        self.entries.insert((now, reason), for: token)
     }
 }

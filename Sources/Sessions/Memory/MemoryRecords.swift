@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import Vocabulary
 
 /// The records of one shard of a memory store. All records of a lineage are in one shard, so that a step over a token,
@@ -58,7 +59,7 @@ struct MemoryRecords {
     /// Families that have ended.
     private var ends: [Lineage: (until: UnixTime, holdsPlace: Bool)] = [:]
     private var otherDeadlines = DeadlineQueue<Due>()
-    private var past = PastSessions()
+    private var past = RecentValues<Digest256, Reason>(capacity: 2048)
     /// Sessions that have ended by time and were not reported yet.
     private var lapses: [SessionLapse] = []
 
@@ -81,7 +82,7 @@ struct MemoryRecords {
 
     /// Why there is no session under `key`; nil if nothing is known of one.
     func absence(of key: RecordKey) -> Reason? {
-        self.past.reason(of: key) ?? (self.hasEnded(key.lineage) ? .sessionRevoked : nil)
+        self.past[key.digest] ?? (self.hasEnded(key.lineage) ? .sessionRevoked : nil)
     }
 
     /// The sessions that have ended by time since this was last called.
@@ -263,7 +264,7 @@ struct MemoryRecords {
         guard let kept = self.kept[place], let content = self.forget(place) else { return nil }
         switch content {
         case .session:
-            if let reason { self.past.note(kept.key, reason) }
+            if let reason { self.past.insert(reason, for: kept.key.digest) }
             self.limits.sessions.giveBack()
         case .opaque(let record):
             (record.attempt == nil ? self.limits.markers : self.limits.replaceables).giveBack()

@@ -1,0 +1,21 @@
+internal import NIOCore
+
+/// The newest entries of a table that may forget: when it is full, the oldest entry is removed.
+package struct RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private let capacity: Int
+    private var values: [Key: Value] = [:]
+    /// Each key once, in the order in which it was first added.
+    private var order = CircularBuffer<Key>()
+
+    package init(capacity: Int) {
+        self.capacity = capacity
+    }
+
+    package subscript(_ key: Key) -> Value? { self.values[key] }
+
+    /// Adds the value, or puts it in the place of the one that the key has.
+    package mutating func insert(_ value: Value, for key: Key) {
+        if self.values.updateValue(value, forKey: key) == nil { self.order.append(key) }
+        if self.order.count > self.capacity, let oldest = self.order.popFirst() { self.values[oldest] = nil }
+    }
+}
