@@ -165,8 +165,9 @@ let tests: KeyValuePairs<String, [Target.Dependency]> = [
         nioPosix, nioEmbedded,
     ],
     "RedisStoreTests": [
-        "SignOn", "JOSE", "Sessions", "RedisStore", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary",
-        "TestSupport", "StoreBench", "HandoffProof", "RedisServers", "StoreConformance", nioCore, nioPosix,
+        "SignOn", "Providers", "JOSE", "Sessions", "RedisStore", "Settings", "AddressIntelligence", "Cryptography",
+        "Vocabulary", "TestSupport", "StoreBench", "HandoffProof", "RedisServers", "StoreConformance", nioCore,
+        nioPosix,
         nioEmbedded,
     ],
     "EndpointsTests": ["Endpoints", "Pages", "Cryptography", "Vocabulary", "TestSupport", "EndpointBench"],

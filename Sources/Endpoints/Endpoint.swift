@@ -76,6 +76,12 @@ package struct EndpointRequest: Sendable {
     package func parameters(_ name: String) -> [String] {
         self.query.filter { $0.name == name }.map(\.value)
     }
+
+    /// The value of the query parameter `name`; nil when it is absent or repeated.
+    func only(_ name: String) -> String? {
+        let values = self.parameters(name)
+        return values.count == 1 ? values[0] : nil
+    }
 }
 
 /// An endpoint's answer. The listener adds framing, `Date` and `Connection`.

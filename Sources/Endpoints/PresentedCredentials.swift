@@ -18,13 +18,13 @@ package struct PresentedCredentials: Sendable, Equatable {
     /// The different values of the host's session cookie, in order of arrival and at most `mostSessionCookies`. If
     /// there is more than one, it is unknown which is the browser's own: another site of the same domain may have
     /// planted one.
-    package var sessionCookies: [Secret]
+    package var sessionCookies: [Secret] = []
     /// The different values of the provider's own session cookie, in the same way.
-    package var providerCookies: [Secret]
+    package var providerCookies: [Secret] = []
     /// The gateway's other cookies on this host, in order of arrival and at most `mostCompanions`.
-    package var companions: [CompanionCookie]
+    package var companions: [CompanionCookie] = []
     /// What the cookies say of session-transfer tokens.
-    package var handoff: HandoffCredentials
+    package var handoff = HandoffCredentials()
     /// `X-Session-Token`; nil when absent or empty.
     package var sessionToken: Secret?
     /// `Authorization`; nil when absent.
@@ -37,23 +37,7 @@ package struct PresentedCredentials: Sendable, Equatable {
     /// The maximum number of companions: more than the gateway ever sets.
     package static let mostCompanions = 64
 
-    package init(
-        sessionCookies: [Secret] = [],
-        providerCookies: [Secret] = [],
-        companions: [CompanionCookie] = [],
-        handoff: HandoffCredentials = HandoffCredentials(),
-        sessionToken: Secret? = nil,
-        authorization: Authorization? = nil,
-        proof: Secret? = nil
-    ) {
-        self.sessionCookies = sessionCookies
-        self.providerCookies = providerCookies
-        self.companions = companions
-        self.handoff = handoff
-        self.sessionToken = sessionToken
-        self.authorization = authorization
-        self.proof = proof
-    }
+    package init() {}
 
     /// The token of `X-Session-Token` or `Authorization: Bearer`; nil when there is none.
     package var explicitToken: Secret? {

@@ -12,25 +12,13 @@ package struct HandoffFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "w")) }
     /// The longest that a native session lives, from which the sessions come.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
-    package static var isConfirmed: Bool { true }
-    package static var isBoundToReign: Bool { false }
 
     /// How many sessions are remembered; when there are more, the oldest of them ends.
     static let capacity = 64
 
     /// The oldest first, without the first session of all.
-    package private(set) var members: [RecordKey]
+    package fileprivate(set) var members: [RecordKey]
     package let terms: RecordTerms
-
-    /// - Parameter root: The session that the transfer token made.
-    init(root: Session) {
-        self.members = []
-        self.terms = RecordTerms(
-            since: root.issuedAt,
-            expiresAt: root.expiresAt,
-            owner: RecordOwner(subject: root.subject, epoch: root.epoch)
-        )
-    }
 
     /// The record of a family that begins with `root` and already has another member.
     ///
@@ -39,11 +27,6 @@ package struct HandoffFamily: ReplaceableRecord, Hashable {
         var family = HandoffFamily(root: root.session)
         family.members.append(member)
         return .replaceable(Self.key(root: root.key), family)
-    }
-
-    private init(members: [RecordKey], terms: RecordTerms) {
-        self.members = members
-        self.terms = terms
     }
 
     /// The key of the family's record.
@@ -90,6 +73,12 @@ extension Session {
 extension HandoffFamily {
     /// How often a change is tried again because another one came first.
     private static let mostTries = 16
+
+    /// - Parameter root: The session that the transfer token made.
+    init(root: Session) {
+        let owner = RecordOwner(subject: root.subject, epoch: root.epoch)
+        self.init(members: [], terms: RecordTerms(since: root.issuedAt, expiresAt: root.expiresAt, owner: owner))
+    }
 
     /// Adds a session to the family of `root` before it is made: a session that is not made does no harm here, and one
     /// that is made without being here would outlive a sign-out.

@@ -65,10 +65,3 @@ extension HostTicket: SingleUseRecord {
         )
     }
 }
-
-extension CompactReader {
-    fileprivate mutating func digest() throws(CompactFormatError) -> Digest256 {
-        guard let digest = Digest256(base64URL: Array(try self.text().utf8)[...]) else { throw CompactFormatError() }
-        return digest
-    }
-}

@@ -205,14 +205,3 @@ package struct ProviderSession: Sendable, Hashable {
         self.tokensEndAt = tokensEndAt
     }
 }
-
-extension Reason {
-    /// Why a session, code or refresh token that is bound to a key is not accepted (RFC 9449 5); nil if it is, or if it is
-    /// bound to none.
-    ///
-    /// - Parameter proven: The thumbprint of the key that the request proves; nil: none.
-    package static func objection(toKey bound: String?, provenBy proven: String?) -> Reason? {
-        guard let bound, bound != proven else { return nil }
-        return proven == nil ? .proofMissing : .proofOtherKey
-    }
-}

@@ -13,8 +13,6 @@ package struct SuccessorToken: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "z")) }
     /// The longest that a session lives.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
-    package static var isConfirmed: Bool { true }
-    package static var isBoundToReign: Bool { false }
 
     /// How long the former token serves: what the browser had sent with it must not be refused, and an answer with the new
     /// one may be lost.
@@ -87,7 +85,8 @@ package struct TokenSuccession: Sendable, Hashable {
 extension CompactReader {
     /// How many tokens came before one that is not the first.
     mutating func tokenNumber() throws(CompactFormatError) -> UInt32 {
-        guard let number = UInt32(exactly: try self.unsigned()), number > 0 else { throw CompactFormatError() }
+        let number = try self.number()
+        guard number > 0 else { throw CompactFormatError() }
         return number
     }
 }

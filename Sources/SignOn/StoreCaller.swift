@@ -1,6 +1,6 @@
-import NIOCore
-import Sessions
-import Vocabulary
+package import NIOCore
+package import Sessions
+package import Vocabulary
 
 /// What asks a store and is `async`.
 protocol StoreCaller: Sendable {
@@ -25,20 +25,26 @@ extension StoreCaller {
 }
 
 /// Counts tries at limits.
-struct TryCounter: StoreCaller {
+package struct TryCounter: StoreCaller {
     let store: any RateLimiter
     let loops: any EventLoopGroup
+
+    /// - Parameter store: The limiter, which is called on these loops.
+    package init(store: any RateLimiter, loops: any EventLoopGroup) {
+        self.store = store
+        self.loops = loops
+    }
 
     /// Counts a try in all of the buckets.
     ///
     /// - Throws: `reason`, where one of them has no room.
-    func count(_ tries: [RateBucket], or reason: Reason) async throws(NotDone) {
+    package func count(_ tries: [RateBucket], or reason: Reason) async throws(NotDone) {
         let decision = try await self.ask { limiter, loop in limiter.allow(tries, cost: 1, on: loop) }
         if case .throttled(let wait) = decision { throw NotDone(reason, retryAfter: wait) }
     }
 
     /// Takes back a try that could not be served. If this fails, it stays counted.
-    func giveBack(_ tries: [RateBucket]) async {
+    package func giveBack(_ tries: [RateBucket]) async {
         try? await self.ask { limiter, loop in limiter.giveBack(tries, cost: 1, on: loop) }
     }
 }

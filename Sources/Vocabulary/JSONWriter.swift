@@ -25,6 +25,12 @@ package struct JSONWriter {
         self.bytes.append(UInt8(ascii: ":"))
     }
 
+    /// Writes a member of an object, whose name must need no escape.
+    package mutating func member(_ name: StaticString, _ text: String) {
+        self.name(name)
+        self.write(text)
+    }
+
     /// Writes an object, whose members `write` writes.
     package mutating func object<Failure>(
         _ write: (inout JSONWriter) throws(Failure) -> Void

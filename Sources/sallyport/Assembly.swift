@@ -106,12 +106,12 @@ struct Assembly: Sendable {
         self.realms = realms
         let users = AllRealms(realms.map(\.users))
         self.users = users
-        self.parties = SessionParties(
-            foreignTokens: realms.compactMap { realm in realm.tokens.map { RealmTokens(realm.realm, $0) } },
-            renewer: foundations.grants,
-            tokenReader: identity.namesTokens ? foundations.grants : nil,
-            directory: users
-        )
+        var parties = SessionParties()
+        parties.foreignTokens = realms.compactMap { realm in realm.tokens.map { RealmTokens(realm.realm, $0) } }
+        parties.renewer = foundations.grants
+        parties.tokenReader = identity.namesTokens ? foundations.grants : nil
+        parties.directory = users
+        self.parties = parties
         let keys = foundations.keys.sealing
         // A host's users sign in on a host of the same provider, so one share serves all realms.
         let share =

@@ -56,8 +56,7 @@ struct EndpointAssembly {
             sessions: sessions,
             settings: self.settings.exchange,
             store: self.foundations.store,
-            limiter: self.foundations.limiter,
-            loops: self.foundations.group
+            limiter: self.foundations.limiter
         )
         if let provider = self.roles.password {
             let passwords = PasswordSignIn(
@@ -65,8 +64,7 @@ struct EndpointAssembly {
                 provider: provider,
                 limiter: self.foundations.limiter,
                 familiar: self.foundations.familiar,
-                accounts: AccountNames(self.foundations.keys.secrets.current),
-                loops: self.foundations.group
+                accounts: AccountNames(self.foundations.keys.secrets.current)
             )
             endpoints += self.nativeEndpoints(native, passwords)
             endpoints += self.browserEndpoints(.password(passwords), native)
@@ -75,8 +73,7 @@ struct EndpointAssembly {
                 sessions: sessions,
                 provider: provider,
                 limiter: self.foundations.limiter,
-                keys: self.foundations.keys.sealing,
-                loops: self.foundations.group
+                keys: self.foundations.keys.sealing
             )
             endpoints += self.nativeEndpoints(native, nil)
             endpoints += self.browserEndpoints(.provider(flow), native)
@@ -136,7 +133,7 @@ struct EndpointAssembly {
     // MARK: Groups of endpoints
 
     private func userSessions(_ sessions: SessionService) -> UserSessions {
-        UserSessions(sessions: sessions, index: self.foundations.index, loops: self.foundations.group)
+        UserSessions(sessions: sessions, index: self.foundations.index)
     }
 
     private var socialProofs: SocialProofs {
@@ -154,8 +151,7 @@ struct EndpointAssembly {
                 sessions: native.sessions,
                 verifiers: self.social,
                 proofs: self.socialProofs,
-                limiter: self.foundations.limiter,
-                loops: self.foundations.group
+                limiter: self.foundations.limiter
             ),
             current: self.foundations.keys.secrets.current,
             accepted: self.foundations.keys.secrets.accepted
@@ -209,8 +205,7 @@ struct EndpointAssembly {
             store: self.foundations.store,
             keys: self.foundations.keys.sealing,
             limiter: self.foundations.limiter,
-            journal: AuditJournal(audit: self.foundations.audit, counters: .tickets(self.foundations.registry)),
-            loops: self.foundations.group
+            journal: AuditJournal(audit: self.foundations.audit, counters: .tickets(self.foundations.registry))
         )
         return HostSignInEndpoints(
             tickets,
@@ -230,8 +225,7 @@ struct EndpointAssembly {
             sessions: sessions,
             clients: self.clients,
             cookieName: self.settings.session.cookieName,
-            cookies: HandoffCookies(self.settings),
-            loops: self.foundations.group
+            cookies: HandoffCookies(self.settings)
         )
     }
 
@@ -272,7 +266,6 @@ struct EndpointAssembly {
             handoff: self.handoff,
             cookies: HandoffCookies(self.settings),
             keys: self.foundations.keys.sealing,
-            loops: self.foundations.group,
             idTokens: self.idTokens
         ).endpoint
     }
@@ -300,6 +293,7 @@ struct EndpointAssembly {
             users: self.realm.users,
             rules: self.rules,
             journal: self.journal,
+            loops: self.foundations.group,
             clock: self.foundations.clock
         )
         let limits = TokenLimits(limiter: self.foundations.limiter, loops: self.foundations.group)
@@ -315,26 +309,22 @@ struct EndpointAssembly {
         )
         let token = TokenEndpoint(
             authentication: authentication,
-            limits: limits,
             hosts: self.settings.hosts,
             tokens: tokens,
             mint: mint,
             social: SocialSignIns(verifiers: self.social, proofs: self.socialProofs, tokens: tokens),
             proofs: self.proofCheck,
-            idTokens: self.idTokens,
-            loops: self.foundations.group
+            idTokens: self.idTokens
         )
-        let revocation = RevocationEndpoint(authentication: authentication, limits: limits, tokens: tokens)
+        let revocation = RevocationEndpoint(authentication: authentication, tokens: tokens)
         let introspection = IntrospectionEndpoint(
             authentication: authentication,
-            limits: limits,
             tokens: tokens,
             issuer: self.issuer
         )
         let userInfo = UserInfoEndpoint(limits: limits, tokens: tokens, proofs: self.proofCheck)
         let pushed = PushedRequestEndpoint(
             authentication: authentication,
-            limits: limits,
             proofs: self.proofCheck,
             clients: self.clients,
             tokens: tokens,

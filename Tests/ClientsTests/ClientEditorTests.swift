@@ -83,17 +83,13 @@ struct EditorBench {
 }
 
 @Suite("Changes of clients at run time") struct ClientEditorTests {
-    private func refusal(_ body: () async throws(ClientEditor.Refusal) -> ClientEditor.Outcome) async -> String {
-        do throws(ClientEditor.Refusal) {
+    /// The key that is at fault; else the reason.
+    private func refusal(_ body: () async throws(NotDone) -> ClientEditor.Outcome) async -> String {
+        do throws(NotDone) {
             _ = try await body()
             return "none"
         } catch {
-            switch error {
-            case .unknown: return "unknown"
-            case .exists: return "exists"
-            case .invalid(let fault): return fault.key
-            case .store: return "store"
-            }
+            return error.text.map { String($0.prefix { $0 != ":" }) } ?? error.reason.rawValue
         }
     }
 
@@ -147,35 +143,35 @@ struct EditorBench {
         let bench = try EditorBench()
         let patch: JSONValue = ["session_transfer": ["enforce_device_binding": "imei"]]
         #expect(
-            await self.refusal { () throws(ClientEditor.Refusal) in
+            await self.refusal { () throws(NotDone) in
                 try await bench.editor.update("web", patch, by: "ops")
             }
                 == "session_transfer.enforce_device_binding"
         )
         #expect(try await bench.stored("web") == nil && bench.registry.snapshot.client("web")?.binding == .asn)
         #expect(
-            await self.refusal { () throws(ClientEditor.Refusal) in
+            await self.refusal { () throws(NotDone) in
                 try await bench.editor.update("web", ["client_id": "other"], by: "ops")
             } == "client_id"
         )
         #expect(
-            await self.refusal { () throws(ClientEditor.Refusal) in
+            await self.refusal { () throws(NotDone) in
                 try await bench.editor.update("web", ["client_id": .null], by: "ops")
             } == "client_id"
         )
         #expect(
-            await self.refusal { () throws(ClientEditor.Refusal) in
+            await self.refusal { () throws(NotDone) in
                 try await bench.editor.update("web", ["app_type": "native"], by: "ops")
             } == "app_type"
         )
         #expect(
-            await self.refusal { () throws(ClientEditor.Refusal) in
+            await self.refusal { () throws(NotDone) in
                 try await bench.editor.update("nobody", ["name": "x"], by: "ops")
-            } == "unknown"
+            } == "client.unknown"
         )
         let large: JSONValue = ["description": .string(String(repeating: "a", count: 70_000))]
         #expect(
-            await self.refusal { () throws(ClientEditor.Refusal) in
+            await self.refusal { () throws(NotDone) in
                 try await bench.editor.update("web", large, by: "ops")
             }
                 == "(the whole client)"
@@ -195,17 +191,17 @@ struct EditorBench {
         #expect(native.generated == nil && bench.registry.snapshot.client("app")?.isPublic == true)
         #expect(native.client.members["token_endpoint_auth_method"] == "none")
         #expect(
-            await self.refusal { () throws(ClientEditor.Refusal) in
+            await self.refusal { () throws(NotDone) in
                 try await bench.editor.create(["client_id": "app"], by: "ops")
-            } == "exists"
+            } == "client.exists"
         )
         #expect(
-            await self.refusal { () throws(ClientEditor.Refusal) in
+            await self.refusal { () throws(NotDone) in
                 try await bench.editor.create(["client_id": "a b"], by: "ops")
             } == "client_id"
         )
         #expect(
-            await self.refusal { () throws(ClientEditor.Refusal) in
+            await self.refusal { () throws(NotDone) in
                 try await bench.editor.create(["client_secret": "short"], by: "ops")
             } == "client_secret"
         )
@@ -227,7 +223,7 @@ struct EditorBench {
         #expect(bench.registry.snapshot.client("web")?.clientSecrets == file)
         let made = try await bench.editor.create([:], by: "ops").client.id
         #expect(
-            await self.refusal { () throws(ClientEditor.Refusal) in
+            await self.refusal { () throws(NotDone) in
                 try await bench.editor.update(made, ["client_secret": .null], by: "ops")
             } == "client_secret"
         )
@@ -243,8 +239,8 @@ struct EditorBench {
         #expect(bench.registry.catalogue.deleted.map(\.id) == ["native"])
         #expect(bench.registry.catalogue.deleted.first?.mark?.by == "ops")
         #expect(
-            await self.refusal { () throws(ClientEditor.Refusal) in try await bench.editor.delete("native", by: "ops") }
-                == "unknown"
+            await self.refusal { () throws(NotDone) in try await bench.editor.delete("native", by: "ops") }
+                == "client.unknown"
         )
         let members: JSONValue = [
             "client_id": "native", "app_type": "native",

@@ -25,21 +25,8 @@ import Vocabulary
         }
     }
 
-    private static func request(
-        _ world: World,
-        _ user: NativeApp,
-        actor: NativeApp,
-        client: ClientSettings = desk
-    ) throws -> MintRequest {
-        var request = try world.mintRequest(user, client: client)
-        request.actorToken = actor.token.bytes
-        return request
-    }
-
     private static func minted(_ world: World, _ user: NativeApp, actor: NativeApp) async throws -> Secret {
-        let outcome = try await world.mint().mint(self.request(world, user, actor: actor), on: world.loop).get()
-        guard case .minted(let token, _) = outcome else { throw Unexpected(what: "\(outcome)") }
-        return token
+        try await world.mint(for: user, actor: actor, client: self.desk).token
     }
 
     @Test(
@@ -60,8 +47,8 @@ import Vocabulary
         #expect(record.auditEvents.last?.details.contains { $0 == ("actor", "bob") } == true)
         let key = try world.key(made.token)
         #expect(try await world.session(key)?.actor == "bob", "the store keeps it")
-        let again = try world.mintRequest(NativeApp(token: made.token, key: key, session: made.session))
-        guard case .refused(.handoffNested) = try await world.mint().mint(again, on: world.loop).get() else {
+        let again = NativeApp(token: made.token, key: key, session: made.session)
+        guard try await world.objection({ try await world.mint(for: again) })?.reason == .handoffNested else {
             Issue.record("minted from it")
             return
         }
@@ -77,15 +64,14 @@ import Vocabulary
                 rules: RuleBook([Rule(name: "nobody acts", stages: [stage], condition: condition, effect: .deny)])
             )
             let (user, actor) = (try await world.signIn(), try await world.signIn("bob"))
-            let outcome = try await world.mint().mint(Self.request(world, user, actor: actor), on: world.loop).get()
-            if case .minted(let token, _) = outcome {
-                #expect(stage == .consume)
+            if stage == .consume {
+                let token = try await Self.minted(world, user, actor: actor)
                 #expect(try await world.consume(token, client: Self.care).denial == .some(nil))
             } else {
-                guard case .denied(nil) = outcome, stage == .mint else {
-                    Issue.record("\(outcome)")
-                    return
+                let objection = try await world.objection {
+                    try await world.mint(for: user, actor: actor, client: Self.desk)
                 }
+                #expect(objection == NotDone(.ruleDenied))
             }
             #expect(try await world.consume(try await world.minted(user)).signedIn != nil)
         }
@@ -192,10 +178,7 @@ import Vocabulary
         let world = try World()
         let user = try await world.signIn()
         func refusal(_ actor: NativeApp, _ client: ClientSettings = Self.desk) async throws -> Reason? {
-            let request = try Self.request(world, user, actor: actor, client: client)
-            let outcome = try await world.mint().mint(request, on: world.loop).get()
-            if case .refused(let reason) = outcome { return reason }
-            return nil
+            try await world.objection { try await world.mint(for: user, actor: actor, client: client) }?.reason
         }
         #expect(try await refusal(try await world.signIn("bob"), .native) == .handoffNotPermitted)
         #expect(try await refusal(try await world.signIn("bob", kind: .web, origin: .browser)) == .sessionUnknown)

@@ -14,10 +14,10 @@ struct HandoffMintTests {
     func mintsInTheParentsLineage() async throws {
         let world = try World()
         let app = try await world.signIn()
-        let outcome = try await world.mint().mint(try world.mintRequest(app), on: world.loop).get()
-        guard case .minted(let token, let lifetime) = outcome else { throw Unexpected(what: "\(outcome)") }
+        let minted = try await world.mint(for: app)
+        let token = minted.token
         #expect(token.bytes.starts(with: Array("spt_".utf8)))
-        #expect(lifetime == .seconds(60))
+        #expect(minted.lifetime == .seconds(60))
 
         let key = try #require(world.authority.key(.transfer, of: token.bytes))
         #expect(key.lineage == app.session.lineage)
@@ -57,10 +57,8 @@ struct HandoffMintTests {
         let long = try await world.signIn()
         let short = try await world.signIn(lifetime: .seconds(20))
         for (app, expected) in [(long, 30), (short, 20)] {
-            let request = try world.mintRequest(app)
-            let outcome = try await world.mint(settings: settings).mint(request, on: world.loop).get()
-            guard case .minted(_, let lifetime) = outcome else { throw Unexpected(what: "\(outcome)") }
-            #expect(lifetime == .seconds(expected))
+            let minted = try await world.mint(for: app, by: world.mint(settings: settings))
+            #expect(minted.lifetime == .seconds(expected))
         }
     }
 
@@ -168,8 +166,7 @@ struct HandoffMintTests {
         // First the lookup fails, then the write.
         for calls in [0, 1] {
             world.store.change { ($0.failure, $0.callsBeforeFailure) = (error, calls) }
-            let outcome = try await world.mint().mint(try world.mintRequest(app), on: world.loop).get()
-            guard case .unavailable(error) = outcome else { throw Unexpected(what: "\(outcome)") }
+            #expect(try await world.objection { try await world.mint(for: app) } == NotDone(asking: error))
             #expect(world.records.last?.outcome == .mintUnavailable)
             #expect(world.records.last?.code == nil)
         }
@@ -203,8 +200,7 @@ struct HandoffMintTests {
         // More than the limit of one session.
         for _ in 0..<30 {
             world.store.change { ($0.failure, $0.callsBeforeFailure) = (error, 1) }
-            let outcome = try await world.mint().mint(try world.mintRequest(app), on: world.loop).get()
-            guard case .unavailable = outcome else { throw Unexpected(what: "\(outcome)") }
+            #expect(try await world.objection { try await world.mint(for: app) } == NotDone(asking: error))
         }
         world.store.change { ($0.failure, $0.callsBeforeFailure) = (nil, 0) }
         for _ in 0..<10 { _ = try await world.minted(app) }
@@ -226,9 +222,10 @@ struct HandoffMintTests {
     func limiterAway() async throws {
         let world = try World()
         let app = try await world.signIn()
-        let outcome = try await world.mint(limiter: FailingLimiter()).mint(try world.mintRequest(app), on: world.loop)
-            .get()
-        guard case .unavailable(.unavailable) = outcome else { throw Unexpected(what: "\(outcome)") }
+        let mint = world.mint(limiter: FailingLimiter())
+        #expect(
+            try await world.objection { try await world.mint(for: app, by: mint) } == NotDone(.storeUnavailable)
+        )
         #expect(world.records.last?.outcome == .mintUnavailable)
     }
 
@@ -265,15 +262,11 @@ private struct FailingLimiter: RateLimiter {
 extension World {
     /// The wait before the next mint; nil if there is none.
     fileprivate func throttled(_ app: NativeApp, from address: String = "1.128.0.1") async throws -> Duration? {
-        let request = try self.mintRequest(app, from: address)
-        guard case .throttled(let wait) = try await self.mint().mint(request, on: self.loop).get() else { return nil }
-        return wait
+        try await self.objection { try await self.mint(for: app, from: address) }?.retryAfter
     }
 
     /// Why minting is refused; nil if it is not refused.
     fileprivate func refused(_ app: NativeApp, client: ClientSettings = .native) async throws -> Reason? {
-        let request = try self.mintRequest(app, client: client)
-        guard case .refused(let reason) = try await self.mint().mint(request, on: self.loop).get() else { return nil }
-        return reason
+        try await self.objection { try await self.mint(for: app, client: client) }?.reason
     }
 }

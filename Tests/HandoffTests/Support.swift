@@ -84,6 +84,7 @@ final class World: Sendable {
             asn: self.networks,
             rules: self.rules,
             journal: self.records.journal,
+            loops: self.loop,
             clock: self.clock.clock
         )
     }
@@ -137,27 +138,40 @@ final class World: Sendable {
         from address: String = "1.128.0.1",
         for host: String? = nil
     ) async throws -> Secret {
-        var request = try self.mintRequest(app, from: address)
-        request.host = host
-        let outcome = try await self.mint().mint(request, on: self.loop).get()
-        guard case .minted(let token, _) = outcome else { throw Unexpected(what: "\(outcome)") }
-        return token
+        try await self.mint(for: app, from: address, to: host).token
     }
 
-    func mintRequest(
-        _ app: NativeApp,
+    /// Asks for a token.
+    func mint(
+        for app: NativeApp,
+        actor: NativeApp? = nil,
         from address: String = "1.128.0.1",
-        client: ClientSettings = .native
-    ) throws -> MintRequest {
-        MintRequest(
-            parent: .token(app.token.bytes),
+        to host: String? = nil,
+        client: ClientSettings = .native,
+        by mint: HandoffMint? = nil
+    ) async throws -> MintedToken {
+        var requester = TokenRequester(
             client: client,
-            audience: "urn:auth.example.com:session_transfer",
-            address: try #require(IPAddress(address)),
-            userAgent: "App/1.0",
-            requestID: "req-mint",
-            authority: "auth.example.com"
+            sender: Requester(
+                address: try #require(IPAddress(address)),
+                userAgent: "App/1.0",
+                authority: "auth.example.com",
+                requestID: "req-mint"
+            )
         )
+        requester.audience = "urn:auth.example.com:session_transfer"
+        return try await (mint ?? self.mint())
+            .mint(.token(app.token.bytes), actor: actor?.token.bytes, host: host, for: requester)
+    }
+
+    /// Why no token is minted; nil if one is.
+    func objection(_ mint: () async throws -> MintedToken) async throws -> NotDone? {
+        do {
+            _ = try await mint()
+            return nil
+        } catch let error as NotDone {
+            return error
+        }
     }
 
     /// The proof that the user of this try has confirmed a token.

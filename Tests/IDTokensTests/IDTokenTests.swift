@@ -11,11 +11,23 @@ struct IDTokenTests {
     private static let now = UnixTime(milliseconds: 1_800_000_000_700)
 
     private func token(_ change: (inout IDToken) -> Void = { _ in }) -> IDToken {
+        let session = Session(
+            id: "ses_1",
+            kind: .native,
+            origin: .native,
+            lineage: Lineage(tag: "t"),
+            identity: Identity(id: "user-1815", traits: ["name": "Ada Lovelace", "email": "ada@example.com"]),
+            aal: .aal0,
+            methods: [],
+            authenticatedAt: UnixTime(seconds: 0),
+            issuedAt: Self.now,
+            expiresAt: Self.now,
+            idleLifetime: .seconds(60)
+        )
         var token = IDToken(
+            of: session,
             issuer: "https://app.example.com/",
             clientID: "native",
-            identity: Identity(id: "user-1815", traits: ["name": "Ada Lovelace", "email": "ada@example.com"]),
-            sessionID: "ses_1",
             scopes: ["openid"],
             issuedAt: Self.now
         )

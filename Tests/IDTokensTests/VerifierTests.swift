@@ -30,16 +30,28 @@ struct VerifierTests {
         let keys = bench.gateway().keys
         var samples: [String] = []
         func sample() async throws {
+            let now = Clock.system.now()
+            let session = Session(
+                id: "ses_1",
+                kind: .native,
+                origin: .native,
+                lineage: Lineage(tag: "t"),
+                identity: Identity(id: "user-1815", traits: ["name": ["first": "Ada", "last": "Lovelace"]]),
+                aal: .aal0,
+                methods: [],
+                authenticatedAt: now,
+                issuedAt: now,
+                expiresAt: now,
+                idleLifetime: .seconds(60)
+            )
             let token = IDToken(
+                of: session,
                 issuer: "https://app.example.com/",
                 clientID: "native",
-                identity: Identity(id: "user-1815", traits: ["name": ["first": "Ada", "last": "Lovelace"]]),
-                sessionID: "ses_1",
-                authenticatedAt: Clock.system.now(),
                 scopes: ["openid", "profile"],
                 nonce: "n",
                 accessToken: Secret("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"),
-                issuedAt: Clock.system.now()
+                issuedAt: now
             )
             samples.append(token.signed(by: try await keys.signer()))
         }

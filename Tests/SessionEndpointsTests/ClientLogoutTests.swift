@@ -18,17 +18,33 @@ struct ClientLogoutTests {
     }
 
     /// An id_token of Alice for the client `rp`.
-    private static func hint(_ gateway: Gateway, _ change: (inout IDToken) -> Void = { _ in }) -> String {
+    private static func hint(
+        _ gateway: Gateway,
+        by key: SigningKey = Gateway.idTokenKeys.current,
+        _ change: (inout IDToken) -> Void = { _ in }
+    ) -> String {
+        let session = Session(
+            id: "ses_x",
+            kind: .web,
+            origin: .browser,
+            lineage: Lineage(tag: "t"),
+            identity: Identity(id: "9f1c", traits: [:]),
+            aal: .aal1,
+            methods: [],
+            authenticatedAt: gateway.time.now,
+            issuedAt: gateway.time.now,
+            expiresAt: gateway.time.now,
+            idleLifetime: .seconds(60)
+        )
         var token = IDToken(
+            of: session,
             issuer: "https://app.example.com/",
             clientID: "rp",
-            identity: Identity(id: "9f1c", traits: [:]),
-            sessionID: "ses_x",
             scopes: ["openid"],
             issuedAt: gateway.time.now
         )
         change(&token)
-        return token.signed(by: Gateway.idTokenKeys.current)
+        return token.signed(by: key)
     }
 
     private static func open(
@@ -167,14 +183,7 @@ struct ClientLogoutTests {
         let good = Self.hint(gateway)
         let hints = [
             "x", good + "x",
-            IDToken(
-                issuer: "https://app.example.com/",
-                clientID: "rp",
-                identity: Identity(id: "9f1c", traits: [:]),
-                sessionID: "ses_x",
-                scopes: [],
-                issuedAt: gateway.time.now
-            ).signed(by: stranger), Self.hint(gateway) { $0.issuer = "https://evil.example.com/" },
+            Self.hint(gateway, by: stranger), Self.hint(gateway) { $0.issuer = "https://evil.example.com/" },
             Self.hint(gateway) { $0.clientID = "other" },
         ]
         for hint in hints {

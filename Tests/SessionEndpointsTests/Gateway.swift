@@ -73,8 +73,7 @@ struct Gateway {
             provider: try provider ?? StaticProvider(users: [Self.alice()]),
             limiter: limiter,
             familiar: FamiliarAddresses(),
-            accounts: AccountNames(successor ?? Self.secret),
-            loops: MultiThreadedEventLoopGroup.singleton
+            accounts: AccountNames(successor ?? Self.secret)
         )
         let way =
             browser.map { browser in
@@ -83,8 +82,7 @@ struct Gateway {
                         sessions: sessions,
                         provider: browser,
                         limiter: limiter,
-                        keys: SealingKeyRing(current: successor ?? Self.secret, accepted: accepted),
-                        loops: MultiThreadedEventLoopGroup.singleton
+                        keys: SealingKeyRing(current: successor ?? Self.secret, accepted: accepted)
                     )
                 )
             } ?? .password(passwords)
@@ -93,13 +91,11 @@ struct Gateway {
             sessions: sessions,
             settings: exchange,
             store: self.store,
-            limiter: limiter,
-            loops: MultiThreadedEventLoopGroup.singleton
+            limiter: limiter
         )
         let users = UserSessions(
             sessions: sessions,
-            index: self.store,
-            loops: MultiThreadedEventLoopGroup.singleton
+            index: self.store
         )
         let browsers = BrowserSessionEndpoints(
             way,
@@ -120,8 +116,7 @@ struct Gateway {
                         onces: ScriptedOnces(),
                         loops: MultiThreadedEventLoopGroup.singleton
                     ),
-                    limiter: limiter,
-                    loops: MultiThreadedEventLoopGroup.singleton
+                    limiter: limiter
                 ),
                 current: successor ?? Self.secret,
                 accepted: [Self.secret]

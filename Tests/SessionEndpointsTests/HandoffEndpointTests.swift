@@ -56,8 +56,7 @@ import Vocabulary
                     pending: "__Host-sallyport-handoff",
                     pendingLifetime: PendingHandoff.lifetime,
                     account: "__Host-sallyport-account"
-                ),
-                loops: MultiThreadedEventLoopGroup.singleton
+                )
             ).endpoints
             self.endpoint = try #require(endpoints.first)
             self.token = try await Self.mint(self.gateway, from: address)

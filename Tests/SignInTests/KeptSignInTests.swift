@@ -1,6 +1,5 @@
 import Cryptography
 import EndpointBench
-import NIOPosix
 import Providers
 import Sessions
 import SignOn
@@ -18,8 +17,7 @@ struct KeptSignInTests {
             sessions: self.desk.sessions,
             provider: self.provider,
             limiter: LocalRateLimiter(clock: self.desk.time.clock),
-            keys: SealingKeyRing(current: Secret("a secret of the tests")),
-            loops: MultiThreadedEventLoopGroup.singleton
+            keys: SealingKeyRing(current: Secret("a secret of the tests"))
         )
     }
 

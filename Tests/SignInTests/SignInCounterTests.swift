@@ -30,8 +30,7 @@ struct SignInCounterTests {
             provider: SwitchedProvider(),
             limiter: LocalRateLimiter(clock: desk.time.clock),
             familiar: FamiliarAddresses(),
-            accounts: AccountNames(Secret("a secret of the tests")),
-            loops: loops
+            accounts: AccountNames(Secret("a secret of the tests"))
         )
         for (password, kind) in [
             (SignInDesk.password, Session.Kind.web), ("wrong", .web), (SignInDesk.password, .native),

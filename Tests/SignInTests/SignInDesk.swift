@@ -47,8 +47,7 @@ struct SignInDesk {
             provider: provider,
             limiter: limiter ?? LocalRateLimiter(clock: time.clock),
             familiar: FamiliarAddresses(),
-            accounts: AccountNames(Secret("a secret of the tests")),
-            loops: loops
+            accounts: AccountNames(Secret("a secret of the tests"))
         )
     }
 

@@ -142,7 +142,6 @@ final class TokenWorld: Sendable {
         )
         self.endpoint = TokenEndpoint(
             authentication: authentication,
-            limits: limits,
             hosts: [
                 PublicURL(isHTTPS: true, host: "auth.example.com", port: nil),
                 PublicURL(isHTTPS: true, host: "app.example.com", port: 8443),
@@ -157,6 +156,7 @@ final class TokenWorld: Sendable {
                 asn: nil,
                 users: RealmUsers(.default, records, clients: registry),
                 journal: journal,
+                loops: group,
                 clock: clock
             ),
             social: SocialSignIns(
@@ -165,22 +165,19 @@ final class TokenWorld: Sendable {
                 tokens: tokens
             ),
             proofs: proofs,
-            idTokens: idTokens,
-            loops: group
+            idTokens: idTokens
         )
         self.pushed = PushedRequestEndpoint(
             authentication: authentication,
-            limits: limits,
             proofs: proofs,
             clients: registry,
             tokens: tokens,
             idTokens: idTokens
         )
         self.userInfo = UserInfoEndpoint(limits: limits, tokens: tokens, proofs: proofs)
-        self.revocation = RevocationEndpoint(authentication: authentication, limits: limits, tokens: tokens)
+        self.revocation = RevocationEndpoint(authentication: authentication, tokens: tokens)
         self.introspection = IntrospectionEndpoint(
             authentication: authentication,
-            limits: limits,
             tokens: tokens,
             issuer: "https://auth.example.com/"
         )
@@ -217,7 +214,6 @@ final class TokenWorld: Sendable {
                 account: "__Host-sallyport-account"
             ),
             keys: SealingKeyRing(current: Self.secret),
-            loops: group,
             idTokens: idTokens
         )
     }

@@ -1,5 +1,4 @@
 package import Cryptography
-package import NIOCore
 internal import Sessions
 internal import Settings
 package import SignOn
@@ -34,13 +33,12 @@ package struct AuthorizationEndpoint: Sendable {
         handoff: HandoffConsumer,
         cookies: HandoffCookies,
         keys: SealingKeyRing,
-        loops: any EventLoopGroup,
         idTokens: IDTokenIssuer
     ) {
         self.clients = clients
         self.tokens = tokens
         self.sessions = sessions
-        self.transfers = TransferSignIn(handoff: handoff, cookies: cookies, tokens: tokens, loops: loops)
+        self.transfers = TransferSignIn(handoff: handoff, cookies: cookies, tokens: tokens, loops: sessions.loops)
         self.marks = SignInMarks(keys: keys)
         self.idTokens = idTokens
     }
@@ -91,28 +89,27 @@ package struct AuthorizationEndpoint: Sendable {
         let requester = request.requester
         var transfer = TransferSignIn.Outcome()
         let wanted: String?
-        do throws(AuthorizationError) {
+        do throws(OAuthError) {
             wanted = try await self.wantedUser(wish)
         } catch {
             return wish.answer.error(error)
         }
         do throws(NotDone) {
-            var existing: FoundSession?
             var demand = SignInDemand(
                 isAgain: wish.prompt == .login,
                 maxAge: wish.maxAge.map { .seconds($0) },
                 loginHint: wish.loginHint
             )
-            switch try await self.sessions.browser(requester) {
-            case .session(let found): existing = found
-            // The provider tells whose session it is after a second factor.
-            case .none(.requireAAL): demand.aal = .aal2
-            case .none: break
+            do throws(NotDone) {
+                transfer.existing = try await self.sessions.browser(requester)
+            } catch {
+                if error.isUnavailable { throw error }
+                // The provider tells whose session it is after a second factor.
+                if error.reason == .requireAAL { demand.aal = .aal2 }
             }
-            transfer.existing = existing
             // A token does not show that the user is there, which `prompt=login` asks for.
             if wish.prompt != .login {
-                transfer = await self.transfers.outcome(of: wish, request, requester, existing: existing)
+                transfer = await self.transfers.outcome(of: wish, request, requester, existing: transfer.existing)
             }
             if let failure = transfer.failure { throw NotDone(asking: failure) }
             // Whoever is signed in here is not the user whom the client wants, and has to make way.
@@ -123,15 +120,15 @@ package struct AuthorizationEndpoint: Sendable {
             if let denial = transfer.denial {
                 response = wish.answer.error(denial)
             } else if isOther, wish.prompt == .none || arrival.begun != nil {
-                response = self.refuse(.otherUser, transfer.existing, wish, requester)
+                response = self.refuse(OAuthError(.oauthOtherUser), transfer.existing, wish, requester)
             } else if !isOther, let user = self.user(wish, transfer, begun: arrival.begun) {
                 let isSilent = transfer.user == nil && arrival.begun == nil
                 if isSilent, !self.record(user, nil, wish, requester) { throw NotDone(.gatewayOverloaded) }
                 response = try await self.answer(wish, to: user, isOfBrowser: transfer.user == nil)
             } else if let existing = transfer.existing, existing.session.actor != nil {
-                response = self.refuse(AuthorizationError(.interactionRequired), existing, wish, requester)
+                response = self.refuse(OAuthError(.handoffDelegationNotPermitted), existing, wish, requester)
             } else if wish.prompt == .none {
-                response = self.refuse(AuthorizationError(.loginRequired), transfer.existing, wish, requester)
+                response = self.refuse(OAuthError(.credentialMissing), transfer.existing, wish, requester)
             } else {
                 response =
                     Self.asksApp(wish, transfer, request)
@@ -147,7 +144,7 @@ package struct AuthorizationEndpoint: Sendable {
             return response
         } catch {
             // A token that was tried may have been used: the same browser can repeat the try.
-            var response = wish.answer.error(AuthorizationError(.temporarilyUnavailable))
+            var response = wish.answer.error(OAuthError(.storeUnavailable))
             if let repeating = transfer.repeating { response.fields.append(repeating) }
             return response
         }
@@ -155,7 +152,7 @@ package struct AuthorizationEndpoint: Sendable {
 
     /// The answer to a client whose user would have to be asked, and must not be.
     private func refuse(
-        _ error: AuthorizationError,
+        _ error: OAuthError,
         _ existing: FoundSession?,
         _ wish: AuthorizationRequest,
         _ requester: Requester
@@ -172,13 +169,7 @@ package struct AuthorizationEndpoint: Sendable {
         _ wish: AuthorizationRequest,
         _ requester: Requester
     ) -> Bool {
-        let client = TokenRequester(
-            client: wish.wish.client,
-            address: requester.address,
-            userAgent: requester.userAgent,
-            requestID: requester.requestID,
-            authority: requester.authority
-        )
+        let client = TokenRequester(client: wish.wish.client, sender: requester)
         return self.tokens.recordSilentAnswer(of: session, refusal: refusal, to: client, for: wish.wish.api)
     }
 
@@ -245,7 +236,7 @@ package struct AuthorizationEndpoint: Sendable {
     // MARK: The user
 
     /// The id of the user whom the client wants; nil: any.
-    private func wantedUser(_ wish: AuthorizationRequest) async throws(AuthorizationError) -> String? {
+    private func wantedUser(_ wish: AuthorizationRequest) async throws(OAuthError) -> String? {
         guard let hint = wish.idTokenHint else { return nil }
         return try await self.idTokens.subject(of: hint)
     }

@@ -65,17 +65,17 @@ struct AuthorizationRequest: Sendable {
             issuer: issuer,
             pages: pages
         )
-        do throws(AuthorizationError) {
+        do throws(OAuthError) {
             if let name = values.repeated { throw .invalidRequest("The parameter \(name) must not be repeated.") }
             guard (values["state"] ?? "").utf8.count <= Self.longestText,
                 (values["nonce"] ?? "").utf8.count <= Self.longestText
             else { throw .invalidRequest("state and nonce must not be longer than 2048 bytes.") }
-            guard values["request"] == nil else { throw AuthorizationError(.requestNotSupported) }
-            guard values["request_uri"] == nil else { throw AuthorizationError(.requestURINotSupported) }
+            guard values["request"] == nil else { throw OAuthError(.oauthInvalidRequest, .requestNotSupported) }
+            guard values["request_uri"] == nil else { throw OAuthError(.oauthInvalidRequest, .requestURINotSupported) }
             guard values["response_type"] != nil else {
                 throw .invalidRequest("The parameter response_type is missing.")
             }
-            guard let response else { throw AuthorizationError(.unsupportedResponseType) }
+            guard let response else { throw OAuthError(.oauthInvalidRequest, .unsupportedResponseType) }
             guard values["response_mode"].map(AuthorizationAnswer.Mode.names.contains) ?? true else {
                 throw .invalidRequest("The response_mode is not supported.")
             }
@@ -89,12 +89,12 @@ struct AuthorizationRequest: Sendable {
             try response.check(values["response_mode"], nonce: values["nonce"], client)
             self.response = response
             guard values["audience"] == nil || values["resource"] == nil || values["audience"] == values["resource"]
-            else { throw AuthorizationError(.invalidTarget) }
+            else { throw OAuthError(.oauthInvalidTarget) }
             let api: APISettings?
             switch apis.target(values["audience"] ?? values["resource"]) {
             case .api(let found): api = found
             case .none: api = nil
-            case .unknown: throw AuthorizationError(.invalidTarget)
+            case .unknown: throw OAuthError(.oauthInvalidTarget)
             }
             let wanted = values["scope"]?.split(separator: " ").map(String.init)
             self.wish = CodeWish(
@@ -122,7 +122,7 @@ struct AuthorizationRequest: Sendable {
     enum Failure: Error {
         /// It is unknown to whom to answer: only a page, never a redirect (RFC 6749 4.1.2.1). Its link leads to `back`.
         case page(Reason, back: String? = nil)
-        case redirect(AuthorizationAnswer, AuthorizationError)
+        case redirect(AuthorizationAnswer, OAuthError)
     }
 
     // MARK: Parts
@@ -159,8 +159,7 @@ struct AuthorizationRequest: Sendable {
     }
 
     /// The challenge of S256: 43 characters of base64url. A public client must send one (RFC 9700 2.1.1).
-    private static func challenge(_ values: Parameters, _ client: ClientSettings) throws(AuthorizationError) -> String?
-    {
+    private static func challenge(_ values: Parameters, _ client: ClientSettings) throws(OAuthError) -> String? {
         guard values["code_challenge"] != nil else {
             guard values["code_challenge_method"] == nil else {
                 throw .invalidRequest("The parameter code_challenge is missing.")
@@ -175,13 +174,13 @@ struct AuthorizationRequest: Sendable {
     }
 
     /// The parameter `name`, which is a SHA-256 in base64url; nil if it is absent.
-    private static func digest(_ values: Parameters, _ name: String) throws(AuthorizationError) -> String? {
+    private static func digest(_ values: Parameters, _ name: String) throws(OAuthError) -> String? {
         guard let text = values[name] else { return nil }
         guard Base64URL.decode(text)?.count == 32 else { throw .invalidRequest("The \(name) is malformed.") }
         return text
     }
 
-    private static func prompt(_ text: String?) throws(AuthorizationError) -> Prompt {
+    private static func prompt(_ text: String?) throws(OAuthError) -> Prompt {
         let words = Set((text ?? "").split(separator: " ").map(String.init))
         guard words.isSubset(of: ["none", "login", "consent", "select_account"]) else {
             throw .invalidRequest("The prompt is not supported.")
@@ -194,7 +193,7 @@ struct AuthorizationRequest: Sendable {
         return .none
     }
 
-    private static func maxAge(_ text: String?) throws(AuthorizationError) -> Int64? {
+    private static func maxAge(_ text: String?) throws(OAuthError) -> Int64? {
         guard let text else { return nil }
         guard (1...9).contains(text.utf8.count), text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
             let seconds = Int64(text)
@@ -236,12 +235,12 @@ extension AuthorizationRequest.Response {
         _ mode: String?,
         nonce: String?,
         _ client: ClientSettings
-    ) throws(AuthorizationError) {
+    ) throws(OAuthError) {
         switch self {
         case .code:
-            guard client.grantTypes.contains(.authorizationCode) else { throw AuthorizationError(.unauthorizedClient) }
+            guard client.grantTypes.contains(.authorizationCode) else { throw OAuthError(.oauthUnauthorizedClient) }
         case .idToken:
-            guard client.grantTypes.contains(.implicit) else { throw AuthorizationError(.unauthorizedClient) }
+            guard client.grantTypes.contains(.implicit) else { throw OAuthError(.oauthUnauthorizedClient) }
             guard mode == "form_post" || mode == "web_message" else {
                 throw .invalidRequest("The response_type id_token needs the response_mode form_post or web_message.")
             }

@@ -10,7 +10,6 @@ package struct PushedRequestEndpoint: Sendable {
     static let prefix = "urn:ietf:params:oauth:request_uri:"
 
     private let authentication: ClientAuthentication
-    private let limits: TokenLimits
     private let proofs: ProofCheck
     private let clients: ClientRegistry
     private let tokens: TokenService
@@ -18,14 +17,12 @@ package struct PushedRequestEndpoint: Sendable {
 
     package init(
         authentication: ClientAuthentication,
-        limits: TokenLimits,
         proofs: ProofCheck,
         clients: ClientRegistry,
         tokens: TokenService,
         idTokens: IDTokenIssuer
     ) {
         self.authentication = authentication
-        self.limits = limits
         self.proofs = proofs
         self.clients = clients
         self.tokens = tokens
@@ -33,93 +30,66 @@ package struct PushedRequestEndpoint: Sendable {
     }
 
     package var endpoint: Endpoint {
-        Endpoint(path: "/oauth/par", methods: ["POST"], outlivesClient: true, envelope: OAuthError.envelope) {
-            request in
-            await self.answer(request)
-        }
+        .oauth("/oauth/par", outlivesClient: true) { request throws(OAuthError) in try await self.answer(request) }
     }
 
     /// 201 with the `request_uri`; what `/authorize` would refuse is refused at once.
-    private func answer(_ request: EndpointRequest) async -> EndpointResponse {
-        do throws(OAuthError) {
-            let parameters = try TokenRequest(request, readsJSONAsForm: true)
-            let client = try await self.authentication.authenticate(request, parameters)
-            let requester = try TokenRequester(client, request, parameters)
-            try await self.limits.check(requester)
-            try await self.limits.checkPush(requester)
-            guard try parameters.text("request_uri") == nil else {
-                throw .invalidRequest("A pushed request must not have a request_uri.")
-            }
-            var pushed = try parameters.texts().filter { !Self.ofAuthentication.contains($0.name) }
-            pushed.append(("client_id", client.clientID))
-            let proof = try await self.proofs.proof(of: request)
-            if let proof {
-                // A proof names the key as dpop_jkt does (RFC 9449 10.1).
-                let stated = pushed.first { $0.name == "dpop_jkt" }?.value
-                guard stated == nil || stated == proof.thumbprint else {
-                    throw .invalidRequest("The dpop_jkt is not that of the proof.")
-                }
-                if stated == nil { pushed.append(("dpop_jkt", proof.thumbprint)) }
-            }
-            let hint: String?
-            do throws(AuthorizationRequest.Failure) {
-                let wish = try AuthorizationRequest(
-                    pushed,
-                    clients: self.clients.snapshot,
-                    apis: self.tokens.apis,
-                    issuer: self.idTokens.issuer,
-                    pages: request.pages
-                )
-                hint = wish.idTokenHint
-            } catch {
-                switch error {
-                case .page: throw .invalidRequest("The redirect_uri is not registered.")
-                case .redirect(_, let error): return Self.refusal(error)
-                }
-            }
-            do throws(AuthorizationError) {
-                if let hint { _ = try await self.idTokens.subject(of: hint) }
-            } catch {
-                return Self.refusal(error)
-            }
-            var response = try await self.keep(FormText.encoded(pushed), client.clientID)
-            response.fields += proof?.answerFields ?? []
-            return response
-        } catch {
-            return error.response
+    private func answer(_ request: EndpointRequest) async throws(OAuthError) -> EndpointResponse {
+        let call = try await self.authentication.call(request, readsJSONAsForm: true)
+        let (parameters, clientID) = (call.parameters, call.requester.client.clientID)
+        try await self.authentication.limits.checkPush(call.requester)
+        guard try parameters.text("request_uri") == nil else {
+            throw .invalidRequest("A pushed request must not have a request_uri.")
         }
-    }
-
-    private func keep(_ query: String, _ clientID: String) async throws(OAuthError) -> EndpointResponse {
-        let token: Secret
-        do throws(NotDone) {
-            token = try await self.tokens.push(query, from: clientID)
-        } catch {
-            throw OAuthError(error.reason)
+        var pushed = try parameters.texts().filter { !Self.ofAuthentication.contains($0.name) }
+        pushed.append(("client_id", clientID))
+        let proof = try await self.proofs.proof(of: request)
+        if let proof {
+            // A proof names the key as dpop_jkt does (RFC 9449 10.1).
+            let stated = pushed.first { $0.name == "dpop_jkt" }?.value
+            guard stated == nil || stated == proof.thumbprint else {
+                throw .invalidRequest("The dpop_jkt is not that of the proof.")
+            }
+            if stated == nil { pushed.append(("dpop_jkt", proof.thumbprint)) }
         }
+        try await self.check(pushed, request)
+        let query = FormText.encoded(pushed)
+        let token = try await OAuthError.rendering(try await self.tokens.push(query, from: clientID))
         return .json(
             201,
             [
                 "request_uri": .string(Self.prefix + String(decoding: token.bytes, as: UTF8.self)),
                 "expires_in": .integer(PushedRequest.lifetime.components.seconds),
             ],
-            fields: TokenAnswer.fields
+            fields: TokenAnswer.fields + (proof?.answerFields ?? [])
         )
+    }
+
+    /// Refuses what `/authorize` would refuse, as at the token endpoint (RFC 9126 2.3).
+    private func check(
+        _ pushed: [(name: String, value: String)],
+        _ request: EndpointRequest
+    ) async throws(OAuthError) {
+        let wish: AuthorizationRequest
+        do throws(AuthorizationRequest.Failure) {
+            wish = try AuthorizationRequest(
+                pushed,
+                clients: self.clients.snapshot,
+                apis: self.tokens.apis,
+                issuer: self.idTokens.issuer,
+                pages: request.pages
+            )
+        } catch {
+            switch error {
+            case .page: throw .invalidRequest("The redirect_uri is not registered.")
+            case .redirect(_, let error): throw error
+            }
+        }
+        if let hint = wish.idTokenHint { _ = try await self.idTokens.subject(of: hint) }
     }
 
     /// Parameters of the request to this endpoint, not of the one that is pushed.
     private static let ofAuthentication: Set<String> = [
         "client_id", "client_secret", "client_assertion", "client_assertion_type", UserAddressField.name,
     ]
-
-    /// An error of the pushed request, as at the token endpoint (RFC 9126 2.3).
-    private static func refusal(_ error: AuthorizationError) -> EndpointResponse {
-        if error.code == .temporarilyUnavailable { return OAuthError(.storeUnavailable).response }
-        return .json(
-            400,
-            ["error": .string(error.code.rawValue), "error_description": .string(error.description)],
-            fields: TokenAnswer.fields,
-            reason: error.reason
-        )
-    }
 }

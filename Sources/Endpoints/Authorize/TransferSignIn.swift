@@ -30,7 +30,7 @@ struct TransferSignIn: Sendable {
         /// Whether a rule demands it, so that no other token would help.
         var isSignInRuled = false
         /// The error by which the sign-in was denied.
-        var denial: AuthorizationError?
+        var denial: OAuthError?
         /// Why a token could not be judged.
         var failure: StoreError?
 
@@ -153,7 +153,9 @@ struct TransferSignIn: Sendable {
             return reason != .handoffOtherUser
         case .denied(let reason, let text):
             trial.outcome.denial =
-                reason == .ruleDenied ? .denied(text) : AuthorizationError(.interactionRequired)
+                OAuthError(
+                    reason == .ruleDenied ? NotDone(reason, text: text) : NotDone(.handoffDelegationNotPermitted)
+                )
             return false
         case .unavailable(let error):
             trial.outcome.failure = error

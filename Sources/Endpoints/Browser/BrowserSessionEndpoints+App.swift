@@ -27,7 +27,7 @@ extension BrowserSessionEndpoints {
                 guard request.method == "GET" else { return .noContent() }
                 guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
                 return await self.withApp(request, native) { app, kept in
-                    let demand = SignInDemand(isAgain: kept.isAgain, aal: kept.aal)
+                    let demand = SignInDemand(isAgain: kept.wish.isAgain, aal: kept.wish.aal)
                     return await self.begin(request, flow, returnTo: "/", demanding: demand, for: app)
                 }
             }
@@ -41,11 +41,7 @@ extension BrowserSessionEndpoints {
         _ form: BodyParameters? = nil,
         then answer: (WaitingApp, KeptFlow) async -> EndpointResponse
     ) async -> EndpointResponse {
-        func value(_ name: String) -> String? {
-            if let form { return form.text(name) }
-            let values = request.parameters(name)
-            return values.count == 1 ? values[0] : nil
-        }
+        func value(_ name: String) -> String? { form.map { $0.text(name) } ?? request.only(name) }
         guard let id = value(AppSignInPath.flow) else { return self.refuse(.signInFlowUnknown, request) }
         do {
             guard let kept = try await native.flow(id) else { return self.refuse(.signInFlowUnknown, request) }

@@ -11,8 +11,7 @@ extension BrowserSessionEndpoints {
     /// provider knows the user by then.
     func comeBack(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
         guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
-        let states = request.parameters("state")
-        let id = states.count == 1 ? states[0] : ""
+        let id = request.only("state") ?? ""
         guard let kept = self.signInCookies.kept(id, request) else {
             return await self.comeBack(request, flow, id, nil)
         }

@@ -32,14 +32,8 @@ extension BrowserSessionEndpoints {
         do throws(NotDone) {
             (onward, cleared) = try await self.end(request, leadingTo: returnTo)
         } catch {
-            let reason = error.reason
-            guard !wantsJSON else { return .problem(reason, requestID: request.requestID) }
-            return Page.signOut(
-                request,
-                returnTo: returnTo,
-                notice: .signOutUncertain,
-                reason: reason
-            )
+            guard !wantsJSON else { return .problem(error.reason, requestID: request.requestID) }
+            return Page.signOut(request, returnTo: returnTo, notice: .signOutUncertain, reason: error.reason)
         }
         if wantsJSON {
             return onward.map { .json(200, ["redirect_to": .string($0)], fields: cleared) }
@@ -68,8 +62,7 @@ extension BrowserSessionEndpoints {
     ///
     /// A browser that is signed in here, for example because the user went back in its history, is asked instead.
     func signedOut(_ request: EndpointRequest) async -> EndpointResponse {
-        let states = request.parameters("state")
-        let place = states.count == 1 ? self.providerSignOut?.place(of: states[0]) : nil
+        let place = request.only("state").flatMap { self.providerSignOut?.place(of: $0) }
         guard let place, place.path != "/" else {
             let isOfThisHost = place.map { $0.origin == request.origin } ?? true
             if isOfThisHost, let live = try? await self.sessions.signedIn(by: request.requester),
@@ -89,8 +82,8 @@ extension BrowserSessionEndpoints {
     /// Ends the session of a program's token: 204, also when it has ended before.
     private func signOut(_ token: Secret, _ request: EndpointRequest) async -> EndpointResponse {
         do {
-            let reason = try await self.sessions.signOutApp(token, for: request.requester)
-            return reason.map { .problem($0, requestID: request.requestID) } ?? .noContent()
+            try await self.sessions.signOutApp(token, for: request.requester)
+            return .noContent()
         } catch {
             return .problem(error.reason, requestID: request.requestID)
         }

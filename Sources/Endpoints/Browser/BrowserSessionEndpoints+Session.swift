@@ -9,30 +9,21 @@ extension BrowserSessionEndpoints {
     @Sendable
     func session(_ request: EndpointRequest) async -> EndpointResponse {
         do {
-            switch try await self.sessions.browser(request.requester) {
-            case .session(let found):
-                let now = self.sessions.clock.now()
-                let document = SessionDocument.document(found.session, origin: request.origin, now: now) { json in
-                    json.name("idle_expires_at")
-                    json.write(found.idleEnd.rfc3339)
-                    json.name("login_url")
-                    json.write(SignInPath.url(on: request.origin))
-                }
-                return .json(200, document, fields: [("vary", "Cookie")])
-            case .none(let reason):
-                var fields = [(name: "vary", value: "Cookie")]
-                if reason.refusal?.clearsSession == true {
-                    fields.append(("set-cookie", self.cookies.cookie(request).clearing()))
-                }
-                return .problem(
-                    reason,
-                    requestID: request.requestID,
-                    loginURL: SignInPath.url(on: request.origin),
-                    fields: fields
-                )
+            let found = try await self.sessions.browser(request.requester)
+            let now = self.sessions.clock.now()
+            let document = SessionDocument.document(found.session, origin: request.origin, now: now) { json in
+                json.member("idle_expires_at", found.idleEnd.rfc3339)
+                json.member("login_url", SignInPath.url(on: request.origin))
             }
+            return .json(200, document, fields: [("vary", "Cookie")])
         } catch {
-            return .problem(error.reason, requestID: request.requestID)
+            guard !error.isUnavailable else { return .problem(error.reason, requestID: request.requestID) }
+            return .problem(
+                error.reason,
+                requestID: request.requestID,
+                loginURL: SignInPath.url(on: request.origin),
+                fields: [("vary", "Cookie")] + self.cookies.clearing(for: error.reason, request)
+            )
         }
     }
 }

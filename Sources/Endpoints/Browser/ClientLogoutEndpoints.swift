@@ -67,12 +67,7 @@ package struct ClientLogoutEndpoints: Sendable {
             let (onward, cleared) = try await self.browser.end(request, leadingTo: back)
             return .seeOther(onward ?? place, fields: cleared)
         } catch {
-            return Page.signOut(
-                request,
-                returnTo: back,
-                notice: .signOutUncertain,
-                reason: error.reason
-            )
+            return Page.signOut(request, returnTo: back, notice: .signOutUncertain, reason: error.reason)
         }
     }
 

@@ -7,21 +7,15 @@ struct CompletedSignIns: Sendable {
     let sessionCookie: String
 
     /// So many completed sign-ins within the period are a loop: something loses the sessions.
-    private var most = 3
-    private var period: Duration = .seconds(60)
+    var most = 3
+    var period: Duration = .seconds(60)
 
     private static let label = "recent"
-
-    init(sessionCookie: String) {
-        self.sessionCookie = sessionCookie
-    }
 
     /// The same of sign-ins that were begun at a provider from whose pages the browser comes back unnoticed: a loop turns
     /// within moments, and a user may open some pages at once.
     static func begun(sessionCookie: String) -> CompletedSignIns {
-        var begun = CompletedSignIns(sessionCookie: sessionCookie)
-        (begun.most, begun.period) = (6, .seconds(10))
-        return begun
+        CompletedSignIns(sessionCookie: sessionCookie, most: 6, period: .seconds(10))
     }
 
     /// Whether the browser has completed so many sign-ins in a short time that another one would not help.

@@ -1,5 +1,5 @@
 internal import Cryptography
-package import NIOCore
+internal import NIOCore
 internal import Sessions
 internal import Settings
 package import SignOn
@@ -19,19 +19,15 @@ package struct HandoffEndpoint: Sendable {
     private let clients: ClientRegistry
     private let requestCookies: RequestCookies
     private let cookies: HandoffCookies
-    private let loops: any EventLoopGroup
 
-    /// - Parameters:
-    ///   - cookieName: The configured name of the session cookie.
-    ///   - loops: The loops on which the store is called.
+    /// - Parameter cookieName: The configured name of the session cookie.
     package init(
         handoff: HandoffConsumer,
         confirmation: HandoffConfirmation,
         sessions: SessionService,
         clients: ClientRegistry,
         cookieName: String,
-        cookies: HandoffCookies,
-        loops: any EventLoopGroup
+        cookies: HandoffCookies
     ) {
         self.handoff = handoff
         self.confirmation = confirmation
@@ -39,7 +35,6 @@ package struct HandoffEndpoint: Sendable {
         self.clients = clients
         self.requestCookies = RequestCookies(name: cookieName)
         self.cookies = cookies
-        self.loops = loops
     }
 
     package var endpoints: [Endpoint] {
@@ -77,7 +72,7 @@ package struct HandoffEndpoint: Sendable {
         handoff.endsOtherUser = false
         let preview: HandoffPreview
         do throws(NotDone) {
-            if case .session(let present) = try await self.sessions.browser(requester) {
+            if let present = try await SessionService.ifAny(try await self.sessions.browser(requester)) {
                 handoff.existing = (present.key, present.session)
                 handoff.existingToken = present.token
             }
@@ -120,7 +115,7 @@ package struct HandoffEndpoint: Sendable {
 
     private func preview(_ handoff: HandoffRequest) async throws(NotDone) -> HandoffPreview {
         do {
-            return try await self.loops.ask(self.handoff) { $0.preview(handoff, on: $1) }
+            return try await self.sessions.loops.ask(self.handoff) { $0.preview(handoff, on: $1) }
         } catch {
             throw NotDone(asking: error)
         }

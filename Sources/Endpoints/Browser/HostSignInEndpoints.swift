@@ -185,10 +185,9 @@ package struct HostSignInEndpoints: Sendable {
             var demand = asked.demand
             if reason == nil { demand.isAgain = true }
             let target = TicketPath.asking(id, sealed, isBack: true)
-            let clears = reason?.refusal?.clearsSession == true
             return .seeOther(
                 SignInPath.leading(to: target.utf8, demanding: demand),
-                fields: clears ? [("set-cookie", self.cookies.cookie(request).clearing())] : [],
+                fields: self.cookies.clearing(for: reason, request),
                 reason: reason
             )
         }
@@ -289,25 +288,13 @@ package struct HostSignInEndpoints: Sendable {
         demanding demand: SignInDemand = SignInDemand(),
         fields: [(name: String, value: String)] = []
     ) -> EndpointResponse {
-        var fields = fields
-        if reason.refusal?.clearsSession == true {
-            fields.append(("set-cookie", self.cookies.cookie(request).clearing()))
-        }
         var response = EndpointResponse.problem(
             reason,
             requestID: request.requestID,
             // The URL may hold a ticket.
-            fields: [("referrer-policy", "no-referrer")] + fields
+            fields: [("referrer-policy", "no-referrer")] + fields + self.cookies.clearing(for: reason, request)
         )
         response.signIn = SignInPath.leading(to: returnTo.utf8, demanding: demand)
         return response
-    }
-}
-
-extension EndpointRequest {
-    /// The value of the query parameter `name`; nil when it is absent or repeated.
-    fileprivate func only(_ name: String) -> String? {
-        let values = self.parameters(name)
-        return values.count == 1 ? values[0] : nil
     }
 }

@@ -12,6 +12,11 @@ struct RequestCookies: Sendable {
         SessionCookie(name: self.name, reach: request.cookieReach)
     }
 
+    /// The `Set-Cookie` field that clears the session's cookie, where a refusal for this reason does.
+    func clearing(for reason: Reason?, _ request: EndpointRequest) -> [(name: String, value: String)] {
+        reason?.refusal?.clearsSession == true ? [("set-cookie", self.cookie(request).clearing())] : []
+    }
+
     /// The cookie that has the sign-in page say that a transfer token signed nobody in.
     func handoffNotice(_ request: EndpointRequest) -> SessionCookie {
         HandoffNotice.cookie(beside: self.name, request.cookieReach)

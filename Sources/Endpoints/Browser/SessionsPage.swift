@@ -30,11 +30,7 @@ package struct SessionsPage: Sendable {
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
         let requester = request.requester
         do {
-            let current: FoundSession
-            switch try await self.users.sessions.web(requester) {
-            case .session(let found): current = found
-            case .none(let reason): return self.refuse(reason, request)
-            }
+            let current = try await self.users.sessions.web(requester)
             // Whoever acts for the user neither sees nor ends the user's other sessions.
             guard current.session.actor == nil else { return self.refuse(.requireActor, request) }
             guard request.method == "POST" else { return try await self.page(current, request) }
@@ -57,15 +53,11 @@ package struct SessionsPage: Sendable {
     }
 
     private func refuse(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {
-        var fields: [(name: String, value: String)] = []
-        if reason.refusal?.clearsSession == true {
-            fields.append(("set-cookie", self.cookies.cookie(request).clearing()))
-        }
-        return .problem(
+        .problem(
             reason,
             requestID: request.requestID,
             loginURL: SignInPath.url(on: request.origin),
-            fields: fields
+            fields: self.cookies.clearing(for: reason, request)
         )
     }
 

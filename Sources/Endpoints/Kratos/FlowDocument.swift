@@ -40,7 +40,7 @@ struct FlowDocument: Sendable {
             "action": .string("\(self.origin)\(Self.path(self.flow.kind))?flow=\(self.flow.id)"), "method": "POST",
             "nodes": .array(self.nodes),
         ]
-        if let messages = self.messages { ui["messages"] = messages }
+        if let message = self.message { ui["messages"] = [message] }
         let issuedAt = JSONValue.string((self.kept?.issuedAt ?? self.flow.issuedAt).rfc3339)
         var members: [String: JSONValue] = [
             "id": .string(self.flow.id),
@@ -54,11 +54,11 @@ struct FlowDocument: Sendable {
             "state": "choose_method",
         ]
         if self.flow.kind == .login {
-            members["refresh"] = .bool(self.kept?.isAgain ?? self.refresh)
-            members["requested_aal"] = .string((self.kept?.aal ?? .aal1).rawValue)
+            members["refresh"] = .bool(self.kept?.wish.isAgain ?? self.refresh)
+            members["requested_aal"] = .string((self.kept?.wish.aal ?? .aal1).rawValue)
         }
-        if let returnTo = self.kept?.returnTo ?? self.returnTo { members["return_to"] = .string(returnTo) }
-        if let schema = self.kept?.schema { members["identity_schema"] = .string(schema) }
+        if let returnTo = self.kept?.wish.returnTo ?? self.returnTo { members["return_to"] = .string(returnTo) }
+        if let schema = self.kept?.wish.schema { members["identity_schema"] = .string(schema) }
         if let code = self.code {
             members["session_token_exchange_code"] = .string(String(decoding: code.bytes, as: UTF8.self))
         }
@@ -101,40 +101,34 @@ struct FlowDocument: Sendable {
         return nodes
     }
 
-    /// The messages of the form as a whole; nil if there are none.
-    private var messages: JSONValue? {
+    /// The message of the form as a whole; nil if there is none.
+    private var message: JSONValue? {
         switch self.complaint {
         case .credentials:
-            return [
-                self.text(
-                    4_000_006,
-                    "error",
-                    "The provided credentials are invalid, check for spelling mistakes in your password or username, "
-                        + "email address, or phone number."
-                )
-            ]
+            return self.text(
+                4_000_006,
+                "error",
+                "The provided credentials are invalid, check for spelling mistakes in your password or username, "
+                    + "email address, or phone number."
+            )
         case .method:
-            return [
-                self.text(
-                    self.flow.kind == .login ? 4_010_002 : 4_040_002,
-                    "error",
-                    "Could not find any strategy to \(self.flow.kind == .login ? "log you in" : "sign you up") with. "
-                        + "Did you choose the correct one?"
-                )
-            ]
-        case .browser(let text): return [self.text(4_000_001, "error", text)]
-        case .idToken: return [self.text(4_000_001, "error", "The id_token could not be accepted.")]
+            return self.text(
+                self.flow.kind == .login ? 4_010_002 : 4_040_002,
+                "error",
+                "Could not find any strategy to \(self.flow.kind == .login ? "log you in" : "sign you up") with. "
+                    + "Did you choose the correct one?"
+            )
+        case .browser(let text): return self.text(4_000_001, "error", text)
+        case .idToken: return self.text(4_000_001, "error", "The id_token could not be accepted.")
         case .missing: return nil
         case nil:
             return self.kept?.failure.map { failure in
-                [
-                    self.text(
-                        4_000_001,
-                        "error",
-                        failure.explanation ?? Self.words(failure.reason),
-                        context: ["reason": .string(failure.reason.rawValue)]
-                    )
-                ]
+                self.text(
+                    4_000_001,
+                    "error",
+                    failure.explanation ?? Self.words(failure.reason),
+                    context: ["reason": .string(failure.reason.rawValue)]
+                )
             }
         }
     }

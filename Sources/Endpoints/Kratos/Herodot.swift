@@ -50,21 +50,6 @@ enum Herodot {
         )
     }
 
-    /// The refusal to sign out: Kratos answers 403 for every token that names no session, whatever the cause.
-    static func signOutForbidden(_ reason: Reason, to request: EndpointRequest) -> EndpointResponse {
-        self.envelope(
-            403,
-            reason,
-            "The provided Ory Session Token could not be found, is invalid, or otherwise malformed.",
-            requestID: request.requestID
-        )
-    }
-
-    /// 404, which is Kratos's answer for what is not there, whatever the cause.
-    static func notFound(_ reason: Reason, _ text: String, to request: EndpointRequest) -> EndpointResponse {
-        self.envelope(404, reason, text, requestID: request.requestID)
-    }
-
     /// What is refused whatever the app sent: 403 by a rule, with what the user reads; 429 and 503 with `Retry-After`: a
     /// client that took an outage for a refusal would discard its session. nil: a refusal of what the app sent.
     static func notDone(_ error: NotDone, to request: EndpointRequest) -> EndpointResponse? {
@@ -94,7 +79,7 @@ enum Herodot {
     }
 
     /// The refusals before an endpoint runs, which Kratos's endpoints share.
-    static let envelope = RefusalEnvelope { reason, requestID in
+    static let envelope: RefusalEnvelope = { reason, requestID in
         Self.envelope(
             Self.status(reason),
             reason,
@@ -128,6 +113,24 @@ enum Herodot {
             .object(beside.merging(["error": .object(error)], uniquingKeysWith: { $1 })),
             fields: fields,
             reason: reason
+        )
+    }
+}
+
+extension Endpoint {
+    /// An endpoint at one of Kratos's own paths: its clients are refused in Kratos's format before it runs, too.
+    static func kratos(
+        _ path: String,
+        _ methods: [String],
+        outlivesClient: Bool = false,
+        answer: @escaping @Sendable (EndpointRequest) async -> EndpointResponse
+    ) -> Endpoint {
+        Endpoint(
+            path: path,
+            methods: methods,
+            outlivesClient: outlivesClient,
+            envelope: Herodot.envelope,
+            answer: answer
         )
     }
 }

@@ -75,12 +75,11 @@ extension NativeFlowEndpoints {
         var missing = Reason.credentialMissing
         if aal != nil || !refresh, let token = request.credentials.explicitToken {
             do {
-                switch try await self.sessions.native(token) {
-                case .none(let reason): missing = reason
-                case .session: return self.objectionToSignedIn(request, demandsLevel: aal != nil, hasCode)
-                }
+                _ = try await self.sessions.native(token)
+                return self.objectionToSignedIn(request, demandsLevel: aal != nil, hasCode)
             } catch {
-                return Herodot.unavailable(error.reason, to: request)
+                if error.isUnavailable { return Herodot.unavailable(error.reason, to: request) }
+                missing = error.reason
             }
         }
         guard aal != nil else { return nil }

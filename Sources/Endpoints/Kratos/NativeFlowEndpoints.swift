@@ -41,15 +41,9 @@ package struct NativeFlowEndpoints: Sendable {
         KeptFlow.Kind.allCases.flatMap { kind in
             let path = FlowDocument.path(kind)
             return [
-                Endpoint(path: "\(path)/api", methods: ["GET", "HEAD"], envelope: Herodot.envelope) {
-                    await self.initiate($0, kind)
-                },
-                Endpoint(path: "\(path)/flows", methods: ["GET", "HEAD"], envelope: Herodot.envelope) {
-                    await self.fetch($0, kind)
-                },
-                Endpoint(path: path, methods: ["GET", "POST"], outlivesClient: true, envelope: Herodot.envelope) {
-                    await self.submit($0, kind)
-                },
+                Endpoint.kratos("\(path)/api", ["GET", "HEAD"]) { await self.initiate($0, kind) },
+                Endpoint.kratos("\(path)/flows", ["GET", "HEAD"]) { await self.fetch($0, kind) },
+                Endpoint.kratos(path, ["GET", "POST"], outlivesClient: true) { await self.submit($0, kind) },
             ]
         } + [self.exchangeEndpoint]
     }
@@ -102,13 +96,12 @@ package struct NativeFlowEndpoints: Sendable {
         in name: String,
         then answer: (KratosFlow, KeptFlow?) async -> EndpointResponse
     ) async -> EndpointResponse {
-        let ids = request.parameters(name)
-        guard ids.count == 1 else {
+        guard let id = request.only(name) else {
             return Herodot.error(.signInMalformed, "The \(name) query parameter is missing or invalid.", to: request)
         }
         let flow: KratosFlow
         let isOld: Bool
-        switch self.flows(kind).recognise(ids[0]) {
+        switch self.flows(kind).recognise(id) {
         case .live(let live): (flow, isOld) = (live, false)
         case .expired(let expired): (flow, isOld) = (expired, true)
         case .unknown:

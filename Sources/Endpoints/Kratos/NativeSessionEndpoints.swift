@@ -17,19 +17,12 @@ package struct NativeSessionEndpoints: Sendable {
 
     package var endpoints: [Endpoint] {
         [
-            Endpoint(
-                path: "/sessions/whoami",
-                methods: ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"],
-                envelope: Herodot.envelope,
+            .kratos(
+                "/sessions/whoami",
+                ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"],
                 answer: self.whoami
             ),
-            Endpoint(
-                path: "/self-service/logout/api",
-                methods: ["DELETE"],
-                outlivesClient: true,
-                envelope: Herodot.envelope,
-                answer: self.logout
-            ),
+            .kratos("/self-service/logout/api", ["DELETE"], outlivesClient: true, answer: self.logout),
         ]
     }
 
@@ -45,45 +38,38 @@ package struct NativeSessionEndpoints: Sendable {
             )
         }
         do {
-            switch try await self.presented(request, in: self.shown) {
-            case .none(let reason):
-                return Self.unauthorized(reason, request)
-            case .session(let found):
-                return .json(
-                    200,
-                    SessionDocument.document(found.session, origin: request.origin, now: self.sessions.clock.now()),
-                    fields: [
-                        ("x-kratos-authenticated-identity-id", PercentCoding.encoded(found.session.identity.id)),
-                        ("vary", "Cookie, Authorization, X-Session-Token"),
-                    ]
-                )
-            }
+            let found = try await self.presented(request, in: self.shown)
+            return .json(
+                200,
+                SessionDocument.document(found.session, origin: request.origin, now: self.sessions.clock.now()),
+                fields: [
+                    ("x-kratos-authenticated-identity-id", PercentCoding.encoded(found.session.identity.id)),
+                    ("vary", "Cookie, Authorization, X-Session-Token"),
+                ]
+            )
         } catch {
-            return Herodot.unavailable(error.reason, to: request)
+            // One answer for a missing, an unknown, an expired and an ended session.
+            return Herodot.notDone(error, to: request)
+                ?? Herodot.error(error.reason, "No valid session credentials found in the request.", to: request)
         }
     }
 
     /// The live session that the request presents, as the store has it now.
-    func presented(_ request: EndpointRequest) async throws(NotDone) -> PresentedSession {
+    func presented(_ request: EndpointRequest) async throws(NotDone) -> FoundSession {
         try await self.presented(request, in: self.sessions)
     }
 
     private func presented(
         _ request: EndpointRequest,
         in sessions: SessionService
-    ) async throws(NotDone) -> PresentedSession {
+    ) async throws(NotDone) -> FoundSession {
         let requester = request.requester
         if let token = request.credentials.sessionToken { return try await sessions.native(token) }
         if requester.cookies.contains(where: sessions.isSessionSyntax) { return try await sessions.web(requester) }
         guard case .bearer(let token) = request.credentials.authorization, !token.bytes.isEmpty else {
-            return .none(.credentialMissing)
+            throw NotDone(.credentialMissing)
         }
         return try await sessions.native(token)
-    }
-
-    /// One answer for a missing, an unknown, an expired and an ended session.
-    private static func unauthorized(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {
-        Herodot.error(reason, "No valid session credentials found in the request.", to: request)
     }
 
     /// `DELETE /self-service/logout/api`: ends the session of the token in the body, and every session made from it. A
@@ -96,15 +82,15 @@ package struct NativeSessionEndpoints: Sendable {
         else {
             return Herodot.error(.requestParameters, "The body must be JSON with the text session_token.", to: request)
         }
-        var reason: Reason? = .credentialMissing
-        do {
-            if let token = body.text("session_token") {
-                reason = try await self.sessions.signOutApp(Secret(token), for: request.requester)
-            }
+        do throws(NotDone) {
+            guard let token = body.text("session_token") else { throw NotDone(.credentialMissing) }
+            try await self.sessions.signOutApp(Secret(token), for: request.requester)
+            return .noContent()
         } catch {
-            return Herodot.unavailable(error.reason, to: request)
+            // Kratos answers 403 for every token that names no session, whatever the cause.
+            let text = "The provided Ory Session Token could not be found, is invalid, or otherwise malformed."
+            return Herodot.notDone(error, to: request)
+                ?? Herodot.error(error.reason, text, to: request, status: 403)
         }
-        guard let reason else { return .noContent() }
-        return Herodot.signOutForbidden(reason, to: request)
     }
 }

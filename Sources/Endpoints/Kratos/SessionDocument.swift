@@ -28,8 +28,7 @@ enum SessionDocument {
         json.object { json in
             json.name("session")
             self.write(session, origin: origin, now: now, to: &json)
-            json.name("session_token")
-            json.write(String(decoding: token.bytes, as: UTF8.self))
+            json.member("session_token", String(decoding: token.bytes, as: UTF8.self))
         }
         return json
     }
@@ -65,66 +64,49 @@ enum SessionDocument {
             }
             json.name("active")
             json.write(session.expiresAt > now)
-            json.name("authenticated_at")
-            json.write(authenticatedAt)
+            json.member("authenticated_at", authenticatedAt)
             json.name("authentication_methods")
             json.array { json in
                 for method in self.methods(of: session) {
                     json.object { json in
-                        json.name("aal")
-                        json.write(self.secondFactors.contains(method) ? "aal2" : "aal1")
-                        json.name("completed_at")
-                        json.write(authenticatedAt)
-                        json.name("method")
-                        json.write(method)
+                        json.member("aal", self.secondFactors.contains(method) ? "aal2" : "aal1")
+                        json.member("completed_at", authenticatedAt)
+                        json.member("method", method)
                     }
                 }
             }
-            json.name("authenticator_assurance_level")
-            json.write(session.aal.rawValue)
+            json.member("authenticator_assurance_level", session.aal.rawValue)
             json.name("devices")
             json.array { json in
                 if let device = session.device { self.write(device, of: session, to: &json) }
             }
-            json.name("expires_at")
-            json.write(session.expiresAt.rfc3339)
-            json.name("id")
-            json.write(KratosID.uuid(.session, of: session.id))
+            json.member("expires_at", session.expiresAt.rfc3339)
+            json.member("id", KratosID.uuid(.session, of: session.id))
             json.name("identity")
             self.write(session.identity, origin: origin, to: &json)
-            json.name("issued_at")
-            json.write(session.issuedAt.rfc3339)
+            json.member("issued_at", session.issuedAt.rfc3339)
             writeMore(&json)
         }
     }
 
     private static func write(_ device: DeviceFacts, of session: Session, to json: inout JSONWriter) {
         json.object { json in
-            json.name("id")
-            json.write(KratosID.uuid(.device, of: session.id))
-            json.name("ip_address")
-            json.write(device.address.description)
-            json.name("location")
-            json.write("")
-            json.name("user_agent")
-            json.write(device.userAgent ?? "")
+            json.member("id", KratosID.uuid(.device, of: session.id))
+            json.member("ip_address", device.address.description)
+            json.member("location", "")
+            json.member("user_agent", device.userAgent ?? "")
         }
     }
 
     private static func write(_ identity: Identity, origin: String, to json: inout JSONWriter) {
         json.object { json in
-            json.name("external_id")
-            json.write(identity.id)
-            json.name("id")
-            json.write(KratosID.uuid(.identity, of: identity.id))
+            json.member("external_id", identity.id)
+            json.member("id", KratosID.uuid(.identity, of: identity.id))
             json.name("metadata_public")
             identity.metadataPublicDocument.write(to: &json)
-            json.name("schema_id")
-            json.write(identity.schemaID)
-            json.name("schema_url")
-            json.write("\(origin)/schemas/\(PercentCoding.encoded(identity.schemaID))")
-            json.name("state")
-            json.write("active")
+            json.member("schema_id", identity.schemaID)
+            json.member("schema_url", "\(origin)/schemas/\(PercentCoding.encoded(identity.schemaID))")
+            json.member("state", "active")
             json.name("traits")
             identity.traitsDocument.write(to: &json)
         }

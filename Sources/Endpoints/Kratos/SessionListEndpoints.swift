@@ -14,27 +14,16 @@ package struct SessionListEndpoints: Sendable {
 
     package var endpoints: [Endpoint] {
         [
-            Endpoint(
-                path: "/sessions",
-                methods: ["GET", "HEAD", "DELETE"],
-                outlivesClient: true,
-                envelope: Herodot.envelope
-            ) { request in
+            .kratos("/sessions", ["GET", "HEAD", "DELETE"], outlivesClient: true) { request in
                 await self.asUser(request) { current throws(NotDone) in
                     request.method == "DELETE"
                         ? try await self.endOthers(current, request) : try await self.list(current, request)
                 }
             },
-            Endpoint(path: "/sessions/{id}", methods: ["DELETE"], outlivesClient: true, envelope: Herodot.envelope) {
-                request in
+            .kratos("/sessions/{id}", ["DELETE"], outlivesClient: true) { request in
                 await self.asUser(request) { current throws(NotDone) in try await self.end(current, request) }
             },
-            Endpoint(
-                path: "/sessions/{id}/extend",
-                methods: ["PATCH"],
-                outlivesClient: true,
-                envelope: Herodot.envelope
-            ) { request in
+            .kratos("/sessions/{id}/extend", ["PATCH"], outlivesClient: true) { request in
                 await self.asUser(request) { current throws(NotDone) in try await self.extend(current, request) }
             },
         ]
@@ -47,25 +36,20 @@ package struct SessionListEndpoints: Sendable {
         _ answer: (FoundSession) async throws(NotDone) -> EndpointResponse
     ) async -> EndpointResponse {
         do {
-            switch try await self.native.presented(request) {
-            case .none(let reason): return Herodot.error(reason, "No valid session cookie found.", to: request)
-            case .session(let found):
-                // Whoever acts for the user neither sees nor ends the user's other sessions.
-                guard found.session.actor == nil else {
-                    return Herodot.error(.requireActor, "Somebody acts for the user in this session.", to: request)
-                }
-                if found.session.kind == .web, !["GET", "HEAD"].contains(request.method), !SameOrigin.isProven(request)
-                {
-                    await self.users.sessions.recordDenial(
-                        .requestCrossSite,
-                        for: request.requester
-                    )
-                    return Herodot.error(.requestCrossSite, "The request did not come from this site.", to: request)
-                }
-                return try await answer(found)
+            let found = try await self.native.presented(request)
+            // Whoever acts for the user neither sees nor ends the user's other sessions.
+            guard found.session.actor == nil else {
+                return Herodot.error(.requireActor, "Somebody acts for the user in this session.", to: request)
             }
+            let isSafe = found.session.kind == .native || ["GET", "HEAD"].contains(request.method)
+            guard isSafe || SameOrigin.isProven(request) else {
+                await self.users.sessions.recordDenial(.requestCrossSite, for: request.requester)
+                return Herodot.error(.requestCrossSite, "The request did not come from this site.", to: request)
+            }
+            return try await answer(found)
         } catch {
-            return Herodot.unavailable(error.reason, to: request)
+            return Herodot.notDone(error, to: request)
+                ?? Herodot.error(error.reason, "No valid session cookie found.", to: request)
         }
     }
 

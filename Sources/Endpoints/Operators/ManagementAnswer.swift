@@ -3,26 +3,21 @@ internal import Vocabulary
 /// Answers in the form of Auth0's Management API, whose clients parse no problem documents.
 enum ManagementAnswer {
     /// Refusals before and beside the endpoints, e.g. of a wrong method or of the token.
-    static let envelope = RefusalEnvelope { reason, requestID in
+    static let envelope: RefusalEnvelope = { reason, requestID in
         ManagementAnswer.refusal(reason, ManagementAnswer.sentence(reason), requestID: requestID)
     }
 
     /// `{statusCode, error, message, errorCode}`.
     ///
     /// - Parameter message: May quote what the operator wrote, never a secret.
-    static func refusal(
-        _ reason: Reason,
-        _ message: String,
-        errorCode: String? = nil,
-        requestID: String
-    ) -> EndpointResponse {
+    static func refusal(_ reason: Reason, _ message: String, requestID: String) -> EndpointResponse {
         var response = EndpointResponse.problem(reason, requestID: requestID)
         response.fields = response.fields.map {
             $0.name == "content-type" ? ($0.name, "application/json; charset=utf-8") : $0
         }
         response.body = JSONText.encode([
             "statusCode": .integer(Int64(response.status)), "error": .string(StatusText.phrase(response.status)),
-            "message": .string(message), "errorCode": .string(errorCode ?? self.code(reason)),
+            "message": .string(message), "errorCode": .string(self.code(reason)),
         ])
         return response
     }

@@ -127,7 +127,7 @@ package struct OperatorClients: Sendable {
     // MARK: Changing
 
     private func create(_ request: EndpointRequest) async -> EndpointResponse {
-        await self.change(.create, nil, request) { (members, caller) throws(ClientEditor.Refusal) in
+        await self.change(.create, nil, request) { (members, caller) throws(NotDone) in
             try await self.editor.create(members, by: caller.name)
         } answer: { outcome in
             var object = Self.object(outcome.client)
@@ -141,7 +141,7 @@ package struct OperatorClients: Sendable {
     }
 
     private func update(_ id: String, _ request: EndpointRequest) async -> EndpointResponse {
-        await self.change(.update, id, request) { (members, caller) throws(ClientEditor.Refusal) in
+        await self.change(.update, id, request) { (members, caller) throws(NotDone) in
             try await self.editor.update(id, members, by: caller.name)
         } answer: {
             .json(200, Self.object($0.client))
@@ -149,7 +149,7 @@ package struct OperatorClients: Sendable {
     }
 
     private func delete(_ id: String, _ request: EndpointRequest) async -> EndpointResponse {
-        await self.change(.delete, id, request) { (_, caller) throws(ClientEditor.Refusal) in
+        await self.change(.delete, id, request) { (_, caller) throws(NotDone) in
             try await self.editor.delete(id, by: caller.name)
         } answer: { _ in
             .noContent()
@@ -160,24 +160,24 @@ package struct OperatorClients: Sendable {
         _ act: Act,
         _ id: String?,
         _ request: EndpointRequest,
-        _ step: (JSONValue, OperatorGate.Caller) async throws(ClientEditor.Refusal) -> ClientEditor.Outcome,
+        _ step: (JSONValue, OperatorGate.Caller) async throws(NotDone) -> ClientEditor.Outcome,
         answer: (ClientEditor.Outcome) -> EndpointResponse
     ) async -> EndpointResponse {
         let operation = OperatorGate.Act("clients.\(act.rawValue)", client: id)
-        return await self.gate.admit(request, .clients, operation) { caller in
-            let refused: EndpointResponse
-            do throws(ClientEditor.Refusal) {
+        return await self.gate.admit(request, .clients, operation) { caller throws(NotDone) in
+            do throws(NotDone) {
                 let members = try Self.members(request, act, id)
                 let outcome = try await step(members, caller)
                 self.count(act, "done")
                 self.record(act, outcome, caller, request)
                 return answer(outcome)
             } catch {
-                refused = Self.refusal(error, request)
+                self.gate.recordRefusal(error.reason, caller, operation, request)
+                self.count(act, error.isUnavailable ? "unavailable" : "refused")
+                guard let fault = error.text else { throw error }
+                let text = "Payload validation error: \(fault)"
+                return ManagementAnswer.refusal(error.reason, text, requestID: request.requestID)
             }
-            if let reason = refused.reason { self.gate.recordRefusal(reason, caller, operation, request) }
-            self.count(act, refused.status >= 500 ? "unavailable" : "refused")
-            return refused
         }
     }
 
@@ -186,13 +186,13 @@ package struct OperatorClients: Sendable {
         _ request: EndpointRequest,
         _ act: Act,
         _ id: String?
-    ) throws(ClientEditor.Refusal) -> JSONValue {
+    ) throws(NotDone) -> JSONValue {
         if act == .delete { return [:] }
         let type = request.field("content-type")?.prefix { $0 != ";" }.lowercased() ?? ""
         guard type == "application/json" || type == "application/merge-patch+json",
             let members = JSONText.decode(request.body, maxDepth: 16), case .object = members
         else {
-            throw .invalid(
+            throw NotDone(
                 ClientFault(
                     of: id ?? "",
                     key: "(the body)",
@@ -203,21 +203,6 @@ package struct OperatorClients: Sendable {
             )
         }
         return members
-    }
-
-    private static func refusal(_ refusal: ClientEditor.Refusal, _ request: EndpointRequest) -> EndpointResponse {
-        switch refusal {
-        case .unknown: ManagementAnswer.envelope.response(.clientUnknown, requestID: request.requestID)
-        case .exists: ManagementAnswer.envelope.response(.clientExists, requestID: request.requestID)
-        case .invalid(let fault):
-            ManagementAnswer.refusal(
-                .clientInvalid,
-                "Payload validation error: \(fault.sentence)",
-                requestID: request.requestID
-            )
-        case .store(let error):
-            ManagementAnswer.envelope.response(NotDone(asking: error).reason, requestID: request.requestID)
-        }
     }
 
     // MARK: Records

@@ -53,7 +53,7 @@ package struct OperatorGate: Sendable {
     }
 
     /// The same gate for callers that parse no problem documents.
-    func answering(_ envelope: RefusalEnvelope) -> OperatorGate {
+    func answering(_ envelope: @escaping RefusalEnvelope) -> OperatorGate {
         var gate = self
         gate.envelope = envelope
         return gate
@@ -64,7 +64,7 @@ package struct OperatorGate: Sendable {
         _ request: EndpointRequest,
         _ scope: OperatorToken.Scope,
         _ act: Act,
-        then answer: (Caller) async -> EndpointResponse
+        then answer: (Caller) async throws(NotDone) -> EndpointResponse
     ) async -> EndpointResponse {
         guard case .bearer(let presented) = request.credentials.authorization else {
             return self.refuse(.operatorUnknown, nil, act, request)
@@ -80,7 +80,11 @@ package struct OperatorGate: Sendable {
         guard self.audit(self.event(.operatorActed, nil, caller, act, request)) else {
             return self.response(.gatewayOverloaded, request)
         }
-        return await answer(caller)
+        do throws(NotDone) {
+            return try await answer(caller)
+        } catch {
+            return self.response(error.reason, request)
+        }
     }
 
     /// Refuses a call, also one of an operator who was let in, and records that.
@@ -95,7 +99,7 @@ package struct OperatorGate: Sendable {
     }
 
     private func response(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {
-        self.envelope?.response(reason, requestID: request.requestID) ?? .problem(reason, requestID: request.requestID)
+        self.envelope?(reason, request.requestID) ?? .problem(reason, requestID: request.requestID)
     }
 
     private func event(

@@ -35,31 +35,21 @@ package struct OperatorLimits: Sendable {
     }
 
     private func list(_ request: EndpointRequest) async -> EndpointResponse {
-        await self.gate.admit(request, .read, OperatorGate.Act("limits.list")) { _ in
-            guard let question = Self.question(request) else {
-                return .problem(.requestParameters, requestID: request.requestID)
-            }
-            do throws(NotDone) {
-                let counts = try await self.limits.counts(of: question.address, account: question.account)
-                return .json(200, ["limits": .array(counts.map(Self.document))])
-            } catch {
-                return .problem(error.reason, requestID: request.requestID)
-            }
+        await self.gate.admit(request, .read, OperatorGate.Act("limits.list")) { _ throws(NotDone) in
+            guard let question = Self.question(request) else { throw NotDone(.requestParameters) }
+            let counts = try await self.limits.counts(of: question.address, account: question.account)
+            return .json(200, ["limits": .array(counts.map(Self.document))])
         }
     }
 
     private func clear(_ request: EndpointRequest) async -> EndpointResponse {
         let question = Self.question(request)
         // The account is not recorded: it may be what somebody typed by mistake.
-        let place = question.map { " of \($0.address.key)" } ?? ""
-        return await self.gate.admit(request, .sessions, OperatorGate.Act("limits.clear\(place)")) { _ in
-            guard let question else { return .problem(.requestParameters, requestID: request.requestID) }
-            do throws(NotDone) {
-                try await self.limits.clear(question.address, account: question.account)
-                return .noContent()
-            } catch {
-                return .problem(error.reason, requestID: request.requestID)
-            }
+        let act = OperatorGate.Act("limits.clear\(question.map { " of \($0.address.key)" } ?? "")")
+        return await self.gate.admit(request, .sessions, act) { _ throws(NotDone) in
+            guard let question else { throw NotDone(.requestParameters) }
+            try await self.limits.clear(question.address, account: question.account)
+            return .noContent()
         }
     }
 

@@ -62,14 +62,10 @@ package struct OperatorSessions: Sendable {
     @Sendable
     private func list(_ request: EndpointRequest) async -> EndpointResponse {
         let subject = self.subject(request)
-        return await self.gate.admit(request, .read, OperatorGate.Act("sessions.list", subject: subject)) { _ in
-            guard let subject else { return .problem(.requestParameters, requestID: request.requestID) }
-            do throws(NotDone) {
-                let all = try await self.users.all(of: subject)
-                return .json(200, ["sessions": .array(all.map(Self.document))])
-            } catch {
-                return .problem(error.reason, requestID: request.requestID)
-            }
+        let act = OperatorGate.Act("sessions.list", subject: subject)
+        return await self.gate.admit(request, .read, act) { _ throws(NotDone) in
+            guard let subject else { throw NotDone(.requestParameters) }
+            return .json(200, ["sessions": .array(try await self.users.all(of: subject).map(Self.document))])
         }
     }
 
@@ -78,23 +74,19 @@ package struct OperatorSessions: Sendable {
         let id = request.pathParameter("id") ?? ""
         let subject = self.subject(request)
         let act = OperatorGate.Act("sessions.end", subject: subject, session: String(id.prefix(64)))
-        return await self.gate.admit(request, .sessions, act) { caller in
-            do throws(NotDone) {
-                let found: FoundSession?
-                if let key = Self.key(id) {
-                    found = try await self.users.session(key)
-                } else if let subject {
-                    found = try await self.users.all(of: subject).first {
-                        $0.session.id == id || KratosID.uuid(.session, of: $0.session.id) == id.lowercased()
-                    }
-                } else {
-                    return .problem(.requestParameters, requestID: request.requestID)
+        return await self.gate.admit(request, .sessions, act) { caller throws(NotDone) in
+            let found: FoundSession?
+            if let key = Self.key(id) {
+                found = try await self.users.session(key)
+            } else if let subject {
+                found = try await self.users.all(of: subject).first {
+                    $0.session.id == id || KratosID.uuid(.session, of: $0.session.id) == id.lowercased()
                 }
-                if let found { try await self.users.end(found, by: caller.name, for: request.requester.withoutCookies) }
-                return .noContent()
-            } catch {
-                return .problem(error.reason, requestID: request.requestID)
+            } else {
+                throw NotDone(.requestParameters)
             }
+            if let found { try await self.users.end(found, by: caller.name, for: request.requester.withoutCookies) }
+            return .noContent()
         }
     }
 
@@ -102,15 +94,11 @@ package struct OperatorSessions: Sendable {
     private func signOut(_ request: EndpointRequest) async -> EndpointResponse {
         let realm = self.realm(request)
         let subject = Realm.subject(request.pathParameter("subject") ?? "", in: realm ?? Realm.default.name)
-        return await self.gate.admit(request, .sessions, OperatorGate.Act("subjects.sign_out", subject: subject)) {
-            caller in
-            guard realm != nil else { return .problem(.requestParameters, requestID: request.requestID) }
-            do throws(NotDone) {
-                try await self.users.endAll(of: subject, by: caller.name, for: request.requester.withoutCookies)
-                return .noContent()
-            } catch {
-                return .problem(error.reason, requestID: request.requestID)
-            }
+        let act = OperatorGate.Act("subjects.sign_out", subject: subject)
+        return await self.gate.admit(request, .sessions, act) { caller throws(NotDone) in
+            guard realm != nil else { throw NotDone(.requestParameters) }
+            try await self.users.endAll(of: subject, by: caller.name, for: request.requester.withoutCookies)
+            return .noContent()
         }
     }
 

@@ -44,23 +44,21 @@ package struct KratosExchangeEndpoint: Sendable {
         guard let signedInAt = KratosProvider.signedInAt(answer) else {
             return Herodot.unavailable(.providerUnavailable, to: request)
         }
-        do {
+        do throws(NotDone) {
             // Some databases ignore the case of letters.
-            let outcome = try await self.claims.claim(
+            try await self.claims.claim(
                 codes.map { $0.lowercased() },
                 at: self.kratos.name,
                 signedInAt: signedInAt,
                 by: request.address
             )
-            switch outcome {
-            case .granted: return Self.relayed(answer)
-            case .expired: return Self.none(.codeUnknown, request)
-            case .replayed:
-                await self.sessions.recordDenial(.codeReplayed, for: request.requester.withoutCookies)
-                return Self.none(.codeReplayed, request)
-            }
+            return Self.relayed(answer)
         } catch {
-            return Herodot.unavailable(error.reason, to: request)
+            if error.isUnavailable { return Herodot.unavailable(error.reason, to: request) }
+            if error.reason == .codeReplayed {
+                await self.sessions.recordDenial(.codeReplayed, for: request.requester.withoutCookies)
+            }
+            return Self.none(error.reason, request)
         }
     }
 
@@ -68,7 +66,7 @@ package struct KratosExchangeEndpoint: Sendable {
 
     /// Kratos's words for codes that name no session.
     private static func none(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {
-        Herodot.notFound(reason, "no session yet for this \"code\"", to: request)
+        Herodot.error(reason, "no session yet for this \"code\"", to: request, status: 404)
     }
 
     /// The fields of the app's request, and the client's address in the one field in which Kratos shall read it.

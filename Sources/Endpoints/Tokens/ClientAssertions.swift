@@ -72,7 +72,7 @@ package struct ClientAssertions: Sendable {
                 )
             }
         } catch {
-            throw OAuthError(error == .full ? .storeFull : .storeUnavailable)
+            throw OAuthError(NotDone(asking: error))
         }
         guard isFirst else { throw .invalidClient(challenges: false) }
         // The store may have forgotten since then.

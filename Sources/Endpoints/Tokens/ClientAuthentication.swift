@@ -1,5 +1,5 @@
 import Cryptography
-package import Settings
+internal import Settings
 package import SignOn
 internal import Vocabulary
 
@@ -9,7 +9,7 @@ internal import Vocabulary
 package struct ClientAuthentication: Sendable {
     private let clients: ClientRegistry
     private let assertions: ClientAssertions
-    private let limits: TokenLimits
+    let limits: TokenLimits
 
     /// - Parameter limits: Limits guesses.
     package init(clients: ClientRegistry, assertions: ClientAssertions, limits: TokenLimits) {
@@ -18,9 +18,33 @@ package struct ClientAuthentication: Sendable {
         self.limits = limits
     }
 
+    /// A request of a client that has proven itself.
+    struct Call: Sendable {
+        let parameters: TokenRequest
+        var requester: TokenRequester
+    }
+
+    /// Reads a request, authenticates its client and counts it: with this, each endpoint for clients begins.
+    ///
+    /// - Parameters:
+    ///   - readsJSONAsForm: See `BodyParameters`.
+    ///   - takesPublic: Whether public clients are served: anyone can send a request as one.
+    func call(
+        _ request: EndpointRequest,
+        readsJSONAsForm: Bool = false,
+        takesPublic: Bool = true
+    ) async throws(OAuthError) -> Call {
+        let parameters = try TokenRequest(request, readsJSONAsForm: readsJSONAsForm)
+        let client = try await self.authenticate(request, parameters)
+        guard takesPublic || !client.isPublic else { throw .invalidClient(challenges: false) }
+        let requester = try TokenRequester(client, request, parameters)
+        try await self.limits.check(requester)
+        return Call(parameters: parameters, requester: requester)
+    }
+
     /// The client that sent the request; else `invalid_client`, or `invalid_request` when it identifies itself in two
     /// ways. `temporarily_unavailable` when the store cannot say whether an assertion was presented before.
-    package func authenticate(
+    private func authenticate(
         _ request: EndpointRequest,
         _ parameters: TokenRequest
     ) async throws(OAuthError) -> ClientSettings {

@@ -47,8 +47,8 @@ package struct IDTokenIssuer: Sendable {
     /// still signs: it says whom the client means (OpenID Connect Core 3.1.2.1).
     ///
     /// - Throws: `invalid_request` if it is no id_token of this server; `temporarily_unavailable` while the keys are unknown.
-    func subject(of hint: String) async throws(AuthorizationError) -> String {
-        guard let keys = await self.keys.published() else { throw AuthorizationError(.temporarilyUnavailable) }
+    func subject(of hint: String) async throws(OAuthError) -> String {
+        guard let keys = await self.keys.published() else { throw OAuthError(.storeUnavailable) }
         guard let token = IDTokenHint(hint, issuer: self.issuer, keys: keys) else {
             throw .invalidRequest("The id_token_hint is not an id_token of this server.")
         }

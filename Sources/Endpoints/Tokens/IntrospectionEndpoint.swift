@@ -9,42 +9,22 @@ internal import Vocabulary
 /// whose `resource_servers` name it. Any other token is inactive for it, as is one that does not exist (RFC 7662 4).
 package struct IntrospectionEndpoint: Sendable {
     private let authentication: ClientAuthentication
-    private let limits: TokenLimits
     private let tokens: TokenService
     private let issuer: String
 
     /// - Parameter issuer: As in the metadata.
-    package init(authentication: ClientAuthentication, limits: TokenLimits, tokens: TokenService, issuer: String) {
+    package init(authentication: ClientAuthentication, tokens: TokenService, issuer: String) {
         self.authentication = authentication
-        self.limits = limits
         self.tokens = tokens
         self.issuer = issuer
     }
 
     package var endpoint: Endpoint {
-        Endpoint(path: "/oauth/introspect", methods: ["POST"], envelope: OAuthError.envelope) { request in
-            await self.answer(request)
-        }
-    }
-
-    private func answer(_ request: EndpointRequest) async -> EndpointResponse {
-        do throws(OAuthError) {
-            let parameters = try TokenRequest(request)
-            let client = try await self.authentication.authenticate(request, parameters)
-            // Anyone can send a request as a public client.
-            guard !client.isPublic else { throw .invalidClient(challenges: false) }
-            try await self.limits.check(try TokenRequester(client, request, parameters))
-            let found: FoundToken
-            do {
-                found = try await self.tokens.find(Secret(try parameters.required("token")))
-            } catch let error as OAuthError {
-                throw error
-            } catch {
-                throw OAuthError(.storeUnavailable)
-            }
-            return .json(200, .object(self.members(found, for: client)), fields: TokenAnswer.fields)
-        } catch {
-            return error.response
+        .oauth("/oauth/introspect") { request throws(OAuthError) in
+            let call = try await self.authentication.call(request, takesPublic: false)
+            let token = Secret(try call.parameters.required("token"))
+            let found = try await OAuthError.rendering(try await self.tokens.find(token))
+            return .json(200, .object(self.members(found, for: call.requester.client)), fields: TokenAnswer.fields)
         }
     }
 

@@ -1,24 +1,29 @@
 package import JOSE
 package import Vocabulary
 
-/// A refusal in OAuth's format (RFC 6749 5.2, RFC 8693 2.2.2), which the SDKs parse, and its reason for the gateway's
-/// log.
+/// A refusal in OAuth's format (RFC 6749 4.1.2.1 and 5.2, RFC 8693 2.2.2, OpenID Connect Core 3.1.2.6), which the SDKs
+/// parse, and its reason for the gateway's log.
 package struct OAuthError: Error, Sendable {
     /// The `error` member.
     package enum Code: String, Sendable, CaseIterable {
         /// A rule denied it; the code and its status are those of Auth0's `api.access.deny`.
         case accessDenied = "access_denied"
+        case interactionRequired = "interaction_required"
         case invalidClient = "invalid_client"
         /// RFC 9449 12.2
         case invalidDPoPProof = "invalid_dpop_proof"
         case invalidGrant = "invalid_grant"
         case invalidRequest = "invalid_request"
         case invalidTarget = "invalid_target"
+        case loginRequired = "login_required"
+        case requestNotSupported = "request_not_supported"
+        case requestURINotSupported = "request_uri_not_supported"
         case temporarilyUnavailable = "temporarily_unavailable"
         /// No standard defines a code for 429; this is Auth0's.
         case tooManyRequests = "too_many_requests"
         case unauthorizedClient = "unauthorized_client"
         case unsupportedGrantType = "unsupported_grant_type"
+        case unsupportedResponseType = "unsupported_response_type"
         /// RFC 9449 8
         case useDPoPNonce = "use_dpop_nonce"
     }
@@ -32,8 +37,10 @@ package struct OAuthError: Error, Sendable {
         case socialToken = "Invalid subject_token."
     }
 
-    /// The reason, which decides the code and the status.
-    package var reason: Reason
+    /// The reason, which decides the status.
+    package let reason: Reason
+    /// The `error` member.
+    package let code: Code
     /// A fixed sentence without quotes or backslashes (RFC 6749 5.2) that contains no part of the request, or the text of
     /// a rule as the operator wrote it.
     package var description: String
@@ -47,11 +54,15 @@ package struct OAuthError: Error, Sendable {
 
     /// The refusal for this reason. A client only learns that its token is not accepted: unknown, expired, revoked and
     /// foreign tokens get the same answer.
-    package init(_ reason: Reason, of presented: Presented = .sessionToken) {
+    ///
+    /// - Parameter code: nil: that of the reason.
+    package init(_ reason: Reason, _ code: Code? = nil, of presented: Presented = .sessionToken) {
         self.reason = reason
+        self.code = code ?? Self.code(of: reason)
         self.description =
-            switch Self.code(of: reason) {
+            switch self.code {
             case .accessDenied: "Access denied."
+            case .interactionRequired: "Interaction required."
             case .invalidClient: "Client authentication failed."
             case .invalidDPoPProof where reason == .proofMissing: "A DPoP proof is needed."
             case .invalidDPoPProof, .useDPoPNonce: "The DPoP proof is not accepted."
@@ -61,6 +72,11 @@ package struct OAuthError: Error, Sendable {
             case .invalidGrant: presented.rawValue
             case .invalidRequest: "The request is malformed."
             case .invalidTarget: "The requested audience is not served here."
+            case .loginRequired where reason == .oauthOtherUser:
+                "Another user is signed in than the one of the id_token_hint."
+            case .loginRequired: "Login required."
+            case .requestNotSupported: "The parameter request is not supported."
+            case .requestURINotSupported: "The parameter request_uri is not supported."
             case .temporarilyUnavailable: "The service is temporarily unavailable."
             case .tooManyRequests: "Too many requests. Please try again later."
             case .unauthorizedClient where reason == .handoffNested:
@@ -68,6 +84,7 @@ package struct OAuthError: Error, Sendable {
             case .unauthorizedClient where reason == .oauthUnauthorizedClient: "The client may not use this grant_type."
             case .unauthorizedClient: "The client may not create session transfer tokens."
             case .unsupportedGrantType: "The grant_type is not supported."
+            case .unsupportedResponseType: "The response_type is not supported."
             }
     }
 
@@ -85,18 +102,24 @@ package struct OAuthError: Error, Sendable {
         return error
     }
 
-    /// A rule denied it, with what the user reads.
-    package static func denied(_ text: String?) -> OAuthError {
-        var error = OAuthError(.ruleDenied)
-        if let text { error.description = text }
-        return error
-    }
-
-    /// The refusal for what did not take place.
-    package init(_ error: NotDone, of presented: Presented) {
+    /// The refusal for what did not take place. Where a rate limit is reached, the code does not blame the client or its
+    /// token, so that no SDK discards one.
+    package init(_ error: NotDone, of presented: Presented = .sessionToken) {
         self.init(error.reason, of: presented)
         self.wait = error.retryAfter
         if let text = error.text { self.description = text }
+    }
+
+    /// The answer of a service; what did not take place is thrown as the refusal of what the client presented.
+    static func rendering<Answer>(
+        _ answer: @autoclosure () async throws(NotDone) -> Answer,
+        of presented: Presented = .sessionToken
+    ) async throws(OAuthError) -> Answer {
+        do throws(NotDone) {
+            return try await answer()
+        } catch {
+            throw OAuthError(error, of: presented)
+        }
     }
 
     /// A proof is not accepted.
@@ -106,16 +129,6 @@ package struct OAuthError: Error, Sendable {
         self.fields = refusal.nonce.map { [("dpop-nonce", $0)] } ?? []
     }
 
-    /// A rate limit is reached. The code does not blame the client or its token, so that no SDK discards one.
-    package static func tooManyRequests(_ reason: Reason, retryAfter wait: Duration) -> OAuthError {
-        var error = OAuthError(reason)
-        error.wait = wait
-        return error
-    }
-
-    /// The `error` member.
-    package var code: Code { Self.code(of: self.reason) }
-
     /// An outage is never `invalid_grant`, because SDKs then discard their tokens and keys.
     private static func code(of reason: Reason) -> Code {
         switch (reason, reason.status) {
@@ -123,6 +136,8 @@ package struct OAuthError: Error, Sendable {
         case (_, 429): .tooManyRequests
         case (.oauthInvalidClient, _): .invalidClient
         case (.ruleDenied, _): .accessDenied
+        case (.handoffDelegationNotPermitted, _): .interactionRequired
+        case (.credentialMissing, _), (.oauthOtherUser, _): .loginRequired
         // Not `invalid_grant`: an SDK would discard a token that is still good.
         case (.proofInvalid, _), (.proofMissing, _), (.proofOtherKey, _), (.proofReplayed, _): .invalidDPoPProof
         case (.proofNonceNeeded, _): .useDPoPNonce

@@ -32,7 +32,7 @@ package struct ProofCheck: Sendable {
         } catch let refusal as DPoPRefusal {
             throw OAuthError(refusal)
         } catch {
-            throw OAuthError(NotDone(asking: error).reason)
+            throw OAuthError(NotDone(asking: error))
         }
     }
 

@@ -21,20 +21,14 @@ package struct SocialSignIns: Sendable {
         _ artefact: Secret,
         _ profile: SocialProfile?,
         _ requester: TokenRequester
-    ) async throws(OAuthError) -> AuthenticatedUser {
+    ) async throws(OAuthError) -> Authentication {
         guard requester.client.socialLogins.contains(kind.login), let verifier = self.verifiers[kind] else {
             self.tokens.refuse(.socialExchanged, .oauthUnauthorizedClient, by: requester)
             throw OAuthError(.oauthUnauthorizedClient)
         }
         let signIn = SocialSignIn(artefact: artefact, profile: profile, bundleID: requester.client.bundleID)
         do throws(NotDone) {
-            let user = try await self.proofs.prove(signIn, by: verifier).authentication
-            return AuthenticatedUser(
-                identity: user.identity,
-                aal: user.aal,
-                methods: user.methods,
-                authenticatedAt: user.authenticatedAt ?? self.tokens.clock.now()
-            )
+            return try await self.proofs.prove(signIn, by: verifier).authentication
         } catch {
             if !error.isUnavailable {
                 self.tokens.refuse(.socialExchanged, error.reason, detail: error.detail, by: requester)

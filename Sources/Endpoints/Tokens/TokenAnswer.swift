@@ -27,7 +27,7 @@ enum TokenAnswer {
     ///
     /// - Parameter tokens: What the refresh token gave; nil if the grant was another one.
     static func minted(
-        _ minted: TokenEndpoint.MintedToken,
+        _ minted: MintedToken,
         besides tokens: IssuedTokens?,
         _ signer: IDTokenIssuer.Signer
     ) async -> EndpointResponse {

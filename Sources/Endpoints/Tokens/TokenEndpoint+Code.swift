@@ -13,7 +13,10 @@ extension TokenEndpoint {
             redirectURI: try parameters.text("redirect_uri"),
             verifier: try parameters.text("code_verifier")
         )
-        let tokens = try await Self.issued(try await self.tokens.redeem(redemption, for: requester), for: .code)
+        let tokens = try await OAuthError.rendering(
+            try await self.tokens.redeem(redemption, for: requester),
+            of: .code
+        )
         return await TokenAnswer.issued(tokens, signer)
     }
 }

@@ -1,4 +1,3 @@
-import NIOCore
 import Providers
 import Sessions
 import Settings
@@ -23,17 +22,16 @@ extension TokenEndpoint {
             throw error
         }
         switch exchange.target {
-        case .transfer(let audience, let target):
+        case .transfer(_, let target):
             let parent = try await self.parent(exchange.subjectToken, requester)
             var actor: Secret?
             if let token = exchange.actorToken { actor = try await self.parent(token, requester) }
-            let minted = try await self.mint(.token(parent.bytes), actor: actor, audience, target, requester)
+            let minted = try await self.mint(.token(parent.bytes), actor: actor, target, requester)
             return await TokenAnswer.minted(minted, besides: nil, signer)
         case .access(let api, let scopes):
             let token = exchange.subjectToken
-            let tokens = try await Self.issued(
-                try await self.tokens.exchange(token, for: api, scopes: scopes, by: requester),
-                for: .sessionToken
+            let tokens = try await OAuthError.rendering(
+                try await self.tokens.exchange(token, for: api, scopes: scopes, by: requester)
             )
             return await TokenAnswer.issued(tokens, signer, type: TokenExchange.accessTokenType)
         }
@@ -43,9 +41,8 @@ extension TokenEndpoint {
     /// token that is made of it.
     private func parent(_ presented: Secret, _ requester: TokenRequester) async throws(OAuthError) -> Secret {
         guard requester.client.canCreateTransferToken, self.tokens.isForeign(presented) else { return presented }
-        let tokens = try await Self.issued(
-            try await self.tokens.exchange(presented, for: nil, scopes: [], forTransfer: true, by: requester),
-            for: .sessionToken
+        let tokens = try await OAuthError.rendering(
+            try await self.tokens.exchange(presented, for: nil, scopes: [], forTransfer: true, by: requester)
         )
         return tokens.access ?? presented
     }
@@ -79,51 +76,21 @@ extension TokenEndpoint {
             throw .invalidRequest("The user_profile is malformed.")
         }
         let user = try await self.social.user(kind, artefact, profile, requester)
-        let tokens = try await Self.issued(
+        let tokens = try await OAuthError.rendering(
             try await self.tokens.begin(user, for: api, scopes: scopes, by: requester),
-            for: .socialToken
+            of: .socialToken
         )
         return await TokenAnswer.issued(tokens, signer, type: TokenExchange.accessTokenType)
     }
 
-    /// A session-transfer token, and how long it can be used.
-    struct MintedToken {
-        let token: Secret
-        let lifetime: Duration
-    }
-
     func mint(
-        _ parent: MintRequest.Parent,
+        _ parent: MintParent,
         actor: Secret? = nil,
-        _ audience: String,
         _ target: TransferTargets.Target,
         _ requester: TokenRequester
     ) async throws(OAuthError) -> MintedToken {
-        let wish = MintRequest(
-            parent: parent,
-            actorToken: actor?.bytes,
-            client: requester.client,
-            audience: audience,
-            host: target.host,
-            address: requester.address,
-            userAgent: requester.userAgent,
-            requestID: requester.requestID,
-            authority: requester.authority,
-            keyThumbprint: requester.keyThumbprint
+        try await OAuthError.rendering(
+            try await self.mint.mint(parent, actor: actor?.bytes, host: target.host, for: requester)
         )
-        let outcome: MintOutcome
-        do {
-            outcome = try await self.mint.mint(wish, on: self.loops.any()).get()
-        } catch {
-            throw OAuthError(.storeUnavailable)
-        }
-        switch outcome {
-        case .minted(let token, let lifetime): return MintedToken(token: token, lifetime: lifetime)
-        case .unavailable(.unavailable): throw OAuthError(.storeUnavailable)
-        case .unavailable(.full): throw OAuthError(.storeFull)
-        case .throttled(let wait): throw .tooManyRequests(.handoffThrottled, retryAfter: wait)
-        case .refused(let reason): throw OAuthError(reason)
-        case .denied(let text): throw .denied(text)
-        }
     }
 }

@@ -16,9 +16,9 @@ extension TokenEndpoint {
             return try await self.transfer(token, audience, target, requester, signer)
         }
         let wish = RefreshWish.access(audience: audience, scopes: try parameters.scopes())
-        let tokens = try await Self.issued(
+        let tokens = try await OAuthError.rendering(
             try await self.tokens.refresh(token, wish, for: requester),
-            for: .refreshToken
+            of: .refreshToken
         )
         return await TokenAnswer.issued(tokens, signer)
     }
@@ -38,44 +38,24 @@ extension TokenEndpoint {
             throw OAuthError(.handoffNotPermitted)
         }
         if self.tokens.isForeign(refreshToken: token) {
-            var tokens = try await Self.issued(
+            var tokens = try await OAuthError.rendering(
                 try await self.tokens.exchange(refreshToken: token, by: requester),
-                for: .refreshToken
+                of: .refreshToken
             )
-            let minted = try await self.mint(.token((tokens.access ?? token).bytes), audience, target, requester)
+            let minted = try await self.mint(.token((tokens.access ?? token).bytes), target, requester)
             // The client does not get it, so the id_token has no hash of it.
             tokens.access = nil
             return await TokenAnswer.minted(minted, besides: tokens, signer)
         }
-        let tokens = try await Self.issued(
+        let tokens = try await OAuthError.rendering(
             try await self.tokens.refresh(
                 token,
-                .transfer(audience: audience) { [mint] parent in
-                    mint.judgement(
-                        of: parent,
-                        client: requester.client,
-                        address: requester.address,
-                        userAgent: requester.userAgent,
-                        authority: requester.authority
-                    )
-                },
+                .transfer(audience: audience) { [mint] parent in mint.judgement(of: parent, for: requester) },
                 for: requester
             ),
-            for: .refreshToken
+            of: .refreshToken
         )
-        let minted = try await self.mint(.session(tokens.session.key), audience, target, requester)
+        let minted = try await self.mint(.session(tokens.session.key), target, requester)
         return await TokenAnswer.minted(minted, besides: tokens, signer)
-    }
-
-    /// The tokens; else the refusal of what was presented.
-    static func issued(
-        _ tokens: @autoclosure () async throws(NotDone) -> IssuedTokens,
-        for presented: OAuthError.Presented
-    ) async throws(OAuthError) -> IssuedTokens {
-        do throws(NotDone) {
-            return try await tokens()
-        } catch {
-            throw OAuthError(error, of: presented)
-        }
     }
 }

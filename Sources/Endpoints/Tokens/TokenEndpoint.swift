@@ -1,6 +1,5 @@
 internal import AddressIntelligence
 internal import JOSE
-package import NIOCore
 package import Settings
 package import SignOn
 internal import Vocabulary
@@ -11,88 +10,71 @@ internal import Vocabulary
 /// method in a file of its own.
 package struct TokenEndpoint: Sendable {
     private let authentication: ClientAuthentication
-    private let limits: TokenLimits
     let targets: TransferTargets
     let tokens: TokenService
     let mint: HandoffMint
     let social: SocialSignIns
     private let proofs: ProofCheck
     private let idTokens: IDTokenIssuer
-    let loops: any EventLoopGroup
 
-    /// - Parameters:
-    ///   - hosts: Every configured host.
-    ///   - loops: The loops on which the store is called.
+    /// - Parameter hosts: Every configured host.
     package init(
         authentication: ClientAuthentication,
-        limits: TokenLimits,
         hosts: [HostSettings],
         tokens: TokenService,
         mint: HandoffMint,
         social: SocialSignIns,
         proofs: ProofCheck,
-        idTokens: IDTokenIssuer,
-        loops: any EventLoopGroup
+        idTokens: IDTokenIssuer
     ) {
         self.authentication = authentication
-        self.limits = limits
         self.targets = TransferTargets(hosts)
         self.tokens = tokens
         self.mint = mint
         self.social = social
         self.proofs = proofs
         self.idTokens = idTokens
-        self.loops = loops
     }
 
     /// The endpoint for the listener. Its handler continues when the client leaves: a token that the store keeps must
     /// also be audited.
     package var endpoint: Endpoint {
-        Endpoint(path: "/oauth/token", methods: ["POST"], outlivesClient: true, envelope: OAuthError.envelope) {
-            request in
-            await self.answer(request)
-        }
+        .oauth("/oauth/token", outlivesClient: true) { request throws(OAuthError) in try await self.answer(request) }
     }
 
-    /// Answers one request; an error becomes an answer too.
-    package func answer(_ request: EndpointRequest) async -> EndpointResponse {
-        do throws(OAuthError) {
-            let parameters = try TokenRequest(request)
-            let client = try await self.authentication.authenticate(request, parameters)
-            var requester = try TokenRequester(client, request, parameters)
-            try await self.limits.check(requester)
-            guard let grant = GrantType(rawValue: try parameters.required("grant_type")) else {
-                throw OAuthError(.oauthUnsupportedGrantType)
-            }
-            guard client.grantTypes.contains(grant) else { throw OAuthError(.oauthUnauthorizedClient) }
-            if grant != .tokenExchange { try TokenExchange.refuseActor(in: parameters) }
-            let proof = try await self.proofs.proof(of: request)
-            guard proof != nil || !client.requiresProof else { throw OAuthError(.proofMissing) }
-            requester.keyThumbprint = proof?.thumbprint
-            requester.audience = (try? parameters.audience()) ?? nil
-            var response = await self.answer(grant, parameters, requester)
-            response.fields += proof?.answerFields ?? []
-            return response
-        } catch {
-            return error.response
+    private func answer(_ request: EndpointRequest) async throws(OAuthError) -> EndpointResponse {
+        var call = try await self.authentication.call(request)
+        let (parameters, client) = (call.parameters, call.requester.client)
+        guard let grant = GrantType(rawValue: try parameters.required("grant_type")) else {
+            throw OAuthError(.oauthUnsupportedGrantType)
         }
+        guard client.grantTypes.contains(grant) else { throw OAuthError(.oauthUnauthorizedClient) }
+        if grant != .tokenExchange { try TokenExchange.refuseActor(in: parameters) }
+        let proof = try await self.proofs.proof(of: request)
+        guard proof != nil || !client.requiresProof else { throw OAuthError(.proofMissing) }
+        call.requester.keyThumbprint = proof?.thumbprint
+        call.requester.audience = (try? parameters.audience()) ?? nil
+        var response: EndpointResponse
+        do throws(OAuthError) {
+            response = try await self.answer(grant, parameters, call.requester)
+        } catch {
+            response = error.response
+        }
+        response.fields += proof?.answerFields ?? []
+        return response
     }
 
     private func answer(
         _ grant: GrantType,
         _ parameters: TokenRequest,
         _ requester: TokenRequester
-    ) async -> EndpointResponse {
-        do throws(OAuthError) {
-            guard let signer = await self.idTokens.signer() else { throw OAuthError(.storeUnavailable) }
-            switch grant {
-            case .authorizationCode: return try await self.redeem(parameters, requester, signer)
-            case .refreshToken: return try await self.refresh(parameters, requester, signer)
-            case .tokenExchange: return try await self.exchange(parameters, requester, signer)
-            case .implicit: throw OAuthError(.oauthUnsupportedGrantType)
-            }
-        } catch {
-            return error.response
+    ) async throws(OAuthError) -> EndpointResponse {
+        guard let signer = await self.idTokens.signer() else { throw OAuthError(.storeUnavailable) }
+        switch grant {
+        case .authorizationCode: return try await self.redeem(parameters, requester, signer)
+        case .refreshToken: return try await self.refresh(parameters, requester, signer)
+        case .tokenExchange: return try await self.exchange(parameters, requester, signer)
+        case .implicit: throw OAuthError(.oauthUnsupportedGrantType)
         }
     }
 }
@@ -106,13 +88,8 @@ extension TokenRequester {
     ) throws(OAuthError) {
         // Anyone can send a request as a public client, so the address is the one of the connection.
         let stated = client.trustsAddressField && !client.isPublic ? try Self.address(in: request, parameters) : nil
-        self.init(
-            client: client,
-            address: stated ?? request.address,
-            userAgent: request.field("user-agent"),
-            requestID: request.requestID,
-            authority: request.authority
-        )
+        self.init(client: client, sender: request.requester.withoutCookies)
+        if let stated { self.sender.address = stated }
     }
 
     /// The user's address, as the server of a client states it in the field, the body, or alike in both; nil if it does

@@ -17,17 +17,16 @@ package struct TokenLimits: Sendable {
     /// of a sign-in.
     private static let perPush = RateLimit("token.push", burst: 100, interval: .milliseconds(200))
 
-    private let limiter: any RateLimiter
-    private let loops: any EventLoopGroup
+    private let tries: TryCounter
 
+    /// - Parameter loops: The loops on which the limiter is called.
     package init(limiter: any RateLimiter, loops: any EventLoopGroup) {
-        self.limiter = limiter
-        self.loops = loops
+        self.tries = TryCounter(store: limiter, loops: loops)
     }
 
     /// Counts a request; `too_many_requests` when there were too many.
     func check(_ requester: TokenRequester) async throws(OAuthError) {
-        try await self.check(requester.client.clientID, from: requester.address)
+        try await self.check(requester.client.clientID, from: requester.sender.address)
     }
 
     /// Counts a request in the name of a client that did not prove to be it, together with those that did: whoever
@@ -40,7 +39,7 @@ package struct TokenLimits: Sendable {
     func checkPush(_ requester: TokenRequester) async throws(OAuthError) {
         guard requester.client.isPublic else { return }
         let clientID = Array(requester.client.clientID.utf8)
-        try await self.count(RateBucket(Self.perPush, Self.key(requester.address), clientID))
+        try await self.count(RateBucket(Self.perPush, Self.key(requester.sender.address), clientID))
     }
 
     /// Counts a request that names no client.
@@ -51,14 +50,6 @@ package struct TokenLimits: Sendable {
     private static func key(_ address: IPAddress) -> [UInt8] { Array(address.key.description.utf8) }
 
     private func count(_ bucket: RateBucket) async throws(OAuthError) {
-        let decision: RateDecision
-        do {
-            decision = try await self.loops.ask(self.limiter) { limiter, loop in
-                limiter.allow(bucket, cost: 1, on: loop)
-            }
-        } catch {
-            throw OAuthError(.storeUnavailable)
-        }
-        if case .throttled(let wait) = decision { throw .tooManyRequests(.oauthThrottled, retryAfter: wait) }
+        try await OAuthError.rendering(try await self.tries.count([bucket], or: .oauthThrottled))
     }
 }

@@ -42,7 +42,7 @@ package struct UserInfoEndpoint: Sendable {
             response.fields += refusal.nonce.map { [("dpop-nonce", $0)] } ?? []
             return response
         } catch {
-            return OAuthError(NotDone(asking: error).reason).response
+            return OAuthError(NotDone(asking: error)).response
         }
         var response = Self.response(to: session)
         response.fields += proof?.answerFields ?? []

@@ -83,8 +83,6 @@ extension ProviderGrant: ReplaceableRecord {
     /// Access tokens with many claims have tens of kilobytes.
     package static var sizeLimit: Int { 1 << 18 }
     /// A refresh token that a failover brings back may have been used.
-    package static var isConfirmed: Bool { true }
-    package static var isBoundToReign: Bool { false }
 
     package var terms: RecordTerms {
         RecordTerms(since: self.since, expiresAt: self.expiresAt, owner: self.owner)

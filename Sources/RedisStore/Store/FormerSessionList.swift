@@ -16,7 +16,6 @@ struct FormerSessionList: ReplaceableRecord, Hashable {
     static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "u")) }
     static var longestLife: Duration { RedisStore.longestLife }
     static var isConfirmed: Bool { false }
-    static var isBoundToReign: Bool { false }
     var terms: RecordTerms {
         RecordTerms(since: self.since, expiresAt: self.sessions.map(\.expiresAt).max() ?? self.since)
     }

@@ -8,7 +8,7 @@ extension RedisStore {
     /// Waits for a replica, where there are replicas. A failover may still lose an id when a replica that lacks it is
     /// promoted: unlike a single-use record, an id was not written earlier, so there is no earlier reign to compare
     /// with. `onceMemory` tells callers of it.
-    package func once(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+    package func eventualOnce(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> Eventual<Bool> {
         // The length marks the end of the scope.
         let text = "\(id.scope.utf8.count) \(id.scope) \(id.id)"
         // All names of an id share a slot, and ids are spread over all slots. Twelve bits of a hash reveal nothing of
@@ -19,12 +19,13 @@ extension RedisStore {
             keys: self.seals.ring.names(of: text).map { Keyspace.once($0, tag: tag) },
             arguments: [Self.digits(min(max(lifetime, .zero), Self.longestLife) + Self.margin)]
         )
-        return self.client.run(call, on: loop) { result in
+        let isFirst: EventLoopFuture<Bool> = self.client.run(call, on: loop) { result in
             switch try Self.written(result) {
             case .integer(1): return .success(true)
             case .integer(0): return .success(false)
             default: throw StoreError.unavailable
             }
         }
+        return .later(isFirst)
     }
 }

@@ -3,14 +3,14 @@ package import Sessions
 internal import Vocabulary
 
 extension RedisStore {
-    package func replaceable<Record: ReplaceableRecord>(
+    package func eventualReplaceable<Record: ReplaceableRecord>(
         _ key: RecordKey,
         as kind: Record.Type,
         on loop: any EventLoop
-    ) -> EventLoopFuture<Stored<Record>?> {
+    ) -> Eventual<Stored<Record>?> {
         precondition(key.kind == Record.kind, "a record needs a key of its kind")
         let keys = [Keyspace.record(key), Keyspace.lineage(key.lineage)]
-        return self.client.ask(RedisCommand("MGET", keys), on: loop) { reply in
+        let found: EventLoopFuture<Stored<Record>?> = self.client.ask(RedisCommand("MGET", keys), on: loop) { reply in
             let values = try Values(reply, count: keys.count)
             guard let candidate = try self.candidate(values, key: key, as: kind) else {
                 let doubtful = values.doubtful(keys)
@@ -18,21 +18,20 @@ extension RedisStore {
                 return .later(self.verify(absent: doubtful, on: loop).map { nil })
             }
             guard let owner = candidate.record.terms.owner else { return .success(candidate) }
-            return .later(self.epoch(of: owner.subject, on: loop).map { owner.epoch >= $0 ? candidate : nil })
+            return self.eventualEpoch(of: owner.subject, on: loop).map { owner.epoch >= $0 ? candidate : nil }
         }
+        return .later(found)
     }
 
-    package func replace<Record: ReplaceableRecord>(
+    package func eventualReplace<Record: ReplaceableRecord>(
         _ key: RecordKey,
         judged: RecordVersion?,
         with record: Record,
         attempt: AttemptID,
         on loop: any EventLoop
-    ) -> EventLoopFuture<Replacement> {
+    ) -> Eventual<Replacement> {
         let parts: RecordParts
-        do { parts = try self.parts(of: record, key: key, attempt: attempt) } catch {
-            return loop.makeFailedFuture(error)
-        }
+        do { parts = try self.parts(of: record, key: key, attempt: attempt) } catch { return .failure(error) }
         let kept = self.judged.value(for: key).flatMap { $0.version == judged ? $0 : nil }
         let swap = Swap(
             places: [parts.key],
@@ -47,7 +46,7 @@ extension RedisStore {
             }
         )
         // The record that was judged was written by this same attempt.
-        if let kept, kept.attempt == attempt { return self.confirm(swap, on: loop) }
+        if let kept, kept.attempt == attempt { return .later(self.confirm(swap, on: loop)) }
         let call = ScriptCall(
             Record.isConfirmed ? Scripts.replace : Scripts.replaceUnconfirmed,
             keys: [parts.key, Keyspace.lineage(key.lineage)],
@@ -58,7 +57,7 @@ extension RedisStore {
         )
         return self.isAlive(key, record.terms, on: loop).flatMap { isAlive in
             isAlive ? .later(self.swap(swap, by: call, on: loop)) : .success(.absent)
-        }.future(on: loop)
+        }
     }
 
     package func end(replaceable key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -100,6 +99,6 @@ extension RedisStore {
     private func isAlive(_ key: RecordKey, _ terms: RecordTerms, on loop: any EventLoop) -> Eventual<Bool> {
         if self.endings.hasEnded(key, terms, names: self.names) { return .success(false) }
         guard let owner = terms.owner else { return .success(true) }
-        return .later(self.epoch(of: owner.subject, on: loop).map { owner.epoch >= $0 })
+        return self.eventualEpoch(of: owner.subject, on: loop).map { owner.epoch >= $0 }
     }
 }

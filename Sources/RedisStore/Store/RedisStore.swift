@@ -242,7 +242,7 @@ package final class RedisStore: RecordStore {
     }
 
     /// The latest epoch under any of the subject's names; 0 if its sessions were never ended.
-    package func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
+    package func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64> {
         // One command for each name, because names have different slots.
         let asked = self.names(of: subject).map { name in
             self.client.ask(RedisCommand("MGET", [Keyspace.epoch(name)]), on: loop).flatMapThrowing { reply in
@@ -250,8 +250,8 @@ package final class RedisStore: RecordStore {
                 max(try Values(reply, count: 1).latestEpoch(from: 0), self.endings.epoch(of: name))
             }
         }
-        if asked.count == 1 { return asked[0] }
-        return EventLoopFuture.whenAllSucceed(asked, on: loop).map { $0.max() ?? 0 }
+        if asked.count == 1 { return .later(asked[0]) }
+        return .later(EventLoopFuture.whenAllSucceed(asked, on: loop).map { $0.max() ?? 0 })
     }
 
     /// The latest epoch of the subject that this gateway knows of. A primary that was just promoted or restarted may have

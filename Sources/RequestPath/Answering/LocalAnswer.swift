@@ -48,7 +48,7 @@ package struct LocalAnswer: Sendable {
     /// The same refusal in the envelope of a protocol, any other answer unchanged.
     package func enclosed(in envelope: RefusalEnvelope, requestID: RequestID) -> LocalAnswer {
         guard self.isProblem, let reason = self.response.reason else { return self }
-        return self.rendered(as: envelope.response(reason, requestID: requestID.text))
+        return self.rendered(as: envelope(reason, requestID.text))
     }
 
     /// The same refusal in another format, with the fields that the format does not set itself.

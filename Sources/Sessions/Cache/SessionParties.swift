@@ -1,7 +1,7 @@
 /// Whom a resolver asks about sessions besides the store. One configuration names all of them.
 package struct SessionParties: Sendable {
     /// The tokens that providers know, by realm; empty if no configured provider knows any.
-    package var foreignTokens: [RealmTokens]
+    package var foreignTokens: [RealmTokens] = []
     /// Renews the tokens of sessions' providers; nil: nobody does.
     package var renewer: (any SessionRenewer)?
     /// Reads the tokens of sessions' providers; nil if no field of the identity names them.
@@ -10,15 +10,5 @@ package struct SessionParties: Sendable {
     /// gone; those of clients end by `Invalidation.client`.
     package var directory: (any UserDirectory)?
 
-    package init(
-        foreignTokens: [RealmTokens] = [],
-        renewer: (any SessionRenewer)? = nil,
-        tokenReader: (any SessionTokenReader)? = nil,
-        directory: (any UserDirectory)? = nil
-    ) {
-        self.foreignTokens = foreignTokens
-        self.renewer = renewer
-        self.tokenReader = tokenReader
-        self.directory = directory
-    }
+    package init() {}
 }

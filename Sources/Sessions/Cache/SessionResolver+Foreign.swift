@@ -125,17 +125,13 @@ extension SessionResolver {
             self.finish(flight, .success(entry))
         case .success(.insufficient(let demand)):
             // Kept nowhere: the user may do what is demanded at any moment.
-            self.cache.endReading(flight.reading)
-            self.cache.remove(token: flight.token)
             flight.refusal = .requireAAL
             flight.demand = demand
-            self.finish(flight, .success(nil))
+            self.forget(flight)
         case .success(let answer):
-            self.cache.endReading(flight.reading)
-            self.cache.remove(token: flight.token)
             flight.refusal = if case .none(let reason) = answer { reason } else { .credentialExpired }
             if isCurrent { self.unknownTokens.insert(flight.key.digest, for: flight.refusal, now: now) }
-            self.finish(flight, .success(nil))
+            self.forget(flight)
         case .failure(let error):
             self.cache.endReading(flight.reading)
             switch error as? ForeignTokenError {

@@ -284,7 +284,7 @@ package final class SessionResolver {
     }
 
     /// Ends a read that found no session.
-    private func forget(_ flight: SessionFlight) {
+    func forget(_ flight: SessionFlight) {
         self.cache.endReading(flight.reading)
         self.cache.remove(token: flight.token)
         self.finish(flight, .success(nil))

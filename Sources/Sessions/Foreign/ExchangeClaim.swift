@@ -6,8 +6,6 @@ package import Vocabulary
 package struct ExchangeClaim: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "k")) }
     package static var longestLife: Duration { .seconds(2 * 86_400) }
-    package static var isConfirmed: Bool { true }
-    package static var isBoundToReign: Bool { false }
 
     /// The device that used them (`AddressKey`).
     package var device: String

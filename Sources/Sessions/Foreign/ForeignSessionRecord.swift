@@ -11,7 +11,6 @@ package struct ForeignSessionRecord: ReplaceableRecord, Hashable {
     /// A JSON Web Token has at most 8 KiB, an answer of an introspection endpoint 64 KiB.
     package static var sizeLimit: Int { 131_072 }
     package static var isConfirmed: Bool { false }
-    package static var isBoundToReign: Bool { false }
 
     package var foreign: ForeignSession
     /// The epoch of the provider's session when the token was first accepted. That of the subject is the session's.

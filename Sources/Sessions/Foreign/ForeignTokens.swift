@@ -135,14 +135,10 @@ package struct ForeignSession: Sendable, Hashable {
     }
 
     private let content: Content
-    package let verdict: ForeignVerdict
+    package private(set) var verdict: ForeignVerdict
 
     package init(session: Session, verdict: ForeignVerdict) {
-        self.init(Content(session), verdict)
-    }
-
-    private init(_ content: Content, _ verdict: ForeignVerdict) {
-        self.content = content
+        self.content = Content(session)
         self.verdict = verdict
     }
 
@@ -150,7 +146,11 @@ package struct ForeignSession: Sendable, Hashable {
     package var session: Session { self.content.session }
 
     /// The same under another verdict.
-    package func with(_ verdict: ForeignVerdict) -> ForeignSession { ForeignSession(self.content, verdict) }
+    package func with(_ verdict: ForeignVerdict) -> ForeignSession {
+        var session = self
+        session.verdict = verdict
+        return session
+    }
 
     /// The same with a changed session.
     package func with(_ change: (inout Session) -> Void) -> ForeignSession {

@@ -61,14 +61,6 @@ extension MemoryStore {
 
     // MARK: Replaceable records
 
-    package func replaceable<Record: ReplaceableRecord>(
-        _ key: RecordKey,
-        as kind: Record.Type,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Stored<Record>?> {
-        self.eventualReplaceable(key, as: kind, on: loop).future(on: loop)
-    }
-
     package func eventualReplaceable<Record: ReplaceableRecord>(
         _ key: RecordKey,
         as kind: Record.Type,
@@ -82,16 +74,6 @@ extension MemoryStore {
             return .failure(StoreError.unavailable)
         }
         return .success(Stored(record: record, version: found.version))
-    }
-
-    package func replace<Record: ReplaceableRecord>(
-        _ key: RecordKey,
-        judged: RecordVersion?,
-        with record: Record,
-        attempt: AttemptID,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Replacement> {
-        self.eventualReplace(key, judged: judged, with: record, attempt: attempt, on: loop).future(on: loop)
     }
 
     package func eventualReplace<Record: ReplaceableRecord>(
@@ -119,10 +101,6 @@ extension MemoryStore {
     // MARK: Ids
 
     package var onceMemory: OnceMemory { OnceMemory(epoch: self.epoch, since: self.begunAt) }
-
-    package func once(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> EventLoopFuture<Bool> {
-        self.eventualOnce(id, for: lifetime, on: loop).future(on: loop)
-    }
 
     package func eventualOnce(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> Eventual<Bool> {
         let now = self.clock.now()

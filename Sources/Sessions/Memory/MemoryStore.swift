@@ -164,10 +164,6 @@ package final class MemoryStore: RecordStore, SessionIndex {
         }
     }
 
-    package func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
-        self.eventualEpoch(of: subject, on: loop).future(on: loop)
-    }
-
     package func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64> {
         .success(self.subjects.epoch(of: subject))
     }

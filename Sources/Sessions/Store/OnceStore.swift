@@ -43,14 +43,12 @@ package protocol OnceStore: Sendable {
     /// Fails with `.full` when the id cannot be remembered, and with `.unavailable` when it is unknown whether it was
     /// presented before; the caller must treat neither as a first time. If an answer is lost, the id may count as
     /// presented.
-    func once(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> EventLoopFuture<Bool>
-
-    /// The same, at once if the store can.
     func eventualOnce(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> Eventual<Bool>
 }
 
 extension OnceStore {
-    package func eventualOnce(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> Eventual<Bool> {
-        .later(self.once(id, for: lifetime, on: loop))
+    /// `eventualOnce` as a future.
+    package func once(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+        self.eventualOnce(id, for: lifetime, on: loop).future(on: loop)
     }
 }

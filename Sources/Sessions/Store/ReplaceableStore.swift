@@ -11,6 +11,11 @@ package protocol ReplaceableRecord: StoredRecord {
     static var isBoundToReign: Bool { get }
 }
 
+extension ReplaceableRecord {
+    package static var isConfirmed: Bool { true }
+    package static var isBoundToReign: Bool { false }
+}
+
 /// The answer to a compare-and-swap.
 package enum Replacement: Sendable, Equatable {
     /// This attempt wrote the record, now or in an earlier try.
@@ -26,13 +31,6 @@ package enum Replacement: Sendable, Equatable {
 /// Keeps replaceable records of every kind. They end with their lineage.
 package protocol ReplaceableStore: Sendable {
     /// The record under `key`; nil if there is none, or it has ended.
-    func replaceable<Record: ReplaceableRecord>(
-        _ key: RecordKey,
-        as kind: Record.Type,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Stored<Record>?>
-
-    /// The same, at once if the store can.
     func eventualReplaceable<Record: ReplaceableRecord>(
         _ key: RecordKey,
         as kind: Record.Type,
@@ -46,15 +44,6 @@ package protocol ReplaceableStore: Sendable {
     /// again. The first answer may have been lost, or withheld because no replica had confirmed the write.
     ///
     /// - Parameter judged: The version that was read; nil if there may be no record yet.
-    func replace<Record: ReplaceableRecord>(
-        _ key: RecordKey,
-        judged: RecordVersion?,
-        with record: Record,
-        attempt: AttemptID,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Replacement>
-
-    /// The same, at once if the store can.
     func eventualReplace<Record: ReplaceableRecord>(
         _ key: RecordKey,
         judged: RecordVersion?,
@@ -68,22 +57,24 @@ package protocol ReplaceableStore: Sendable {
 }
 
 extension ReplaceableStore {
-    package func eventualReplaceable<Record: ReplaceableRecord>(
+    /// `eventualReplaceable` as a future.
+    package func replaceable<Record: ReplaceableRecord>(
         _ key: RecordKey,
         as kind: Record.Type,
         on loop: any EventLoop
-    ) -> Eventual<Stored<Record>?> {
-        .later(self.replaceable(key, as: kind, on: loop))
+    ) -> EventLoopFuture<Stored<Record>?> {
+        self.eventualReplaceable(key, as: kind, on: loop).future(on: loop)
     }
 
-    package func eventualReplace<Record: ReplaceableRecord>(
+    /// `eventualReplace` as a future.
+    package func replace<Record: ReplaceableRecord>(
         _ key: RecordKey,
         judged: RecordVersion?,
         with record: Record,
         attempt: AttemptID,
         on loop: any EventLoop
-    ) -> Eventual<Replacement> {
-        .later(self.replace(key, judged: judged, with: record, attempt: attempt, on: loop))
+    ) -> EventLoopFuture<Replacement> {
+        self.eventualReplace(key, judged: judged, with: record, attempt: attempt, on: loop).future(on: loop)
     }
 
     /// Writes a record where there is none yet; `.changed` when there is one.

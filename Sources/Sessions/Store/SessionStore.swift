@@ -199,15 +199,13 @@ package protocol SessionStore: Sendable {
     /// The subject's current epoch, for records that end with the subject's sessions (`RecordOwner`): the time at which
     /// its sessions were last ended, in milliseconds by the store's clock, or a little later if they were ended several
     /// times at once; 0 if they were never ended.
-    func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64>
-
-    /// The same, at once if the store can.
     func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64>
 }
 
 extension SessionStore {
-    package func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64> {
-        .later(self.epoch(of: subject, on: loop))
+    /// `eventualEpoch` as a future.
+    package func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
+        self.eventualEpoch(of: subject, on: loop).future(on: loop)
     }
 
     package func liveCount(

@@ -1,5 +1,5 @@
 internal import AddressIntelligence
-internal import Cryptography
+package import Cryptography
 package import Vocabulary
 
 // Parts that several kinds of record share.
@@ -85,23 +85,27 @@ extension CompactReader {
             kind = RecordKind(letter: letter)
         default: throw CompactFormatError()
         }
-        let lineage = try self.lineage()
+        return RecordKey(kind: kind, lineage: try self.lineage(), digest: try self.digest())
+    }
+
+    /// A digest, as it was written in base64url.
+    package mutating func digest() throws(CompactFormatError) -> Digest256 {
         guard let digest = Digest256(base64URL: Array(try self.text().utf8)[...]) else { throw CompactFormatError() }
-        return RecordKey(kind: kind, lineage: lineage, digest: digest)
+        return digest
+    }
+
+    /// A number of 32 bits.
+    package mutating func number() throws(CompactFormatError) -> UInt32 {
+        guard let number = UInt32(exactly: try self.unsigned()) else { throw CompactFormatError() }
+        return number
     }
 
     /// A device, as `CompactWriter` wrote it.
     package mutating func device() throws(CompactFormatError) -> DeviceFacts {
-        let high = try self.unsigned()
-        let address = IPAddress(v6High: high, v6Low: try self.unsigned())
-        let asn = try self.optional { (reader) throws(CompactFormatError) in
-            guard let asn = UInt32(exactly: try reader.unsigned()) else { throw CompactFormatError() }
-            return asn
-        }
-        return DeviceFacts(
-            address: address,
-            asn: asn,
-            userAgent: try self.optional { (reader) throws(CompactFormatError) in try reader.text() }
+        DeviceFacts(
+            address: IPAddress(v6High: try self.unsigned(), v6Low: try self.unsigned()),
+            asn: try self.optional { (reader) throws(CompactFormatError) in try reader.number() },
+            userAgent: try self.optionalText()
         )
     }
 

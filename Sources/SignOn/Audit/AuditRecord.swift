@@ -134,6 +134,14 @@ package struct AuditRecord: Sendable, Equatable {
         self.fingerprint = stored.key.fingerprint
     }
 
+    /// Records the native session from which a transfer token is to be minted.
+    mutating func note(mintedFrom parent: Session) {
+        self.subject = parent.subject
+        self.sessionID = parent.id
+        self.parentSessionID = parent.id
+        self.actor = parent.actor
+    }
+
     /// Records the user and the device for which the transfer token was minted.
     mutating func note(_ token: TransferToken) {
         self.subject = token.parent.subject

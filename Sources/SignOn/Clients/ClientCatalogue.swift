@@ -5,6 +5,7 @@ package import Vocabulary
 package struct RuntimeClient: Sendable, Equatable {
     package var patch: JSONValue
     package var isDeleted: Bool
+    /// nil if only the file has one, or nothing has.
     package var secret: Secret?
     package var marks: [ClientChange.Mark]
 

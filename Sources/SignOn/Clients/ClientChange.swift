@@ -29,35 +29,6 @@ package struct ClientChange: Document {
     /// gateway sees under which of its secrets it is sealed.
     let sealed: [UInt8]
 
-    package init(
-        patch: JSONValue,
-        isDeleted: Bool,
-        secret: Secret?,
-        marks: [Mark],
-        id: String,
-        ring: SealingKeyRing
-    ) {
-        self.patch = patch
-        self.isDeleted = isDeleted
-        self.marks = marks
-        self.sealed = ring.seal(secret?.bytes ?? [], for: Self.place(id))
-    }
-
-    private init(patch: JSONValue, isDeleted: Bool, marks: [Mark], sealed: [UInt8]) {
-        self.patch = patch
-        self.isDeleted = isDeleted
-        self.marks = marks
-        self.sealed = sealed
-    }
-
-    /// The client's secret; nil if only the file has one, or nothing has.
-    func secret(of id: String, _ ring: SealingKeyRing) throws(SealingError) -> Secret? {
-        let bytes = try ring.open(self.sealed, for: Self.place(id))
-        return bytes.isEmpty ? nil : Secret(bytes)
-    }
-
-    private static func place(_ id: String) -> [UInt8] { Array("secret of client \(id)".utf8) }
-
     private static let version: UInt8 = 1
 
     package func write(to writer: inout CompactWriter) {
@@ -83,4 +54,28 @@ package struct ClientChange: Document {
             sealed: try reader.secret().bytes
         )
     }
+}
+
+extension ClientChange {
+    package init(_ client: RuntimeClient, id: String, ring: SealingKeyRing) {
+        self.init(
+            patch: client.patch,
+            isDeleted: client.isDeleted,
+            marks: client.marks,
+            sealed: ring.seal(client.secret?.bytes ?? [], for: Self.place(id))
+        )
+    }
+
+    /// The change with its secret.
+    func opened(_ id: String, _ ring: SealingKeyRing) throws(SealingError) -> RuntimeClient {
+        let secret = try ring.open(self.sealed, for: Self.place(id))
+        return RuntimeClient(
+            patch: self.patch,
+            isDeleted: self.isDeleted,
+            secret: secret.isEmpty ? nil : Secret(secret),
+            marks: self.marks
+        )
+    }
+
+    private static func place(_ id: String) -> [UInt8] { Array("secret of client \(id)".utf8) }
 }

@@ -1,19 +1,10 @@
 internal import Cryptography
-package import Sessions
-package import Settings
+internal import Sessions
+internal import Settings
 package import Vocabulary
 
 /// Changes clients at run time, for operators. Each change is checked as the file is before it is written.
 package struct ClientEditor: Sendable {
-    /// Why nothing was changed.
-    package enum Refusal: Error, Sendable {
-        case unknown
-        case exists
-        case invalid(ClientFault)
-        /// The store.
-        case store(StoreError)
-    }
-
     /// What was changed.
     package struct Outcome: Sendable {
         package let client: ListedClient
@@ -42,29 +33,29 @@ package struct ClientEditor: Sendable {
 
     // MARK: Changes
 
-    /// Makes a client.
+    /// Makes a client. Refusals here and below: `client.unknown`, `client.exists`, and `client.invalid` with the fault.
     ///
     /// - Parameters:
     ///   - members: Auth0's object. Without `client_id` one is made; without `client_secret` one is made for a client
     ///     that is not public.
     ///   - name: The operator.
-    package func create(_ members: JSONValue, by name: String) async throws(Refusal) -> Outcome {
+    package func create(_ members: JSONValue, by name: String) async throws(NotDone) -> Outcome {
         let id = members["client_id"]?.string ?? Random.base64URL(24)
         var request = JSONValue.object([:]).merged(with: members.without(Self.ownMembers))
         // An id that is not a text stays in the request, so that the check of the key `client_id` refuses it.
         if request["client_id"] == nil { request = request.merged(with: ["client_id": .string(id)]) }
         let given = try self.secret(in: members, id: id)
         let generated = given == nil && Self.mayHaveSecret(request) ? Secret(Array(Random.base64URL(48).utf8)) : nil
-        return try await self.change(id, by: name, generated: generated) { (_, present) throws(Refusal) in
-            guard present == nil else { throw .exists }
+        return try await self.change(id, by: name, generated: generated) { (_, present) throws(NotDone) in
+            guard present == nil else { throw NotDone(.clientExists) }
             return Wanted(members: request, secret: given ?? generated)
         }
     }
 
     /// Changes members of a client: a merge patch (RFC 7396).
-    package func update(_ id: String, _ patch: JSONValue, by name: String) async throws(Refusal) -> Outcome {
+    package func update(_ id: String, _ patch: JSONValue, by name: String) async throws(NotDone) -> Outcome {
         if patch.removes("client_id") || patch["client_id"].map({ $0 != .string(id) }) == true {
-            throw .invalid(
+            throw NotDone(
                 ClientFault(
                     of: id,
                     key: "client_id",
@@ -76,10 +67,10 @@ package struct ClientEditor: Sendable {
         }
         let given = try self.secret(in: patch, id: id)
         let isReset = patch.removes("client_secret")
-        return try await self.change(id, by: name, generated: nil) { (catalogue, present) throws(Refusal) in
-            guard let present else { throw .unknown }
+        return try await self.change(id, by: name, generated: nil) { (catalogue, present) throws(NotDone) in
+            guard let present else { throw NotDone(.clientUnknown) }
             if isReset, !catalogue.base.withSecretFile.contains(id) {
-                throw .invalid(
+                throw NotDone(
                     ClientFault(
                         of: id,
                         key: "client_secret",
@@ -99,9 +90,9 @@ package struct ClientEditor: Sendable {
     }
 
     /// Deletes a client: one of the file stays deleted until it is created again.
-    package func delete(_ id: String, by name: String) async throws(Refusal) -> Outcome {
-        try await self.change(id, by: name, generated: nil) { (_, present) throws(Refusal) in
-            guard present != nil else { throw .unknown }
+    package func delete(_ id: String, by name: String) async throws(NotDone) -> Outcome {
+        try await self.change(id, by: name, generated: nil) { (_, present) throws(NotDone) in
+            guard present != nil else { throw NotDone(.clientUnknown) }
             return nil
         }
     }
@@ -119,40 +110,25 @@ package struct ClientEditor: Sendable {
         _ id: String,
         by name: String,
         generated: Secret?,
-        _ decide: (ClientCatalogue, ClientDefinition?) throws(Refusal) -> Wanted?
-    ) async throws(Refusal) -> Outcome {
+        _ decide: (ClientCatalogue, ClientDefinition?) throws(NotDone) -> Wanted?
+    ) async throws(NotDone) -> Outcome {
         for _ in 0..<Self.tries {
-            let standing: ClientOverlay.Standing?
-            do throws(StoreError) { standing = try await self.overlay.standing(id) } catch { throw .store(error) }
+            let standing = try await self.overlay.standing(id)
             let catalogue = self.registry().catalogue
             let base = catalogue.base
             let file = base.definitions[id].map { ClientDefinition(members: $0) }
             let present = standing.map { $0.client.definition(of: id, in: base) } ?? file
             let wanted = try decide(catalogue, present)
             let next = try self.judged(wanted, id, catalogue, standing?.client, by: name)
-            do {
-                if let next {
-                    guard try await self.overlay.put(next, id: id, judged: standing?.version) else { continue }
-                } else if standing != nil {
-                    try await self.overlay.forget(id)
-                }
-            } catch let error as RecordTooLarge {
-                throw .invalid(
-                    ClientFault(
-                        of: id,
-                        key: "(the whole client)",
-                        found: "\(error.size) bytes",
-                        allowed: "at most \(error.limit) bytes",
-                        mend: "remove members"
-                    )
-                )
-            } catch {
-                throw .store(error as? StoreError ?? .unavailable)
+            if let next {
+                guard try await self.overlay.put(next, id: id, judged: standing?.version) else { continue }
+            } else if standing != nil {
+                try await self.overlay.forget(id)
             }
             await self.overlay.refresh()
             return self.outcome(id, present, wanted, catalogue, generated)
         }
-        throw .store(.unavailable)
+        throw NotDone(.storeUnavailable)
     }
 
     /// The change after which the client is as wanted; nil if the client of the file is so without a change.
@@ -162,7 +138,7 @@ package struct ClientEditor: Sendable {
         _ catalogue: ClientCatalogue,
         _ standing: RuntimeClient?,
         by name: String
-    ) throws(Refusal) -> RuntimeClient? {
+    ) throws(NotDone) -> RuntimeClient? {
         let base = catalogue.base
         var next = RuntimeClient(patch: [:], isDeleted: wanted == nil, secret: wanted?.secret, marks: [])
         let mark = ClientChange.Mark(path: ClientChange.whole, at: self.overlay.now, by: name)
@@ -179,7 +155,7 @@ package struct ClientEditor: Sendable {
                 }
             )
         } catch {
-            throw .invalid(error)
+            throw NotDone(error)
         }
         let isInFile = base.definitions[id] != nil
         if next.isDeleted {
@@ -256,12 +232,12 @@ package struct ClientEditor: Sendable {
     // MARK: Secrets
 
     /// The secret that the operator gives; nil if the operator gives none, or wants the one of the file.
-    private func secret(in members: JSONValue, id: String) throws(Refusal) -> Secret? {
+    private func secret(in members: JSONValue, id: String) throws(NotDone) -> Secret? {
         switch members["client_secret"] {
         case nil: return nil
         case .string(let text)? where !text.utf8.contains { $0 < 0x20 || $0 > 0x7E }: return Secret(Array(text.utf8))
         default:
-            throw .invalid(
+            throw NotDone(
                 ClientFault(
                     of: id,
                     key: "client_secret",

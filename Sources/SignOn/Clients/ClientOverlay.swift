@@ -7,7 +7,7 @@ package import Vocabulary
 
 /// Follows the changes of clients in the store, and gives them to the registries of this process: at once when the store
 /// reports a change, and every minute in case it did not. While the store cannot be read, the last changes stay in use.
-package final class ClientOverlay: DocumentReader {
+package final class ClientOverlay: DocumentReader, StoreCaller {
     /// What an operator may want to know.
     package enum Notice: Sendable, Hashable {
         /// The changes cannot be read; the last ones that were stay in use.
@@ -36,9 +36,9 @@ package final class ClientOverlay: DocumentReader {
         var withheld: [String: String] = [:]
     }
 
-    private let store: any DocumentStore
+    let store: any DocumentStore
     let ring: SealingKeyRing
-    private let loops: any EventLoopGroup
+    let loops: any EventLoopGroup
     private let clock: Clock
     private let report: @Sendable (Notice) -> Void
     private let follower: DocumentFollower
@@ -162,9 +162,7 @@ package final class ClientOverlay: DocumentReader {
     /// Every change in the store; nil if it cannot be read.
     private func read() async -> [String: RuntimeClient]? {
         do {
-            let listed = try await self.loops.ask(self.store) { store, loop in
-                store.documents(of: ClientChange.self, on: loop)
-            }
+            let listed = try await self.ask { store, loop in store.documents(of: ClientChange.self, on: loop) }
             var changes: [String: RuntimeClient] = [:]
             for entry in listed { changes[entry.id] = try self.opened(entry.stored.record, id: entry.id) }
             await self.reseal(listed)
@@ -174,16 +172,11 @@ package final class ClientOverlay: DocumentReader {
         }
     }
 
-    private func opened(_ change: ClientChange, id: String) throws(StoreError) -> RuntimeClient {
+    private func opened(_ change: ClientChange, id: String) throws(NotDone) -> RuntimeClient {
         do throws(SealingError) {
-            return RuntimeClient(
-                patch: change.patch,
-                isDeleted: change.isDeleted,
-                secret: try change.secret(of: id, self.ring),
-                marks: change.marks
-            )
+            return try change.opened(id, self.ring)
         } catch {
-            throw .unavailable
+            throw NotDone(.storeUnavailable)
         }
     }
 
@@ -200,39 +193,47 @@ package final class ClientOverlay: DocumentReader {
     }
 
     /// The change of one client, straight from the store.
-    func standing(_ id: String) async throws(StoreError) -> Standing? {
-        let stored = try await self.loops.ask(self.store) { store, loop in
-            store.document(id, as: ClientChange.self, on: loop)
-        }
+    func standing(_ id: String) async throws(NotDone) -> Standing? {
+        let stored = try await self.ask { store, loop in store.document(id, as: ClientChange.self, on: loop) }
         guard let stored else { return nil }
         return Standing(client: try self.opened(stored.record, id: id), version: stored.version)
     }
 
     /// Whether the change was written; false: another one was faster.
     ///
-    /// - Throws: `StoreError`, or `RecordTooLarge`.
-    func put(_ client: RuntimeClient, id: String, judged: RecordVersion?) async throws -> Bool {
-        let change = ClientChange(
-            patch: client.patch,
-            isDeleted: client.isDeleted,
-            secret: client.secret,
-            marks: client.marks,
-            id: id,
-            ring: self.ring
-        )
+    /// - Throws: `client.invalid` if it is too large.
+    func put(_ client: RuntimeClient, id: String, judged: RecordVersion?) async throws(NotDone) -> Bool {
+        let change = ClientChange(client, id: id, ring: self.ring)
         let attempt = AttemptID(value: Random.base64URL(16))
-        _ = try change.encoded(id: id, attempt: attempt)
-        return try await self.loops.ask(self.store) { store, loop in
+        do throws(RecordTooLarge) {
+            _ = try change.encoded(id: id, attempt: attempt)
+        } catch {
+            throw NotDone(
+                ClientFault(
+                    of: id,
+                    key: "(the whole client)",
+                    found: "\(error.size) bytes",
+                    allowed: "at most \(error.limit) bytes",
+                    mend: "remove members"
+                )
+            )
+        }
+        return try await self.ask { store, loop in
             store.put(change, id: id, judged: judged, attempt: attempt, on: loop)
         } == .done
     }
 
     /// Forgets the change of a client, so that the client is what the file says.
-    func forget(_ id: String) async throws(StoreError) {
-        _ = try await self.loops.ask(self.store) { store, loop in
+    func forget(_ id: String) async throws(NotDone) {
+        _ = try await self.ask { store, loop in
             store.delete(DocumentKey(collection: ClientChange.collection, id: id), on: loop)
         }
     }
 
     var now: UnixTime { self.clock.now() }
+}
+
+extension NotDone {
+    /// A change of a client that could not stand in the file.
+    package init(_ fault: ClientFault) { self.init(.clientInvalid, text: fault.sentence) }
 }

@@ -78,40 +78,34 @@ package struct HandoffConfirmation: Sendable {
     ///
     /// - Parameter authority: `host[:port]` of the host, because a cookie does not respect ports (RFC 6265 8.5).
     package func seal(_ pending: PendingHandoff, on authority: String, now: UnixTime) -> Secret? {
-        var writer = CompactWriter()
-        writer.write(byte: Self.version)
-        writer.write(now.milliseconds)
-        writer.write(pending.transport.rawValue)
-        writer.write(pending.target)
-        writer.write(pending.clientID)
-        for secret in [pending.token, pending.attempt.value, pending.proof] {
-            writer.write(list: secret.bytes) { $0.write(byte: $1) }
+        let text = self.keys.sealText(version: Self.version, for: Self.place(authority)) { writer in
+            writer.write(now)
+            writer.write(pending.transport.rawValue)
+            writer.write(pending.target)
+            writer.write(pending.clientID)
+            for secret in [pending.token, pending.attempt.value, pending.proof] { writer.write(secret) }
         }
-        let text = Base64URL.encoded(self.keys.seal(writer.bytes, for: Self.place(authority)))
         return text.count > Self.longest ? nil : Secret(text)
     }
 
     /// What a cookie keeps; nil if it has expired, or the gateway did not make it for this host.
     package func open(_ text: Secret, on authority: String, now: UnixTime) -> PendingHandoff? {
-        guard text.bytes.count <= Self.longest, let sealed = Base64URL.decoded(text.bytes[...]),
-            let bytes = try? self.keys.open(sealed, for: Self.place(authority)),
-            let (pending, madeAt) = try? Self.read(bytes), now.since(madeAt) <= PendingHandoff.lifetime
-        else { return nil }
-        return pending
+        self.keys.openText(
+            text.bytes,
+            longest: Self.longest,
+            versions: Self.version...Self.version,
+            for: Self.place(authority)
+        ) { (reader, _) throws(CompactFormatError) -> PendingHandoff? in
+            let madeAt = try reader.time()
+            let pending = try Self.read(&reader)
+            return now.since(madeAt) <= PendingHandoff.lifetime ? pending : nil
+        } ?? nil
     }
 
-    private static func read(_ bytes: [UInt8]) throws(CompactFormatError) -> (PendingHandoff, madeAt: UnixTime) {
-        func secret(_ reader: inout CompactReader) throws(CompactFormatError) -> Secret {
-            Secret(try reader.list { (reader) throws(CompactFormatError) in try reader.byte() })
-        }
-        var reader = CompactReader(bytes)
-        guard try reader.byte() == self.version else { throw CompactFormatError() }
-        let madeAt = UnixTime(milliseconds: try reader.signed())
+    private static func read(_ reader: inout CompactReader) throws(CompactFormatError) -> PendingHandoff {
         guard let transport = HandoffTransport(rawValue: try reader.text()) else { throw CompactFormatError() }
-        let target = try reader.text()
-        let clientID = try reader.text()
-        let token = try secret(&reader)
-        guard let attempt = AttemptSecret(try secret(&reader).bytes) else { throw CompactFormatError() }
+        let (target, clientID, token) = (try reader.text(), try reader.text(), try reader.secret())
+        guard let attempt = AttemptSecret(try reader.secret().bytes) else { throw CompactFormatError() }
         var pending = PendingHandoff(
             token: token,
             transport: transport,
@@ -119,13 +113,9 @@ package struct HandoffConfirmation: Sendable {
             clientID: clientID,
             attempt: attempt
         )
-        pending.proof = try secret(&reader)
-        try reader.finish()
-        return (pending, madeAt)
+        pending.proof = try reader.secret()
+        return pending
     }
 
-    /// Nothing else is sealed for such a place: the places of records begin with `sp:`.
-    private static func place(_ authority: String) -> [UInt8] {
-        Array("handoff confirmation \(authority)".utf8)
-    }
+    private static func place(_ authority: String) -> String { "handoff confirmation \(authority)" }
 }

@@ -16,7 +16,7 @@ extension HandoffConsumer {
         minted: TransferToken? = nil,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
-        var record = self.record(.refused(.handoffReplayed), attempt)
+        var record = self.record(.refused(.handoffReplayed), attempt.request)
         if let minted { record.note(minted) }
         // A first attempt has left no marker before: whatever spent the token was another one.
         let own = attempt.request.isFirstAttempt ? nil : attempt.session
@@ -52,7 +52,7 @@ extension HandoffConsumer {
         _ attempt: Attempt,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
-        var record = self.record(isThisAttempt ? .sessionStays : .repeated, attempt)
+        var record = self.record(isThisAttempt ? .sessionStays : .repeated, attempt.request)
         record.sessionID = attempt.request.existing?.session.id
         record.fingerprint = attempt.request.existing?.key.fingerprint
         record.subject = attempt.request.existing?.session.subject
@@ -106,7 +106,7 @@ extension HandoffConsumer {
         return self.store.session(key, in: self.directory, on: loop).flatMap { stored in
             guard let session = stored?.record, let token = TransferToken(behind: session) else {
                 // The session has ended since, for example by a revocation.
-                return loop.makeSucceededFuture(self.refuse(.sessionRevoked, attempt))
+                return loop.makeSucceededFuture(self.refuse(.sessionRevoked, attempt.request))
             }
             guard self.clock.now().since(session.issuedAt) < SessionAttempt.lifetime else {
                 return self.answerReplay(of: key, record, attempt, on: loop)

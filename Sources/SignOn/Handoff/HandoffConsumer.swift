@@ -68,11 +68,11 @@ package struct HandoffConsumer: Sendable {
             return loop.makeSucceededFuture(self.refuse(error, request))
         }
         if attempt.isRepeated {
-            self.journal.record(self.record(.repeated, attempt))
+            self.journal.record(self.record(.repeated, attempt.request))
             return loop.makeSucceededFuture(.alreadySignedIn)
         }
         return self.lookUp(attempt, isLast: false, on: loop).flatMapErrorThrowing { error in
-            self.journal.record(self.record(.unavailable, attempt))
+            self.journal.record(self.record(.unavailable, attempt.request))
             return .unavailable(error as? StoreError ?? .unavailable)
         }
     }
@@ -135,7 +135,7 @@ package struct HandoffConsumer: Sendable {
         self.store.singleUse(attempt.key, as: TransferToken.self, on: loop).flatMap { lookup in
             switch lookup {
             case .absent:
-                return loop.makeSucceededFuture(self.refuse(.handoffUnknown, attempt))
+                return loop.makeSucceededFuture(self.refuse(.handoffUnknown, attempt.request))
             case .spent(let marker):
                 return self.answerSpent(marker, attempt, on: loop)
             case .live(let stored):
@@ -184,12 +184,12 @@ package struct HandoffConsumer: Sendable {
             case .spent(let marker):
                 return self.answerSpent(marker, attempt, minted: stored.record, on: loop)
             case .quarantined:
-                var record = self.record(.refused(.handoffQuarantined), attempt)
+                var record = self.record(.refused(.handoffQuarantined), attempt.request)
                 record.note(stored.record)
                 self.journal.record(record)
                 return loop.makeSucceededFuture(.refused(.handoffQuarantined, endsExisting: false))
             case .changed where isLast:
-                return loop.makeSucceededFuture(self.refuse(.handoffUnknown, attempt))
+                return loop.makeSucceededFuture(self.refuse(.handoffUnknown, attempt.request))
             case .changed:
                 return self.lookUp(attempt, isLast: true, on: loop)
             }
@@ -217,7 +217,7 @@ package struct HandoffConsumer: Sendable {
             rules: made == nil ? self.rules : RuleBook()
         ).judged()
 
-        var record = self.record(.signedIn, attempt)
+        var record = self.record(.signedIn, attempt.request)
         record.actor = token.actor
         if made == nil {
             record.note(token)
@@ -345,24 +345,7 @@ package struct HandoffConsumer: Sendable {
         return .refused(reason, endsExisting: false)
     }
 
-    func refuse(_ reason: Reason, _ attempt: Attempt) -> HandoffOutcome {
-        self.journal.record(self.record(.refused(reason), attempt))
-        return .refused(reason, endsExisting: false)
-    }
-
-    func record(_ act: HandoffAct, _ attempt: Attempt) -> AuditRecord {
-        self.record(act, attempt.request, token: attempt.key.fingerprint)
-    }
-
     func record(_ act: HandoffAct, _ request: HandoffRequest) -> AuditRecord {
-        self.record(act, request, token: self.fingerprint(of: request.token))
-    }
-
-    private func record(
-        _ act: HandoffAct,
-        _ request: HandoffRequest,
-        token: Fingerprint?
-    ) -> AuditRecord {
         var record = AuditRecord(
             .handoff(act),
             requestID: request.requestID,
@@ -373,7 +356,7 @@ package struct HandoffConsumer: Sendable {
         record.transport = request.transport
         record.hadSession = request.existing != nil
         record.isConfirmed = self.isConfirmed(request)
-        record.tokenFingerprint = token
+        record.tokenFingerprint = self.fingerprint(of: request.token)
         return record
     }
 

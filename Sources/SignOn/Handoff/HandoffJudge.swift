@@ -1,4 +1,4 @@
-package import Rules
+internal import Rules
 package import Sessions
 package import Settings
 package import Vocabulary
@@ -9,58 +9,32 @@ package enum HandoffTransport: String, Sendable, CaseIterable {
 }
 
 /// The input for judging a session-transfer token: values only, so that tests can list every rule as a row of a table.
-package struct HandoffCase: Sendable {
+struct HandoffCase: Sendable {
     /// The token as the store has it: neither used nor burned.
-    package var token: TransferToken
+    var token: TransferToken
     /// The native session it was minted from, as it is now; nil if it has ended.
-    package var parent: Session?
+    var parent: Session?
     /// The public authority (`host[:port]`) on which it is presented.
-    package var host: String
+    var host: String
     /// The consuming web client; its settings decide.
-    package var client: ClientSettings
+    var client: ClientSettings
     /// The device that presents the token.
-    package var device: DeviceFacts
+    var device: DeviceFacts
     /// Whose host it is.
-    package var realm: Realm
+    var realm = Realm.default
     /// The session that this browser already has on this host.
-    package var existing: Session?
+    var existing: Session?
     /// The organization that the client asks for; nil: any user.
-    package var organization: String?
+    var organization: String?
     /// Why the client that got the token may not have it any more; nil: it may.
-    package var clientLoss: Reason?
-    package var now: UnixTime
+    var clientLoss: Reason?
+    var now: UnixTime
     /// The operator's rules, which see only tokens that everything else lets pass.
-    package var rules: RuleBook
-
-    package init(
-        token: TransferToken,
-        parent: Session?,
-        host: String,
-        client: ClientSettings,
-        device: DeviceFacts,
-        realm: Realm = .default,
-        existing: Session?,
-        organization: String? = nil,
-        clientLoss: Reason? = nil,
-        now: UnixTime,
-        rules: RuleBook = RuleBook()
-    ) {
-        self.token = token
-        self.parent = parent
-        self.host = host
-        self.client = client
-        self.device = device
-        self.realm = realm
-        self.existing = existing
-        self.organization = organization
-        self.clientLoss = clientLoss
-        self.now = now
-        self.rules = rules
-    }
+    var rules = RuleBook()
 }
 
 /// What to do with a token.
-package enum HandoffVerdict: Sendable, Equatable {
+enum HandoffVerdict: Sendable, Equatable {
     /// Consume it and make a web session out of `parent`.
     case accept(parent: Session)
     /// Refuse it, and either leave it or burn it so that it can never be used.
@@ -68,14 +42,14 @@ package enum HandoffVerdict: Sendable, Equatable {
 }
 
 /// The outcome of judging: the verdict, and the result of the binding check.
-package struct HandoffJudgement: Sendable, Equatable {
-    package var verdict: HandoffVerdict
+struct HandoffJudgement: Sendable, Equatable {
+    var verdict: HandoffVerdict
     /// The binding mode that was judged; nil when an earlier rule was broken.
-    package var binding: BindingMode?
+    var binding: BindingMode?
     /// Set when `binding_dry_run` let a device pass that the binding mode would have refused.
-    package var passedInDryRun: Reason?
+    var passedInDryRun: Reason?
     /// What the operator's rules said; nothing when something else decided before.
-    package var rules = RuleJudgement()
+    var rules = RuleJudgement()
 }
 
 extension HandoffCase {
@@ -84,7 +58,7 @@ extension HandoffCase {
     ///
     /// A token in the wrong hands or in the wrong place is burned, unless the client's policy is `keep`. An expired
     /// token needs no burning.
-    package func judged() -> HandoffJudgement {
+    func judged() -> HandoffJudgement {
         guard self.now < self.token.expiresAt else {
             return HandoffJudgement(verdict: .refuse(.handoffExpired, burns: false, endsExisting: false))
         }

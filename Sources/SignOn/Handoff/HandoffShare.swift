@@ -1,4 +1,5 @@
 package import Cryptography
+internal import Sessions
 package import Settings
 package import Vocabulary
 
@@ -40,12 +41,11 @@ package struct HandoffShare: Sendable {
         guard page.target.utf8.count <= Self.longestTarget, let host = self.hosts.signInHost(of: page.host) else {
             return nil
         }
-        var writer = CompactWriter()
-        writer.write(byte: Self.version)
-        writer.write(page.target)
-        writer.write(now.milliseconds)
-        let place = Self.place(page.host, host.authority)
-        return (host, Base64URL.encode(self.keys.seal(writer.bytes, for: place)))
+        let text = self.keys.sealText(version: Self.version, for: Self.place(page.host, host.authority)) { writer in
+            writer.write(page.target)
+            writer.write(now)
+        }
+        return (host, String(decoding: text, as: UTF8.self))
     }
 
     /// The page in a link.
@@ -61,25 +61,17 @@ package struct HandoffShare: Sendable {
         on host: String,
         now: UnixTime
     ) -> (page: Page, isCurrent: Bool)? {
-        guard self.hosts.signInHost(of: authority)?.authority == host,
-            let sealed = Base64URL.decoded(Array(text.utf8)[...]),
-            let bytes = try? self.keys.open(sealed, for: Self.place(authority, host)),
-            let (target, madeAt) = try? Self.read(bytes)
-        else { return nil }
-        return (Page(host: authority, target: target), now.since(madeAt) <= Self.lifetime)
+        guard self.hosts.signInHost(of: authority)?.authority == host else { return nil }
+        return self.keys.openText(
+            Array(text.utf8),
+            versions: Self.version...Self.version,
+            for: Self.place(authority, host)
+        ) { (reader, _) throws(CompactFormatError) in
+            let page = Page(host: authority, target: try reader.text())
+            return (page, now.since(try reader.time()) <= Self.lifetime)
+        }
     }
 
-    private static func read(_ bytes: [UInt8]) throws(CompactFormatError) -> (target: String, madeAt: UnixTime) {
-        var reader = CompactReader(bytes)
-        guard try reader.byte() == self.version else { throw CompactFormatError() }
-        let target = try reader.text()
-        let madeAt = UnixTime(milliseconds: try reader.signed())
-        try reader.finish()
-        return (target, madeAt)
-    }
-
-    /// Nothing else is sealed for such a place: the places of records begin with `sp:`, and an authority contains no space.
-    private static func place(_ from: String, _ host: String) -> [UInt8] {
-        Array("handoff share \(from) \(host)".utf8)
-    }
+    /// An authority contains no space.
+    private static func place(_ from: String, _ host: String) -> String { "handoff share \(from) \(host)" }
 }

@@ -33,35 +33,7 @@ package struct IDToken: Sendable {
     /// The access token in the same answer.
     package var accessToken: Secret?
     package var issuedAt: UnixTime
-    package var lifetime: Duration
-
-    package init(
-        issuer: String,
-        clientID: String,
-        identity: Identity,
-        sessionID: String,
-        authenticatedAt: UnixTime? = nil,
-        level: AssuranceLevel? = nil,
-        methods: [String] = [],
-        scopes: [String],
-        nonce: String? = nil,
-        accessToken: Secret? = nil,
-        issuedAt: UnixTime,
-        lifetime: Duration = Self.defaultLifetime
-    ) {
-        self.issuer = issuer
-        self.clientID = clientID
-        self.identity = identity
-        self.sessionID = sessionID
-        self.authenticatedAt = authenticatedAt
-        self.level = level
-        self.methods = methods
-        self.scopes = scopes
-        self.nonce = nonce
-        self.accessToken = accessToken
-        self.issuedAt = issuedAt
-        self.lifetime = lifetime
-    }
+    package var lifetime = Self.defaultLifetime
 
     /// A token of `session` for `clientID`.
     package init(
@@ -71,25 +43,21 @@ package struct IDToken: Sendable {
         scopes: [String],
         nonce: String? = nil,
         accessToken: Secret? = nil,
-        issuedAt: UnixTime,
-        lifetime: Duration = Self.defaultLifetime
+        issuedAt: UnixTime
     ) {
-        self.init(
-            issuer: issuer,
-            clientID: clientID,
-            identity: session.identity,
-            sessionID: session.id,
-            // A session states 1970 where the provider does not say.
-            authenticatedAt: session.authenticatedAt.seconds > 0 ? session.authenticatedAt : nil,
-            level: session.aal == .aal0 ? nil : session.aal,
-            methods: session.methods,
-            scopes: scopes,
-            nonce: nonce,
-            accessToken: accessToken,
-            issuedAt: issuedAt,
-            lifetime: lifetime
-        )
+        self.issuer = issuer
+        self.clientID = clientID
+        self.identity = session.identity
+        self.sessionID = session.id
+        // A session states 1970 where the provider does not say.
+        self.authenticatedAt = session.authenticatedAt.seconds > 0 ? session.authenticatedAt : nil
+        self.level = session.aal == .aal0 ? nil : session.aal
+        self.methods = session.methods
+        self.scopes = scopes
+        self.nonce = nonce
         self.actor = session.actorClaim
+        self.accessToken = accessToken
+        self.issuedAt = issuedAt
     }
 
     package var claims: JSONValue {

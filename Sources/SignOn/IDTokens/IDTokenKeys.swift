@@ -193,8 +193,8 @@ package final class IDTokenKeys: DocumentReader {
         // The name of a document depends on the secret, too: what was written under another secret shows in the list
         // alone, which cannot be read then. A list that fails once may have lost its connection.
         for _ in 0..<2 {
-            do throws(StoreError) {
-                let listed = try await self.loops.ask(self.store) { store, loop in
+            do throws(IDTokenKeyFailure) {
+                let listed = try await self.ask { store, loop in
                     store.documents(of: SigningKeyDocument.self, on: loop)
                 }
                 // Another gateway may have made the keys since.
@@ -209,12 +209,8 @@ package final class IDTokenKeys: DocumentReader {
     }
 
     private func document() async throws(IDTokenKeyFailure) -> Stored<SigningKeyDocument>? {
-        do throws(StoreError) {
-            return try await self.loops.ask(self.store) { store, loop in
-                store.document(SigningKeyDocument.id, as: SigningKeyDocument.self, on: loop)
-            }
-        } catch {
-            throw .unavailable
+        try await self.ask { store, loop in
+            store.document(SigningKeyDocument.id, as: SigningKeyDocument.self, on: loop)
         }
     }
 
@@ -222,10 +218,16 @@ package final class IDTokenKeys: DocumentReader {
     private func put(_ plan: KeyPlan, judged: RecordVersion?) async throws(IDTokenKeyFailure) -> Bool {
         let document = SigningKeyDocument(plan, self.ring)
         let attempt = AttemptID(value: Random.base64URL(16))
+        return try await self.ask { store, loop in
+            store.put(document, id: SigningKeyDocument.id, judged: judged, attempt: attempt, on: loop)
+        } == .done
+    }
+
+    private func ask<Answer: Sendable>(
+        _ question: @escaping @Sendable (any DocumentStore, any EventLoop) -> EventLoopFuture<Answer>
+    ) async throws(IDTokenKeyFailure) -> Answer {
         do throws(StoreError) {
-            return try await self.loops.ask(self.store) { store, loop in
-                store.put(document, id: SigningKeyDocument.id, judged: judged, attempt: attempt, on: loop)
-            } == .done
+            return try await self.loops.ask(self.store, question)
         } catch {
             throw .unavailable
         }

@@ -26,21 +26,6 @@ package struct SigningKeyDocument: Document {
 
     let entries: [Entry]
 
-    init(_ plan: KeyPlan, _ ring: SealingKeyRing) {
-        self.entries = plan.keys.map { planned in
-            let keyID = planned.key.publicKey.thumbprint
-            return Entry(
-                keyID: keyID,
-                signsFrom: planned.signsFrom,
-                sealed: ring.seal(planned.key.pkcs8.bytes, for: Entry.place(keyID))
-            )
-        }
-    }
-
-    private init(entries: [Entry]) {
-        self.entries = entries
-    }
-
     /// The keys; nil if one of them cannot be opened, as its secret is not in the ring.
     func plan(_ ring: SealingKeyRing) -> KeyPlan? {
         var keys: [KeyPlan.Planned] = []
@@ -73,5 +58,18 @@ package struct SigningKeyDocument: Document {
                 Entry(keyID: try reader.text(), signsFrom: try reader.time(), sealed: try reader.secret().bytes)
             }
         )
+    }
+}
+
+extension SigningKeyDocument {
+    init(_ plan: KeyPlan, _ ring: SealingKeyRing) {
+        self.entries = plan.keys.map { planned in
+            let keyID = planned.key.publicKey.thumbprint
+            return Entry(
+                keyID: keyID,
+                signsFrom: planned.signsFrom,
+                sealed: ring.seal(planned.key.pkcs8.bytes, for: Entry.place(keyID))
+            )
+        }
     }
 }

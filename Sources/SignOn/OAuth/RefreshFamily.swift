@@ -9,7 +9,6 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "r")) }
     /// The longest `refresh_token.token_lifetime`.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
-    package static var isConfirmed: Bool { true }
     // A rotation that a failover undoes is harmless: the former token gives the same successor again, and the successor
     // proves by itself that it was issued.
     package static var isBoundToReign: Bool { false }
@@ -29,26 +28,6 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
     package var generation: UInt32
     package var rotatedAt: UnixTime
     package var terms: RecordTerms
-
-    package init(
-        clientID: String,
-        session: NewSession,
-        audience: String?,
-        scopes: [String],
-        keyThumbprint: String?,
-        parent: RecordKey? = nil
-    ) {
-        let record = session.session
-        self.clientID = clientID
-        self.session = session.key
-        self.audience = audience
-        self.scopes = scopes
-        self.keyThumbprint = keyThumbprint
-        self.parent = parent
-        self.generation = 0
-        self.rotatedAt = record.issuedAt
-        self.terms = RecordTerms(since: record.issuedAt, expiresAt: record.expiresAt)
-    }
 
     /// How a presented token stands to the present one.
     package enum Place: Sendable, Equatable {
@@ -88,39 +67,44 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> RefreshFamily {
-        try RefreshFamily(
+        // Arguments are evaluated in order, which is the order of the fields.
+        RefreshFamily(
             clientID: try reader.text(),
             session: try reader.key(),
             audience: try reader.optionalText(),
             scopes: try reader.texts(),
             keyThumbprint: try reader.optionalText(),
             parent: try reader.optional { (reader) throws(CompactFormatError) in try reader.key() },
-            generation: try reader.unsigned(),
+            generation: try reader.number(),
             rotatedAt: try reader.time(),
             terms: RecordTerms(since: try reader.time(), expiresAt: try reader.time())
         )
     }
+}
 
-    private init(
+extension RefreshFamily {
+    /// A new family.
+    ///
+    /// - Parameter session: Its session, which is written with it.
+    package init(
         clientID: String,
-        session: RecordKey,
+        session: NewSession,
         audience: String?,
         scopes: [String],
         keyThumbprint: String?,
-        parent: RecordKey?,
-        generation: UInt64,
-        rotatedAt: UnixTime,
-        terms: RecordTerms
-    ) throws(CompactFormatError) {
-        guard let generation = UInt32(exactly: generation) else { throw CompactFormatError() }
-        self.clientID = clientID
-        self.session = session
-        self.audience = audience
-        self.scopes = scopes
-        self.keyThumbprint = keyThumbprint
-        self.parent = parent
-        self.generation = generation
-        self.rotatedAt = rotatedAt
-        self.terms = terms
+        parent: RecordKey? = nil
+    ) {
+        let record = session.session
+        self.init(
+            clientID: clientID,
+            session: session.key,
+            audience: audience,
+            scopes: scopes,
+            keyThumbprint: keyThumbprint,
+            parent: parent,
+            generation: 0,
+            rotatedAt: record.issuedAt,
+            terms: RecordTerms(since: record.issuedAt, expiresAt: record.expiresAt)
+        )
     }
 }

@@ -1,34 +1,21 @@
 internal import NIOCore
+package import Providers
 internal import Rules
-package import Sessions
+internal import Sessions
 package import Settings
 package import Vocabulary
 
 /// What a user has granted to a client.
-package struct Grant: Sendable {
+struct Grant: Sendable {
     /// The user, and how the user signed in.
-    package var session: Session
+    var session: Session
     /// The API's name; nil: no API.
-    package var audience: String?
-    package var scopes: [String]
+    var audience: String?
+    var scopes: [String]
     /// The thumbprint of the key that the tokens are bound to (RFC 9449 5); nil: none.
-    package var keyThumbprint: String?
+    var keyThumbprint: String?
     /// The browser's session with which the refresh tokens end; nil: they outlive it.
-    package var parent: RecordKey?
-
-    package init(
-        session: Session,
-        audience: String?,
-        scopes: [String],
-        keyThumbprint: String?,
-        parent: RecordKey? = nil
-    ) {
-        self.session = session
-        self.parent = parent
-        self.audience = audience
-        self.scopes = scopes
-        self.keyThumbprint = keyThumbprint
-    }
+    var parent: RecordKey?
 }
 
 extension ClientSettings {
@@ -36,22 +23,6 @@ extension ClientSettings {
     func getsRefreshToken(_ scopes: [String]) -> Bool {
         self.grantTypes.contains(.refreshToken)
             && (self.refreshToken.issuing == .always || scopes.contains(APIDirectory.offlineAccess))
-    }
-}
-
-/// A user who has just authenticated.
-package struct AuthenticatedUser: Sendable {
-    package var identity: Identity
-    package var aal: AssuranceLevel
-    package var methods: [String]
-    /// 1970 if the provider does not say.
-    package var authenticatedAt: UnixTime
-
-    package init(identity: Identity, aal: AssuranceLevel, methods: [String], authenticatedAt: UnixTime) {
-        self.identity = identity
-        self.aal = aal
-        self.methods = methods
-        self.authenticatedAt = authenticatedAt
     }
 }
 
@@ -220,7 +191,7 @@ extension TokenService {
     ///   - user: The user, and how the user authenticated.
     ///   - scopes: With `offline_access` if a refresh token is wanted.
     package func begin(
-        _ user: AuthenticatedUser,
+        _ user: Authentication,
         for api: APISettings?,
         scopes: [String],
         by requester: TokenRequester
@@ -265,12 +236,8 @@ extension TokenService {
         scopes: [String]
     ) -> RuleFacts {
         RuleFacts(
-            request: RuleFacts.Request(
-                address: record.device.address,
-                asn: record.device.asn,
-                userAgent: record.device.userAgent
-            ),
-            authority: requester.authority,
+            request: RuleFacts.Request(record.device),
+            authority: requester.sender.authority,
             userID: identity.id,
             traits: identity.traits,
             clientID: requester.client.clientID,
@@ -292,7 +259,7 @@ extension TokenService {
         self.journal.record(record)
     }
 
-    private func session(of user: AuthenticatedUser, scopes: [String], _ requester: TokenRequester) -> Session {
+    private func session(of user: Authentication, scopes: [String], _ requester: TokenRequester) -> Session {
         let now = self.clock.now()
         let settings = requester.client.refreshToken
         return Session(
@@ -305,11 +272,11 @@ extension TokenService {
             aal: user.aal,
             methods: user.methods,
             scopes: scopes,
-            authenticatedAt: user.authenticatedAt,
+            authenticatedAt: user.authenticatedAt ?? now,
             issuedAt: now,
             expiresAt: now.advanced(by: settings.lifetime ?? self.lifetimes.absolute),
             idleLifetime: settings.idleLifetime ?? self.lifetimes.idle,
-            device: self.devices.facts(address: requester.address, userAgent: requester.userAgent),
+            device: self.facts(requester),
             endsAlone: !requester.client.cascades
         )
     }

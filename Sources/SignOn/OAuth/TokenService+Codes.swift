@@ -190,7 +190,7 @@ extension TokenService {
         // RFC 9449 10
         if let reason = requester.objection(toKey: code.keyThumbprint) { throw NotDone(reason) }
         var session = code.session
-        session.device = self.devices.facts(address: requester.address, userAgent: requester.userAgent)
+        session.device = self.facts(requester)
         let grant = Grant(
             session: session,
             audience: code.audience,

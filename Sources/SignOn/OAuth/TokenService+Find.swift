@@ -50,29 +50,20 @@ extension TokenService {
     ///
     /// Succeeds also for a token that has ended, was never issued, or is another client's, which stays as it is: the
     /// client learns nothing of it.
-    ///
-    /// - Returns: Why nothing was recorded; nil when it is done.
-    package func revoke(_ token: Secret, for requester: TokenRequester) async -> Reason? {
-        do {
-            guard let (session, isAlone) = try await self.revocable(token, requester.client.clientID) else {
-                return nil
-            }
-            var record = self.record(.revoked, requester)
-            record.note(session, audience: session.session.access?.audience)
-            if case .genuine(let refresh) = self.refreshTokens.read(token.bytes) {
-                record.tokenFingerprint = refresh.key.fingerprint
-            }
-            if isAlone {
-                _ = try await self.ask { store, loop in store.end(session.key, on: loop) }
-            } else {
-                try await self.end(session, &record)
-            }
-            // It has ended in any case: a full queue must not keep a token alive.
-            self.journal.record(record)
-            return nil
-        } catch {
-            return error.reason
+    package func revoke(_ token: Secret, for requester: TokenRequester) async throws(NotDone) {
+        guard let (session, isAlone) = try await self.revocable(token, requester.client.clientID) else { return }
+        var record = self.record(.revoked, requester)
+        record.note(session, audience: session.session.access?.audience)
+        if case .genuine(let refresh) = self.refreshTokens.read(token.bytes) {
+            record.tokenFingerprint = refresh.key.fingerprint
         }
+        if isAlone {
+            _ = try await self.ask { store, loop in store.end(session.key, on: loop) }
+        } else {
+            try await self.end(session, &record)
+        }
+        // It has ended in any case: a full queue must not keep a token alive.
+        self.journal.record(record)
     }
 
     private func revocable(

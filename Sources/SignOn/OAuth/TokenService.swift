@@ -1,4 +1,4 @@
-package import AddressIntelligence
+internal import AddressIntelligence
 package import NIOCore
 package import Rules
 package import Sessions
@@ -9,38 +9,23 @@ package import Vocabulary
 package struct TokenRequester: Sendable {
     /// The client, already authenticated.
     package var client: ClientSettings
-    /// The user's address.
-    package var address: IPAddress
-    package var userAgent: String?
-    package var requestID: String
-    /// The public authority (`host[:port]`) of the request.
-    package var authority: String
+    /// Who sends the request, with the user's address.
+    package var sender: Requester
     /// The thumbprint of the key that the request proves; nil: none. What it gets is bound to that key (RFC 9449 5).
     package var keyThumbprint: String?
     /// The audience that the request names, whether or not it is served: a refusal is recorded with it. nil: none.
     package var audience: String?
 
-    package init(
-        client: ClientSettings,
-        address: IPAddress,
-        userAgent: String?,
-        requestID: String,
-        authority: String,
-        keyThumbprint: String? = nil,
-        audience: String? = nil
-    ) {
+    package init(client: ClientSettings, sender: Requester) {
         self.client = client
-        self.address = address
-        self.userAgent = userAgent
-        self.requestID = requestID
-        self.authority = authority
-        self.keyThumbprint = keyThumbprint
-        self.audience = audience
+        self.sender = sender
     }
 
-    /// Why a token or code that is bound to this key is not accepted from the requester; nil if it is.
+    /// Why a session, code or refresh token that is bound to this key is not accepted from the requester (RFC 9449 5); nil
+    /// if it is, or if it is bound to none.
     package func objection(toKey bound: String?) -> Reason? {
-        Reason.objection(toKey: bound, provenBy: self.keyThumbprint)
+        guard let bound, bound != self.keyThumbprint else { return nil }
+        return self.keyThumbprint == nil ? .proofMissing : .proofOtherKey
     }
 }
 
@@ -77,13 +62,14 @@ package struct TokenService: StoreCaller {
     let lifetimes: SessionSettings.Lifetimes
     let devices: DeviceObserver
     let limiter: any RateLimiter
+    /// Whose users get tokens.
     let users: RealmUsers
     let journal: AuditJournal
     /// Judged when a user signs in.
     let rules: RuleBook
     /// Counts what ends with a session; nil: that is not recorded.
     let cascade: SessionCascade?
-    /// nil: no provider's tokens are known.
+    /// The providers' tokens that can be exchanged; nil: none.
     let foreign: ForeignGrants?
     let store: Store
     let loops: any EventLoopGroup
@@ -92,10 +78,6 @@ package struct TokenService: StoreCaller {
     ///   - lifetimes: Of the sessions of native apps.
     ///   - devices: Finds the network of a client's device.
     ///   - limiter: Counts the uses of each family of refresh tokens.
-    ///   - users: Whose users get tokens.
-    ///   - rules: Judged when a user signs in.
-    ///   - cascade: Counts what ends with a session; nil: that is not recorded.
-    ///   - foreign: The providers' tokens that can be exchanged; nil: none.
     ///   - loops: The loops on which the store is called.
     package init(
         store: Store,
@@ -187,12 +169,16 @@ package struct TokenService: StoreCaller {
 
     // MARK: Records
 
+    func facts(_ requester: TokenRequester) -> DeviceFacts {
+        self.devices.facts(address: requester.sender.address, userAgent: requester.sender.userAgent)
+    }
+
     /// The record of what the requester does, or of why it may not.
     func record(_ act: TokenAct, refusal: Reason? = nil, _ requester: TokenRequester) -> AuditRecord {
         var record = AuditRecord(
             .token(act, refusal: refusal),
-            requestID: requester.requestID,
-            device: self.devices.facts(address: requester.address, userAgent: requester.userAgent),
+            requestID: requester.sender.requestID,
+            device: self.facts(requester),
             clientID: requester.client.clientID
         )
         record.wantedAudience = requester.audience

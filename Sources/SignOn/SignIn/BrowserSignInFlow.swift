@@ -1,6 +1,5 @@
 internal import AddressIntelligence
 package import Cryptography
-package import NIOCore
 package import Providers
 package import Sessions
 package import Vocabulary
@@ -19,17 +18,15 @@ package struct BrowserSignInFlow: Sendable {
     /// - Parameters:
     ///   - limiter: Counts sign-ins that fail.
     ///   - keys: Seal what a browser keeps until it comes back.
-    ///   - loops: The loops on which the limiter is called.
     package init(
         sessions: SessionService,
         provider: any BrowserProvider,
         limiter: any RateLimiter,
-        keys: SealingKeyRing,
-        loops: any EventLoopGroup
+        keys: SealingKeyRing
     ) {
         self.sessions = sessions
         self.provider = provider
-        self.tries = TryCounter(store: limiter, loops: loops)
+        self.tries = TryCounter(store: limiter, loops: sessions.loops)
         self.seal = KeptSignInSeal(keys: keys)
     }
 

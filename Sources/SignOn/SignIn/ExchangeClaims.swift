@@ -32,27 +32,20 @@ package struct ExchangeClaims: StoreCaller {
         self.clock = clock
     }
 
-    /// The result of a claim.
-    package enum Outcome: Sendable, Equatable {
-        case granted
-        /// The codes were used before, by another device or too long ago.
-        case replayed
-        /// The sign-in is too long ago.
-        case expired
-    }
-
-    /// Whether the session for these codes may be handed to a device.
+    /// Claims the session for these codes for a device.
     ///
     /// - Parameters:
     ///   - codes: Both codes, in a form that is the same for all spellings that the provider takes for the same.
     ///   - provider: The provider's name.
     ///   - signedInAt: When the user signed in, by the provider's clock.
+    /// - Throws: `code.replayed` (they were used before, by another device or too long ago), `code.unknown` (the sign-in is
+    ///   too long ago).
     package func claim(
         _ codes: [String],
         at provider: String,
         signedInAt: UnixTime,
         by address: IPAddress
-    ) async throws(NotDone) -> Outcome {
+    ) async throws(NotDone) {
         let key = self.authority.claimKey(of: codes, at: provider)
         let device = address.key.description
         for _ in 0..<Self.maxTries {
@@ -60,9 +53,10 @@ package struct ExchangeClaims: StoreCaller {
             let end = signedInAt.advanced(by: Self.lifetime + Self.tolerance)
             if let standing = try await self.standing(key) {
                 let mayRepeat = now < standing.claimedAt.advanced(by: Self.repetition) && standing.device == device
-                return mayRepeat ? .granted : .replayed
+                guard mayRepeat else { throw NotDone(.codeReplayed) }
+                return
             }
-            guard now < end else { return .expired }
+            guard now < end else { throw NotDone(.codeUnknown) }
             // It outlives the time in which the codes may be used, whatever the provider's clock says.
             let claim = ExchangeClaim(
                 device: device,
@@ -74,7 +68,7 @@ package struct ExchangeClaims: StoreCaller {
                 store.create(claim, key: key, attempt: attempt, on: loop)
             }
             switch written {
-            case .done: return .granted
+            case .done: return
             case .changed: continue
             case .absent, .quarantined: throw NotDone(.storeUnavailable)
             }

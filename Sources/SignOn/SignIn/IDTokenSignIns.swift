@@ -1,5 +1,4 @@
 internal import AddressIntelligence
-package import NIOCore
 package import Providers
 package import Sessions
 package import Vocabulary
@@ -14,20 +13,17 @@ package struct IDTokenSignIns: Sendable {
     private let proofs: SocialProofs
     private let tries: TryCounter
 
-    /// - Parameters:
-    ///   - limiter: Counts sign-ins that fail.
-    ///   - loops: The loops on which the limiter is called.
+    /// - Parameter limiter: Counts sign-ins that fail.
     package init(
         sessions: SessionService,
         verifiers: SocialVerifiers,
         proofs: SocialProofs,
-        limiter: any RateLimiter,
-        loops: any EventLoopGroup
+        limiter: any RateLimiter
     ) {
         self.sessions = sessions
         self.verifiers = verifiers
         self.proofs = proofs
-        self.tries = TryCounter(store: limiter, loops: loops)
+        self.tries = TryCounter(store: limiter, loops: sessions.loops)
     }
 
     /// Whether id_tokens of this provider are configured.

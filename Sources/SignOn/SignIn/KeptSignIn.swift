@@ -1,5 +1,6 @@
 import Cryptography
 import Providers
+import Sessions
 package import Vocabulary
 
 /// A sign-in at a provider that has begun: what the browser keeps, sealed, until it comes back. Nothing is stored for it.
@@ -57,6 +58,16 @@ package struct WaitingApp: Sendable, Equatable {
 
 /// Seals what a browser keeps of a sign-in.
 struct KeptSignInSeal: Sendable {
+    private static let version: UInt8 = 3
+    /// An earlier version, which ends with an app. What its provider kept, and that of the one before, is not read any more.
+    private static let versionWithApp: UInt8 = 2
+
+    /// What is in the byte of flags.
+    private enum Flag {
+        static let isAgain: UInt8 = 1
+        static let isRepeat: UInt8 = 2
+    }
+
     let keys: SealingKeyRing
 
     /// The sealed text: characters of base64url. A `returnTo` for which there is no room becomes `/`.
@@ -79,80 +90,67 @@ struct KeptSignInSeal: Sendable {
         return self.seal(short, id: id, on: authority)
     }
 
+    private func text(_ pending: KeptSignIn, _ id: String, _ authority: String) -> [UInt8] {
+        self.keys.sealText(version: Self.version, for: Self.place(id, authority)) { writer in
+            writer.write(pending.begunAt)
+            writer.write(pending.returnTo)
+            writer.write(byte: (pending.demand.isAgain ? Flag.isAgain : 0) | (pending.isRepeat ? Flag.isRepeat : 0))
+            writer.write(pending.demand)
+            writer.write(pending.providerState ?? Secret([]))
+            writer.write(optional: pending.app) { writer, app in
+                writer.write(app.flow)
+                writer.write(app.returnTo)
+            }
+        }
+    }
+
     /// What was sealed for this id and host; nil for all else, also for what was sealed under a secret that is no longer
     /// accepted.
     func open(_ text: Secret, id: String, on authority: String) -> KeptSignIn? {
-        guard text.bytes.count <= KeptSignIn.longest, let sealed = Base64URL.decoded(text.bytes[...]),
-            let bytes = try? self.keys.open(sealed, for: Self.place(id, authority))
-        else { return nil }
-        return try? KeptSignIn(bytes)
+        self.keys.openText(
+            text.bytes,
+            longest: KeptSignIn.longest,
+            versions: 1...Self.version,
+            for: Self.place(id, authority)
+        ) { (reader, version) throws(CompactFormatError) in
+            let (begunAt, returnTo, flags) = (try reader.time(), try reader.text(), try reader.byte())
+            var pending = KeptSignIn(
+                returnTo: returnTo,
+                demand: try reader.demand(isAgain: flags & Flag.isAgain != 0),
+                begunAt: begunAt
+            )
+            let state = try reader.secret()
+            if version == Self.version {
+                pending.isRepeat = flags & Flag.isRepeat != 0
+                pending.providerState = state.bytes.isEmpty ? nil : state
+                pending.app = try reader.optional { (reader) throws(CompactFormatError) in
+                    WaitingApp(flow: try reader.text(), returnTo: try reader.text())
+                }
+            } else if version == Self.versionWithApp {
+                pending.app = WaitingApp(flow: try reader.text(), returnTo: try reader.text())
+            }
+            return pending
+        }
     }
 
-    private func text(_ pending: KeptSignIn, _ id: String, _ authority: String) -> [UInt8] {
-        Base64URL.encoded(self.keys.seal(pending.bytes, for: Self.place(id, authority)))
-    }
+    private static func place(_ id: String, _ authority: String) -> String { "sign-in \(authority) \(id)" }
+}
 
-    /// No record has such a place: their keys begin with `sp:`.
-    private static func place(_ id: String, _ authority: String) -> [UInt8] {
-        Array("sign-in \(authority) \(id)".utf8)
+extension CompactWriter {
+    /// What a sign-in must reach, apart from whether it must be a new one.
+    mutating func write(_ demand: SignInDemand) {
+        self.write(optional: demand.aal) { $0.write($1.rawValue) }
+        self.write(optional: demand.maxAge) { $0.write($1.wholeMilliseconds) }
     }
 }
 
-extension KeptSignIn {
-    private static let version: UInt8 = 3
-    /// Earlier versions: the second one ends with an app. What their providers kept is not read any more.
-    private static let former: ClosedRange<UInt8> = 1...2
-
-    /// What is in the byte of flags.
-    private enum Flag {
-        static let isAgain: UInt8 = 1
-        static let isRepeat: UInt8 = 2
-    }
-
-    fileprivate var bytes: [UInt8] {
-        var writer = CompactWriter()
-        writer.write(byte: Self.version)
-        writer.write(self.begunAt.milliseconds)
-        writer.write(self.returnTo)
-        writer.write(byte: (self.demand.isAgain ? Flag.isAgain : 0) | (self.isRepeat ? Flag.isRepeat : 0))
-        writer.write(optional: self.demand.aal) { $0.write($1.rawValue) }
-        writer.write(optional: self.demand.maxAge) { $0.write($1.wholeMilliseconds) }
-        writer.write(list: self.providerState?.bytes ?? []) { $0.write(byte: $1) }
-        writer.write(optional: self.app) { writer, app in
-            writer.write(app.flow)
-            writer.write(app.returnTo)
-        }
-        return writer.bytes
-    }
-
-    fileprivate init(_ bytes: [UInt8]) throws(CompactFormatError) {
-        var reader = CompactReader(bytes)
-        let version = try reader.byte()
-        guard version == Self.version || Self.former.contains(version) else { throw CompactFormatError() }
-        self.begunAt = UnixTime(milliseconds: try reader.signed())
-        self.returnTo = try reader.text()
-        let flags = try reader.byte()
-        let aal = try reader.optional { (reader) throws(CompactFormatError) in
-            AssuranceLevel(named: try reader.text())
-        }
-        let maxAge: Duration? = try reader.optional { (reader) throws(CompactFormatError) in
-            .milliseconds(try reader.signed())
-        }
-        self.demand = SignInDemand(isAgain: flags & Flag.isAgain != 0, aal: aal, maxAge: maxAge)
-        let state = try reader.list { (reader) throws(CompactFormatError) in try reader.byte() }
-        if version == Self.version {
-            self.isRepeat = flags & Flag.isRepeat != 0
-            self.providerState = state.isEmpty ? nil : Secret(state)
-            self.app = try reader.optional { (reader) throws(CompactFormatError) in try WaitingApp(from: &reader) }
-        } else if version == Self.former.upperBound {
-            self.app = try WaitingApp(from: &reader)
-        }
-        try reader.finish()
-    }
-}
-
-extension WaitingApp {
-    fileprivate init(from reader: inout CompactReader) throws(CompactFormatError) {
-        self.init(flow: try reader.text(), returnTo: try reader.text())
+extension CompactReader {
+    /// What a sign-in must reach, as `CompactWriter` wrote it.
+    mutating func demand(isAgain: Bool) throws(CompactFormatError) -> SignInDemand {
+        SignInDemand(
+            isAgain: isAgain,
+            aal: try self.optionalText().map { AssuranceLevel(named: $0) },
+            maxAge: try self.optional { (reader) throws(CompactFormatError) in .milliseconds(try reader.signed()) }
+        )
     }
 }

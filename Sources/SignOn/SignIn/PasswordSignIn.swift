@@ -1,5 +1,4 @@
 internal import AddressIntelligence
-package import NIOCore
 package import Providers
 package import Sessions
 package import Vocabulary
@@ -16,18 +15,16 @@ package struct PasswordSignIn: Sendable {
     ///   - limiter: Counts tries to sign in (`SignInLimits`).
     ///   - familiar: The addresses from which users have signed in; it survives a reload.
     ///   - accounts: Names the tried accounts in the audit stream.
-    ///   - loops: The loops on which the limiter is called.
     package init(
         sessions: SessionService,
         provider: any PasswordProvider,
         limiter: any RateLimiter,
         familiar: FamiliarAddresses,
-        accounts: AccountNames,
-        loops: any EventLoopGroup
+        accounts: AccountNames
     ) {
         self.sessions = sessions
         self.provider = provider
-        self.tries = TryCounter(store: limiter, loops: loops)
+        self.tries = TryCounter(store: limiter, loops: sessions.loops)
         self.familiar = familiar
         self.accounts = accounts
     }

@@ -4,24 +4,14 @@ package import Sessions
 internal import Settings
 package import Vocabulary
 
-/// The properties of a session apart from its user: what may present it, for which client and with which scopes.
+/// The properties of a session apart from its user.
 package struct SessionTerms: Sendable {
     package var kind: Session.Kind
-    /// The OAuth client for which it is made; nil if none.
-    package var clientID: String?
-    package var scopes: [String]
     /// Whether the user wants to stay signed in when the browser closes, where the settings leave it to the user.
     package var staysSignedIn: Bool
 
-    package init(
-        _ kind: Session.Kind,
-        clientID: String? = nil,
-        scopes: [String] = [],
-        staysSignedIn: Bool = false
-    ) {
+    package init(_ kind: Session.Kind, staysSignedIn: Bool = false) {
         self.kind = kind
-        self.clientID = clientID
-        self.scopes = scopes
         self.staysSignedIn = staysSignedIn
     }
 }
@@ -40,19 +30,16 @@ extension SessionService {
     /// Begins a session for an authenticated user, always under a new token and id, in a lineage of its own: nothing
     /// that the client presented becomes a session (session fixation).
     ///
-    /// - Parameters:
-    ///   - evidence: What the provider handed out with the sign-in; nil if the provider is never asked again.
-    ///   - account: The account that was tried (`AccountNames`), for the record.
+    /// - Parameter evidence: What the provider handed out with the sign-in; nil if the provider is never asked again.
     /// - Throws: `rule.denied`, and then nothing has changed; an outage of the store or the audit stream, and then nothing
     ///   was handed out.
     package func begin(
         _ authentication: Authentication,
         _ terms: SessionTerms,
         evidence: ProviderEvidence? = nil,
-        account: String? = nil,
         for requester: Requester
     ) async throws(NotDone) -> BegunSession {
-        try await self.replace([], with: authentication, terms, evidence: evidence, account: account, for: requester)
+        try await self.replace([], with: authentication, terms, evidence: evidence, for: requester)
     }
 
     /// Ends `former` and begins a session in its place, for example after a repeated sign-in or a step-up. The former
@@ -101,15 +88,11 @@ extension SessionService {
         _ requester: Requester
     ) throws(NotDone) {
         let facts = RuleFacts(
-            request: RuleFacts.Request(
-                address: record.device.address,
-                asn: record.device.asn,
-                userAgent: record.device.userAgent
-            ),
+            request: RuleFacts.Request(record.device),
             authority: requester.authority,
             userID: authentication.identity.id,
             traits: authentication.identity.traits,
-            clientID: terms.clientID
+            clientID: nil
         )
         let rules = self.rules.judge(.signIn, facts)
         record.rules = rules.findings
@@ -170,10 +153,8 @@ extension SessionService {
             origin: terms.kind == .web ? .browser : .native,
             lineage: lineage,
             identity: authentication.identity.inRealm(self.realm),
-            clientID: terms.clientID,
             aal: authentication.aal,
             methods: authentication.methods,
-            scopes: terms.scopes,
             authenticatedAt: authentication.authenticatedAt ?? now,
             issuedAt: now,
             expiresAt: now.advanced(by: lifetimes.absolute),

@@ -40,7 +40,9 @@ extension SessionService {
             ended.append(SignedOutSession(session: session, tokens: grant?.record.tokens))
         }
         // The cookie of a provider may not be one of its sessions any more.
-        for cookie in requester.providerCookies { _ = try await self.signOutForeign(cookie, as: .web, for: requester) }
+        for cookie in requester.providerCookies {
+            _ = try await Self.ifAny(try await self.signOutForeign(cookie, as: .web, for: requester))
+        }
         return ended
     }
 
@@ -48,19 +50,19 @@ extension SessionService {
     ///
     /// A token that a provider made is ended as well, whatever the provider says of it from now on.
     ///
-    /// - Returns: Why the token never named a native session, as far as the store knows; nil when its session has ended,
-    ///   now or before: a client that lost the answer may repeat the request and gets the same answer.
-    package func signOutApp(_ token: Secret, for requester: Requester) async throws(NotDone) -> Reason? {
+    /// - Throws: Why the token never named a native session, as far as the store knows. If its session has ended before, a
+    ///   client that lost the answer may repeat the request and gets the same answer.
+    package func signOutApp(_ token: Secret, for requester: Requester) async throws(NotDone) {
         switch self.authority.read(.session, token.bytes) {
-        case .malformed: return try await self.signOutForeign(token, for: requester)
-        case .otherKey: return .credentialOtherKey
+        case .malformed: try await self.signOutForeign(token, for: requester)
+        case .otherKey: throw NotDone(.credentialOtherKey)
         case .record(let key):
             let presented = try await self.presentation(by: key)
             let grant = await self.grant(of: presented.session?.record)
             switch try await self.signOut(presented, .native, grant, requester) {
-            case .ended: return nil
-            case .kept: return .sessionUnknown
-            case .absent: return try await self.knowsEnd(of: key) ? nil : .sessionUnknown
+            case .ended: break
+            case .kept: throw NotDone(.sessionUnknown)
+            case .absent: guard try await self.knowsEnd(of: key) else { throw NotDone(.sessionUnknown) }
             }
         }
     }

@@ -14,48 +14,66 @@ extension SessionService {
         return service
     }
 
+    /// What `find` finds; nil where that is refused. Only what nobody can know now is thrown.
+    package static func ifAny<Found>(
+        _ find: @autoclosure () async throws(NotDone) -> Found
+    ) async throws(NotDone) -> Found? {
+        do throws(NotDone) {
+            return try await find()
+        } catch {
+            if error.isUnavailable { throw error }
+            return nil
+        }
+    }
+
     /// The session of a native app's token: never a browser's session, wherever the token came from.
-    package func native(_ token: Secret) async throws(NotDone) -> PresentedSession {
-        let presented = try await self.found(token)
-        if case .none(.credentialMalformed) = presented { return try await self.found(foreign: token) }
-        guard case .session(let found) = presented, found.session.kind != .native else { return presented }
-        return .none(.sessionUnknown)
+    ///
+    /// - Throws: Why there is no live session, for the log.
+    package func native(_ token: Secret) async throws(NotDone) -> FoundSession {
+        guard self.isSessionSyntax(token) else { return try await self.found(foreign: token) }
+        let found = try await self.found(token)
+        guard found.session.kind == .native else { throw NotDone(.sessionUnknown) }
+        return found
     }
 
     /// The session of the request's cookie on this host. If there are two cookies with different values, there is no
     /// session, and this is recorded: another site of the same domain may have planted one.
-    package func web(_ requester: Requester) async throws(NotDone) -> PresentedSession {
-        guard let cookie = requester.cookies.first else { return .none(.credentialMissing) }
+    ///
+    /// - Throws: Why there is no live session, for the log.
+    package func web(_ requester: Requester) async throws(NotDone) -> FoundSession {
+        guard let cookie = requester.cookies.first else { throw NotDone(.credentialMissing) }
         guard requester.cookies.count == 1 else {
             var record = self.record(.denied(.credentialAmbiguousCookie), .web, requester)
             // When the cookies belong to several users, it is unknown which one is the browser's.
             let subjects = Set(((try? await self.presented(by: requester)) ?? []).map(\.session.subject))
             record.subject = subjects.count == 1 ? subjects.first : nil
             self.journal.record(record)
-            return .none(.credentialAmbiguousCookie)
+            throw NotDone(.credentialAmbiguousCookie)
         }
-        let presented = try await self.found(cookie)
-        guard case .session(let found) = presented, !Self.isPresentable(found.session, by: requester) else {
-            return presented
+        let found = try await self.found(cookie)
+        guard Self.isPresentable(found.session, by: requester) else {
+            throw NotDone(found.session.kind == .web ? .sessionOtherHost : .sessionUnknown)
         }
-        return .none(found.session.kind == .web ? .sessionOtherHost : .sessionUnknown)
+        return found
     }
 
     /// The session of the request's cookies, of which the gateway's own comes first, as for requests to apps.
-    package func browser(_ requester: Requester) async throws(NotDone) -> PresentedSession {
-        let own = try await self.web(requester)
-        guard case .none = own, let cookie = requester.providerCookies.first, requester.providerCookies.count == 1
-        else {
-            return own
+    package func browser(_ requester: Requester) async throws(NotDone) -> FoundSession {
+        do throws(NotDone) {
+            return try await self.web(requester)
+        } catch {
+            guard !error.isUnavailable, let cookie = requester.providerCookies.first,
+                requester.providerCookies.count == 1
+            else { throw error }
+            return try await self.found(foreign: cookie, as: .web)
         }
-        return try await self.found(foreign: cookie, as: .web)
     }
 
     /// Every live session of the browser that a sign-out on this host ends: those of `presented`, and the provider's.
     package func signedIn(by requester: Requester) async throws(NotDone) -> [FoundSession] {
         var all = try await self.presented(by: requester)
         for cookie in requester.providerCookies {
-            if case .session(let found) = try await self.found(foreign: cookie, as: .web) { all.append(found) }
+            if let found = try await Self.ifAny(try await self.found(foreign: cookie, as: .web)) { all.append(found) }
         }
         return all
     }
@@ -65,7 +83,8 @@ extension SessionService {
     package func presented(by requester: Requester) async throws(NotDone) -> [FoundSession] {
         var presented: [FoundSession] = []
         for cookie in requester.cookies {
-            if case .session(let found) = try await self.found(cookie), Self.isPresentable(found.session, by: requester)
+            if let found = try await Self.ifAny(try await self.found(cookie)),
+                Self.isPresentable(found.session, by: requester)
             {
                 presented.append(found)
             }
@@ -76,7 +95,7 @@ extension SessionService {
     /// Whether `token` has the syntax of a session token of this gateway, under any secret; not whether there is such a
     /// session.
     package func isSessionSyntax(_ token: Secret) -> Bool {
-        self.authority.read(.session, token.bytes) != .malformed
+        TokenAuthority.isWellFormed(.session, token.bytes)
     }
 
     /// Whether the requester may present the session: a web session is valid on its own host only.
@@ -84,37 +103,37 @@ extension SessionService {
         session.kind == .web && session.host == requester.authority
     }
 
-    private func found(_ token: Secret) async throws(NotDone) -> PresentedSession {
+    private func found(_ token: Secret) async throws(NotDone) -> FoundSession {
+        let presentation: SessionPresentation?
         if let known = self.resolvers?.known(token, now: self.clock.now()) {
-            return self.presented(known)
-        }
-        switch self.authority.read(.session, token.bytes) {
-        case .malformed: return .none(.credentialMalformed)
-        case .otherKey: return .none(.credentialOtherKey)
-        case .record(let key):
-            guard let read = self.resolvers?.read(token, key: key, now: self.clock.now()) else {
-                return self.presented(try await self.presentation(by: key))
-            }
-            do {
-                return self.presented(try await read.get())
-            } catch {
-                throw NotDone(asking: error)
+            presentation = known
+        } else {
+            switch self.authority.read(.session, token.bytes) {
+            case .malformed: throw NotDone(.credentialMalformed)
+            case .otherKey: throw NotDone(.credentialOtherKey)
+            case .record(let key): presentation = try await self.read(token, key)
             }
         }
-    }
-
-    private func presented(_ presentation: SessionPresentation?) -> PresentedSession {
         guard let presentation, let stored = presentation.accepted(at: self.clock.now()),
             self.users?.loss(of: stored.record) == nil
-        else { return .none(.sessionUnknown) }
-        return .session(
-            FoundSession(
-                key: presentation.key,
-                session: stored.record,
-                token: presentation.token,
-                usedAt: stored.usedAt
-            )
+        else { throw NotDone(.sessionUnknown) }
+        return FoundSession(
+            key: presentation.key,
+            session: stored.record,
+            token: presentation.token,
+            usedAt: stored.usedAt
         )
+    }
+
+    private func read(_ token: Secret, _ key: RecordKey) async throws(NotDone) -> SessionPresentation? {
+        guard let read = self.resolvers?.read(token, key: key, now: self.clock.now()) else {
+            return try await self.presentation(by: key)
+        }
+        do {
+            return try await read.get()
+        } catch {
+            throw NotDone(asking: error)
+        }
     }
 
     /// What the token with this key names, whether or not it is good any more.

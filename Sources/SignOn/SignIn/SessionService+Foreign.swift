@@ -5,34 +5,30 @@ import Vocabulary
 /// Finds and ends the sessions of tokens and cookies that a provider made.
 extension SessionService {
     /// The session that the provider vouches for, unless it was ended here.
-    func found(foreign token: Secret, as kind: Session.Kind = .native) async throws(NotDone) -> PresentedSession {
+    func found(foreign token: Secret, as kind: Session.Kind = .native) async throws(NotDone) -> FoundSession {
         guard let tokens = self.tokens, let key = token.bytes.withUnsafeBytes({ tokens.key(of: $0, as: kind) })
-        else {
-            return .none(.credentialMalformed)
-        }
+        else { throw NotDone(.credentialMalformed) }
         switch try await self.ask({ _, loop in tokens.freshSession(token, as: kind, key: key, on: loop) }) {
         // The endpoints that present sessions take no proofs.
-        case .live(let found) where found.session.keyThumbprint != nil: return .none(.credentialBoundToKey)
-        case .live(let found): return .session(FoundSession(key: key, session: found.session))
-        case .insufficient: return .none(.requireAAL)
-        case .none(let reason): return .none(reason)
+        case .live(let found) where found.session.keyThumbprint != nil: throw NotDone(.credentialBoundToKey)
+        case .live(let found): return FoundSession(key: key, session: found.session)
+        case .insufficient: throw NotDone(.requireAAL)
+        case .none(let reason): throw NotDone(reason)
         }
     }
 
     /// Ends the session of a token or cookie of a provider and all sessions made from it: at the provider, if that is
     /// told of sign-outs, and here, whatever the provider says of the token from now on.
     ///
-    /// - Returns: Why the token is not accepted; nil when its session has ended, now or before.
-    /// - Throws: `unavailable` also when the session has ended here and the provider could not be told: the client
-    ///   repeats its request.
+    /// - Throws: Why the token is not accepted, unless its session has ended, now or before. An outage also when the
+    ///   session has ended here and the provider could not be told: the client repeats its request.
     func signOutForeign(
         _ token: Secret,
         as kind: Session.Kind = .native,
         for requester: Requester
-    ) async throws(NotDone) -> Reason? {
-        guard let tokens = self.tokens, let key = token.bytes.withUnsafeBytes({ tokens.key(of: $0, as: kind) }) else {
-            return .credentialMalformed
-        }
+    ) async throws(NotDone) {
+        guard let tokens = self.tokens, let key = token.bytes.withUnsafeBytes({ tokens.key(of: $0, as: kind) })
+        else { throw NotDone(.credentialMalformed) }
         let answer = try await self.ask { _, loop in
             tokens.session(token, as: kind, key: key, known: nil, on: loop)
         }
@@ -60,9 +56,8 @@ extension SessionService {
             self.journal.record(record)
         // It has ended here before, or its user could not use it; the provider may not know that the user has left.
         case .none(.sessionUnknown), .insufficient: isTold = await tokens.revoke(token, as: kind, sessionID: nil)
-        case .none(let reason): return reason
+        case .none(let reason): throw NotDone(reason)
         }
         guard isTold else { throw NotDone(.storeUnavailable) }
-        return nil
     }
 }

@@ -27,13 +27,6 @@ package struct FoundSession: Sendable {
     }
 }
 
-/// The session that a credential presents, or the reason why there is none.
-package enum PresentedSession: Sendable {
-    case session(FoundSession)
-    /// No live session, and the reason for the log.
-    case none(Reason)
-}
-
 /// Begins, replaces, finds and ends sessions, for every way to sign in and every protocol. Acts are recorded in the
 /// audit stream before they are answered.
 package struct SessionService: StoreCaller {
@@ -58,18 +51,11 @@ package struct SessionService: StoreCaller {
     var resolvers: SessionResolvers?
     /// Told of each session that a sign-in begins, before it is written.
     let observe: @Sendable (Session) -> Void
-    let loops: any EventLoopGroup
+    package let loops: any EventLoopGroup
     let journal: AuditJournal
 
     /// - Parameters:
     ///   - devices: Finds the network of a new session's device, for live binding.
-    ///   - grants: Keeps providers' tokens; nil if no provider hands out any.
-    ///   - tokens: The tokens that a provider made; nil if no provider knows any.
-    ///   - providerSessions: Finds the lineages of providers' sessions; nil if no provider ends sessions here.
-    ///   - users: Whose users sign in and are found; nil: those of all providers, for a service by which none signs in.
-    ///   - rules: Judged before a session begins.
-    ///   - cascade: Counts what ends with a session; nil: that is not recorded.
-    ///   - observe: Told of each session that a sign-in begins, before it is written.
     ///   - loops: The loops on which the store is called.
     ///   - journal: Receives every sign-in, refusal and sign-out before it is answered.
     package init(

@@ -1,4 +1,4 @@
-package import NIOCore
+internal import NIOCore
 package import Sessions
 package import Vocabulary
 
@@ -6,16 +6,14 @@ package import Vocabulary
 package struct UserSessions: StoreCaller {
     package let sessions: SessionService
     let store: any SessionIndex
-    let loops: any EventLoopGroup
 
-    /// - Parameters:
-    ///   - index: Finds the sessions of a user; their records decide.
-    ///   - loops: The loops on which the index is called.
-    package init(sessions: SessionService, index: any SessionIndex, loops: any EventLoopGroup) {
+    /// - Parameter index: Finds the sessions of a user; their records decide.
+    package init(sessions: SessionService, index: any SessionIndex) {
         self.sessions = sessions
         self.store = index
-        self.loops = loops
     }
+
+    var loops: any EventLoopGroup { self.sessions.loops }
 
     /// The live sessions of the subject, the latest first.
     package func all(of subject: String) async throws(NotDone) -> [FoundSession] {

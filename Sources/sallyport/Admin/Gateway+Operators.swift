@@ -37,7 +37,7 @@ extension Gateway {
             gate: gate
         )
         return OperatorSessions(
-            users: UserSessions(sessions: sessions, index: self.foundations.index, loops: self.foundations.group),
+            users: UserSessions(sessions: sessions, index: self.foundations.index),
             gate: gate,
             providers: { self.state.withLock { $0.settings.providers.map(\.name) } }
         ).endpoints + limits.endpoints + clients.endpoints

@@ -1,5 +1,6 @@
 import AddressIntelligence
 import NIOCore
+import Providers
 import RedisServers
 import Sessions
 import Settings
@@ -36,10 +37,12 @@ final class FamilyChecker: OnceChecker {
     init(_ pair: StorePair) {
         self.requester = TokenRequester(
             client: ClientSettings(clientID: "app"),
-            address: IPAddress(v4: 0xC000_0201),
-            userAgent: nil,
-            requestID: "test",
-            authority: "auth.example.com"
+            sender: Requester(
+                address: IPAddress(v4: 0xC000_0201),
+                userAgent: nil,
+                authority: "auth.example.com",
+                requestID: "test"
+            )
         )
         self.services = pair.stores.map { fixture in
             TokenService(
@@ -74,7 +77,7 @@ final class FamilyChecker: OnceChecker {
 
     private func begin() async throws -> Family {
         let now = Clock.system.now()
-        let user = AuthenticatedUser(
+        let user = Authentication(
             identity: Identity(id: "alice", traits: [:]),
             aal: .aal1,
             methods: ["password"],

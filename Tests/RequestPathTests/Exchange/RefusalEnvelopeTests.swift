@@ -9,7 +9,7 @@ struct RefusalEnvelopeTests {
     private let bench: ExchangeBench
     private var client: ScriptedClient { self.bench.client }
 
-    private static let envelope = RefusalEnvelope { reason, requestID in
+    private static let envelope: RefusalEnvelope = { reason, requestID in
         .json(reason.status, ["error": .string(reason.rawValue)], fields: [("pragma", "no-cache")], reason: reason)
     }
 

@@ -68,8 +68,7 @@ final class HostBench: Sendable {
             store: self.store,
             keys: self.keys,
             limiter: limiter,
-            journal: AuditJournal { record in box.bench?.take(record) ?? false },
-            loops: loops
+            journal: AuditJournal { record in box.bench?.take(record) ?? false }
         )
         let bob = UserSettings(
             identifier: "bob@example.com",
@@ -86,8 +85,7 @@ final class HostBench: Sendable {
                         sessions: self.sessions,
                         provider: browser,
                         limiter: limiter,
-                        keys: self.keys,
-                        loops: loops
+                        keys: self.keys
                     )
                 )
             }
@@ -97,8 +95,7 @@ final class HostBench: Sendable {
                     provider: StaticProvider(users: [alice, bob]),
                     limiter: limiter,
                     familiar: FamiliarAddresses(),
-                    accounts: AccountNames(Gateway.secret),
-                    loops: loops
+                    accounts: AccountNames(Gateway.secret)
                 )
             )
         let cookieName = SessionSettings().cookieName

@@ -1,6 +1,5 @@
 import Cryptography
 import EndpointBench
-import NIOPosix
 import Sessions
 import Settings
 import SignOn
@@ -26,8 +25,7 @@ struct TicketSealTests {
             store: desk.store,
             keys: keys,
             limiter: LocalRateLimiter(clock: desk.time.clock),
-            journal: AuditJournal { _ in true },
-            loops: MultiThreadedEventLoopGroup.singleton
+            journal: AuditJournal { _ in true }
         )
     }
 

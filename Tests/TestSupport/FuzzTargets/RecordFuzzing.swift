@@ -215,12 +215,8 @@ enum RecordFuzzing {
             expiresAt: Self.now
         )
         let flow = KeptFlow(
-            kind: .login,
+            wish: FlowWish(kind: .login, returnTo: "app://x", isAgain: true, aal: .aal2, schema: nil),
             code: Self.key(.session),
-            returnTo: "app://x",
-            isAgain: true,
-            aal: .aal2,
-            schema: nil,
             failure: KeptFlow.Failure(reason: .signInRefused, explanation: "no"),
             issuedAt: Self.now,
             expiresAt: Self.now
@@ -232,10 +228,7 @@ enum RecordFuzzing {
             acceptedAt: Self.now
         )
         let change = ClientChange(
-            patch: ["callbacks": ["https://a"]],
-            isDeleted: false,
-            secret: Secret("s"),
-            marks: [],
+            RuntimeClient(patch: ["callbacks": ["https://a"]], isDeleted: false, secret: Secret("s"), marks: []),
             id: "web",
             ring: SealingKeyRing(current: Secret("fuzzing"))
         )

@@ -37,31 +37,31 @@ struct HandoffPair {
     mutating func mint(_ app: Int, at place: Place, for host: String? = nil) async throws {
         let outcome = try await self.stage.mint(self.apps[app], at: place, for: host)
         switch (outcome, self.model.apps[app].lives) {
-        case (.minted(let token, let lifetime), true):
-            self.tokens.append(token)
+        case (.success(let minted), true):
+            self.tokens.append(minted.token)
             self.model.tokens.append(
                 HandoffModel.Token(
                     app: app,
                     place: place,
                     host: host,
-                    expiresAt: self.stage.clock.now.advanced(by: lifetime)
+                    expiresAt: self.stage.clock.now.advanced(by: minted.lifetime)
                 )
             )
-        case (.refused(.sessionUnknown), false): break
+        case (.failure(let error), false) where error.reason == .sessionUnknown: break
         default: throw Difference("mint \(app): \(outcome)")
         }
     }
 
     /// Tries to mint with the token of a browser's session, which is never permitted (T23).
     func mintNested(_ web: Int, at place: Place) async throws {
-        guard case .refused(let reason) = try await self.stage.mint(self.webs[web], at: place) else {
+        guard case .failure(let error) = try await self.stage.mint(self.webs[web], at: place) else {
             throw Difference("a browser's session \(web) has minted")
         }
         let isTransferred = self.model.webs[web].app != nil
         // A later token is nothing but a browser's.
         let isKnown = isTransferred && self.number(of: web) == 0 && self.model.webs[web].lives
         let expected: Reason = isKnown ? .handoffNested : .sessionUnknown
-        guard reason == expected else { throw Difference("nested mint \(web): \(reason.rawValue)") }
+        guard error.reason == expected else { throw Difference("nested mint \(web): \(error.reason.rawValue)") }
     }
 
     /// Presents a token, and compares. With `losesAnswer`, the answer of the store is lost and the browser tries once

@@ -61,6 +61,7 @@ package struct HandoffStage: Sendable {
             settings: HandoffSettings(),
             asn: networks,
             journal: journal,
+            loops: loops,
             clock: clock.clock
         )
         self.consumers = stores.map { store in
@@ -110,22 +111,28 @@ package struct HandoffStage: Sendable {
     }
 
     /// Asks for a token with the token of a session.
-    func mint(_ parent: Kept, at place: Place, for host: String? = nil) async throws -> MintOutcome {
+    func mint(
+        _ parent: Kept,
+        at place: Place,
+        for host: String? = nil
+    ) async throws -> Result<MintedToken, NotDone> {
         var client = ClientSettings(clientID: "native-app")
         client.canCreateTransferToken = true
-        return try await self.mint.mint(
-            MintRequest(
-                parent: .token(parent.token.bytes),
-                client: client,
-                audience: "urn:auth.example.com:session_transfer",
-                host: host,
+        var requester = TokenRequester(
+            client: client,
+            sender: Requester(
                 address: try place.device("").address,
                 userAgent: "App/1.0",
-                requestID: "mint",
-                authority: "auth.example.com"
-            ),
-            on: self.loop
-        ).get()
+                authority: "auth.example.com",
+                requestID: "mint"
+            )
+        )
+        requester.audience = "urn:auth.example.com:session_transfer"
+        do throws(NotDone) {
+            return .success(try await self.mint.mint(.token(parent.token.bytes), host: host, for: requester))
+        } catch {
+            return .failure(error)
+        }
     }
 
     /// A browser's request with a token, and with a session that may have ended.

@@ -40,7 +40,7 @@ package enum HandoffTabs {
         by web: HandoffStage.Kept,
         _ stage: HandoffStage
     ) async throws -> HandoffRequest {
-        guard case .minted(let token, _) = try await stage.mint(app, at: .home) else { throw Difference("no token") }
+        let token = try await stage.mint(app, at: .home).get().token
         return try await stage.request(token, by: web, at: .home, to: HandoffStage.host, HandoffPolicy())
     }
 

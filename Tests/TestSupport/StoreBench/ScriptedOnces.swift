@@ -32,13 +32,13 @@ package final class ScriptedOnces: OnceStore {
 
     package var onceMemory: OnceMemory { self.script.memory }
 
-    package func once(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+    package func eventualOnce(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> Eventual<Bool> {
         self.state.withLock { state in
-            if let failure = state.script.failure { return loop.makeFailedFuture(failure) }
+            if let failure = state.script.failure { return .failure(failure) }
             if let next = state.script.nextMemory { state.script.memory = next }
-            guard state.seen[id] == nil else { return loop.makeSucceededFuture(false) }
+            guard state.seen[id] == nil else { return .success(false) }
             state.seen[id] = lifetime
-            return loop.makeSucceededFuture(true)
+            return .success(true)
         }
     }
 }

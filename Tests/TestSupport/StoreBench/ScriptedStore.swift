@@ -153,8 +153,8 @@ package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStor
         self.guarded(on: loop) { self.base.replace(key, judged: judged, with: session, on: loop) }
     }
 
-    package func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
-        self.guarded(on: loop) { self.base.epoch(of: subject, on: loop) }
+    package func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64> {
+        .later(self.guarded(on: loop) { self.base.epoch(of: subject, on: loop) })
     }
 
     package func note(_ session: NewSession, on loop: any EventLoop) {
@@ -267,22 +267,22 @@ package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStor
 
     // MARK: ReplaceableStore
 
-    package func replaceable<Record: ReplaceableRecord>(
+    package func eventualReplaceable<Record: ReplaceableRecord>(
         _ key: RecordKey,
         as kind: Record.Type,
         on loop: any EventLoop
-    ) -> EventLoopFuture<Stored<Record>?> {
-        self.guarded(on: loop) { self.base.replaceable(key, as: kind, on: loop) }
+    ) -> Eventual<Stored<Record>?> {
+        .later(self.guarded(on: loop) { self.base.replaceable(key, as: kind, on: loop) })
     }
 
-    package func replace<Record: ReplaceableRecord>(
+    package func eventualReplace<Record: ReplaceableRecord>(
         _ key: RecordKey,
         judged: RecordVersion?,
         with record: Record,
         attempt: AttemptID,
         on loop: any EventLoop
-    ) -> EventLoopFuture<Replacement> {
-        self.guarded(on: loop) {
+    ) -> Eventual<Replacement> {
+        let replaced: EventLoopFuture<Replacement> = self.guarded(on: loop) {
             let answer = self.base.replace(key, judged: judged, with: record, attempt: attempt, on: loop)
             let isLost = self.state.withLock { state in
                 guard state.script.lostReplacements > 0 else { return false }
@@ -291,6 +291,7 @@ package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStor
             }
             return isLost ? answer.flatMapThrowing { _ in throw StoreError.unavailable } : answer
         }
+        return .later(replaced)
     }
 
     package func end(replaceable key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {

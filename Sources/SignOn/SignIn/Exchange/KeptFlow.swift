@@ -1,6 +1,27 @@
 package import Sessions
 package import Vocabulary
 
+/// What a native app asks for when it begins a flow.
+package struct FlowWish: Sendable, Hashable {
+    package var kind: KeptFlow.Kind
+    /// Where the browser goes back to, allowed by the settings; nil: the app has not said.
+    package var returnTo: String?
+    /// Whether the user must authenticate again even if the provider has a session.
+    package var isAgain: Bool
+    /// The lowest level to reach; nil: any.
+    package var aal: AssuranceLevel?
+    /// The identity schema that the app named; nil: none.
+    package var schema: String?
+
+    package init(kind: KeptFlow.Kind, returnTo: String?, isAgain: Bool, aal: AssuranceLevel?, schema: String?) {
+        self.kind = kind
+        self.returnTo = returnTo
+        self.isAgain = isAgain
+        self.aal = aal
+        self.schema = schema
+    }
+}
+
 /// A native flow with an exchange code: what the app asked for, and how its sign-in in the browser ended last.
 ///
 /// It is kept for twice the lifetime of the code, so that the flow that replaces an expired one keeps its code.
@@ -22,44 +43,28 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
         }
     }
 
-    package var kind: Kind
+    package var wish: FlowWish
     /// The key that the app's code names: its lineage is that of the return code and of the session.
     package var code: RecordKey
     /// That code, for answers to the app; nil from the moment on when a browser has been sent on its way with the flow's id:
     /// whoever sees the id there must not get the code for it.
     package var appCode: Secret?
-    /// Where the browser goes back to; nil: the app has not said.
-    package var returnTo: String?
-    /// Whether the user must authenticate again even if the provider has a session.
-    package var isAgain: Bool
-    /// The lowest level to reach; nil: any.
-    package var aal: AssuranceLevel?
-    /// The identity schema that the app named; nil: none.
-    package var schema: String?
     /// Why the last sign-in in the browser failed; nil: none did.
     package var failure: Failure?
     package var issuedAt: UnixTime
     package var expiresAt: UnixTime
 
     package init(
-        kind: Kind,
+        wish: FlowWish,
         code: RecordKey,
         appCode: Secret? = nil,
-        returnTo: String?,
-        isAgain: Bool,
-        aal: AssuranceLevel?,
-        schema: String?,
         failure: Failure? = nil,
         issuedAt: UnixTime,
         expiresAt: UnixTime
     ) {
-        self.kind = kind
+        self.wish = wish
         self.code = code
         self.appCode = appCode
-        self.returnTo = returnTo
-        self.isAgain = isAgain
-        self.aal = aal
-        self.schema = schema
         self.failure = failure
         self.issuedAt = issuedAt
         self.expiresAt = expiresAt
@@ -69,26 +74,25 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
     package static var longestLife: Duration { .seconds(2 * 3600) }
     /// Nothing in it is single-use: if a failover loses it, the app begins again.
     package static var isConfirmed: Bool { false }
-    package static var isBoundToReign: Bool { false }
     package var terms: RecordTerms {
         let lifetime = self.expiresAt.since(self.issuedAt)
         return RecordTerms(since: self.issuedAt, expiresAt: self.expiresAt.advanced(by: lifetime))
     }
 
     package func write(to writer: inout CompactWriter) {
-        writer.write(self.kind.rawValue)
+        writer.write(self.wish.kind.rawValue)
         writer.write(self.code)
-        writer.write(optional: self.returnTo) { $0.write($1) }
-        writer.write(byte: (self.isAgain ? 1 : 0) | (self.appCode == nil ? 0 : 2))
-        writer.write(optional: self.aal) { $0.write($1.rawValue) }
-        writer.write(optional: self.schema) { $0.write($1) }
+        writer.write(optional: self.wish.returnTo) { $0.write($1) }
+        writer.write(byte: (self.wish.isAgain ? 1 : 0) | (self.appCode == nil ? 0 : 2))
+        writer.write(optional: self.wish.aal) { $0.write($1.rawValue) }
+        writer.write(optional: self.wish.schema) { $0.write($1) }
         writer.write(optional: self.failure) { writer, failure in
             writer.write(failure.reason.rawValue)
             writer.write(optional: failure.explanation) { $0.write($1) }
         }
         writer.write(self.issuedAt)
         writer.write(self.expiresAt)
-        if let appCode = self.appCode { writer.write(list: appCode.bytes) { $0.write(byte: $1) } }
+        if let appCode = self.appCode { writer.write(appCode) }
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> KeptFlow {
@@ -98,12 +102,14 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
         let flags = try reader.byte()
         // Arguments are evaluated in order, which is the order of the fields.
         var flow = KeptFlow(
-            kind: kind,
+            wish: FlowWish(
+                kind: kind,
+                returnTo: returnTo,
+                isAgain: flags & 1 != 0,
+                aal: try reader.optionalText().map { AssuranceLevel(named: $0) },
+                schema: try reader.optionalText()
+            ),
             code: code,
-            returnTo: returnTo,
-            isAgain: flags & 1 != 0,
-            aal: try reader.optionalText().map { AssuranceLevel(named: $0) },
-            schema: try reader.optionalText(),
             failure: try reader.optional { (reader) throws(CompactFormatError) in
                 // A later version may have added the reason.
                 let reason = Reason(rawValue: try reader.text()) ?? .signInProviderError
@@ -112,9 +118,7 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
             issuedAt: try reader.time(),
             expiresAt: try reader.time()
         )
-        if flags & 2 != 0 {
-            flow.appCode = Secret(try reader.list { (reader) throws(CompactFormatError) in try reader.byte() })
-        }
+        if flags & 2 != 0 { flow.appCode = try reader.secret() }
         return flow
     }
 }

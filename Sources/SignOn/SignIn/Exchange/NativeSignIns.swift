@@ -1,32 +1,8 @@
 internal import AddressIntelligence
-package import NIOCore
+internal import NIOCore
 package import Sessions
 package import Settings
 package import Vocabulary
-
-/// What a native app asks for when it begins a flow.
-package struct FlowWish: Sendable {
-    package var kind: KeptFlow.Kind
-    /// Allowed by the settings; nil: the app has not said.
-    package var returnTo: String?
-    package var isAgain: Bool
-    package var aal: AssuranceLevel?
-    package var schema: String?
-
-    package init(
-        kind: KeptFlow.Kind,
-        returnTo: String?,
-        isAgain: Bool = false,
-        aal: AssuranceLevel? = nil,
-        schema: String? = nil
-    ) {
-        self.kind = kind
-        self.returnTo = returnTo
-        self.isAgain = isAgain
-        self.aal = aal
-        self.schema = schema
-    }
-}
 
 /// Signs users of native apps in through the browser.
 ///
@@ -45,28 +21,24 @@ package struct NativeSignIns: StoreCaller {
     package let settings: ExchangeSettings
     let tries: TryCounter
     let store: Store
-    let loops: any EventLoopGroup
+    var loops: any EventLoopGroup { self.sessions.loops }
 
     /// Flows from one address, because each is kept: sixty, then one a second.
     static let perAddress = RateLimit("exchange.flow", burst: 60, interval: .seconds(1))
     /// How often a flow is read and judged again when another request changed it meanwhile.
     private static let tries = 4
 
-    /// - Parameters:
-    ///   - limiter: Counts flows and exchanges.
-    ///   - loops: The loops on which store and limiter are called.
+    /// - Parameter limiter: Counts flows and exchanges.
     package init(
         sessions: SessionService,
         settings: ExchangeSettings,
         store: Store,
-        limiter: any RateLimiter,
-        loops: any EventLoopGroup
+        limiter: any RateLimiter
     ) {
         self.sessions = sessions
         self.settings = settings
         self.store = store
-        self.tries = TryCounter(store: limiter, loops: loops)
-        self.loops = loops
+        self.tries = TryCounter(store: limiter, loops: sessions.loops)
     }
 
     // MARK: Flows
@@ -83,13 +55,9 @@ package struct NativeSignIns: StoreCaller {
         let (code, key) = authority.make(.exchangeCode, in: authority.newLineage())
         let now = self.sessions.clock.now()
         let flow = KeptFlow(
-            kind: wish.kind,
+            wish: wish,
             code: key,
             appCode: code,
-            returnTo: wish.returnTo,
-            isAgain: wish.isAgain,
-            aal: wish.aal,
-            schema: wish.schema,
             issuedAt: now,
             expiresAt: now.advanced(by: self.settings.lifetime)
         )
@@ -118,7 +86,7 @@ package struct NativeSignIns: StoreCaller {
     /// - Parameter asked: What the browser brought along; nil: nothing.
     package func returnTo(of flow: KeptFlow, asked: String? = nil) -> String? {
         if let asked { return self.settings.allows(asked) ? asked : nil }
-        if let returnTo = flow.returnTo { return self.settings.allows(returnTo) ? returnTo : nil }
+        if let returnTo = flow.wish.returnTo { return self.settings.allows(returnTo) ? returnTo : nil }
         return self.settings.returnTo.count == 1 ? self.settings.returnTo[0].text : nil
     }
 

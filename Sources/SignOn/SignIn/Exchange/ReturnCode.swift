@@ -44,10 +44,9 @@ package struct ReturnCode: SingleUseRecord, Hashable {
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ReturnCode {
-        guard let code = Digest256(base64URL: Array(try reader.text().utf8)[...]) else { throw CompactFormatError() }
         // Arguments are evaluated in order, which is the order of the fields.
-        return ReturnCode(
-            code: code,
+        ReturnCode(
+            code: try reader.digest(),
             flow: try reader.text(),
             session: try reader.optional { (reader) throws(CompactFormatError) in try Session.read(from: &reader) },
             issuedAt: try reader.time(),

@@ -39,7 +39,6 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     package static var longestLife: Duration { .seconds(400 * 86_400) }
     /// A sign-in that no logout of the provider could find must not be lost in a failover.
     package static var isConfirmed: Bool { true }
-    package static var isBoundToReign: Bool { false }
     package var terms: RecordTerms { RecordTerms(since: self.since, expiresAt: self.expiresAt) }
 
     package func write(to writer: inout CompactWriter) {
@@ -70,8 +69,6 @@ package struct LogoutReceipt: ReplaceableRecord, Hashable {
 
     package static var kind: RecordKind { .logoutReceipt }
     package static var longestLife: Duration { .seconds(86_400) }
-    package static var isConfirmed: Bool { true }
-    package static var isBoundToReign: Bool { false }
     package var terms: RecordTerms { RecordTerms(since: self.since, expiresAt: self.expiresAt) }
 
     package init(since: UnixTime, expiresAt: UnixTime) {

@@ -1,4 +1,5 @@
 package import Cryptography
+internal import Sessions
 package import Vocabulary
 
 /// Where a browser goes after a sign-out that leads by the provider. The provider gets it as `state` and gives it back
@@ -23,8 +24,7 @@ package struct SignOutReturnSeal: Sendable {
     private static let longestPath = 1024
     private static let longest = 2048
     private static let version: UInt8 = 1
-    /// No record has such a place: their keys begin with `sp:`.
-    private static let place = Array("sign-out".utf8)
+    private static let place = "sign-out"
 
     private let keys: SealingKeyRing
     private let clock: Clock
@@ -36,26 +36,25 @@ package struct SignOutReturnSeal: Sendable {
 
     /// Characters of base64url.
     package func seal(_ place: SignOutReturn) -> String {
-        var writer = CompactWriter()
-        writer.write(byte: Self.version)
-        writer.write(self.clock.now().milliseconds)
-        writer.write(place.origin)
-        writer.write(place.path.utf8.count > Self.longestPath ? "/" : place.path)
-        return Base64URL.encode(self.keys.seal(writer.bytes, for: Self.place))
+        let text = self.keys.sealText(version: Self.version, for: Self.place) { writer in
+            writer.write(self.clock.now())
+            writer.write(place.origin)
+            writer.write(place.path.utf8.count > Self.longestPath ? "/" : place.path)
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// What was sealed in the last hour; nil for all else.
     package func open(_ text: String) -> SignOutReturn? {
-        guard text.utf8.count <= Self.longest, let sealed = Base64URL.decoded(Array(text.utf8)[...]),
-            let bytes = try? self.keys.open(sealed, for: Self.place)
-        else { return nil }
-        var reader = CompactReader(bytes)
-        guard let version = try? reader.byte(), version == Self.version,
-            let milliseconds = try? reader.signed(),
-            let origin = try? reader.text(), let path = try? reader.text(), (try? reader.finish()) != nil
-        else { return nil }
-        let age = self.clock.now().since(UnixTime(milliseconds: milliseconds))
-        guard age <= Self.lifetime, age >= .seconds(-60) else { return nil }
-        return SignOutReturn(origin: origin, path: path)
+        self.keys.openText(
+            Array(text.utf8),
+            longest: Self.longest,
+            versions: Self.version...Self.version,
+            for: Self.place
+        ) { (reader, _) throws(CompactFormatError) -> SignOutReturn? in
+            let age = self.clock.now().since(try reader.time())
+            let place = SignOutReturn(origin: try reader.text(), path: try reader.text())
+            return age <= Self.lifetime && age >= .seconds(-60) ? place : nil
+        } ?? nil
     }
 }

@@ -29,12 +29,15 @@ extension HostTickets {
         guard !request.isExpired(at: now) else { return .expired }
         do throws(NotDone) {
             let found: FoundSession
-            switch try await self.sessions.web(requester) {
+            do throws(NotDone) {
+                found = try await self.sessions.web(requester)
+            } catch {
+                if error.isUnavailable { throw error }
+                return .signIn(error.reason)
+            }
             // A session that an app may refuse for this would come back for another ticket.
-            case .session(let live) where now >= live.session.provider?.tokensEndAt ?? live.session.expiresAt:
+            guard now < found.session.provider?.tokensEndAt ?? found.session.expiresAt else {
                 return .signIn(.sessionRenewalAmbiguous)
-            case .session(let live): found = live
-            case .none(let reason): return .signIn(reason)
             }
             let suffices = TicketIssueCase(
                 session: found.session,

@@ -1,5 +1,5 @@
 package import Cryptography
-package import NIOCore
+internal import NIOCore
 package import Sessions
 package import Settings
 package import Vocabulary
@@ -22,29 +22,27 @@ package struct HostTickets: StoreCaller {
     let tries: TryCounter
     let journal: AuditJournal
     let store: Store
-    let loops: any EventLoopGroup
 
     /// - Parameters:
     ///   - keys: Seal requests and nonces.
     ///   - limiter: Counts the tickets of a session.
-    ///   - loops: The loops on which store and limiter are called.
     package init(
         hosts: SignInHosts,
         sessions: SessionService,
         store: Store,
         keys: SealingKeyRing,
         limiter: any RateLimiter,
-        journal: AuditJournal,
-        loops: any EventLoopGroup
+        journal: AuditJournal
     ) {
         self.hosts = hosts
         self.sessions = sessions
         self.store = store
         self.seal = TicketSeal(keys: keys)
-        self.tries = TryCounter(store: limiter, loops: loops)
+        self.tries = TryCounter(store: limiter, loops: sessions.loops)
         self.journal = journal
-        self.loops = loops
     }
+
+    var loops: any EventLoopGroup { self.sessions.loops }
 
     /// A request for a ticket: what the browser keeps, and what it takes to the host that issues.
     package struct Beginning: Sendable {

@@ -1,4 +1,4 @@
-package import Cryptography
+internal import Cryptography
 package import Sessions
 package import Vocabulary
 
@@ -13,32 +13,16 @@ enum FreshSignIn {
 
 /// The input for deciding whether a session may issue the ticket of a request, or its user must sign in first. Values
 /// only, so that tests can list every rule as a row of a table.
-package struct TicketIssueCase: Sendable {
+struct TicketIssueCase: Sendable {
     /// The browser's session on the host that is asked.
-    package var session: Session
-    package var begunAt: UnixTime
-    package var demand: SignInDemand
+    var session: Session
+    var begunAt: UnixTime
+    var demand: SignInDemand
     /// What the routes of the host that asks compare of a device.
-    package var bindings: Set<BindingMode>
+    var bindings: Set<BindingMode>
     /// The device that asks.
-    package var device: DeviceFacts
-    package var now: UnixTime
-
-    package init(
-        session: Session,
-        begunAt: UnixTime,
-        demand: SignInDemand,
-        bindings: Set<BindingMode>,
-        device: DeviceFacts,
-        now: UnixTime
-    ) {
-        self.session = session
-        self.begunAt = begunAt
-        self.demand = demand
-        self.bindings = bindings
-        self.device = device
-        self.now = now
-    }
+    var device: DeviceFacts
+    var now: UnixTime
 
     /// How much earlier than on the host that asks an age counts as too long: what suffices here must suffice there,
     /// where it is judged a moment later, perhaps by another gateway.
@@ -49,7 +33,7 @@ package struct TicketIssueCase: Sendable {
     ///
     /// The device is compared because the new session is bound to the device that uses the ticket: a cookie stolen from
     /// this host must not be of more use on a host that binds its sessions.
-    package var suffices: Bool {
+    var suffices: Bool {
         // Whoever acts for a user does so for the client that allows it.
         if self.session.actor != nil { return false }
         if FreshSignIn.began(self.session, after: self.begunAt) { return true }
@@ -63,8 +47,8 @@ package struct TicketIssueCase: Sendable {
 }
 
 /// The input for judging a ticket that a browser presents.
-package struct TicketUseCase: Sendable {
-    package enum Verdict: Sendable, Equatable {
+struct TicketUseCase: Sendable {
+    enum Verdict: Sendable, Equatable {
         /// Use it and make a session from the one that issued it.
         case make
         /// Use it; the browser keeps the session under this key, which is as good.
@@ -76,47 +60,25 @@ package struct TicketUseCase: Sendable {
     }
 
     /// The ticket as the store has it.
-    package var ticket: HostTicket
+    var ticket: HostTicket
     /// The session that issued it, as it is now; nil if it has ended.
-    package var parent: Session?
+    var parent: Session?
     /// The public authority on which it is presented.
-    package var host: String
+    var host: String
     /// SHA-256 of the browser's nonce.
-    package var challenge: Digest256
+    var challenge: Digest256
     /// When the browser got the nonce.
-    package var begunAt: UnixTime
+    var begunAt: UnixTime
     /// The live sessions that the browser has on this host.
-    package var existing: [FoundSession]
+    var existing: [FoundSession]
     /// What the host's routes compare of a device.
-    package var bindings: Set<BindingMode>
+    var bindings: Set<BindingMode>
     /// The device that presents it.
-    package var device: DeviceFacts
-    package var now: UnixTime
-
-    package init(
-        ticket: HostTicket,
-        parent: Session?,
-        host: String,
-        challenge: Digest256,
-        begunAt: UnixTime,
-        existing: [FoundSession],
-        bindings: Set<BindingMode>,
-        device: DeviceFacts,
-        now: UnixTime
-    ) {
-        self.ticket = ticket
-        self.parent = parent
-        self.host = host
-        self.challenge = challenge
-        self.begunAt = begunAt
-        self.existing = existing
-        self.bindings = bindings
-        self.device = device
-        self.now = now
-    }
+    var device: DeviceFacts
+    var now: UnixTime
 
     /// The first broken rule is the reason.
-    package var verdict: Verdict {
+    var verdict: Verdict {
         guard self.ticket.host == self.host else { return .refuse(.ticketOtherHost) }
         guard constantTimeEqual(self.ticket.challenge.bytes, self.challenge.bytes) else {
             return .refuse(.ticketOtherBrowser)

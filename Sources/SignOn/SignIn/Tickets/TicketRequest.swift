@@ -57,56 +57,37 @@ struct TicketSeal: Sendable {
 
     /// The sealed request: characters of base64url.
     func seal(_ request: TicketRequest) -> String {
-        var writer = CompactWriter()
-        writer.write(byte: Self.version)
-        writer.write(request.host)
-        writer.write(request.challenge.base64URL)
-        writer.write(request.begunAt.milliseconds)
-        writer.write(byte: request.demand.isAgain ? 1 : 0)
-        writer.write(optional: request.demand.aal) { $0.write($1.rawValue) }
-        writer.write(optional: request.demand.maxAge) { $0.write($1.wholeMilliseconds) }
-        writer.write(optional: request.back) { $0.write($1) }
-        let sealed = self.keys.seal(writer.bytes, for: Self.place(request: request.id, request.issuer))
-        return Base64URL.encode(sealed)
+        let place = Self.place(request: request.id, request.issuer)
+        let text = self.keys.sealText(version: Self.version, for: place) { writer in
+            writer.write(request.host)
+            writer.write(request.challenge.base64URL)
+            writer.write(request.begunAt)
+            writer.write(byte: request.demand.isAgain ? 1 : 0)
+            writer.write(request.demand)
+            writer.write(optional: request.back) { $0.write($1) }
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// The request with this id to `issuer`; nil for any text that a host of this gateway did not seal, or sealed under
     /// a secret that is no longer accepted.
     func request(_ text: String, id: String, issuer: String) -> TicketRequest? {
-        guard let bytes = self.open(Array(text.utf8), Self.place(request: id, issuer)) else { return nil }
-        return try? Self.request(bytes, id: id, issuer: issuer)
-    }
-
-    private static func request(
-        _ bytes: [UInt8],
-        id: String,
-        issuer: String
-    ) throws(CompactFormatError) -> TicketRequest {
-        var reader = CompactReader(bytes)
-        guard try reader.byte() == self.version else { throw CompactFormatError() }
-        let host = try reader.text()
-        guard let challenge = Digest256(base64URL: Array(try reader.text().utf8)[...]) else {
-            throw CompactFormatError()
+        self.keys.openText(
+            Array(text.utf8),
+            versions: Self.version...Self.version,
+            for: Self.place(request: id, issuer)
+        ) { (reader, _) throws(CompactFormatError) in
+            // Arguments are evaluated in order, which is the order of the fields.
+            TicketRequest(
+                id: id,
+                host: try reader.text(),
+                issuer: issuer,
+                challenge: try reader.digest(),
+                begunAt: try reader.time(),
+                demand: try reader.demand(isAgain: try reader.byte() != 0),
+                back: try reader.optionalText()
+            )
         }
-        let request = TicketRequest(
-            id: id,
-            host: host,
-            issuer: issuer,
-            challenge: challenge,
-            begunAt: UnixTime(milliseconds: try reader.signed()),
-            demand: SignInDemand(
-                isAgain: try reader.byte() != 0,
-                aal: try reader.optional { (reader) throws(CompactFormatError) in
-                    AssuranceLevel(named: try reader.text())
-                },
-                maxAge: try reader.optional { (reader) throws(CompactFormatError) in
-                    .milliseconds(try reader.signed())
-                }
-            ),
-            back: try reader.optional { (reader) throws(CompactFormatError) in try reader.text() }
-        )
-        try reader.finish()
-        return request
     }
 
     // MARK: Nonces
@@ -118,12 +99,11 @@ struct TicketSeal: Sendable {
     ///   - authority: The host, because a cookie does not respect ports (RFC 6265 8.5).
     func seal(_ nonce: TicketNonce, id: String, on authority: String) -> Secret {
         func text(_ returnTo: String) -> [UInt8] {
-            var writer = CompactWriter()
-            writer.write(byte: Self.version)
-            writer.write(list: nonce.secret.value.bytes) { $0.write(byte: $1) }
-            writer.write(nonce.begunAt.milliseconds)
-            writer.write(returnTo)
-            return Base64URL.encoded(self.keys.seal(writer.bytes, for: Self.place(nonce: id, authority)))
+            self.keys.sealText(version: Self.version, for: Self.place(nonce: id, authority)) { writer in
+                writer.write(nonce.secret.value)
+                writer.write(nonce.begunAt)
+                writer.write(returnTo)
+            }
         }
         let long = text(nonce.returnTo)
         return Secret(long.count <= Self.longest ? long : text("/"))
@@ -131,39 +111,20 @@ struct TicketSeal: Sendable {
 
     /// What was sealed for this id and host; nil for any other text.
     func nonce(_ text: Secret, id: String, on authority: String) -> TicketNonce? {
-        guard text.bytes.count <= Self.longest, let bytes = self.open(text.bytes, Self.place(nonce: id, authority))
-        else {
-            return nil
+        self.keys.openText(
+            text.bytes,
+            longest: Self.longest,
+            versions: Self.version...Self.version,
+            for: Self.place(nonce: id, authority)
+        ) { (reader, _) throws(CompactFormatError) in
+            guard let secret = AttemptSecret(try reader.secret().bytes) else { throw CompactFormatError() }
+            return TicketNonce(secret: secret, begunAt: try reader.time(), returnTo: try reader.text())
         }
-        return try? Self.nonce(bytes)
     }
 
-    private static func nonce(_ bytes: [UInt8]) throws(CompactFormatError) -> TicketNonce {
-        var reader = CompactReader(bytes)
-        guard try reader.byte() == self.version,
-            let secret = AttemptSecret(try reader.list { (reader) throws(CompactFormatError) in try reader.byte() })
-        else { throw CompactFormatError() }
-        let nonce = TicketNonce(
-            secret: secret,
-            begunAt: UnixTime(milliseconds: try reader.signed()),
-            returnTo: try reader.text()
-        )
-        try reader.finish()
-        return nonce
-    }
+    // An authority contains no space.
 
-    private func open(_ text: [UInt8], _ place: [UInt8]) -> [UInt8]? {
-        guard let sealed = Base64URL.decoded(text[...]) else { return nil }
-        return try? self.keys.open(sealed, for: place)
-    }
+    private static func place(request id: String, _ issuer: String) -> String { "ticket request \(issuer) \(id)" }
 
-    // No record has such a place: their keys begin with `sp:`. An authority contains no space.
-
-    private static func place(request id: String, _ issuer: String) -> [UInt8] {
-        Array("ticket request \(issuer) \(id)".utf8)
-    }
-
-    private static func place(nonce id: String, _ authority: String) -> [UInt8] {
-        Array("ticket nonce \(authority) \(id)".utf8)
-    }
+    private static func place(nonce id: String, _ authority: String) -> String { "ticket nonce \(authority) \(id)" }
 }
