@@ -170,6 +170,15 @@ package struct Endpoint: Sendable {
         self.answer = answer
     }
 
+    /// An endpoint on every host that changes something: it does its work even if its client leaves.
+    static func everywhere(
+        _ path: String,
+        _ methods: [String],
+        answer: @escaping @Sendable (EndpointRequest) async -> EndpointResponse
+    ) -> Endpoint {
+        Endpoint(path: path, methods: methods, scope: .everyHost, outlivesClient: true, answer: answer)
+    }
+
     /// The path as it was written.
     package var path: String { self.pattern.text }
 

@@ -54,7 +54,6 @@ extension HostTicket: SingleUseRecord {
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> HostTicket {
-        // Arguments are evaluated in order, which is the order of the fields.
         HostTicket(
             parent: try reader.key(),
             owner: RecordOwner(subject: try reader.text(), epoch: try reader.unsigned()),

@@ -38,7 +38,6 @@ package struct SuccessorToken: ReplaceableRecord, Hashable {
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> SuccessorToken {
-        // Arguments are evaluated in order, which is the order of the fields.
         SuccessorToken(
             session: try reader.key(of: .session),
             number: try reader.tokenNumber(),

@@ -78,7 +78,6 @@ extension TransferToken: SingleUseRecord {
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> TransferToken {
-        // Arguments are evaluated in order, which is the order of the fields.
         TransferToken(
             parent: try Session.read(from: &reader),
             parentKey: try reader.key(),

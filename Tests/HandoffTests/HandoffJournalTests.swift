@@ -3,11 +3,12 @@ import NIOCore
 import Observability
 import Sessions
 import Settings
-import SignOn
 import StoreBench
 import TestSupport
 import Testing
 import Vocabulary
+
+@testable import SignOn
 
 @Suite("Records of the handoff")
 struct HandoffJournalTests {
@@ -99,7 +100,12 @@ struct HandoffJournalTests {
     func warnings(reasons: [Reason], description: String?) throws {
         let device = DeviceFacts(address: try #require(IPAddress("1.128.0.1")), asn: nil, userAgent: nil)
         for reason in reasons {
-            let record = AuditRecord(.handoff(.refused(reason)), requestID: "req", device: device, clientID: "web-app")
+            let record = AuditRecord(
+                act: .handoff(.refused(reason)),
+                requestID: "req",
+                device: device,
+                clientID: "web-app"
+            )
             let event = try #require(record.auditEvents.last)
             #expect(event.code == .warning && event.reason == reason && event.description == description)
         }

@@ -91,10 +91,10 @@ struct AuthorizationRequest: Sendable {
             guard values["audience"] == nil || values["resource"] == nil || values["audience"] == values["resource"]
             else { throw OAuthError(.oauthInvalidTarget) }
             let api: APISettings?
-            switch apis.target(values["audience"] ?? values["resource"]) {
-            case .api(let found): api = found
-            case .none: api = nil
-            case .unknown: throw OAuthError(.oauthInvalidTarget)
+            do throws(NotDone) {
+                api = try apis.target(values["audience"] ?? values["resource"])
+            } catch {
+                throw OAuthError(error)
             }
             let wanted = values["scope"]?.split(separator: " ").map(String.init)
             self.wish = CodeWish(

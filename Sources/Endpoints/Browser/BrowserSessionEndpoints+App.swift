@@ -12,18 +12,13 @@ extension BrowserSessionEndpoints {
         switch way {
         case .pages: nil
         case .password(let passwords):
-            Endpoint(
-                path: AppSignInPath.path,
-                methods: ["GET", "HEAD", "POST"],
-                scope: .endpointHosts,
-                outlivesClient: true
-            ) { request in
+            Endpoint(path: AppSignInPath.path, methods: ["GET", "HEAD", "POST"], outlivesClient: true) { request in
                 request.method == "POST"
                     ? await self.signIn(forApp: request, native, passwords)
                     : await self.withApp(request, native) { app, _ in self.ask(app, request) }
             }
         case .provider(let flow):
-            Endpoint(path: AppSignInPath.path, methods: ["GET", "HEAD"], scope: .endpointHosts) { request in
+            Endpoint(path: AppSignInPath.path, methods: ["GET", "HEAD"]) { request in
                 guard request.method == "GET" else { return .noContent() }
                 guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
                 return await self.withApp(request, native) { app, kept in

@@ -44,13 +44,24 @@ extension BrowserSessionEndpoints {
                 for: app,
                 isRepeat: isRepeat
             )
-            return .seeOther(url, fields: self.signInCookies.keep(kept, id: id, request, flow) + fields)
+            let cookies = self.signInCookies.keep(kept, id: id, request, now: self.sessions.clock.now()) { other, id in
+                flow.pending(other, id: id, on: request.authority).map { pending in
+                    KeptCookies.Kept(begunAt: pending.begunAt) {
+                        flow.shortened(pending, id: id, on: request.authority)
+                    }
+                }
+            }
+            return .seeOther(url, fields: cookies + fields)
         } catch {
             return self.refuse(error.reason, request, returnTo: returnTo, demanding: demand)
         }
     }
 
-    var signInCookies: SignInCookies { SignInCookies(sessionCookie: self.cookies.name) }
+    /// One for each sign-in at the provider that has begun, because several tabs may sign in at once.
+    var signInCookies: KeptCookies {
+        KeptCookies(sessionCookie: self.cookies.name, prefix: "signin-", lifetime: KeptSignIn.lifetime, most: 5)
+    }
+
     var completedSignIns: CompletedSignIns { CompletedSignIns(sessionCookie: self.cookies.name) }
 
     /// A refusal, whose page has a link that signs in with the same demand. A page never redirects by itself, so that no

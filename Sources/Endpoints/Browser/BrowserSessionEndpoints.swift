@@ -57,20 +57,11 @@ package struct BrowserSessionEndpoints: Sendable {
 
     package var endpoints: [Endpoint] {
         self.signIn + [self.native.flatMap { self.appEndpoint($0, self.way) }].compactMap(\.self) + [
-            Endpoint(
-                path: Page.logout,
-                methods: ["GET", "HEAD", "POST"],
-                scope: .everyHost,
-                outlivesClient: true,
-                answer: { $0.method == "POST" ? await self.signOut($0) : self.askToSignOut($0) }
-            ),
+            Endpoint.everywhere(Page.logout, ["GET", "HEAD", "POST"]) {
+                $0.method == "POST" ? await self.signOut($0) : self.askToSignOut($0)
+            },
             Endpoint(path: Page.signedOut, methods: ["GET", "HEAD"], scope: .everyHost) { await self.signedOut($0) },
-            Endpoint(
-                path: "/.sallyport/session",
-                methods: ["GET", "HEAD"],
-                scope: .everyHost,
-                answer: self.session
-            ),
+            Endpoint(path: "/.sallyport/session", methods: ["GET", "HEAD"], scope: .everyHost, answer: self.session),
         ]
     }
 
@@ -78,16 +69,10 @@ package struct BrowserSessionEndpoints: Sendable {
         switch self.way {
         case .password(let passwords):
             [
-                Endpoint(
-                    path: SignInPath.path,
-                    methods: ["GET", "HEAD", "POST"],
-                    scope: .everyHost,
-                    outlivesClient: true,
-                    answer: { request in
-                        if request.method == "POST" { return await self.signIn(request, passwords) }
-                        return self.handingOver(request) ?? self.askToSignIn(request)
-                    }
-                )
+                .everywhere(SignInPath.path, ["GET", "HEAD", "POST"]) { request in
+                    if request.method == "POST" { return await self.signIn(request, passwords) }
+                    return self.handingOver(request) ?? self.askToSignIn(request)
+                }
             ]
         case .pages(let pages):
             [
@@ -101,7 +86,7 @@ package struct BrowserSessionEndpoints: Sendable {
                     if let answer = self.handingOver($0) { return answer }
                     return await self.login($0, flow)
                 },
-                Endpoint(path: Self.callbackPath, methods: ["GET"], scope: .endpointHosts, outlivesClient: true) {
+                Endpoint(path: Self.callbackPath, methods: ["GET"], outlivesClient: true) {
                     await self.comeBack($0, flow)
                 },
             ]

@@ -39,13 +39,9 @@ package struct HandoffEndpoint: Sendable {
 
     package var endpoints: [Endpoint] {
         [
-            Endpoint(
-                path: HandoffPath.path,
-                methods: ["GET", "HEAD", "POST"],
-                scope: .everyHost,
-                outlivesClient: true,
-                answer: { $0.method == "POST" ? await self.confirm($0) : await self.ask($0) }
-            )
+            .everywhere(HandoffPath.path, ["GET", "HEAD", "POST"]) {
+                $0.method == "POST" ? await self.confirm($0) : await self.ask($0)
+            }
         ]
     }
 

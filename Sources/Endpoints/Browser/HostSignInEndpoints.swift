@@ -73,13 +73,7 @@ package struct HostSignInEndpoints: Sendable {
                 outlivesClient: true,
                 answer: self.issue
             ),
-            Endpoint(
-                path: TicketPath.ticket,
-                methods: ["GET"],
-                scope: .everyHost,
-                outlivesClient: true,
-                answer: self.use
-            ),
+            Endpoint.everywhere(TicketPath.ticket, ["GET"], answer: self.use),
         ]
         if let share = self.share {
             own.append(Endpoint(path: TicketPath.adopt, methods: ["GET"]) { await self.adopt($0, share) })

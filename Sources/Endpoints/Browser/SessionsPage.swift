@@ -17,13 +17,7 @@ package struct SessionsPage: Sendable {
     }
 
     package var endpoint: Endpoint {
-        Endpoint(
-            path: Self.path,
-            methods: ["GET", "HEAD", "POST"],
-            scope: .everyHost,
-            outlivesClient: true,
-            answer: self.answer
-        )
+        .everywhere(Self.path, ["GET", "HEAD", "POST"], answer: self.answer)
     }
 
     @Sendable

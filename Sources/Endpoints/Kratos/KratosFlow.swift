@@ -18,16 +18,12 @@ struct KratosFlow: Sendable, Equatable {
     let isKept: Bool
     let issuedAt: UnixTime
     let expiresAt: UnixTime
+
+    func isExpired(at now: UnixTime) -> Bool { now >= self.expiresAt }
 }
 
 /// Issues and recognises flows of one kind.
 struct KratosFlows: Sendable {
-    enum Recognition: Sendable, Equatable {
-        case live(KratosFlow)
-        case expired(KratosFlow)
-        case unknown
-    }
-
     /// Kratos's default.
     private static let lifetime: Duration = .seconds(3600)
     /// How far another node's clock may be ahead.
@@ -58,16 +54,15 @@ struct KratosFlows: Sendable {
         return self.flow(issued: seconds, bytes: Self.sealed(time + nonce, self.keys[0]))
     }
 
-    func recognise(_ id: String) -> Recognition {
+    /// The flow with this id, whether or not it has expired; nil if it is none of the gateway's.
+    func recognise(_ id: String) -> KratosFlow? {
         // Only the spelling in which it was issued is accepted.
         guard let bytes = UUIDText.bytes(id), UUIDText.text(bytes) == id,
             self.keys.contains(where: { constantTimeEqual(Self.sealed(Array(bytes.prefix(10)), $0), bytes) })
-        else { return .unknown }
+        else { return nil }
         let seconds = bytes.prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
         let flow = self.flow(issued: seconds, bytes: bytes)
-        let now = self.clock.now()
-        if flow.issuedAt > now.advanced(by: Self.skew) { return .unknown }
-        return flow.expiresAt > now ? .live(flow) : .expired(flow)
+        return flow.issuedAt > self.clock.now().advanced(by: Self.skew) ? nil : flow
     }
 
     private func flow(issued seconds: UInt32, bytes: [UInt8]) -> KratosFlow {

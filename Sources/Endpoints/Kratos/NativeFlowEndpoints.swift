@@ -54,12 +54,7 @@ package struct NativeFlowEndpoints: Sendable {
     func flows(_ kind: KeptFlow.Kind) -> KratosFlows { kind == .login ? self.login : self.registration }
 
     /// The flow with this id, whether or not it has expired; nil if it is not the gateway's.
-    func flow(_ id: String, _ kind: KeptFlow.Kind) -> KratosFlow? {
-        switch self.flows(kind).recognise(id) {
-        case .live(let flow), .expired(let flow): flow
-        case .unknown: nil
-        }
-    }
+    func flow(_ id: String, _ kind: KeptFlow.Kind) -> KratosFlow? { self.flows(kind).recognise(id) }
 
     // MARK: Documents
 
@@ -99,17 +94,15 @@ package struct NativeFlowEndpoints: Sendable {
         guard let id = request.only(name) else {
             return Herodot.error(.signInMalformed, "The \(name) query parameter is missing or invalid.", to: request)
         }
-        let flow: KratosFlow
-        let isOld: Bool
-        switch self.flows(kind).recognise(id) {
-        case .live(let live): (flow, isOld) = (live, false)
-        case .expired(let expired): (flow, isOld) = (expired, true)
-        case .unknown:
+        guard let flow = self.flow(id, kind) else {
             return Herodot.error(.signInFlowUnknown, "The \(kind.rawValue) flow could not be found.", to: request)
         }
         do {
             guard flow.isKept else {
-                return isOld ? try await self.expired(flow, nil, request) : await answer(flow, nil)
+                guard !flow.isExpired(at: self.sessions.clock.now()) else {
+                    return try await self.expired(flow, nil, request)
+                }
+                return await answer(flow, nil)
             }
             let kept = try await self.native.flow(flow.id)
             guard let kept, !self.native.isExpired(kept) else { return try await self.expired(flow, kept, request) }

@@ -21,7 +21,7 @@ package struct OperatorLimits: Sendable {
 
     package var endpoints: [Endpoint] {
         [
-            Endpoint(path: "/limits", methods: ["GET", "DELETE"], scope: .everyHost, outlivesClient: true) { request in
+            .everywhere("/limits", ["GET", "DELETE"]) { request in
                 request.method == "GET" ? await self.list(request) : await self.clear(request)
             }
         ]

@@ -27,20 +27,8 @@ package struct OperatorSessions: Sendable {
     package var endpoints: [Endpoint] {
         [
             Endpoint(path: "/sessions", methods: ["GET"], scope: .everyHost, answer: self.list),
-            Endpoint(
-                path: "/sessions/{id}",
-                methods: ["DELETE"],
-                scope: .everyHost,
-                outlivesClient: true,
-                answer: self.end
-            ),
-            Endpoint(
-                path: "/subjects/{subject}/sign-out",
-                methods: ["POST"],
-                scope: .everyHost,
-                outlivesClient: true,
-                answer: self.signOut
-            ),
+            .everywhere("/sessions/{id}", ["DELETE"], answer: self.end),
+            .everywhere("/subjects/{subject}/sign-out", ["POST"], answer: self.signOut),
         ]
     }
 

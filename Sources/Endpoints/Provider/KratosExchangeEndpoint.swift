@@ -20,12 +20,7 @@ package struct KratosExchangeEndpoint: Sendable {
     }
 
     package var endpoint: Endpoint {
-        Endpoint(
-            path: KratosProvider.exchangePath,
-            methods: ["GET"],
-            outlivesClient: true,
-            answer: { await self.answer($0) }
-        )
+        Endpoint(path: KratosProvider.exchangePath, methods: ["GET"], outlivesClient: true) { await self.answer($0) }
     }
 
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {

@@ -16,20 +16,8 @@ package struct ProviderLogoutEndpoints: Sendable {
 
     package var endpoints: [Endpoint] {
         [
-            Endpoint(
-                path: Self.backChannel,
-                methods: ["POST"],
-                scope: .endpointHosts,
-                outlivesClient: true,
-                answer: self.endByToken
-            ),
-            Endpoint(
-                path: Self.frontChannel,
-                methods: ["GET"],
-                scope: .endpointHosts,
-                outlivesClient: true,
-                answer: self.endByFrame
-            ),
+            Endpoint(path: Self.backChannel, methods: ["POST"], outlivesClient: true, answer: self.endByToken),
+            Endpoint(path: Self.frontChannel, methods: ["GET"], outlivesClient: true, answer: self.endByFrame),
         ]
     }
 

@@ -38,7 +38,7 @@ package struct ClientAuthentication: Sendable {
         let client = try await self.authenticate(request, parameters)
         guard takesPublic || !client.isPublic else { throw .invalidClient(challenges: false) }
         let requester = try TokenRequester(client, request, parameters)
-        try await self.limits.check(requester)
+        try await self.limits.check(client.clientID, from: requester.sender.address)
         return Call(parameters: parameters, requester: requester)
     }
 

@@ -49,7 +49,9 @@ package struct IntrospectionEndpoint: Sendable {
 
     private func isVisible(_ session: Session, to client: ClientSettings) -> Bool {
         if let owner = session.clientID, owner == client.clientID { return true }
-        guard case .api(let api)? = session.access?.audience.map({ self.tokens.apis.target($0) }) else { return false }
+        guard let audience = session.access?.audience, let api = try? self.tokens.apis.target(audience) else {
+            return false
+        }
         return api.resourceServers.contains(client.clientID)
     }
 

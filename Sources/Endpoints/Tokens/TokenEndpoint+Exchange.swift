@@ -56,13 +56,13 @@ extension TokenEndpoint {
     ) async throws(OAuthError) -> EndpointResponse {
         let artefact = Secret(try parameters.required("subject_token"))
         try TokenExchange.refuseActor(in: parameters)
+        let audience = try parameters.audience()
         let api: APISettings?
-        switch self.tokens.apis.target(try parameters.audience()) {
-        case .unknown:
-            self.tokens.refuse(.socialExchanged, .oauthInvalidTarget, by: requester)
-            throw OAuthError(.oauthInvalidTarget)
-        case .none: api = nil
-        case .api(let found): api = found
+        do throws(NotDone) {
+            api = try self.tokens.apis.target(audience)
+        } catch {
+            self.tokens.refuse(.socialExchanged, error.reason, by: requester)
+            throw OAuthError(error)
         }
         // "If you don't request specific scopes, all scopes defined for the audience will be returned."
         let wanted = try parameters.scopes() ?? ["openid", "profile", "email"] + (api?.scopes ?? [])

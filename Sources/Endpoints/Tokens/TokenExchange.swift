@@ -53,11 +53,11 @@ package struct TokenExchange: Sendable, Equatable {
         guard requested != Self.transferTokenType else { throw OAuthError(.oauthInvalidTarget) }
         try Self.refuseActor(in: request)
         let wanted = try request.scopes()
-        switch apis.target(audience) {
-        case .unknown: throw OAuthError(.oauthInvalidTarget)
-        case .none: self.target = .access(nil, scopes: APIDirectory.granted(wanted, of: nil, hasRefresh: false))
-        case .api(let api):
+        do throws(NotDone) {
+            let api = try apis.target(audience)
             self.target = .access(api, scopes: APIDirectory.granted(wanted, of: api, hasRefresh: false))
+        } catch {
+            throw OAuthError(error)
         }
     }
 

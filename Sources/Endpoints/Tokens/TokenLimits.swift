@@ -24,13 +24,8 @@ package struct TokenLimits: Sendable {
         self.tries = TryCounter(store: limiter, loops: loops)
     }
 
-    /// Counts a request; `too_many_requests` when there were too many.
-    func check(_ requester: TokenRequester) async throws(OAuthError) {
-        try await self.check(requester.client.clientID, from: requester.sender.address)
-    }
-
-    /// Counts a request in the name of a client that did not prove to be it, together with those that did: whoever
-    /// guesses a secret is not told of the right one either when there were too many.
+    /// Counts a request in the name of a client; `too_many_requests` when there were too many. Those that did not prove to
+    /// be of it are counted together with those that did: whoever guesses a secret is not told of the right one either.
     func check(_ claimedID: String, from address: IPAddress) async throws(OAuthError) {
         try await self.count(RateBucket(Self.perClient, Self.key(address), Array(claimedID.utf8)))
     }

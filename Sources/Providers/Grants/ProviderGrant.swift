@@ -110,7 +110,6 @@ extension ProviderGrant: ReplaceableRecord {
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ProviderGrant {
-        // Arguments are evaluated in order, which is the order of the fields.
         var grant = ProviderGrant(
             provider: try reader.text(),
             owner: RecordOwner(subject: try reader.text(), epoch: try reader.unsigned()),

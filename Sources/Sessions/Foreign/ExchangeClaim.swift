@@ -28,7 +28,6 @@ package struct ExchangeClaim: ReplaceableRecord, Hashable {
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ExchangeClaim {
-        // Arguments are evaluated in order, which is the order of the fields.
         ExchangeClaim(device: try reader.text(), claimedAt: try reader.time(), expiresAt: try reader.time())
     }
 }

@@ -38,7 +38,6 @@ package struct ForeignSessionRecord: ReplaceableRecord, Hashable {
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ForeignSessionRecord {
-        // Arguments are evaluated in order, which is the order of the fields.
         ForeignSessionRecord(
             foreign: ForeignSession(
                 session: try Session.read(from: &reader),

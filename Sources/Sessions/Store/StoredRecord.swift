@@ -8,7 +8,8 @@ package protocol RecordCodable: Sendable {
     /// Writes every part of the record, in a fixed order.
     func write(to writer: inout CompactWriter)
 
-    /// Reads the output of `write(to:)`.
+    /// Reads the output of `write(to:)`. The arguments of a call are evaluated in their order, so those of an initialiser
+    /// may be read where they stand: its order is that of the fields.
     static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Self
 }
 

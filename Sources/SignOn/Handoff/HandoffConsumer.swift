@@ -347,7 +347,7 @@ package struct HandoffConsumer: Sendable {
 
     func record(_ act: HandoffAct, _ request: HandoffRequest) -> AuditRecord {
         var record = AuditRecord(
-            .handoff(act),
+            act: .handoff(act),
             requestID: request.requestID,
             device: request.device,
             host: request.authority,

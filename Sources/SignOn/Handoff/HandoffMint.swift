@@ -82,7 +82,7 @@ package struct HandoffMint: StoreCaller {
         for requester: TokenRequester
     ) async throws(NotDone) -> MintedToken {
         var record = AuditRecord(
-            .handoff(.minted),
+            act: .handoff(.minted),
             requestID: requester.sender.requestID,
             device: self.device(of: requester),
             clientID: requester.client.clientID

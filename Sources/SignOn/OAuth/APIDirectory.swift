@@ -1,4 +1,5 @@
 package import Settings
+package import Vocabulary
 
 /// The configured APIs, and what a client is granted of what it asks for.
 package struct APIDirectory: Sendable {
@@ -19,19 +20,15 @@ package struct APIDirectory: Sendable {
         self.only = apis.count == 1 ? apis[0] : nil
     }
 
-    /// What a client asks for.
-    package enum Target: Sendable, Equatable {
-        case api(APISettings)
-        /// There are several APIs, or none, and the client names none: the token serves at `/userinfo`.
-        case none
-        /// No API has this audience.
-        case unknown
-    }
-
+    /// The API that a client asks for; nil: there are several APIs, or none, and the client names none. Then the token serves
+    /// at `/userinfo`.
+    ///
     /// - Parameter audience: As the client wrote it; nil if it named none.
-    package func target(_ audience: String?) -> Target {
-        guard let audience else { return self.only.map(Target.api) ?? .none }
-        return self.apis[audience].map(Target.api) ?? .unknown
+    /// - Throws: `oauth.invalid_target` if no API has this audience.
+    package func target(_ audience: String?) throws(NotDone) -> APISettings? {
+        guard let audience else { return self.only }
+        guard let api = self.apis[audience] else { throw NotDone(.oauthInvalidTarget) }
+        return api
     }
 
     package func lifetime(_ audience: String?) -> Duration {

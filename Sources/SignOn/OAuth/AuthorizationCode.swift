@@ -83,7 +83,6 @@ package struct AuthorizationCode: SingleUseRecord, Hashable {
         let audience = try reader.optionalText()
         let scopes = try reader.texts()
         let flags = try reader.byte()
-        // Arguments are evaluated in order, which is the order of the fields.
         return AuthorizationCode(
             session: session,
             audience: audience,

@@ -31,7 +31,6 @@ package struct PushedRequest: SingleUseRecord, Hashable {
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> PushedRequest {
-        // Arguments are evaluated in order, which is the order of the fields.
         PushedRequest(clientID: try reader.text(), query: try reader.text(), issuedAt: try reader.time())
     }
 }

@@ -67,7 +67,6 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> RefreshFamily {
-        // Arguments are evaluated in order, which is the order of the fields.
         RefreshFamily(
             clientID: try reader.text(),
             session: try reader.key(),

@@ -176,7 +176,7 @@ package struct TokenService: StoreCaller {
     /// The record of what the requester does, or of why it may not.
     func record(_ act: TokenAct, refusal: Reason? = nil, _ requester: TokenRequester) -> AuditRecord {
         var record = AuditRecord(
-            .token(act, refusal: refusal),
+            act: .token(act, refusal: refusal),
             requestID: requester.sender.requestID,
             device: self.facts(requester),
             clientID: requester.client.clientID

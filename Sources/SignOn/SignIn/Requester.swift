@@ -33,11 +33,8 @@ package struct Requester: Sendable {
 
     /// The same without the cookies, for what no browser's session is concerned with.
     package var withoutCookies: Requester {
-        Requester(
-            address: self.address,
-            userAgent: self.userAgent,
-            authority: self.authority,
-            requestID: self.requestID
-        )
+        var requester = self
+        (requester.cookies, requester.providerCookies) = ([], [])
+        return requester
     }
 }

@@ -110,7 +110,7 @@ package struct SessionService: StoreCaller {
 
     func record(_ act: SessionAct, _ kind: Session.Kind, _ requester: Requester) -> AuditRecord {
         AuditRecord(
-            .session(act, kind),
+            act: .session(act, kind),
             requestID: requester.requestID,
             device: self.device(requester),
             host: requester.authority

@@ -100,7 +100,6 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
         let code = try reader.key()
         let returnTo = try reader.optionalText()
         let flags = try reader.byte()
-        // Arguments are evaluated in order, which is the order of the fields.
         var flow = KeptFlow(
             wish: FlowWish(
                 kind: kind,

@@ -44,7 +44,6 @@ package struct ReturnCode: SingleUseRecord, Hashable {
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ReturnCode {
-        // Arguments are evaluated in order, which is the order of the fields.
         ReturnCode(
             code: try reader.digest(),
             flow: try reader.text(),

@@ -96,7 +96,7 @@ package struct HostTickets: StoreCaller {
 
     func record(_ act: TicketAct, _ requester: Requester) -> AuditRecord {
         AuditRecord(
-            .ticket(act),
+            act: .ticket(act),
             requestID: requester.requestID,
             device: self.sessions.device(requester),
             host: requester.authority
