@@ -2,18 +2,13 @@
 import PackageDescription
 
 // Every module is internal to the gateway: `package` access, Swift 6 mode, no warning survives.
-let tested: [SwiftSetting] = [
+let strict: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .unsafeFlags(["-warnings-as-errors"]),
 ]
-
-// The modules of the executable search texts byte for byte (`TextSearch`): the standard library's functions of the same
-// names are hidden from them.
-let strict =
-    tested + [.unsafeFlags(["-Xfrontend", "-disable-implicit-string-processing-module-import"])]
 
 // Modules that no request in a hurry runs are compiled for size.
 let forSize: Set = ["Providers", "Pages", "Settings", "Rules", "Endpoints"]
@@ -251,10 +246,10 @@ let package = Package(
             .target(name: name, dependencies: uses, swiftSettings: forSize.contains(name) ? compact : strict)
         }
         + rigs.map { name, uses in
-            .target(name: name, dependencies: uses, path: "Tests/TestSupport/\(name)", swiftSettings: tested)
+            .target(name: name, dependencies: uses, path: "Tests/TestSupport/\(name)", swiftSettings: strict)
         }
         + tests.map { name, uses in
-            .testTarget(name: name, dependencies: uses, exclude: otherFiles[name] ?? [], swiftSettings: tested)
+            .testTarget(name: name, dependencies: uses, exclude: otherFiles[name] ?? [], swiftSettings: strict)
         }
         + libraries.map { name, package, debian in
             .systemLibrary(
@@ -282,7 +277,7 @@ if Context.environment["FUZZ"] == "1" {
                 dependencies: ["FuzzTargets"],
                 path: "Tests/Fuzz/\(name)",
                 exclude: ["corpus"],
-                swiftSettings: tested + [.unsafeFlags(["-parse-as-library", "-sanitize=fuzzer"])],
+                swiftSettings: strict + [.unsafeFlags(["-parse-as-library", "-sanitize=fuzzer"])],
                 linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-Xlinker", "--export-dynamic"])]
             )
         )

@@ -68,7 +68,7 @@ package struct PageTemplate: Sendable, Equatable {
             }
         }
         let lower = text.lowercased()
-        if let element = Self.forbidden.first(where: { lower.contains($0) }) {
+        if let element = Self.forbidden.first(where: { lower.utf8.contains($0.utf8) }) {
             throw Fault(sentence: "\(element)>, which the pages' policy forbids")
         }
         self.parts = parts

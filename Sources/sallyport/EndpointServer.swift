@@ -85,7 +85,7 @@ struct EndpointServer: Sendable {
         _ endpoints: [Endpoint],
         registry: MetricsRegistry
     ) throws -> PathConfiguration {
-        let name = address.host.contains(":") ? "[\(address.host)]" : address.host
+        let name = address.host.utf8.contains(UInt8(ascii: ":")) ? "[\(address.host)]" : address.host
         let host = HostSettings(
             publicURL: PublicURL(isHTTPS: false, host: name, port: address.port),
             endpoints: true,

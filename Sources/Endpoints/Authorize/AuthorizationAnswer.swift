@@ -39,7 +39,7 @@ struct AuthorizationAnswer: Sendable {
         parameters.append(("iss", self.issuer))
         switch self.mode {
         case .query:
-            let separator = self.redirectURI.contains("?") ? "&" : "?"
+            let separator = self.redirectURI.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
             return .seeOther(self.redirectURI + separator + FormText.encoded(parameters), reason: reason)
         case .webMessage(let origin):
             return WebMessagePage.response(to: origin, parameters, by: self.pages, reason: reason)

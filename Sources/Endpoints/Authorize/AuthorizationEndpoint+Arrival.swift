@@ -76,7 +76,7 @@ extension AuthorizationEndpoint {
     /// Where a sign-in to the client begins anew (OpenID Connect Core 4); nil if the client does not say.
     func start(of client: ClientSettings) -> String? {
         client.initiateLoginURI.map { uri in
-            uri + (uri.contains("?") ? "&" : "?") + FormText.encoded([("iss", self.idTokens.issuer)])
+            uri + (uri.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + FormText.encoded([("iss", self.idTokens.issuer)])
         }
     }
 }

@@ -24,7 +24,8 @@ enum AppSignInPath {
     static func back(to returnTo: String, code: Secret, in names: [String]) -> String {
         let code = String(decoding: code.bytes, as: UTF8.self)
         let start =
-            returnTo.contains("?") ? (returnTo.hasSuffix("?") || returnTo.hasSuffix("&") ? "" : "&") : "?"
+            returnTo.utf8.contains(UInt8(ascii: "?"))
+            ? (returnTo.hasSuffix("?") || returnTo.hasSuffix("&") ? "" : "&") : "?"
         return returnTo + start + names.map { "\($0)=\(code)" }.joined(separator: "&")
     }
 }

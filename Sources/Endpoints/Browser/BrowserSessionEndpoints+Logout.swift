@@ -20,7 +20,7 @@ extension BrowserSessionEndpoints {
         if let token = request.credentials.explicitToken { return await self.signOut(token, request) }
         let form = try? BodyParameters(request, accepting: [.form])
         let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self))
-        let wantsJSON = request.field("accept")?.lowercased().contains("application/json") ?? false
+        let wantsJSON = request.field("accept")?.lowercased().utf8.contains("application/json".utf8) ?? false
         guard SameOrigin.isProven(request) else {
             await self.sessions.recordDenial(.requestCrossSite, for: request.requester)
             return wantsJSON

@@ -104,7 +104,7 @@ package struct BrowserSessionEndpoints: Sendable {
         let page = self.returnTo(request.parameters(SignInPath.returnTo))
         let token = FormText.encoded([(self.handoffParameter, tokens[0])])
         return .seeOther(
-            page + (page.contains("?") ? "&" : "?") + token,
+            page + (page.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + token,
             fields: [("referrer-policy", "no-referrer")]
         )
     }

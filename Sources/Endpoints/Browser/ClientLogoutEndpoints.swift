@@ -164,7 +164,7 @@ struct ClientLogout: Sendable {
     var location: String? {
         guard let target = self.target else { return nil }
         guard let state = self.state else { return target }
-        return target + (target.contains("?") ? "&" : "?") + FormText.encoded([("state", state)])
+        return target + (target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + FormText.encoded([("state", state)])
     }
 
     /// The same request for a browser that has no session, with which nothing has to be proven.

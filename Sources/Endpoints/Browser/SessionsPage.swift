@@ -137,8 +137,8 @@ enum DeviceName {
     /// `Firefox on Windows`, or the first product of the user agent.
     static func text(_ userAgent: String?, _ language: PageLanguage) -> String {
         guard let userAgent, !userAgent.isEmpty else { return language.text(.sessionsUnknownDevice) }
-        let system = self.systems.first { userAgent.contains($0.0) }?.1
-        if let program = self.programs.first(where: { userAgent.contains($0.0) })?.1 {
+        let system = self.systems.first { userAgent.utf8.contains($0.0.utf8) }?.1
+        if let program = self.programs.first(where: { userAgent.utf8.contains($0.0.utf8) })?.1 {
             return self.text(program, system, language)
         }
         return self.text(String(userAgent.prefix { $0 != " " }.prefix(self.longest)), system, language)

@@ -66,7 +66,7 @@ extension ProviderAnswer {
         switch self.status {
         case 400, 401:
             self.json()?["error"]?.string == "use_dpop_nonce"
-                || (self.field("www-authenticate")?.contains("use_dpop_nonce") ?? false)
+                || (self.field("www-authenticate")?.utf8.contains("use_dpop_nonce".utf8) ?? false)
         default: false
         }
     }

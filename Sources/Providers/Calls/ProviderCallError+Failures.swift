@@ -94,13 +94,15 @@ extension ProviderCallError {
         guard case .handshakeFailed(let cause) = error else { return (.tls, "TLS with \(host) failed: \(error)") }
         // BoringSSL's text: `Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at ...`
         let text = "\(cause)"
-        if text.contains("CERTIFICATE_VERIFY_FAILED") {
+        if text.utf8.contains("CERTIFICATE_VERIFY_FAILED".utf8) {
             return (.certificate, "TLS with \(host) failed: its certificate is not trusted")
         }
-        if text.contains("WRONG_VERSION_NUMBER") || text.contains("HTTP_REQUEST") {
+        if text.utf8.contains("WRONG_VERSION_NUMBER".utf8) || text.utf8.contains("HTTP_REQUEST".utf8) {
             return (.notTLS, "TLS with \(host) failed: it answers without TLS")
         }
-        let reason = text.firstRange(of: "OPENSSL_internal:").map { text[$0.upperBound...].prefix { $0 != " " } }
+        let reason = text.utf8.firstRange(of: "OPENSSL_internal:".utf8).map {
+            text[$0.upperBound...].prefix { $0 != " " }
+        }
         return (.tls, "TLS with \(host) failed\(reason.map { ": \($0)" } ?? "")")
     }
 }

@@ -30,7 +30,8 @@ final class ProxyTunnel: ChannelInboundHandler {
         whenOpen: @escaping (any Channel) throws -> Void,
         whenFailed: @escaping (any Error) -> Void
     ) {
-        let authority = "\(server.host.contains(":") ? "[\(server.host)]" : server.host):\(server.port)"
+        let authority =
+            "\(server.host.utf8.contains(UInt8(ascii: ":")) ? "[\(server.host)]" : server.host):\(server.port)"
         let authorization = proxy.authorization.map { "Proxy-Authorization: \($0)\r\n" } ?? ""
         self.question =
             "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\nUser-Agent: sallyport\r\n\(authorization)\r\n"

@@ -7,7 +7,8 @@ enum URLQuery {
     /// The URL with the parameters after those that it has: they must be retained (RFC 6749 3.1).
     static func appending(_ parameters: [Parameter], to url: ProviderURL) -> String {
         let text = url.text
-        let separator = !text.contains("?") ? "?" : text.hasSuffix("?") || text.hasSuffix("&") ? "" : "&"
+        let separator =
+            !text.utf8.contains(UInt8(ascii: "?")) ? "?" : text.hasSuffix("?") || text.hasSuffix("&") ? "" : "&"
         return text + separator + FormText.encoded(parameters)
     }
 }

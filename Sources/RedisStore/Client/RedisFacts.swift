@@ -41,7 +41,7 @@ package struct RedisFacts: Sendable, Hashable {
         self.replicationID = String(reign)
         // slave0:ip=127.0.0.1,port=6380,state=online,offset=42,lag=0
         let replicas = fields.filter { name, value in
-            name.hasPrefix("slave") && name.dropFirst(5).allSatisfy(\.isNumber) && value.contains("state=")
+            name.hasPrefix("slave") && name.dropFirst(5).allSatisfy(\.isNumber) && value.utf8.contains("state=".utf8)
         }
         self.connectedReplicas =
             replicas.isEmpty

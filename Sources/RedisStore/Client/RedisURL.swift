@@ -20,12 +20,14 @@ extension RedisConfiguration {
     ///
     /// User, password and values may be percent-encoded (RFC 3986 2.1). IPv6 addresses are written in brackets.
     package init(url: Secret) throws(RedisURLError) {
-        guard let text = String(validating: url.bytes, as: UTF8.self), let separator = text.firstRange(of: "://") else {
+        guard let text = String(validating: url.bytes, as: UTF8.self),
+            let separator = text.utf8.firstRange(of: "://".utf8)
+        else {
             throw RedisURLError(description: "A Redis URL begins with a scheme: redis://, rediss://, ...")
         }
         let scheme = text[..<separator.lowerBound]
         var rest = text[separator.upperBound...]
-        guard !rest.contains("#"), rest.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        guard !rest.utf8.contains(UInt8(ascii: "#")), rest.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw RedisURLError(
                 description: "A Redis URL cannot contain spaces, control characters or #: percent-encode them."
             )
@@ -140,7 +142,7 @@ extension RedisConfiguration {
         guard let at = authority.lastIndex(of: "@") else { return (nil, nil, authority) }
         let address = authority[authority.index(after: at)...]
         let userInfo = authority[..<at]
-        guard !userInfo.contains("@"), let colon = userInfo.firstIndex(of: ":") else {
+        guard !userInfo.utf8.contains(UInt8(ascii: "@")), let colon = userInfo.firstIndex(of: ":") else {
             throw RedisURLError(description: "Write the credentials of a Redis URL as user:password@ or :password@.")
         }
         let user = try Self.decoded(userInfo[..<colon])
@@ -177,7 +179,9 @@ extension RedisConfiguration {
             host = address[..<colon]
             port = address[address.index(after: colon)...]
         }
-        guard !host.isEmpty, address.first == "[" || !host.contains(":"), !host.contains("%") else {
+        guard !host.isEmpty, address.first == "[" || !host.utf8.contains(UInt8(ascii: ":")),
+            !host.utf8.contains(UInt8(ascii: "%"))
+        else {
             throw RedisURLError(description: "The Redis URL names no host, or an IPv6 address without brackets.")
         }
         guard let port else { return .tcp(host: String(host), port: defaultPort) }

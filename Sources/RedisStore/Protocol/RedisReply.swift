@@ -54,7 +54,7 @@ package struct RedisServerError: Error, Sendable, Hashable {
     /// Whether the server sends this without being asked and closes: in protected mode, or when `maxclients` is
     /// reached. It arrives where the answer to the first command is expected.
     package var isFarewell: Bool {
-        self.code == "DENIED" || self.code == "ERR" && self.message.contains("max number of clients")
+        self.code == "DENIED" || self.code == "ERR" && self.message.utf8.contains("max number of clients".utf8)
     }
 
     /// The codes with which a server that can be read refuses to write.
@@ -69,7 +69,9 @@ package struct RedisServerError: Error, Sendable, Hashable {
     package var writeRefusal: RedisServerError? {
         if Self.writeRefusals.contains(self.code) { return self }
         guard self.code == "ERR" else { return nil }
-        return Self.writeRefusals.first { self.message.contains(" -\($0) ") }.map { RedisServerError(line: $0) }
+        return Self.writeRefusals.first { self.message.utf8.contains(" -\($0) ".utf8) }.map {
+            RedisServerError(line: $0)
+        }
     }
 }
 

@@ -50,7 +50,7 @@ package struct IdentityPath: Sendable {
             self.place = steps[1] == "traits" ? .traits(rest) : .metadataPublic(rest)
         }
         self.isList =
-            text == "methods" || text == "scopes" || text.contains("[]")
+            text == "methods" || text == "scopes" || text.utf8.contains("[]".utf8)
             || steps.dropFirst(2).contains { $0 == "groups" || $0 == "roles" }
     }
 

@@ -58,7 +58,10 @@ package struct TLSFault: Error, Equatable, CustomStringConvertible {
             (["ALERT_CERTIFICATE_REQUIRED"], needsCertificate),
             (["ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL"], "the app speaks neither TLS 1.2 nor TLS 1.3"),
             (
-                ["ALERT_HANDSHAKE_FAILURE", "ALERT_INSUFFICIENT_SECURITY", "NO_SHARED_CIPHER", "UNKNOWN_CIPHER_RETURNED"],
+                [
+                    "ALERT_HANDSHAKE_FAILURE", "ALERT_INSUFFICIENT_SECURITY", "NO_SHARED_CIPHER",
+                    "UNKNOWN_CIPHER_RETURNED",
+                ],
                 "the app and the gateway have no cipher in common"
                     + (hasCertificate ? "" : ", or it requires a client certificate (certificate_file)")
             ),
@@ -76,8 +79,10 @@ package struct TLSFault: Error, Equatable, CustomStringConvertible {
         ]
         // BoringSSL's text: `Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at ...`
         let text = "\(error)"
-        let cause = causes.first { $0.words.contains { text.contains($0) } }
-        let reason = text.firstRange(of: "OPENSSL_internal:").map { ": \(text[$0.upperBound...].prefix { $0 != " " })" }
+        let cause = causes.first { $0.words.contains { text.utf8.contains($0.utf8) } }
+        let reason = text.utf8.firstRange(of: "OPENSSL_internal:".utf8).map {
+            ": \(text[$0.upperBound...].prefix { $0 != " " })"
+        }
         self.init(cause?.description ?? "the handshake with the app fails\(reason ?? "")")
     }
 

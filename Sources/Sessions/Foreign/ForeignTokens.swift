@@ -112,8 +112,8 @@ package struct ProviderDemand: Sendable, Hashable {
     ///
     /// - Parameter target: An absolute URL.
     package func page(leadingTo target: String) -> String? {
-        guard let page = self.page, !page.contains("return_to=") else { return self.page }
-        return page + (page.contains("?") ? "&" : "?") + FormText.encoded([("return_to", target)])
+        guard let page = self.page, !page.utf8.contains("return_to=".utf8) else { return self.page }
+        return page + (page.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + FormText.encoded([("return_to", target)])
     }
 }
 

@@ -14,12 +14,14 @@ extension TextRule {
         }
         let host = text[..<colon]
         if host.isEmpty { return .address(ListenAddress(host: "", port: port)) }
-        if host.first == "[", host.last == "]", host.contains(":"),
+        if host.first == "[", host.last == "]", host.utf8.contains(UInt8(ascii: ":")),
             IPAddress(String(host.dropFirst().dropLast())) != nil
         {
             return .address(ListenAddress(host: String(host.dropFirst().dropLast()), port: port))
         }
-        guard !host.contains(":") else { throw SyntaxFault("put the IPv6 address in brackets: \"[::1]:8080\"") }
+        guard !host.utf8.contains(UInt8(ascii: ":")) else {
+            throw SyntaxFault("put the IPv6 address in brackets: \"[::1]:8080\"")
+        }
         guard IPAddress(String(host)) != nil else {
             throw SyntaxFault(
                 "write an IP address instead of a name, or only the port (\":8080\") to listen on every address"
@@ -82,7 +84,9 @@ extension TextRule {
         allowed: "a name from upstreams, or http://host:port or https://host:port",
         pattern: "^([A-Za-z0-9._~-]{1,128}|[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+/?)$"
     ) { text throws(SyntaxFault) in
-        if text.contains(":") || text.contains("/") { return .url(try Self.origin(text)) }
+        if text.utf8.contains(UInt8(ascii: ":")) || text.utf8.contains(UInt8(ascii: "/")) {
+            return .url(try Self.origin(text))
+        }
         return try TextRule.clientID.read(text)
     }
 
@@ -121,14 +125,14 @@ extension ListenAddress {
 extension TextRule {
     /// Reads an absolute URL that ends after its authority or after one `/`.
     private static func origin(_ text: String) throws(SyntaxFault) -> PublicURL {
-        guard let separator = text.firstRange(of: "://") else {
+        guard let separator = text.utf8.firstRange(of: "://".utf8) else {
             throw SyntaxFault("begin with https:// or http://")
         }
         let scheme = text[..<separator.lowerBound].lowercased()
         guard scheme == "http" || scheme == "https" else { throw SyntaxFault("begin with https:// or http://") }
         var rest = text[separator.upperBound...]
         if rest.last == "/" { rest = rest.dropLast() }
-        guard !rest.contains("@") else {
+        guard !rest.utf8.contains(UInt8(ascii: "@")) else {
             throw SyntaxFault("leave out the user and password: they must not be part of this URL")
         }
         guard !rest.contains(where: { $0 == "/" || $0 == "?" || $0 == "#" }) else {
@@ -146,7 +150,9 @@ extension TextRule {
         if text.first == "[" {
             guard let bracket = text.lastIndex(of: "]") else { return nil }
             let inner = text[text.index(after: text.startIndex)..<bracket]
-            guard inner.contains(":"), !inner.contains("%"), let address = IPAddress(String(inner)) else { return nil }
+            guard inner.utf8.contains(UInt8(ascii: ":")), !inner.utf8.contains(UInt8(ascii: "%")),
+                let address = IPAddress(String(inner))
+            else { return nil }
             let rest = text[text.index(after: bracket)...]
             let host = address.isV4 ? "\(address)" : "[\(address)]"
             if rest.isEmpty { return (host, nil) }

@@ -44,13 +44,14 @@ extension TextRule {
         else {
             throw SyntaxFault("write it in visible ASCII, without spaces; percent-encode other characters")
         }
-        guard let separator = text.firstRange(of: "://"), ["https", "http"].contains(text[..<separator.lowerBound])
+        guard let separator = text.utf8.firstRange(of: "://".utf8),
+            ["https", "http"].contains(text[..<separator.lowerBound])
         else { throw SyntaxFault("begin with https://") }
         let rest = text[separator.upperBound...]
-        guard !rest.contains("#") else { throw SyntaxFault("remove the fragment") }
-        guard allowsQuery || !rest.contains("?") else { throw SyntaxFault("remove the query") }
+        guard !rest.utf8.contains(UInt8(ascii: "#")) else { throw SyntaxFault("remove the fragment") }
+        guard allowsQuery || !rest.utf8.contains(UInt8(ascii: "?")) else { throw SyntaxFault("remove the query") }
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
-        guard !rest[..<end].contains("@") else {
+        guard !rest[..<end].utf8.contains(UInt8(ascii: "@")) else {
             throw SyntaxFault("leave out the user and password: they must not be part of this URL")
         }
         guard let (host, _) = Self.authority(String(rest[..<end])) else {
@@ -233,11 +234,11 @@ extension TextRule {
         pattern: "^[A-Za-z0-9._-]{1,253}$"
     ) { text throws(SyntaxFault) in
         if text == "*" { throw SyntaxFault("remove allow: without it everybody whom the provider knows may sign in") }
-        if text.contains("@") { throw SyntaxFault("write only what follows the @") }
+        if text.utf8.contains(UInt8(ascii: "@")) { throw SyntaxFault("write only what follows the @") }
         guard !text.hasPrefix("*"), !text.hasPrefix(".") else {
             throw SyntaxFault("list each domain: a pattern would also match domains of others")
         }
-        guard let domain = Self.host(text[...]), domain.contains(".") || domain == "localhost" else {
+        guard let domain = Self.host(text[...]), domain.utf8.contains(UInt8(ascii: ".")) || domain == "localhost" else {
             throw SyntaxFault("write a domain in ASCII (punycode), such as example.com")
         }
         return .text(domain)

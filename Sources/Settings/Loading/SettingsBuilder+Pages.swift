@@ -24,7 +24,7 @@ extension SettingsBuilder {
             }
         }
         let style = self.file("style.css", in: folder, &found)
-        if let style, style.content.lowercased().contains("</style") {
+        if let style, style.content.lowercased().utf8.contains("</style".utf8) {
             self.report(
                 Self.place(ofTemplate: style.path),
                 found: "</style in a stylesheet",

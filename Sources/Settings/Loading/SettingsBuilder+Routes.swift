@@ -56,7 +56,7 @@ extension SettingsBuilder {
             return name
         case .text(let name):
             guard !self.upstreams.contains(where: { $0.name == name }) else { return name }
-            let names = self.upstreams.map(\.name).filter { !$0.contains(":") }
+            let names = self.upstreams.map(\.name).filter { !$0.utf8.contains(UInt8(ascii: ":")) }
             self.report(
                 tree.place(of: "upstream"),
                 found: "\(quoted(name)), which is not in upstreams",

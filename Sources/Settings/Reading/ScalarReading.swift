@@ -64,7 +64,8 @@ private func shownPath(_ path: String) -> String {
 extension String {
     /// The text, unless it may hold a user and password as URLs can.
     var withoutCredentials: String {
-        self.contains("@") && self.contains("//") ? "a URL with credentials (not shown)" : self
+        self.utf8.contains(UInt8(ascii: "@")) && self.utf8.contains("//".utf8)
+            ? "a URL with credentials (not shown)" : self
     }
 }
 

@@ -18,7 +18,7 @@ package struct OutgoingProxy: Sendable, Equatable {
             throw SyntaxFault("write it on one line without spaces; percent-encode other characters than visible ASCII")
         }
         var rest = text[...]
-        if let mark = text.firstRange(of: "://") {
+        if let mark = text.utf8.firstRange(of: "://".utf8) {
             guard text[..<mark.lowerBound].lowercased() == "http" else {
                 throw SyntaxFault(
                     "write http://user:password@host:port: no TLS is spoken to the proxy itself, and no SOCKS"
@@ -33,7 +33,7 @@ package struct OutgoingProxy: Sendable, Equatable {
             guard let decoded = PercentCoding.decoded(Array(user.utf8), plusIsSpace: false),
                 decoded.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
             else { throw SyntaxFault("percent-encode user and password, without control characters") }
-            credentials = user.contains(":") ? decoded : decoded + [UInt8(ascii: ":")]
+            credentials = user.utf8.contains(UInt8(ascii: ":")) ? decoded : decoded + [UInt8(ascii: ":")]
             rest = rest[rest.index(after: at)...]
         }
         guard let (host, port) = TextRule.authority(String(rest)) else {
@@ -46,7 +46,9 @@ package struct OutgoingProxy: Sendable, Equatable {
     }
 
     /// For people: never its password.
-    package var name: String { self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)" }
+    package var name: String {
+        self.host.utf8.contains(UInt8(ascii: ":")) ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
+    }
 }
 
 /// Which calls to providers go through which proxy.

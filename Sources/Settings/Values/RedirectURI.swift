@@ -34,7 +34,9 @@ package struct RedirectURI: Sendable, Hashable {
         }
         guard rest.hasPrefix("//") else { return nil }
         let authority = rest.dropFirst(2).prefix { !"/?".contains($0) }
-        guard !authority.isEmpty, !authority.contains("@"), let host = Self.host(authority) else { return nil }
+        guard !authority.isEmpty, !authority.utf8.contains(UInt8(ascii: "@")), let host = Self.host(authority) else {
+            return nil
+        }
         let port = authority[host.endIndex...]
         let hasUsualPort = port.isEmpty || port == (scheme == "https" ? ":443" : ":80")
         self.origin = "\(scheme)://\(host.lowercased())\(hasUsualPort ? "" : port)"

@@ -130,14 +130,15 @@ package struct ListenAddress: Sendable, Hashable {
         guard let mine = IPAddress(self.host), let theirs = IPAddress(other.host) else { return self.host.isEmpty }
         if mine.isUnspecified { return !mine.isV4 || theirs.isV4 }
         // The zone tells links apart and is not part of the address (RFC 4007).
-        return mine == theirs && !self.host.contains("%") && !other.host.contains("%")
+        return mine == theirs && !self.host.utf8.contains(UInt8(ascii: "%"))
+            && !other.host.utf8.contains(UInt8(ascii: "%"))
     }
 }
 
 extension ListenAddress: CustomStringConvertible {
     /// `127.0.0.1:8080`, `[::1]:8080`, `:8080`: the form of the settings.
     package var description: String {
-        self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
+        self.host.utf8.contains(UInt8(ascii: ":")) ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
     }
 }
 

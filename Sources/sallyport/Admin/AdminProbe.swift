@@ -41,7 +41,7 @@ enum AdminProbe {
             case "::": "::1"
             default: address.host
             }
-        let place = host.contains(":") ? "[\(host)]:\(address.port)" : "\(host):\(address.port)"
+        let place = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(address.port)" : "\(host):\(address.port)"
         guard address.port != 0 else { throw Failure(description: "admin.listen has port 0: name a port to ask it") }
         let socket = try self.connect(host, address.port, seconds: seconds, place: place)
         defer { close(socket) }
@@ -99,7 +99,7 @@ enum AdminProbe {
         let text = String(decoding: bytes, as: UTF8.self)
         let words = text.prefix { $0 != "\r\n" }.split(separator: " ", maxSplits: 2)
         guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]),
-            let head = text.firstRange(of: "\r\n\r\n")
+            let head = text.utf8.firstRange(of: "\r\n\r\n".utf8)
         else { throw Failure(description: "\(place) does not speak HTTP") }
         return Answer(status: status, body: String(text[head.upperBound...]))
     }

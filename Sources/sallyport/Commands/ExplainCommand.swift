@@ -329,7 +329,7 @@ private struct Request {
     var headers: [String]
 
     init(url: String, method: String, headers: [String]) throws {
-        guard let scheme = url.firstRange(of: "://"),
+        guard let scheme = url.utf8.firstRange(of: "://".utf8),
             ["http", "https"].contains(url[..<scheme.lowerBound].lowercased())
         else { throw ValidationError("--url must begin with http:// or https://.") }
         let rest = url[scheme.upperBound...]
@@ -352,7 +352,7 @@ private struct Request {
 
     /// Adds a parameter to the query.
     mutating func add(parameter: String) {
-        self.target += (self.target.contains("?") ? "&" : "?") + parameter
+        self.target += (self.target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + parameter
     }
 
     /// The head as a client would send it. The parser finds what is wrong with it.

@@ -22,7 +22,7 @@ enum DemoApp {
         let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
         let app = Endpoint(path: "/**", methods: methods, bodyLimit: 1 << 20, isApp: true) { request in
             if request.method == "POST", request.path == self.nativePath { return await self.opened(by: native) }
-            let wantsPage = request.field("accept")?.lowercased().contains("text/html") ?? false
+            let wantsPage = request.field("accept")?.lowercased().utf8.contains("text/html".utf8) ?? false
             return wantsPage ? self.page(request) : self.text(request)
         }
         let address = ListenAddress(host: "127.0.0.1", port: 0)

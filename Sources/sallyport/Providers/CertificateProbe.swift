@@ -28,7 +28,7 @@ enum CertificateProbe {
 
     private static func validities(_ url: ProviderURL, on loop: any EventLoop) -> EventLoopFuture<[Validity]> {
         let answer = loop.makePromise(of: [Validity].self)
-        let isAddress = url.host.contains(":") || (url.host.last?.isNumber ?? false)
+        let isAddress = url.host.utf8.contains(UInt8(ascii: ":")) || (url.host.last?.isNumber ?? false)
         let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
         let connected = ClientBootstrap(group: loop).connectTimeout(self.patience).channelInitializer { channel in
             channel.eventLoop.makeCompletedFuture {

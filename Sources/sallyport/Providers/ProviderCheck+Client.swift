@@ -12,7 +12,7 @@ extension ProviderCheck {
         for callback in self.callbacks {
             guard let url = try? await provider.begin(BrowserSignIn(callback: callback)).url else { continue }
             // The provider shall answer at once instead of showing its pages (OpenID Connect Core 3.1.2.1).
-            let quiet = url.contains("&prompt=") ? url : "\(url)&prompt=none"
+            let quiet = url.utf8.contains("&prompt=".utf8) ? url : "\(url)&prompt=none"
             let call = ProviderCall(
                 "GET",
                 quiet,
@@ -48,7 +48,7 @@ extension ProviderCheck {
         if let refusal = self.refusal(in: text) { return .error(subject, refusal.sentence(callback)) }
         let words = text.lowercased()
         let names = ["redirect uri", "redirect_uri", "redirect url", "redirect_url"]
-        if answer.status >= 400, names.contains(where: { words.contains($0) }) {
+        if answer.status >= 400, names.contains(where: { words.utf8.contains($0.utf8) }) {
             return .error(subject, Refusal.redirect.sentence(callback))
         }
         guard answer.status >= 400 else {
@@ -91,8 +91,8 @@ extension ProviderCheck {
             "aadsts700016", "client not found", "invalid_client", "deleted_client", "client_id is not",
             "unauthorized_client", "invalid client_id", "invalid client id",
         ]
-        if redirect.contains(where: { text.contains($0) }) { return .redirect }
-        return client.contains { text.contains($0) } ? .client : nil
+        if redirect.contains(where: { text.utf8.contains($0.utf8) }) { return .redirect }
+        return client.contains { text.utf8.contains($0.utf8) } ? .client : nil
     }
 
     private static func parameter(_ name: String, of url: String) -> String? {

@@ -123,9 +123,9 @@ extension RedisReply {
     /// to run the 'get' command`, `... to access one of the keys used as arguments` (since 7.2 `access a key`).
     fileprivate var denial: Denial? {
         guard case .error(let error) = self, error.code == "NOPERM" else { return nil }
-        if error.message.contains("to run the") { return .command }
-        if error.message.contains("channel") { return .channel }
-        return error.message.contains(" key") ? .key : .command
+        if error.message.utf8.contains("to run the".utf8) { return .command }
+        if error.message.utf8.contains("channel".utf8) { return .channel }
+        return error.message.utf8.contains(" key".utf8) ? .key : .command
     }
 
     fileprivate var isUnknownCommand: Bool {

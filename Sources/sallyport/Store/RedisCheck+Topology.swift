@@ -77,7 +77,7 @@ extension RedisCheck {
         case "NOAUTH": "it wants a password of its own: sentinel_password= in the URL (is it a sentinel?)"
         case "WRONGPASS": "sentinel_user or sentinel_password of the URL is wrong"
         case "NOPERM": "its user lacks +sentinel|get-master-addr-by-name"
-        case "ERR" where error.message.contains("without any password configured"):
+        case "ERR" where error.message.utf8.contains("without any password configured".utf8):
             "it has no password: remove sentinel_password= from the URL"
         case "ERR" where error.isUnknownCommand:
             "it is not a sentinel: name one (usually port 26379), or write redis:// into the URL"

@@ -135,7 +135,9 @@ struct RedisCheck: Sendable {
             return failed(await self.explain(error, at: endpoint))
         }
         let took = ContinuousClock.now - began
-        if !choice.isEmpty, case .error(let error)? = replies.first, error.message.lowercased().contains("db index") {
+        if !choice.isEmpty, case .error(let error)? = replies.first,
+            error.message.lowercased().utf8.contains("db index".utf8)
+        {
             return failed(RedisMessages.refusal(error), of: "database")
         }
         if case .error(let error)? = replies.last {

@@ -50,8 +50,8 @@ extension RedisMessages {
 
     private static func doubt(inHandshake cause: BoringSSLError) -> Doubt? {
         let words = "\(cause)".uppercased()
-        if words.contains("CERTIFICATE_VERIFY_FAILED") { return .certificate }
-        return words.contains("ALERT") ? nil : .protocol
+        if words.utf8.contains("CERTIFICATE_VERIFY_FAILED".utf8) { return .certificate }
+        return words.utf8.contains("ALERT".utf8) ? nil : .protocol
     }
 
     private static let noAnswer =
@@ -79,23 +79,25 @@ extension RedisMessages {
         }
         // BoringSSL's text for the error; it holds nothing of ours.
         let words = "\(cause)".uppercased()
-        if words.contains("CERTIFICATE_VERIFY_FAILED") {
+        if words.utf8.contains("CERTIFICATE_VERIFY_FAILED".utf8) {
             return "its certificate is not signed by an authority that is trusted here, or is not valid today"
         }
-        if words.contains("WRONG_VERSION_NUMBER") || words.contains("HTTP_REQUEST") {
+        if words.utf8.contains("WRONG_VERSION_NUMBER".utf8) || words.utf8.contains("HTTP_REQUEST".utf8) {
             return "it does not speak TLS there: write redis:// into the URL, or name its tls-port"
         }
-        if words.contains("PROTOCOL_VERSION") || words.contains("UNSUPPORTED_PROTOCOL") {
+        if words.utf8.contains("PROTOCOL_VERSION".utf8) || words.utf8.contains("UNSUPPORTED_PROTOCOL".utf8) {
             return "it speaks neither TLS 1.2 nor 1.3: see its tls-protocols"
         }
         guard configuration.tls?.certificateFile != nil else {
-            let isWanted = words.contains("CERTIFICATE") || words.contains("HANDSHAKE_FAILURE")
+            let isWanted = words.utf8.contains("CERTIFICATE".utf8) || words.utf8.contains("HANDSHAKE_FAILURE".utf8)
             return isWanted
                 ? "it requires a client certificate: write cert= and key= into the URL"
                 : "the TLS handshake fails: \(cause)"
         }
-        if words.contains("CERTIFICATE_EXPIRED") { return "the gateway's certificate (cert=) has expired" }
-        if words.contains("CERTIFICATE") || words.contains("UNKNOWN_CA") || words.contains("HANDSHAKE_FAILURE") {
+        if words.utf8.contains("CERTIFICATE_EXPIRED".utf8) { return "the gateway's certificate (cert=) has expired" }
+        if words.utf8.contains("CERTIFICATE".utf8) || words.utf8.contains("UNKNOWN_CA".utf8)
+            || words.utf8.contains("HANDSHAKE_FAILURE".utf8)
+        {
             return "it does not trust the gateway's certificate (cert=): "
                 + "its tls-ca-cert-file must contain the authority that signed it"
         }

@@ -72,17 +72,25 @@ enum RedisMessages {
     /// Replies with the plain code `ERR` are told apart by their text.
     private static func other(_ error: RedisServerError) -> String {
         let text = error.message.lowercased()
-        if text.contains("db index") { return "it has no database with that number: correct the end of the URL" }
-        if text.contains("select is not allowed in cluster") {
+        if text.utf8.contains("db index".utf8) {
+            return "it has no database with that number: correct the end of the URL"
+        }
+        if text.utf8.contains("select is not allowed in cluster".utf8) {
             return "a cluster has only database 0: remove the number from the URL"
         }
-        if text.contains("without any password configured") || text.contains("but no password is set") {
+        if text.utf8.contains("without any password configured".utf8)
+            || text.utf8.contains("but no password is set".utf8)
+        {
             return "it has no password: remove it from the URL or, better, set one in Redis"
         }
-        if text.contains("max number of clients") { return "it has as many clients as maxclients allows" }
-        if text.contains("arguments for 'auth'") { return "it is older than 6.0 and has no users: use a later version" }
+        if text.utf8.contains("max number of clients".utf8) { return "it has as many clients as maxclients allows" }
+        if text.utf8.contains("arguments for 'auth'".utf8) {
+            return "it is older than 6.0 and has no users: use a later version"
+        }
         if error.isUnknownCommand { return "it does not know a command: is it Redis or a sentinel, as the URL says?" }
-        if text.contains("cluster support disabled") { return "it is not a cluster: write redis:// into the URL" }
+        if text.utf8.contains("cluster support disabled".utf8) {
+            return "it is not a cluster: write redis:// into the URL"
+        }
         return "\(error.code): see `sallyport check --network`"
     }
 
