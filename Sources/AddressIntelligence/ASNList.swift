@@ -7,7 +7,7 @@ struct ASNList: Sendable {
     private let table: PrefixTable<UInt32>
 
     init(path: String) throws(AddressFileError) {
-        try self.init(SourceFile(path: path).content(), path: path)
+        try self.init(SourceFile.content(of: path), path: path)
     }
 
     init(_ content: [UInt8], path: String) throws(AddressFileError) {

@@ -113,7 +113,7 @@ private struct MemoryFile: ~Copyable {
     private let descriptor: Descriptor
 
     init(copyOf path: String) throws(AddressFileError) {
-        let content = try SourceFile(path: path).content()
+        let content = try SourceFile.content(of: path)
         if let flaw = content.withUnsafeBytes({ MaxMindData.flaw(inFile: $0) }) {
             throw .invalidDatabase(path: path, detail: flaw)
         }

@@ -15,41 +15,33 @@ struct Descriptor: ~Copyable {
     }
 }
 
-/// A regular file, opened for reading.
-struct SourceFile: ~Copyable {
+/// Files with facts about addresses.
+enum SourceFile {
     /// The largest file that is read, in bytes. Every known ASN database is far smaller.
     static let sizeLimit = 1 << 30
 
-    private let path: String
-    private let descriptor: Descriptor
-
-    init(path: String) throws(AddressFileError) {
+    /// The whole content of a regular file.
+    static func content(of path: String) throws(AddressFileError) -> [UInt8] {
         // Without O_NONBLOCK, the path of a pipe would block forever.
         let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard number >= 0 else { throw .unreadable(path: path, code: errno) }
-        let descriptor = Descriptor(owning: number)
+        defer { close(number) }
         var status = stat()
         guard fstat(number, &status) == 0 else { throw .unreadable(path: path, code: errno) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .notAFile(path: path) }
         guard status.st_size <= Self.sizeLimit else { throw .tooLarge(path: path, limit: Self.sizeLimit) }
-        self.path = path
-        self.descriptor = descriptor
-    }
-
-    /// The whole content.
-    func content() throws(AddressFileError) -> [UInt8] {
         var content: [UInt8] = []
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
         defer { buffer.deallocate() }
         while true {
-            let count = read(self.descriptor.number, buffer.baseAddress, buffer.count)
+            let count = read(number, buffer.baseAddress, buffer.count)
             guard count >= 0 else {
                 if errno == EINTR { continue }
-                throw .unreadable(path: self.path, code: errno)
+                throw .unreadable(path: path, code: errno)
             }
             guard count > 0 else { return content }
             content.append(contentsOf: buffer[..<count])
-            guard content.count <= Self.sizeLimit else { throw .tooLarge(path: self.path, limit: Self.sizeLimit) }
+            guard content.count <= Self.sizeLimit else { throw .tooLarge(path: path, limit: Self.sizeLimit) }
         }
     }
 }

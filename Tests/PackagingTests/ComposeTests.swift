@@ -163,7 +163,8 @@ import Testing
         let others = rights.filter { !$0.hasPrefix("+") }
         #expect(
             others == [
-                "on", "#PASSWORD_SHA256", "resetchannels", "&\(RedisNeeds.channel)", "~\(RedisNeeds.keyPrefix)*",
+                "on", "#PASSWORD_SHA256", "resetchannels", "&\(SubscriptionPlan.keyChannel)",
+                "~\(RedisNeeds.keyPrefix)*",
                 "-@all",
             ]
         )

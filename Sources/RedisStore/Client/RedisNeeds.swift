@@ -30,9 +30,6 @@ package enum RedisNeeds {
     /// The prefix of all keys of the gateway.
     package static let keyPrefix = "sp:"
 
-    /// The channel on which Redis announces changed keys.
-    package static let channel = SubscriptionPlan.keyChannel
-
     /// The types of keys (`Keyspace`). Each is tried, so that an ACL without one of them is found.
     package static let keyTypes = [
         "s", "t", "h", "p", "w", "b", "v", "j", "k", "n", "x", "a", "q", "r", "z",
@@ -93,7 +90,7 @@ package enum RedisNeeds {
 
     /// To be sent last on a connection, because the connection then receives messages.
     package static var subscription: Command {
-        Command("subscribe", RedisCommand("SUBSCRIBE", self.channel))
+        Command("subscribe", RedisCommand("SUBSCRIBE", SubscriptionPlan.keyChannel))
     }
 
     /// The additional commands for a cluster.

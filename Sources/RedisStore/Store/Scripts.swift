@@ -247,7 +247,8 @@ package enum Scripts {
     /// All scripts.
     package static let all = [
         Self.createSession, Self.createSingleUse, Self.consume, Self.confirm, Self.touch, Self.replaceSession,
-        Self.endSession, Self.confirmEnd, Self.endLineage, Self.endSubject, Self.raiseEpoch, Self.replace, Self.replaceUnconfirmed,
+        Self.endSession, Self.confirmEnd, Self.endLineage, Self.endSubject, Self.raiseEpoch, Self.replace,
+        Self.replaceUnconfirmed,
         Self.rewrite, Self.endRecord, Self.noteSession, Self.once, Self.putDocument, Self.deleteDocument, Self.allow,
         Self.giveBack, Self.forgive, Self.register,
     ]

@@ -7,10 +7,6 @@ import Synchronization
 import Transport
 import Vocabulary
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
 /// One app, shared by all loops: its address, its TLS settings, and the last addresses of its name.
 package final class UpstreamTarget: Sendable {
     package let settings: UpstreamSettings
@@ -112,47 +108,31 @@ enum UpstreamTLS {
     }
 
     private static func digest(_ path: String) -> Digest256? {
-        guard let file = fopen(path, "rbe") else { return nil }
-        defer { fclose(file) }
-        var content: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = fread(&piece, 1, piece.count, file)
-            if count == 0 { return ferror(file) == 0 ? SHA256.digest(content) : nil }
-            content += piece[..<count]
-        }
+        SettingsFiles.bytes(ofFile: path, atMost: .max).map { SHA256.digest($0) }
     }
 
     static func context(_ settings: UpstreamSettings) throws(UpstreamTLSError) -> NIOSSLContext {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = ["http/1.1"]
-        func read<Value>(_ key: String, _ path: String?, _ body: (String) throws -> Value) throws(UpstreamTLSError)
-            -> Value?
-        {
-            guard let path else { return nil }
-            do {
-                return try body(path)
-            } catch {
-                throw UpstreamTLSError(
-                    description: "upstreams.\(settings.name).\(key): \(path) cannot be used: \(error)"
-                )
-            }
-        }
-        if let roots = try read("ca_file", settings.caFile, { try NIOSSLCertificate.fromPEMFile($0) }) {
-            configuration.trustRoots = .certificates(roots)
-        }
-        if let chain = try read("certificate_file", settings.certificateFile, { try NIOSSLCertificate.fromPEMFile($0) })
-        {
-            configuration.certificateChain = chain.map { .certificate($0) }
-        }
-        if let key = try read("key_file", settings.keyFile, { try NIOSSLPrivateKey(file: $0, format: .pem) }) {
-            configuration.privateKey = .privateKey(key)
-        }
+        var subject = ""
         do {
+            if let file = settings.caFile {
+                subject = ".ca_file: \(file) cannot be used"
+                configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(file))
+            }
+            if let file = settings.certificateFile {
+                subject = ".certificate_file: \(file) cannot be used"
+                configuration.certificateChain = try NIOSSLCertificate.fromPEMFile(file).map { .certificate($0) }
+            }
+            if let file = settings.keyFile {
+                subject = ".key_file: \(file) cannot be used"
+                configuration.privateKey = .privateKey(try NIOSSLPrivateKey(file: file, format: .pem))
+            }
+            subject = ": TLS cannot be set up"
             return try NIOSSLContext(configuration: configuration)
         } catch {
-            throw UpstreamTLSError(description: "upstreams.\(settings.name): TLS cannot be set up: \(error)")
+            throw UpstreamTLSError(description: "upstreams.\(settings.name)\(subject): \(error)")
         }
     }
 }

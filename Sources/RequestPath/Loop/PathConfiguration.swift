@@ -41,9 +41,6 @@ package final class PathConfiguration: Sendable {
     let responseParser: ResponseParser
     let responseWriter: ResponseWriter
     let ownNames: OwnNames
-    private let siteCookie: SessionCookie
-    private let partitionedCookie: SessionCookie
-    private let plainCookie: SessionCookie
     let handoffCookies: HandoffCookies
     /// The lines that clear the handoff cookies on each host, by its index.
     private let handoffClearing: [[[UInt8]]]
@@ -103,9 +100,6 @@ package final class PathConfiguration: Sendable {
             ),
             limit: 65_536
         )
-        self.siteCookie = SessionCookie(name: settings.session.cookieName, reach: .site)
-        self.partitionedCookie = SessionCookie(name: settings.session.cookieName, reach: .partitioned)
-        self.plainCookie = SessionCookie(name: settings.session.cookieName, reach: .plain)
         let handoffCookies = HandoffCookies(settings)
         self.handoffCookies = handoffCookies
         self.handoffClearing = routes.hosts.map { host in
@@ -114,9 +108,9 @@ package final class PathConfiguration: Sendable {
         }
         // Only one provider has a cookie of its own. On the hosts of the other providers that cookie is ignored.
         let providerCookie = settings.providers.lazy.compactMap(\.settings.cookieName).first
-        func ownCookies(_ session: SessionCookie, _ reach: CookieReach) -> OwnCookies {
+        func ownCookies(_ reach: CookieReach) -> OwnCookies {
             OwnCookies(
-                session: session.name,
+                session: reach.name(settings.session.cookieName),
                 handoff: handoffCookies.names,
                 attempt: handoffCookies.attempt(reach).name,
                 handled: handoffCookies.handled(reach).name,
@@ -124,13 +118,13 @@ package final class PathConfiguration: Sendable {
             )
         }
         self.responseWriter = ResponseWriter(
-            sessionCookies: [self.siteCookie.name, self.plainCookie.name],
+            sessionCookies: [CookieReach.site, .plain].map { $0.name(settings.session.cookieName) },
             handoffCookies: handoffCookies.names
         )
         self.ownNames = OwnNames(
             parameter: HandoffParameter(name: settings.handoff.queryParameter),
-            secureCookies: ownCookies(self.siteCookie, .site),
-            plainCookies: ownCookies(self.plainCookie, .plain)
+            secureCookies: ownCookies(.site),
+            plainCookies: ownCookies(.plain)
         )
         self.clientAddress = ClientAddressRule(
             trusted: settings.trustedProxies,
@@ -150,11 +144,7 @@ package final class PathConfiguration: Sendable {
 
     /// The session cookie of a host.
     func sessionCookie(of host: HostEntry) -> SessionCookie {
-        switch host.settings.cookieReach {
-        case .plain: self.plainCookie
-        case .site: self.siteCookie
-        case .partitioned: self.partitionedCookie
-        }
+        SessionCookie(name: self.settings.session.cookieName, reach: host.settings.cookieReach)
     }
 
     /// The cookie that lets a browser repeat a handoff on a host.

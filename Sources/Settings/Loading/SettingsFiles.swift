@@ -68,6 +68,14 @@ package struct SettingsFiles: Sendable {
         return stat(path, &status) == 0 ? status.st_mode : nil
     }
 
+    /// The first bytes of a file; nil: it cannot be read.
+    package static func bytes(ofFile path: String, atMost count: Int) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        return self.bytes(of: descriptor, atMost: count)
+    }
+
     /// The first bytes that can be read from an open file; nil: reading fails.
     package static func bytes(of descriptor: CInt, atMost count: Int) -> [UInt8]? {
         var bytes: [UInt8] = []

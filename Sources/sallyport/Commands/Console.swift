@@ -45,11 +45,8 @@ enum Console {
 
     /// The first bytes of a file, or of standard input for `-`; nil: it cannot be read.
     static func read(_ file: String, atMost count: Int) -> [UInt8]? {
-        guard file != "-" else { return SettingsFiles.bytes(of: STDIN_FILENO, atMost: count) }
-        let descriptor = open(file, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        return SettingsFiles.bytes(of: descriptor, atMost: count)
+        file == "-"
+            ? SettingsFiles.bytes(of: STDIN_FILENO, atMost: count) : SettingsFiles.bytes(ofFile: file, atMost: count)
     }
 
     /// The token in such a file, without blanks and line breaks around it.

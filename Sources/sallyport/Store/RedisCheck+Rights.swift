@@ -90,8 +90,8 @@ private struct Lacks {
     mutating func take(subscription reply: RedisReply) {
         switch reply.denial {
         case .channel?:
-            self.channels = [RedisNeeds.channel]
-            self.rules.append("&\(RedisNeeds.channel)")
+            self.channels = [SubscriptionPlan.keyChannel]
+            self.rules.append("&\(SubscriptionPlan.keyChannel)")
         case .command?:
             self.commands.append("+\(RedisNeeds.subscription.name)")
             self.rules.append("+\(RedisNeeds.subscription.name)")
