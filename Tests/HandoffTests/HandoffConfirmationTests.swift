@@ -67,7 +67,9 @@ import Vocabulary
         #expect(self.confirmation.seal(longer, on: Self.host, now: self.now) == nil)
     }
 
-    private func request(_ world: World, _ token: Secret, from address: String = "1.128.0.1") throws -> HandoffRequest {
+    private func request(_ bench: HandoffBench, _ token: Secret, from address: String = "1.128.0.1") throws
+        -> HandoffRequest
+    {
         HandoffRequest(
             token: token.bytes,
             transport: .query,
@@ -82,50 +84,50 @@ import Vocabulary
 
     @Test("A preview names the user and changes nothing; the token can be used afterwards")
     func preview() async throws {
-        let world = try World()
-        let token = try await world.minted(try await world.signIn())
-        let request = try self.request(world, token)
-        let records = world.records.all.count
+        let bench = try HandoffBench()
+        let token = try await bench.minted(try await bench.signIn())
+        let request = try self.request(bench, token)
+        let records = bench.records.all.count
         for _ in 0..<2 {
-            guard case .asks(let session) = try await world.consumer().preview(request, on: world.loop).get() else {
+            guard case .asks(let session) = try await bench.consumer().preview(request, on: bench.loop).get() else {
                 Issue.record("the token is live")
                 return
             }
             #expect(session.subject == "alice")
         }
-        #expect(world.records.all.count == records)
-        #expect(try await world.consume(token).signedIn != nil)
+        #expect(bench.records.all.count == records)
+        #expect(try await bench.consume(token).signedIn != nil)
     }
 
     @Test("A preview on the wrong device refuses and burns the token, and so on for each refusal")
     func refusedPreview() async throws {
-        let world = try World()
-        let token = try await world.minted(try await world.signIn())
-        let request = try self.request(world, token, from: "12.0.0.1")
+        let bench = try HandoffBench()
+        let token = try await bench.minted(try await bench.signIn())
+        let request = try self.request(bench, token, from: "12.0.0.1")
         guard
-            case .ended(.refused(.bindingIPMismatch, _)) = try await world.consumer().preview(request, on: world.loop)
+            case .ended(.refused(.bindingIPMismatch, _)) = try await bench.consumer().preview(request, on: bench.loop)
                 .get()
         else {
             Issue.record("the device is another one")
             return
         }
-        #expect(world.records.last?.burns == true)
+        #expect(bench.records.last?.burns == true)
         for wrong in [token, Secret("x")] {
-            let request = try self.request(world, wrong)
-            guard case .ended(.refused) = try await world.consumer().preview(request, on: world.loop).get() else {
+            let request = try self.request(bench, wrong)
+            guard case .ended(.refused) = try await bench.consumer().preview(request, on: bench.loop).get() else {
                 Issue.record("the token is burned, or none")
                 return
             }
         }
-        #expect(try await world.consume(token).refusal == .handoffBurned)
+        #expect(try await bench.consume(token).refusal == .handoffBurned)
     }
 
     @Test("While the store cannot answer, a preview says so")
     func outage() async throws {
-        let world = try World()
-        let token = try await world.minted(try await world.signIn())
-        world.store.fail(with: .unavailable)
-        let preview = try await world.consumer().preview(self.request(world, token), on: world.loop).get()
+        let bench = try HandoffBench()
+        let token = try await bench.minted(try await bench.signIn())
+        bench.store.fail(with: .unavailable)
+        let preview = try await bench.consumer().preview(self.request(bench, token), on: bench.loop).get()
         guard case .ended(.unavailable) = preview else {
             Issue.record("\(preview)")
             return

@@ -14,10 +14,10 @@ import Vocabulary
 struct HandoffJournalTests {
     @Test("a mint is an event with its audience and no bound address")
     func mint() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        _ = try await world.minted(app)
-        let event = try #require(world.records.last?.auditEvents.first)
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
+        _ = try await bench.minted(app)
+        let event = try #require(bench.records.last?.auditEvents.first)
         #expect(event.kind == .transferTokenMinted)
         #expect(event.code == .minted)
         #expect(event.session == app.session.id)
@@ -31,10 +31,10 @@ struct HandoffJournalTests {
 
     @Test("a sign-in is recorded as triggered by a transfer token and names both sessions")
     func signIn() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        _ = try await world.consume(try await world.minted(app))
-        let event = try #require(world.records.last?.auditEvents.first)
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
+        _ = try await bench.consume(try await bench.minted(app))
+        let event = try #require(bench.records.last?.auditEvents.first)
         #expect(event.kind == .transferTokenConsumed)
         #expect(event.code == .signedIn)
         #expect(event.isTriggeredByTransferToken)
@@ -47,10 +47,10 @@ struct HandoffJournalTests {
 
     @Test("T1 T5: a mismatch and a replay carry the addresses of both sides")
     func refusals() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        _ = try await world.consume(try await world.minted(app), from: "12.0.0.1")
-        let mismatch = try #require(world.records.last?.auditEvents.first)
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
+        _ = try await bench.consume(try await bench.minted(app), from: "12.0.0.1")
+        let mismatch = try #require(bench.records.last?.auditEvents.first)
         #expect(mismatch.kind == .transferTokenRejected)
         #expect(mismatch.code == .warning)
         #expect(mismatch.reason == .bindingIPMismatch)
@@ -58,10 +58,10 @@ struct HandoffJournalTests {
         #expect(mismatch.boundAddress == "1.128.0.1")
         #expect(mismatch.details.contains { $0 == ("burned", "true") })
 
-        let token = try await world.minted(app)
-        _ = try await world.consume(token)
-        _ = try await world.consume(token, from: "12.0.0.1")
-        let replay = try #require(world.records.last?.auditEvents.first)
+        let token = try await bench.minted(app)
+        _ = try await bench.consume(token)
+        _ = try await bench.consume(token, from: "12.0.0.1")
+        let replay = try #require(bench.records.last?.auditEvents.first)
         #expect(replay.kind == .transferTokenReplayed)
         #expect(replay.reason == .handoffReplayed)
         #expect(replay.address == "12.0.0.1")
@@ -113,10 +113,10 @@ struct HandoffJournalTests {
 
     @Test("a dry run records an event of its own before that of the sign-in")
     func dryRun() async throws {
-        let world = try World()
+        let bench = try HandoffBench()
         let client = ClientSettings.web { $0.bindingDryRun = true }
-        _ = try await world.consume(world.minted(world.signIn()), from: "12.0.0.1", client: client)
-        let events = try #require(world.records.last?.auditEvents)
+        _ = try await bench.consume(bench.minted(bench.signIn()), from: "12.0.0.1", client: client)
+        let events = try #require(bench.records.last?.auditEvents)
         #expect(events.map(\.kind) == [.bindingMismatch, .transferTokenConsumed])
         #expect(events.first?.reason == .bindingIPMismatch)
     }
@@ -126,25 +126,25 @@ struct HandoffJournalTests {
         .enabled(if: TestData.isExpected("GeoLite2-City-Test.mmdb"), TestData.absence)
     )
     func countries() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        let token = try await world.minted(app, from: "2.125.160.216")
-        _ = try await world.consume(token, from: "89.160.20.112")
-        _ = try await world.consume(world.minted(app, from: "10.0.0.1"), from: "10.0.0.2")
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
+        let token = try await bench.minted(app, from: "2.125.160.216")
+        _ = try await bench.consume(token, from: "89.160.20.112")
+        _ = try await bench.consume(bench.minted(app, from: "10.0.0.1"), from: "10.0.0.2")
         let places = try GeoDirectory(database: TestData.path("GeoLite2-City-Test.mmdb"))
-        let events = world.records.all.compactMap { $0.locating(places).auditEvents.last }
+        let events = bench.records.all.compactMap { $0.locating(places).auditEvents.last }
         #expect(events.map(\.country) == ["GB", "SE", nil, nil])
         #expect(events.map(\.boundCountry) == [nil, "GB", nil, nil])
     }
 
     @Test("no event contains a token")
     func noTokens() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        let token = try await world.minted(app)
-        let web = try #require(try await world.consume(token).signedIn)
-        _ = try await world.consume(token, from: "12.0.0.1")
-        let text = world.records.all.flatMap(\.auditEvents).map { "\($0)" }.joined()
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
+        let token = try await bench.minted(app)
+        let web = try #require(try await bench.consume(token).signedIn)
+        _ = try await bench.consume(token, from: "12.0.0.1")
+        let text = bench.records.all.flatMap(\.auditEvents).map { "\($0)" }.joined()
         for secret in [app.token, token, web.token] {
             // The tag is not secret; the part after it is.
             #expect(!text.contains(String(decoding: secret.bytes.suffix(43), as: UTF8.self)))
@@ -153,17 +153,17 @@ struct HandoffJournalTests {
 
     @Test("every outcome is counted, and every binding by kind and result")
     func counters() async throws {
-        let world = try World()
+        let bench = try HandoffBench()
         let metrics = MetricsRegistry()
         let journal = AuditJournal(audit: AuditStream(queue: nil), counters: .handoffs(metrics))
-        let app = try await world.signIn()
-        let token = try await world.minted(app)
-        let other = try await world.minted(app)
-        world.clock.advance(by: .seconds(3))
-        _ = try await world.consume(token)
-        _ = try await world.consume(token)
-        _ = try await world.consume(world.minted(app), from: "12.0.0.1")
-        _ = try await world.consume(
+        let app = try await bench.signIn()
+        let token = try await bench.minted(app)
+        let other = try await bench.minted(app)
+        bench.clock.advance(by: .seconds(3))
+        _ = try await bench.consume(token)
+        _ = try await bench.consume(token)
+        _ = try await bench.consume(bench.minted(app), from: "12.0.0.1")
+        _ = try await bench.consume(
             other,
             from: "12.0.0.1",
             client: .web {
@@ -171,11 +171,11 @@ struct HandoffJournalTests {
                 $0.bindingDryRun = true
             }
         )
-        _ = try await world.consume(Secret("nonsense"))
-        let ofOldReign = try await world.minted(app)
-        world.store.change { $0.consumptions = [.quarantined] }
-        _ = try await world.consume(ofOldReign)
-        for record in world.records.all { #expect(journal.record(record)) }
+        _ = try await bench.consume(Secret("nonsense"))
+        let ofOldReign = try await bench.minted(app)
+        bench.store.change { $0.consumptions = [.quarantined] }
+        _ = try await bench.consume(ofOldReign)
+        for record in bench.records.all { #expect(journal.record(record)) }
 
         let text = String(decoding: try await metrics.render(), as: UTF8.self)
         for line in [
@@ -204,13 +204,13 @@ struct HandoffJournalTests {
 
     @Test("if an event cannot be recorded, no token is minted and no session is created")
     func nothingUnrecorded() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        let token = try await world.minted(app)
-        world.records.isFull = true
-        #expect(try await world.objection { try await world.mint(for: app) } == NotDone(.storeFull))
-        #expect(try await world.consume(token).storeError == .full)
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
+        let token = try await bench.minted(app)
+        bench.records.isFull = true
+        #expect(try await bench.objection { try await bench.mint(for: app) } == NotDone(.storeFull))
+        #expect(try await bench.consume(token).storeError == .full)
         // A refusal does not need its record.
-        #expect(try await world.consume(Secret("nonsense")).refusal == .handoffMalformed)
+        #expect(try await bench.consume(Secret("nonsense")).refusal == .handoffMalformed)
     }
 }

@@ -12,16 +12,16 @@ import Vocabulary
 struct HandoffMintTests {
     @Test("a native session mints a token in its own lineage, bound to the device that asks")
     func mintsInTheParentsLineage() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        let minted = try await world.mint(for: app)
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
+        let minted = try await bench.mint(for: app)
         let token = minted.token
         #expect(token.bytes.starts(with: Array("spt_".utf8)))
         #expect(minted.lifetime == .seconds(60))
 
-        let key = try #require(world.authority.key(.transfer, of: token.bytes))
+        let key = try #require(bench.authority.key(.transfer, of: token.bytes))
         #expect(key.lineage == app.session.lineage)
-        let lookup = try await world.store.singleUse(key, as: TransferToken.self, on: world.loop).get()
+        let lookup = try await bench.store.singleUse(key, as: TransferToken.self, on: bench.loop).get()
         guard case .live(let stored) = lookup else {
             throw Unexpected(what: "the token is not kept")
         }
@@ -31,15 +31,15 @@ struct HandoffMintTests {
         #expect(stored.record.clientID == "native-app")
         #expect(stored.record.parentKey == app.key)
         #expect(stored.record.scopes == app.session.scopes)
-        #expect(stored.record.expiresAt == world.clock.now.advanced(by: .seconds(60)))
+        #expect(stored.record.expiresAt == bench.clock.now.advanced(by: .seconds(60)))
     }
 
     @Test("a mint is audited as sertft with the session, the client and the address")
     func mintIsAudited() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        _ = try await world.minted(app)
-        let record = try #require(world.records.last)
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
+        _ = try await bench.minted(app)
+        let record = try #require(bench.records.last)
         #expect(record.outcome == .minted)
         #expect(record.code?.rawValue == "sertft")
         #expect(record.clientID == "native-app")
@@ -51,88 +51,88 @@ struct HandoffMintTests {
 
     @Test("the lifetime is the configured one, but never longer than the session's")
     func lifetime() async throws {
-        let world = try World()
+        let bench = try HandoffBench()
         var settings = HandoffSettings()
         settings.lifetime = .seconds(30)
-        let long = try await world.signIn()
-        let short = try await world.signIn(lifetime: .seconds(20))
+        let long = try await bench.signIn()
+        let short = try await bench.signIn(lifetime: .seconds(20))
         for (app, expected) in [(long, 30), (short, 20)] {
-            let minted = try await world.mint(for: app, by: world.mint(settings: settings))
+            let minted = try await bench.mint(for: app, by: bench.mint(settings: settings))
             #expect(minted.lifetime == .seconds(expected))
         }
     }
 
     @Test("two mints give two tokens")
     func tokensDiffer() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        let first = try await world.minted(app)
-        let second = try await world.minted(app)
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
+        let first = try await bench.minted(app)
+        let second = try await bench.minted(app)
         #expect(first != second)
     }
 
     @Test("a client without can_create_session_transfer_token is refused before the store is asked")
     func clientMustBePermitted() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        let calls = world.store.calls
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
+        let calls = bench.store.calls
         let client = ClientSettings(clientID: "plain")
-        let outcome = try await world.refused(app, client: client)
+        let outcome = try await bench.refused(app, client: client)
         #expect(outcome == .handoffNotPermitted)
-        #expect(world.store.calls == calls)
-        #expect(world.records.last?.code?.rawValue == "fertft")
-        #expect(world.records.last?.reason == .handoffNotPermitted)
+        #expect(bench.store.calls == calls)
+        #expect(bench.records.last?.code?.rawValue == "fertft")
+        #expect(bench.records.last?.reason == .handoffNotPermitted)
     }
 
     @Test("T23: a session that a transfer created cannot mint")
     func nestedHandoffIsRefused() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        let token = try await world.minted(app)
-        let web = try #require(try await world.consume(token).signedIn)
-        let handedOver = NativeApp(token: web.token, key: try world.key(web.token), session: web.session)
-        #expect(try await world.refused(handedOver) == .handoffNested)
-        #expect(world.records.last?.code?.rawValue == "fertft")
-        #expect(world.records.last?.sessionID == web.session.id)
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
+        let token = try await bench.minted(app)
+        let web = try #require(try await bench.consume(token).signedIn)
+        let handedOver = NativeApp(token: web.token, key: try bench.key(web.token), session: web.session)
+        #expect(try await bench.refused(handedOver) == .handoffNested)
+        #expect(bench.records.last?.code?.rawValue == "fertft")
+        #expect(bench.records.last?.sessionID == web.session.id)
     }
 
     @Test("T23: a session with origin transfer cannot mint even if its kind is native")
     func nestedByOrigin() async throws {
-        let world = try World()
-        let app = try await world.signIn(origin: .transfer)
-        #expect(try await world.refused(app) == .handoffNested)
+        let bench = try HandoffBench()
+        let app = try await bench.signIn(origin: .transfer)
+        #expect(try await bench.refused(app) == .handoffNested)
     }
 
     @Test("a browser's session cookie is not a native session")
     func browserSessionIsRefused() async throws {
-        let world = try World()
-        let browser = try await world.signIn(kind: .web, origin: .browser)
-        #expect(try await world.refused(browser) == .sessionUnknown)
+        let bench = try HandoffBench()
+        let browser = try await bench.signIn(kind: .web, origin: .browser)
+        #expect(try await bench.refused(browser) == .sessionUnknown)
     }
 
     @Test("a session of another client is refused, a session of this client is accepted")
     func otherClientsSession() async throws {
-        let world = try World()
-        let other = try await world.signIn(client: "another-app")
-        #expect(try await world.refused(other) == .sessionOtherClient)
-        let own = try await world.signIn(client: "native-app")
-        _ = try await world.minted(own)
+        let bench = try HandoffBench()
+        let other = try await bench.signIn(client: "another-app")
+        #expect(try await bench.refused(other) == .sessionOtherClient)
+        let own = try await bench.signIn(client: "native-app")
+        _ = try await bench.minted(own)
     }
 
     @Test("ended, expired and unknown sessions get the same refusal")
     func deadSessions() async throws {
-        let world = try World()
-        let ended = try await world.signIn()
-        _ = try await world.store.end(ended.key, on: world.loop).get()
-        #expect(try await world.refused(ended) == .sessionUnknown)
+        let bench = try HandoffBench()
+        let ended = try await bench.signIn()
+        _ = try await bench.store.end(ended.key, on: bench.loop).get()
+        #expect(try await bench.refused(ended) == .sessionUnknown)
 
-        let expired = try await world.signIn(lifetime: .seconds(10))
-        world.clock.advance(by: .seconds(10))
-        #expect(try await world.refused(expired) == .sessionUnknown)
+        let expired = try await bench.signIn(lifetime: .seconds(10))
+        bench.clock.advance(by: .seconds(10))
+        #expect(try await bench.refused(expired) == .sessionUnknown)
 
-        let (token, key) = world.authority.make(.session, in: world.authority.newLineage())
+        let (token, key) = bench.authority.make(.session, in: bench.authority.newLineage())
         let unknown = NativeApp(token: token, key: key, session: ended.session)
-        #expect(try await world.refused(unknown) == .sessionUnknown)
+        #expect(try await bench.refused(unknown) == .sessionUnknown)
     }
 
     @Test(
@@ -143,100 +143,100 @@ struct HandoffMintTests {
         ]
     )
     func oddTokens(text: String) async throws {
-        let world = try World()
-        var app = try await world.signIn()
+        let bench = try HandoffBench()
+        var app = try await bench.signIn()
         app.token = Secret(text)
-        let calls = world.store.calls
-        #expect(try await world.refused(app) == .credentialMalformed)
-        #expect(world.store.calls == calls)
+        let calls = bench.store.calls
+        #expect(try await bench.refused(app) == .credentialMalformed)
+        #expect(bench.store.calls == calls)
     }
 
     @Test("a transfer token is not accepted in place of a session token")
     func transferTokenIsNoSessionToken() async throws {
-        let world = try World()
-        var app = try await world.signIn()
-        app.token = try await world.minted(app)
-        #expect(try await world.refused(app) == .credentialMalformed)
+        let bench = try HandoffBench()
+        var app = try await bench.signIn()
+        app.token = try await bench.minted(app)
+        #expect(try await bench.refused(app) == .credentialMalformed)
     }
 
     @Test("an unavailable or full store is not a refusal", arguments: [StoreError.unavailable, .full])
     func storeAway(error: StoreError) async throws {
-        let world = try World()
-        let app = try await world.signIn()
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
         // First the lookup fails, then the write.
         for calls in [0, 1] {
-            world.store.change { ($0.failure, $0.callsBeforeFailure) = (error, calls) }
-            #expect(try await world.objection { try await world.mint(for: app) } == NotDone(asking: error))
-            #expect(world.records.last?.outcome == .mintUnavailable)
-            #expect(world.records.last?.code == nil)
+            bench.store.change { ($0.failure, $0.callsBeforeFailure) = (error, calls) }
+            #expect(try await bench.objection { try await bench.mint(for: app) } == NotDone(asking: error))
+            #expect(bench.records.last?.outcome == .mintUnavailable)
+            #expect(bench.records.last?.code == nil)
         }
     }
 
     @Test("one session mints ten tokens at once, then one every six seconds; others are not affected")
     func sessionLimit() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        let other = try await world.signIn()
-        for _ in 0..<10 { _ = try await world.minted(app) }
-        let calls = world.store.calls
-        #expect(try await world.throttled(app) == .seconds(6))
-        #expect(try await world.throttled(app, from: "12.0.0.1") == .seconds(6), "wherever it is")
-        #expect(world.store.calls == calls + 2, "the session was read and nothing written")
-        let record = try #require(world.records.last)
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
+        let other = try await bench.signIn()
+        for _ in 0..<10 { _ = try await bench.minted(app) }
+        let calls = bench.store.calls
+        #expect(try await bench.throttled(app) == .seconds(6))
+        #expect(try await bench.throttled(app, from: "12.0.0.1") == .seconds(6), "wherever it is")
+        #expect(bench.store.calls == calls + 2, "the session was read and nothing written")
+        let record = try #require(bench.records.last)
         #expect(record.outcome == .mintRefused(.handoffThrottled))
         #expect(record.code?.rawValue == "fertft")
         #expect(record.outcome?.result == .throttled)
         #expect(record.sessionID == app.session.id)
-        _ = try await world.minted(other)
-        world.clock.advance(by: .seconds(6))
-        _ = try await world.minted(app)
-        #expect(try await world.throttled(app) == .seconds(6))
+        _ = try await bench.minted(other)
+        bench.clock.advance(by: .seconds(6))
+        _ = try await bench.minted(app)
+        #expect(try await bench.throttled(app) == .seconds(6))
     }
 
     @Test("requests that the store could not serve are not counted", arguments: [StoreError.unavailable, .full])
     func unavailableIsNotCounted(error: StoreError) async throws {
-        let world = try World()
-        let app = try await world.signIn()
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
         // More than the limit of one session.
         for _ in 0..<30 {
-            world.store.change { ($0.failure, $0.callsBeforeFailure) = (error, 1) }
-            #expect(try await world.objection { try await world.mint(for: app) } == NotDone(asking: error))
+            bench.store.change { ($0.failure, $0.callsBeforeFailure) = (error, 1) }
+            #expect(try await bench.objection { try await bench.mint(for: app) } == NotDone(asking: error))
         }
-        world.store.change { ($0.failure, $0.callsBeforeFailure) = (nil, 0) }
-        for _ in 0..<10 { _ = try await world.minted(app) }
-        #expect(try await world.throttled(app) == .seconds(6))
+        bench.store.change { ($0.failure, $0.callsBeforeFailure) = (nil, 0) }
+        for _ in 0..<10 { _ = try await bench.minted(app) }
+        #expect(try await bench.throttled(app) == .seconds(6))
     }
 
     @Test("a session token of another secret is told apart from a malformed one, and the store is not asked")
     func otherKey() async throws {
-        let world = try World()
-        var app = try await world.signIn()
+        let bench = try HandoffBench()
+        var app = try await bench.signIn()
         let stranger = TokenAuthority(secret: Secret("the secret of another deployment"))
         app.token = stranger.make(.session, in: stranger.newLineage()).token
-        let calls = world.store.calls
-        #expect(try await world.refused(app) == .credentialOtherKey)
-        #expect(world.store.calls == calls)
+        let calls = bench.store.calls
+        #expect(try await bench.refused(app) == .credentialOtherKey)
+        #expect(bench.store.calls == calls)
     }
 
     @Test("if the limiter cannot be reached, nothing is minted, as when the store is unavailable")
     func limiterAway() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        let mint = world.mint(limiter: FailingLimiter())
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
+        let mint = bench.mint(limiter: FailingLimiter())
         #expect(
-            try await world.objection { try await world.mint(for: app, by: mint) } == NotDone(.storeUnavailable)
+            try await bench.objection { try await bench.mint(for: app, by: mint) } == NotDone(.storeUnavailable)
         )
-        #expect(world.records.last?.outcome == .mintUnavailable)
+        #expect(bench.records.last?.outcome == .mintUnavailable)
     }
 
     @Test("minting counts as a use of the native session")
     func mintingTouchesTheSession() async throws {
-        let world = try World()
-        let app = try await world.signIn(lifetime: .seconds(10 * 86_400))
-        world.clock.advance(by: .seconds(80_000))
-        _ = try await world.minted(app)
-        world.clock.advance(by: .seconds(80_000))
-        #expect(try await world.session(app.key) != nil)
+        let bench = try HandoffBench()
+        let app = try await bench.signIn(lifetime: .seconds(10 * 86_400))
+        bench.clock.advance(by: .seconds(80_000))
+        _ = try await bench.minted(app)
+        bench.clock.advance(by: .seconds(80_000))
+        #expect(try await bench.session(app.key) != nil)
     }
 }
 
@@ -259,7 +259,7 @@ private struct FailingLimiter: RateLimiter {
     }
 }
 
-extension World {
+extension HandoffBench {
     /// The wait before the next mint; nil if there is none.
     fileprivate func throttled(_ app: NativeApp, from address: String = "1.128.0.1") async throws -> Duration? {
         try await self.objection { try await self.mint(for: app, from: address) }?.retryAfter

@@ -11,12 +11,12 @@ struct HandoffProofTests {
     /// The walks of one test case.
     private static let shard = 1250
 
-    private static func stage() throws -> HandoffStage {
+    private static func bench() throws -> HandoffWalkBench {
         let clock = MovableClock()
         let store = ScriptedStore(clock: clock.clock, room: 200_000)
         let file = try TemporaryFile(Place.networks)
         defer { file.remove() }
-        return HandoffStage(
+        return HandoffWalkBench(
             [store, store],
             clock: clock,
             networks: try ASNDirectory.open(csv: file.path),
@@ -33,24 +33,24 @@ struct HandoffProofTests {
         arguments: 0..<8
     )
     func walks(shard: Int) async throws {
-        let stage = try Self.stage()
+        let bench = try Self.bench()
         for number in 0..<Self.shard {
-            try await HandoffWalk.run(seed: UInt64(shard * Self.shard + number), on: stage)
+            try await HandoffWalk.run(seed: UInt64(shard * Self.shard + number), on: bench)
         }
     }
 
     @Test("Tabs of a browser that keeps its session get the same new token, whichever comes first")
     func tabs() async throws {
-        let stage = try Self.stage()
-        for number in 0..<500 { try await HandoffTabs.run(number: number, on: stage) }
+        let bench = try Self.bench()
+        for number in 0..<500 { try await HandoffTabs.run(number: number, on: bench) }
     }
 
     @Test("Every cell of the outcome matrix is as in the model", arguments: 0..<4)
     func matrix(shard: Int) async throws {
-        let stage = try Self.stage()
+        let bench = try Self.bench()
         #expect(HandoffMatrix.cells.count == 10_000)
         for (number, cell) in HandoffMatrix.cells.enumerated() where number % 4 == shard {
-            try await HandoffMatrix.run(cell, number: number, on: stage)
+            try await HandoffMatrix.run(cell, number: number, on: bench)
         }
     }
 }

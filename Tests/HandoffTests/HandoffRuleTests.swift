@@ -43,51 +43,51 @@ struct HandoffRuleTests {
 
     @Test("A denial sees the whole event, burns the token, names the rule, and is the same when its answer was lost")
     func denies() async throws {
-        let world = try World(rules: try Self.book(Self.all))
-        let token = try await world.minted(try await world.signIn())
+        let bench = try HandoffBench(rules: try Self.book(Self.all))
+        let token = try await bench.minted(try await bench.signIn())
         let attempt = AttemptSecret()
-        #expect(try await world.consume(token, attempt: attempt).denial == .some("No."))
-        let record = try #require(world.records.last)
+        #expect(try await bench.consume(token, attempt: attempt).denial == .some("No."))
+        let record = try #require(bench.records.last)
         #expect(record.outcome == .refused(.ruleDenied) && record.burns && record.code?.rawValue == "w")
         #expect(record.rules == [RuleFinding(rule: "rule", result: .deny)])
         let event = try #require(record.auditEvents.last)
         #expect(event.details.contains { $0 == ("rule", "rule") })
-        #expect(try await world.consume(token, attempt: attempt).denial == .some(nil))
-        #expect(try await world.consume(token).refusal == .handoffBurned)
+        #expect(try await bench.consume(token, attempt: attempt).denial == .some(nil))
+        #expect(try await bench.consume(token).refusal == .handoffBurned)
     }
 
     @Test("A rule that asks for a sign-in refuses and burns the token; the browser's session stays")
     func asksToSignIn() async throws {
-        let world = try World(rules: try Self.book("true", .signIn))
-        let token = try await world.minted(try await world.signIn())
-        let outcome = try await world.consume(token)
+        let bench = try HandoffBench(rules: try Self.book("true", .signIn))
+        let token = try await bench.minted(try await bench.signIn())
+        let outcome = try await bench.consume(token)
         #expect(outcome.refusal == .ruleSignInRequired && !outcome.endsExisting)
-        #expect(world.records.last?.burns == true)
-        #expect(try await world.consume(token).refusal == .handoffBurned)
+        #expect(bench.records.last?.burns == true)
+        #expect(try await bench.consume(token).refusal == .handoffBurned)
     }
 
     @Test("Rules are not asked about a token that something else refuses")
     func comesLast() async throws {
-        let world = try World(rules: try Self.book("true"))
-        let token = try await world.minted(try await world.signIn())
-        #expect(try await world.consume(token, from: "12.0.0.1").refusal == .bindingIPMismatch)
-        #expect(world.records.last?.rules == [])
+        let bench = try HandoffBench(rules: try Self.book("true"))
+        let token = try await bench.minted(try await bench.signIn())
+        #expect(try await bench.consume(token, from: "12.0.0.1").refusal == .bindingIPMismatch)
+        #expect(bench.records.last?.rules == [])
     }
 
     @Test("A dry run signs in, and has an event of its own before that of the sign-in")
     func dryRun() async throws {
-        let world = try World(rules: try Self.book("true", isDryRun: true))
-        let token = try await world.minted(try await world.signIn())
-        #expect(try await world.consume(token).signedIn != nil)
-        let events = try #require(world.records.last).auditEvents
+        let bench = try HandoffBench(rules: try Self.book("true", isDryRun: true))
+        let token = try await bench.minted(try await bench.signIn())
+        #expect(try await bench.consume(token).signedIn != nil)
+        let events = try #require(bench.records.last).auditEvents
         #expect(events.map(\.kind) == [.ruleDryRun, .transferTokenConsumed])
         #expect(events.first?.reason == .ruleDenied && events.first?.subject == "alice")
     }
 
     @Test("A token that the preview denies is burned then, and one that it lets pass is denied afterwards as well")
     func preview() async throws {
-        let world = try World(rules: try Self.book(Self.all))
-        let token = try await world.minted(try await world.signIn())
+        let bench = try HandoffBench(rules: try Self.book(Self.all))
+        let token = try await bench.minted(try await bench.signIn())
         let request = HandoffRequest(
             token: token.bytes,
             transport: .query,
@@ -99,14 +99,14 @@ struct HandoffRuleTests {
             requestID: "req-preview"
         )
         guard
-            case .ended(.denied(.ruleDenied, text: "No.")) = try await world.consumer().preview(request, on: world.loop)
+            case .ended(.denied(.ruleDenied, text: "No.")) = try await bench.consumer().preview(request, on: bench.loop)
                 .get()
         else {
             Issue.record("not denied")
             return
         }
-        #expect(try await world.consume(token).refusal == .handoffBurned)
-        #expect(world.records.all.flatMap(\.rules).count == 1, "judged twice, recorded once")
+        #expect(try await bench.consume(token).refusal == .handoffBurned)
+        #expect(bench.records.all.flatMap(\.rules).count == 1, "judged twice, recorded once")
     }
 
     @Test("A rule at mint sees the user and the client, and no token is made")
@@ -115,14 +115,14 @@ struct HandoffRuleTests {
             event.user.email == "alice@example.com" and event.client.client_id == "native-app" and \#
             event.request.hostname == "auth.example.com" and event.request.asn == "1221"
             """#
-        let world = try World(rules: try Self.book(condition, at: .mint))
-        let app = try await world.signIn()
-        let objection = try await world.objection { try await world.mint(for: app) }
+        let bench = try HandoffBench(rules: try Self.book(condition, at: .mint))
+        let app = try await bench.signIn()
+        let objection = try await bench.objection { try await bench.mint(for: app) }
         #expect(objection == NotDone(.ruleDenied, text: "No."))
-        let record = try #require(world.records.last)
+        let record = try #require(bench.records.last)
         #expect(record.outcome == .mintRefused(.ruleDenied) && record.rules.objecting == "rule")
         #expect(record.subject == "alice" && record.code?.rawValue == "fertft")
-        #expect(try await world.minted(try await world.signIn("bob")).bytes.isEmpty == false)
-        #expect(world.records.last?.rules == [RuleFinding(rule: "rule", result: .pass)])
+        #expect(try await bench.minted(try await bench.signIn("bob")).bytes.isEmpty == false)
+        #expect(bench.records.last?.rules == [RuleFinding(rule: "rule", result: .pass)])
     }
 }

@@ -49,7 +49,7 @@ struct NativeApp: Sendable {
 }
 
 /// A gateway's handoff with its environment: a memory store, a clock that stands still, known networks.
-final class World: Sendable {
+final class HandoffBench: Sendable {
     let clock = MovableClock()
     let records = Records()
     let authority = TokenAuthority(secret: Secret("a secret of the tests, 32 bytes or more"))

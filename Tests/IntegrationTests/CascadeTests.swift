@@ -45,34 +45,34 @@ import Testing
 
     @Test("A code or a refresh token that is used again says how many sessions its family took along")
     func replays() throws {
-        let world = try ReasonWorld()
-        defer { world.stop() }
+        let bench = try ReasonBench()
+        defer { bench.stop() }
         func web(_ refreshToken: String) throws -> (cookie: [String], next: String) {
-            let answer = try world.tokenRequest(
+            let answer = try bench.tokenRequest(
                 "grant_type=refresh_token&client_id=app&refresh_token=\(refreshToken)",
                 "audience=urn:\(Request.host):session_transfer"
             )
             let transfer = try #require(answer.text.firstMatch(of: /spt_[A-Za-z0-9_-]+/)?.0, "\(answer.text)")
-            let signedIn = try world.withToken(String(transfer))
+            let signedIn = try bench.withToken(String(transfer))
             let cookie = ["Cookie: sallyport=\(try #require(signedIn.sessionCookie))"]
-            #expect(try world.gateway.get("/", cookie).status == 200)
-            return (cookie, try ReasonWorld.refreshToken(in: answer))
+            #expect(try bench.gateway.get("/", cookie).status == 200)
+            return (cookie, try ReasonBench.refreshToken(in: answer))
         }
-        let first = try world.refreshToken()
+        let first = try bench.refreshToken()
         let second = try web(first)
         let third = try web(second.next)
-        #expect(try world.refresh(first).status == 400)
-        for cookie in [second.cookie, third.cookie] { #expect(try world.gateway.get("/", cookie).status == 401) }
-        let line = Self.line("session.cascaded", world.gateway)
+        #expect(try bench.refresh(first).status == 400)
+        for cookie in [second.cookie, third.cookie] { #expect(try bench.gateway.get("/", cookie).status == 401) }
+        let line = Self.line("session.cascaded", bench.gateway)
         for part in [#""ended_by":"refresh.replayed""#, #""sessions":"2""#, #""subject":"user-1815""#] {
             #expect(line.contains(part), "\(part): \(line)")
         }
-        let code = try world.code()
-        let derived = try web(try ReasonWorld.refreshToken(in: try world.redeem(code)))
-        #expect(try world.redeem(code).status == 400)
-        #expect(try world.gateway.get("/", derived.cookie).status == 401)
-        #expect(eventually { Self.line("session.cascaded", world.gateway).contains(#""ended_by":"code.replayed""#) })
-        #expect(Self.line("session.cascaded", world.gateway).contains(#""sessions":"1""#))
+        let code = try bench.code()
+        let derived = try web(try ReasonBench.refreshToken(in: try bench.redeem(code)))
+        #expect(try bench.redeem(code).status == 400)
+        #expect(try bench.gateway.get("/", derived.cookie).status == 401)
+        #expect(eventually { Self.line("session.cascaded", bench.gateway).contains(#""ended_by":"code.replayed""#) })
+        #expect(Self.line("session.cascaded", bench.gateway).contains(#""sessions":"1""#))
     }
 
     @Test(

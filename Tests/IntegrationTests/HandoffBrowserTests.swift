@@ -12,17 +12,17 @@ import Testing
 )
 struct HandoffBrowserTests {
     /// An app whose pages name the user, a gateway in front of it, and an OpenID provider.
-    private struct World {
+    private struct Bench {
         let provider: OpenIDProvider
         let app: FakeUpstream
         let gateway: Gateway
         /// The gateway's, as the browser reaches it.
         let origin: String
 
-        /// Runs `body` with a world and a browser.
+        /// Runs `body` with a bench and a browser.
         ///
         /// - Parameter front: Terminates TLS, which `same_site: none` needs; nil: plain HTTP, with the default.
-        static func with(_ front: TLSFront? = nil, _ body: (World, Browser) throws -> Void) throws {
+        static func with(_ front: TLSFront? = nil, _ body: (Bench, Browser) throws -> Void) throws {
             let provider = try OpenIDProvider()
             defer { provider.stop() }
             let app = try FakeUpstream(
@@ -68,7 +68,7 @@ struct HandoffBrowserTests {
                 let browser = try Browser()
                 defer { browser.close() }
                 try browser.call("Security.setIgnoreCertificateErrors", ["ignore": true])
-                try body(World(provider: provider, app: app, gateway: gateway, origin: origin), browser)
+                try body(Bench(provider: provider, app: app, gateway: gateway, origin: origin), browser)
             }
         }
 
@@ -112,9 +112,9 @@ struct HandoffBrowserTests {
 
     @Test("A page that the browser loads ahead of a click uses no token", arguments: ["prerender", "prefetch"])
     func speculation(_ kind: String) throws {
-        try World.with { world, browser throws in
-            let link = try world.link()
-            try browser.visit("\(world.origin)/public/")
+        try Bench.with { bench, browser throws in
+            let link = try bench.link()
+            try browser.visit("\(bench.origin)/public/")
             try browser.perform(
                 """
                 rules = document.createElement('script');
@@ -123,24 +123,24 @@ struct HandoffBrowserTests {
                 document.body.append(rules)
                 """
             )
-            #expect(eventually { world.gateway.output.contains("\"reason\":\"handoff.not_navigation\"") })
-            #expect(world.app.requests.allSatisfy { !$0.target.hasPrefix("/page") })
+            #expect(eventually { bench.gateway.output.contains("\"reason\":\"handoff.not_navigation\"") })
+            #expect(bench.app.requests.allSatisfy { !$0.target.hasPrefix("/page") })
             try browser.perform("location.href = '\(link)'")
-            try world.waitForTransfer(browser)
+            try bench.waitForTransfer(browser)
         }
     }
 
     @Test("A frame of another site uses no token") func frame() throws {
-        try World.with { world, browser throws in
-            let link = try world.link()
-            let other = try world.otherSite(framing: link)
+        try Bench.with { bench, browser throws in
+            let link = try bench.link()
+            let other = try bench.otherSite(framing: link)
             defer { other.stop() }
             try browser.visit("http://localhost:\(other.port)/")
             // It has no cookie there with which the sign-in at the provider could end.
-            #expect(eventually { world.gateway.output.contains("\"reason\":\"signin.state_mismatch\"") })
-            #expect(world.app.requests.isEmpty)
+            #expect(eventually { bench.gateway.output.contains("\"reason\":\"signin.state_mismatch\"") })
+            #expect(bench.app.requests.isEmpty)
             try browser.visit(link)
-            try world.waitForTransfer(browser)
+            try bench.waitForTransfer(browser)
         }
     }
 
@@ -149,17 +149,17 @@ struct HandoffBrowserTests {
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let front = try TLSFront(in: folder)
-        try World.with(front) { world, browser throws in
-            let link = try world.link()
-            let other = try world.otherSite(framing: link)
+        try Bench.with(front) { bench, browser throws in
+            let link = try bench.link()
+            let other = try bench.otherSite(framing: link)
             defer { other.stop() }
             for _ in 0..<2 {
                 try browser.visit("http://localhost:\(other.port)/")
                 try browser.wait(until: "said.includes('user-1 by browser')")
             }
-            #expect(world.provider.count(.authorization) == 1)
-            #expect(world.app.requests.map(\.target) == ["/page", "/page"])
-            for request in world.app.requests {
+            #expect(bench.provider.count(.authorization) == 1)
+            #expect(bench.app.requests.map(\.target) == ["/page", "/page"])
+            for request in bench.app.requests {
                 #expect(request.values("sec-fetch-dest") == ["iframe"] && request.values("cookie").isEmpty)
                 #expect(request.values("sec-fetch-site") == ["cross-site"])
             }
@@ -169,7 +169,7 @@ struct HandoffBrowserTests {
             #expect(cookies.allSatisfy { $0["partitionKey"] != nil && $0["sameSite"] as? String == "None" }, "\(all)")
             // Outside of the frame nobody is signed in, and the token that the frame had is unused.
             try browser.visit(link)
-            try world.waitForTransfer(browser)
+            try bench.waitForTransfer(browser)
         }
     }
 }

@@ -60,14 +60,14 @@ import Testing
 
     @Test("A client's tokens are told by the fingerprints of their session, of its code and of its refresh tokens")
     func tokens() throws {
-        let world = try ReasonWorld()
-        defer { world.stop() }
-        let first = try world.refreshToken()
-        let second = try ReasonWorld.refreshToken(in: try world.refresh(first))
-        #expect(try world.form("/oauth/revoke", "client_id=app&token=\(second)").status == 200)
-        #expect(try world.refresh(second).status == 400)
+        let bench = try ReasonBench()
+        defer { bench.stop() }
+        let first = try bench.refreshToken()
+        let second = try ReasonBench.refreshToken(in: try bench.refresh(first))
+        #expect(try bench.form("/oauth/revoke", "client_id=app&token=\(second)").status == 200)
+        #expect(try bench.refresh(second).status == 400)
         func values(_ name: String, of event: String) -> [String?] {
-            Self.lines(world.gateway, "audit").filter { $0["event"] as? String == event }.map { $0[name] as? String }
+            Self.lines(bench.gateway, "audit").filter { $0["event"] as? String == event }.map { $0[name] as? String }
         }
         #expect(eventually { values("reason", of: "token.refused") == ["refresh.unknown"] })
         // The browser's session answered the authorization request.
@@ -82,7 +82,7 @@ import Testing
         #expect(values("token_fingerprint", of: "token.revoked") == [tokens[1]])
         // What has ended is still told from others.
         #expect(values("token_fingerprint", of: "token.refused") == [tokens[1]])
-        for token in [first, second] { #expect(!world.gateway.output.contains(token)) }
+        for token in [first, second] { #expect(!bench.gateway.output.contains(token)) }
     }
 
     @Test("An operator's sign-out, a restart without a store and another secret have reasons of their own")

@@ -7,7 +7,7 @@ import Vocabulary
 
 /// Access tokens of a provider at two gateways that share one Redis.
 @Suite("Access tokens at two gateways", .blocking) struct AccessTokenTests {
-    private struct World {
+    private struct Bench {
         let provider: OpenIDProvider
         let gateways: [Gateway]
 
@@ -25,7 +25,7 @@ import Vocabulary
         }
     }
 
-    private func with(_ server: RedisServer, _ body: (World) throws -> Void) throws {
+    private func with(_ server: RedisServer, _ body: (Bench) throws -> Void) throws {
         let provider = try OpenIDProvider()
         defer { provider.stop() }
         let app = try FakeUpstream()
@@ -61,24 +61,24 @@ import Vocabulary
         for gateway in [first, second] {
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
         }
-        try body(World(provider: provider, gateways: [first, second]))
+        try body(Bench(provider: provider, gateways: [first, second]))
     }
 
     @Test("A token that was signed out at one gateway is refused at both within a second, seen there before or not")
     func signOut() async throws {
         try await RedisServer.with { server in
-            try self.with(server) { (world) throws in
+            try self.with(server) { (bench) throws in
                 let tokens = [
-                    world.provider.accessToken { $0["jti"] = "one" }, world.provider.accessToken { $0["jti"] = "two" },
-                    world.provider.opaqueAccessToken(), world.provider.opaqueAccessToken(),
+                    bench.provider.accessToken { $0["jti"] = "one" }, bench.provider.accessToken { $0["jti"] = "two" },
+                    bench.provider.opaqueAccessToken(), bench.provider.opaqueAccessToken(),
                 ]
                 for (number, token) in tokens.enumerated() {
-                    #expect(try patiently { try world.status(0, token) } == 200)
+                    #expect(try patiently { try bench.status(0, token) } == 200)
                     let isSeen = number % 2 == 0
-                    if isSeen { #expect(try patiently { try world.status(1, token) } == 200) }
-                    #expect(try patiently { try world.signOut(0, token) } == 204)
-                    #expect(world.reason(0, token) == "session.unknown")
-                    #expect(eventually(within: 3) { world.reason(1, token) == "session.unknown" })
+                    if isSeen { #expect(try patiently { try bench.status(1, token) } == 200) }
+                    #expect(try patiently { try bench.signOut(0, token) } == 204)
+                    #expect(bench.reason(0, token) == "session.unknown")
+                    #expect(eventually(within: 3) { bench.reason(1, token) == "session.unknown" })
                 }
             }
         }
@@ -89,32 +89,32 @@ import Vocabulary
     )
     func providerLogout() async throws {
         try await RedisServer.with { server in
-            try self.with(server) { (world) throws in
+            try self.with(server) { (bench) throws in
                 for (sid, subject) in [("sid-1", nil), (nil, "user-7")] as [(String?, String?)] {
                     func token(_ id: String, issued seconds: Int64 = 0) -> String {
-                        world.provider.accessToken(for: subject ?? "user-1") { claims in
+                        bench.provider.accessToken(for: subject ?? "user-1") { claims in
                             claims["jti"] = .string(id)
                             claims["sid"] = sid.map { .string($0) }
                             claims["iat"] = .integer(Int64(Date.now.timeIntervalSince1970) + seconds)
                         }
                     }
                     let (seen, unseen) = (token("seen"), token("unseen"))
-                    for gateway in 0...1 { #expect(try patiently { try world.status(gateway, seen) } == 200) }
-                    let logout = world.provider.logoutToken(sessionID: sid, subject: subject)
+                    for gateway in 0...1 { #expect(try patiently { try bench.status(gateway, seen) } == 200) }
+                    let logout = bench.provider.logoutToken(sessionID: sid, subject: subject)
                     let fields = ["Content-Type: application/x-www-form-urlencoded"]
                     let request = Request.post(
                         "/.sallyport/backchannel-logout",
                         fields,
                         body: "logout_token=\(logout)"
                     )
-                    let answer = try world.gateways[0].request(request)
+                    let answer = try bench.gateways[0].request(request)
                     #expect(answer.status == 200, "\(answer.lines) \(answer.text)")
-                    #expect(world.reason(0, seen) == "session.unknown")
-                    #expect(eventually(within: 3) { world.reason(1, seen) == "session.unknown" })
-                    for gateway in 0...1 { #expect(world.reason(gateway, unseen) == "session.unknown") }
+                    #expect(bench.reason(0, seen) == "session.unknown")
+                    #expect(eventually(within: 3) { bench.reason(1, seen) == "session.unknown" })
+                    for gateway in 0...1 { #expect(bench.reason(gateway, unseen) == "session.unknown") }
                     // The user signs in again, and the provider uses the same sid.
                     let later = token("later", issued: 30)
-                    for gateway in 0...1 { #expect(try patiently { try world.status(gateway, later) } == 200) }
+                    for gateway in 0...1 { #expect(try patiently { try bench.status(gateway, later) } == 200) }
                 }
             }
         }
@@ -123,14 +123,14 @@ import Vocabulary
     @Test("The second gateway uses the first one's verdict on an opaque token; without Redis a new token is 503")
     func sharedVerdict() async throws {
         try await RedisServer.with { server in
-            try self.with(server) { (world) throws in
-                let token = world.provider.opaqueAccessToken()
-                for gateway in [0, 1, 0, 1] { #expect(try patiently { try world.status(gateway, token) } == 200) }
-                #expect(world.provider.count(.introspection) == 1)
+            try self.with(server) { (bench) throws in
+                let token = bench.provider.opaqueAccessToken()
+                for gateway in [0, 1, 0, 1] { #expect(try patiently { try bench.status(gateway, token) } == 200) }
+                #expect(bench.provider.count(.introspection) == 1)
                 server.kill()
-                let signed = world.provider.accessToken()
-                #expect(eventually { world.reason(0, signed) == "store.unavailable" })
-                #expect(world.provider.count(.introspection) == 1)
+                let signed = bench.provider.accessToken()
+                #expect(eventually { bench.reason(0, signed) == "store.unavailable" })
+                #expect(bench.provider.count(.introspection) == 1)
             }
         }
     }

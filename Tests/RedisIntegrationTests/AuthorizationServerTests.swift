@@ -8,7 +8,7 @@ import Vocabulary
 
 /// Codes and refresh tokens at two gateways that share one Redis.
 @Suite("The authorization server at two gateways", .blocking) struct AuthorizationServerTests {
-    private struct World: Sendable {
+    private struct Bench: Sendable {
         let gateways: [Gateway]
 
         /// A request with a proof, for a token that no gateway has issued.
@@ -120,7 +120,7 @@ import Vocabulary
     private func with(
         _ server: RedisServer,
         skews: (Duration, Duration)? = nil,
-        _ body: (World) async throws -> Void
+        _ body: (Bench) async throws -> Void
     ) async throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -147,7 +147,7 @@ import Vocabulary
         for gateway in [first, second] {
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
         }
-        try await body(World(gateways: [first, second]))
+        try await body(Bench(gateways: [first, second]))
         for gateway in [first, second] {
             #expect(!gateway.output.contains("spr_") && !gateway.output.contains("spc_"))
         }
@@ -156,24 +156,24 @@ import Vocabulary
     @Test("A request that is pushed at one gateway gives one code at both together")
     func pushed() async throws {
         try await RedisServer.with { server in
-            try await self.with(server) { (world) async throws in
-                let request = World.form(
+            try await self.with(server) { (bench) async throws in
+                let request = Bench.form(
                     [],
                     to: "/oauth/par",
                     "client_id=app&response_type=code&scope=openid&code_challenge_method=S256",
                     "code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
                 )
-                let pushed = try world.send(0, request)
+                let pushed = try bench.send(0, request)
                 #expect(pushed.status == 201)
-                let uri = try World.match(pushed.text, /(urn:ietf:params:oauth:request_uri:spq_[A-Za-z0-9_-]+)/)
-                let cookie = "Cookie: sallyport=\(try world.gateways[0].browser())"
-                let answers = try await world.together(
+                let uri = try Bench.match(pushed.text, /(urn:ietf:params:oauth:request_uri:spq_[A-Za-z0-9_-]+)/)
+                let cookie = "Cookie: sallyport=\(try bench.gateways[0].browser())"
+                let answers = try await bench.together(
                     Request.get("/authorize?client_id=app&request_uri=\(uri)", [cookie])
                 )
                 #expect(answers.count { $0.status == 303 } == 1)
                 #expect(answers.count { $0.status == 400 } == 31)
                 let code = try #require(answers.first { $0.status == 303 })
-                let redeemed = try world.redeem(0, try World.match(code.lines.joined(), /[?&]code=([A-Za-z0-9_-]+)/))
+                let redeemed = try bench.redeem(0, try Bench.match(code.lines.joined(), /[?&]code=([A-Za-z0-9_-]+)/))
                 #expect(redeemed.status == 200)
             }
         }
@@ -182,15 +182,15 @@ import Vocabulary
     @Test("Of 32 requests with one code at both gateways one gets tokens, and the others end them")
     func code() async throws {
         try await RedisServer.with { server in
-            try await self.with(server) { (world) async throws in
-                let answers = try await world.together(World.redemption(of: try world.code(0)))
+            try await self.with(server) { (bench) async throws in
+                let answers = try await bench.together(Bench.redemption(of: try bench.code(0)))
                 #expect(answers.count { $0.status == 200 } == 1)
                 #expect(answers.count { $0.status == 400 } == 31)
                 let tokens = try #require(answers.first { $0.status == 200 })
                 #expect(tokens.text.contains("id_token"))
-                let access = try World.access(tokens)
-                #expect(eventually(within: 3) { (try? world.status(1, access)) == 401 })
-                #expect(try world.refresh(1, try World.refresh(tokens)).status == 400)
+                let access = try Bench.access(tokens)
+                #expect(eventually(within: 3) { (try? bench.status(1, access)) == 401 })
+                #expect(try bench.refresh(1, try Bench.refresh(tokens)).status == 400)
             }
         }
     }
@@ -198,20 +198,20 @@ import Vocabulary
     @Test("32 refreshes of one token at both gateways give one successor; a replay ends the family at both")
     func refresh() async throws {
         try await RedisServer.with { server in
-            try await self.with(server) { (world) async throws in
-                let token = try world.family()
-                let answers = try await world.together(World.rotation(of: token))
+            try await self.with(server) { (bench) async throws in
+                let token = try bench.family()
+                let answers = try await bench.together(Bench.rotation(of: token))
                 #expect(answers.count == 32)
                 #expect(answers.allSatisfy { $0.status == 200 })
-                let successors = Set(try answers.map(World.refresh))
+                let successors = Set(try answers.map(Bench.refresh))
                 #expect(successors.count == 1, "of lengths \(successors.map { $0.utf8.count })")
-                let next = try world.refresh(1, try World.refresh(answers[0]))
-                let access = try World.access(next)
-                #expect(try world.status(0, access) == 200)
-                #expect(try world.status(1, access) == 200)
-                try await world.expectRefused(token)
-                #expect(eventually(within: 3) { (try? world.status(1, access)) == 401 })
-                #expect(try world.refresh(1, try World.refresh(next)).status == 400)
+                let next = try bench.refresh(1, try Bench.refresh(answers[0]))
+                let access = try Bench.access(next)
+                #expect(try bench.status(0, access) == 200)
+                #expect(try bench.status(1, access) == 200)
+                try await bench.expectRefused(token)
+                #expect(eventually(within: 3) { (try? bench.status(1, access)) == 401 })
+                #expect(try bench.refresh(1, try Bench.refresh(next)).status == 400)
             }
         }
     }
@@ -221,27 +221,27 @@ import Vocabulary
     )
     func listed() async throws {
         try await RedisServer.with { server in
-            try await self.with(server) { (world) async throws in
-                let native = try world.gateways[1].native()
+            try await self.with(server) { (bench) async throws in
+                let native = try bench.gateways[1].native()
                 let fields = ["X-Session-Token: \(native)"]
-                let first = try world.redeem(0, try world.code(0))
-                let next = try world.refresh(1, try World.refresh(first))
-                let access = [try World.access(first), try World.access(next)]
-                for token in access { #expect(try world.status(1, token) == 200) }
+                let first = try bench.redeem(0, try bench.code(0))
+                let next = try bench.refresh(1, try Bench.refresh(first))
+                let access = [try Bench.access(first), try Bench.access(next)]
+                for token in access { #expect(try bench.status(1, token) == 200) }
                 func listed() throws -> Int {
-                    let text = try world.gateways[1].get("/sessions", fields).text
+                    let text = try bench.gateways[1].get("/sessions", fields).text
                     guard case .array(let all)? = JSONText.decode(Array(text.utf8)) else { return 0 }
                     return all.count
                 }
                 // The grant, and the browser's session through which it came; no access token is one.
                 #expect(eventually { (try? listed()) == 2 })
                 let end = Request.get("/sessions", fields, method: "DELETE")
-                #expect(try world.gateways[0].request(end).text == #"{"count":2}"#)
+                #expect(try bench.gateways[0].request(end).text == #"{"count":2}"#)
                 for index in 0..<2 {
-                    for token in access { #expect(eventually { (try? world.status(index, token)) == 401 }) }
-                    let refused = try world.refresh(index, try World.refresh(next))
+                    for token in access { #expect(eventually { (try? bench.status(index, token)) == 401 }) }
+                    let refused = try bench.refresh(index, try Bench.refresh(next))
                     #expect(refused.status == 400 && refused.text.contains("invalid_grant"))
-                    #expect(try world.gateways[index].get("/sessions/whoami", fields).status == 200)
+                    #expect(try bench.gateways[index].get("/sessions/whoami", fields).status == 200)
                 }
             }
         }
@@ -250,18 +250,18 @@ import Vocabulary
     @Test("Clients that lost the answer to a refresh get the same successor, at either gateway")
     func lostAnswers() async throws {
         try await RedisServer.with { server in
-            try await self.with(server) { (world) async throws in
-                var token = try world.family()
+            try await self.with(server) { (bench) async throws in
+                var token = try bench.family()
                 for lost in [12, 11, 12] {
                     // In one round a client waits for its answer; in the others all leave at once.
-                    let answers = try await world.together(World.rotation(of: token), count: 12, lost: lost)
-                    let again = try (0..<2).map { try world.refresh($0, token) }
+                    let answers = try await bench.together(Bench.rotation(of: token), count: 12, lost: lost)
+                    let again = try (0..<2).map { try bench.refresh($0, token) }
                     #expect(again.allSatisfy { $0.status == 200 })
-                    let successors = Set(try (answers + again).map(World.refresh))
+                    let successors = Set(try (answers + again).map(Bench.refresh))
                     #expect(successors.count == 1)
                     token = try #require(successors.first)
                 }
-                #expect(try world.refresh(0, token).status == 200)
+                #expect(try bench.refresh(0, token).status == 200)
             }
         }
     }
@@ -269,31 +269,31 @@ import Vocabulary
     @Test("Redis is killed while 32 requests refresh one token: they get one successor, and nobody loses the family")
     func kills() async throws {
         try await RedisServer.with(["--appendonly", "yes", "--appendfsync", "always"]) { server in
-            try await self.with(server) { (world) async throws in
+            try await self.with(server) { (bench) async throws in
                 var numbers = SeededNumbers(seed: 32)
                 for round in 0..<(isSoak ? 100 : 5) {
-                    let token = try world.family(from: "127.3.\(round).1")
-                    let request = World.rotation(of: token)
+                    let token = try bench.family(from: "127.3.\(round).1")
+                    let request = Bench.rotation(of: token)
                     let pause = Int.random(in: 0...10, using: &numbers)
-                    let answers = try await world.together(request, lost: 8) {
+                    let answers = try await bench.together(request, lost: 8) {
                         try await Task.sleep(for: .milliseconds(pause))
                         server.kill()
                         try await server.start()
                     }
                     #expect(answers.allSatisfy { $0.status == 200 || $0.status == 503 })
                     // Whoever has no answer asks again.
-                    let again = try (0..<2).map { try world.patiently($0, request) }
+                    let again = try (0..<2).map { try bench.patiently($0, request) }
                     let successors = Set(
-                        try (answers.filter { $0.status == 200 } + again).map(World.refresh)
+                        try (answers.filter { $0.status == 200 } + again).map(Bench.refresh)
                     )
                     #expect(successors.count == 1)
-                    let next = try world.refresh(round % 2, try #require(successors.first))
-                    let access = try World.access(next)
-                    #expect(try world.status(0, access) == 200)
+                    let next = try bench.refresh(round % 2, try #require(successors.first))
+                    let access = try Bench.access(next)
+                    #expect(try bench.status(0, access) == 200)
                     // Two have shown tokens of the family: it ends for both.
-                    try await world.expectRefused(token)
-                    try await world.expectRefused(try World.refresh(next))
-                    #expect(eventually(within: 3) { (try? world.status(1, access)) == 401 })
+                    try await bench.expectRefused(token)
+                    try await bench.expectRefused(try Bench.refresh(next))
+                    #expect(eventually(within: 3) { (try? bench.status(1, access)) == 401 })
                 }
             }
         }
@@ -304,14 +304,14 @@ import Vocabulary
     )
     func emptied() async throws {
         try await RedisServer.with { server in
-            try await self.with(server) { (world) async throws in
+            try await self.with(server) { (bench) async throws in
                 let requests = [
-                    World.rotation(of: try world.family()), World.redemption(of: try world.code(1)),
+                    Bench.rotation(of: try bench.family()), Bench.redemption(of: try bench.code(1)),
                 ]
                 server.kill()
                 for request in requests {
                     for index in 0..<2 {
-                        let answer = try world.send(index, request)
+                        let answer = try bench.send(index, request)
                         #expect(answer.status == 503)
                         #expect(answer.text.contains("temporarily_unavailable"))
                     }
@@ -319,15 +319,15 @@ import Vocabulary
                 try await server.start()
                 for request in requests {
                     for index in 0..<2 {
-                        let answer = try world.patiently(index, request)
+                        let answer = try bench.patiently(index, request)
                         #expect(answer.status == 400)
                         #expect(answer.text.contains("invalid_grant"))
                     }
-                    let answers = try await world.together(request)
+                    let answers = try await bench.together(request)
                     #expect(answers.allSatisfy { $0.text.contains("invalid_grant") })
                 }
-                let token = try world.family()
-                #expect(try world.refresh(1, token).status == 200)
+                let token = try bench.family()
+                #expect(try bench.refresh(1, token).status == 200)
             }
         }
     }
@@ -337,26 +337,26 @@ import Vocabulary
     )
     func olderCopy() async throws {
         try await RedisServer.with(["--dbfilename", "backup.rdb"]) { server in
-            try await self.with(server) { (world) async throws in
-                var tokens = [try world.family()]
-                let (used, unused) = (try world.code(0), try world.code(0))
+            try await self.with(server) { (bench) async throws in
+                var tokens = [try bench.family()]
+                let (used, unused) = (try bench.code(0), try bench.code(0))
                 try server.command("SAVE")
-                let later = try world.family()
-                #expect(try world.redeem(1, used).status == 200)
-                for index in 0..<2 { tokens.append(try World.refresh(try world.refresh(index, tokens[index]))) }
+                let later = try bench.family()
+                #expect(try bench.redeem(1, used).status == 200)
+                for index in 0..<2 { tokens.append(try Bench.refresh(try bench.refresh(index, tokens[index]))) }
                 // Without a final save, Redis comes back in the state of the copy.
                 server.kill()
                 try await server.start()
-                let next = try World.refresh(try world.patiently(0, World.rotation(of: tokens[2])))
-                let last = try World.refresh(try world.patiently(1, World.rotation(of: next)))
-                #expect(try world.patiently(1, World.rotation(of: later)).text.contains("invalid_grant"))
+                let next = try Bench.refresh(try bench.patiently(0, Bench.rotation(of: tokens[2])))
+                let last = try Bench.refresh(try bench.patiently(1, Bench.rotation(of: next)))
+                #expect(try bench.patiently(1, Bench.rotation(of: later)).text.contains("invalid_grant"))
                 for code in [used, unused] {
-                    let answers = try await world.together(World.redemption(of: code))
+                    let answers = try await bench.together(Bench.redemption(of: code))
                     #expect(answers.allSatisfy { $0.text.contains("invalid_grant") })
                 }
                 // Older ones end it, also those whose successors the copy does not know.
-                try await world.expectRefused(tokens[1])
-                try await world.expectRefused(last)
+                try await bench.expectRefused(tokens[1])
+                try await bench.expectRefused(last)
             }
         }
     }
@@ -364,28 +364,28 @@ import Vocabulary
     @Test("A proof is accepted once at both gateways together; after a restart of Redis proofs need a new nonce")
     func proofs() async throws {
         try await RedisServer.with { server in
-            try await self.with(server) { (world) async throws in
+            try await self.with(server) { (bench) async throws in
                 let key = ProofKey()
                 let url = Request.origin + "/oauth/token"
-                let asked = try world.send(0, World.proven(key.field("POST", url)))
+                let asked = try bench.send(0, Bench.proven(key.field("POST", url)))
                 #expect(asked.text.contains("use_dpop_nonce"))
                 let nonce = try #require(asked.value("dpop-nonce"))
                 key.nonce = nonce
                 let proof = key.field("POST", url)
-                let answers = try await world.together(World.proven(proof))
+                let answers = try await bench.together(Bench.proven(proof))
                 #expect(answers.count { $0.text.contains("invalid_grant") } == 1)
                 #expect(answers.count { $0.text.contains("invalid_dpop_proof") } == 31)
 
                 server.kill()
                 try await server.start()
                 let isNew = eventually {
-                    let answer = try? world.send(1, World.proven(key.field("POST", url)))
+                    let answer = try? bench.send(1, Bench.proven(key.field("POST", url)))
                     return answer?.text.contains("use_dpop_nonce") == true && answer?.value("dpop-nonce") != nonce
                 }
                 #expect(isNew)
                 #expect(
                     eventually {
-                        let answer = try? world.send(0, World.proven(proof))
+                        let answer = try? bench.send(0, Bench.proven(proof))
                         return answer?.text.contains("use_dpop_nonce") == true
                     }
                 )
@@ -396,14 +396,14 @@ import Vocabulary
     @Test("Redis hangs between refreshes: the family survives, and clients get 503 meanwhile")
     func outage() async throws {
         try await RedisServer.with { server in
-            try await self.with(server) { (world) throws in
-                let token = try world.family()
+            try await self.with(server) { (bench) throws in
+                let token = try bench.family()
                 server.pause()
-                let failed = try world.refresh(0, token)
+                let failed = try bench.refresh(0, token)
                 #expect(failed.status == 503)
                 #expect(failed.text.contains("temporarily_unavailable"))
                 server.resume()
-                #expect(eventually { (try? world.refresh(1, token).status) == 200 })
+                #expect(eventually { (try? bench.refresh(1, token).status) == 200 })
             }
         }
     }
@@ -411,30 +411,30 @@ import Vocabulary
     @Test("T31: codes, refresh tokens and proofs are good at gateways whose machines' clocks differ by minutes")
     func skew() async throws {
         try await RedisServer.with { server in
-            try await self.with(server, skews: (.seconds(300), .seconds(-300))) { (world) async throws in
+            try await self.with(server, skews: (.seconds(300), .seconds(-300))) { (bench) async throws in
                 for (writer, reader) in [(0, 1), (1, 0)] {
-                    let first = try world.redeem(reader, try world.code(writer))
+                    let first = try bench.redeem(reader, try bench.code(writer))
                     #expect(first.status == 200 && first.text.contains(#""expires_in":3600"#), "\(first.text)")
                     // By the clocks of the machines the predecessor's overlap of a minute would be over at once, or
                     // would last ten.
-                    let token = try World.refresh(first)
-                    let next = try world.refresh(writer, token)
-                    let again = try world.refresh(reader, token)
-                    #expect(try World.refresh(next) == World.refresh(again))
+                    let token = try Bench.refresh(first)
+                    let next = try bench.refresh(writer, token)
+                    let again = try bench.refresh(reader, token)
+                    #expect(try Bench.refresh(next) == Bench.refresh(again))
                     for answer in [first, next, again] {
-                        let access = try World.access(answer)
-                        for index in 0..<2 { #expect(try world.status(index, access) == 200) }
+                        let access = try Bench.access(answer)
+                        for index in 0..<2 { #expect(try bench.status(index, access) == 200) }
                     }
                     // Devices with a right clock, and with one that is days off and a nonce of the other gateway.
                     let key = ProofKey()
                     let url = Request.origin + "/oauth/token"
-                    let asked = try world.send(writer, World.proven(key.field("POST", url)))
+                    let asked = try bench.send(writer, Bench.proven(key.field("POST", url)))
                     let nonce = try #require(asked.value("dpop-nonce"))
                     key.nonce = nonce
                     for lead in [Duration.zero, .seconds(300_000), .seconds(-300_000)] {
                         let proof = key.field("POST", url, ahead: lead)
-                        #expect(try world.send(reader, World.proven(proof)).text.contains("invalid_grant"))
-                        #expect(try world.send(writer, World.proven(proof)).text.contains("invalid_dpop_proof"))
+                        #expect(try bench.send(reader, Bench.proven(proof)).text.contains("invalid_grant"))
+                        #expect(try bench.send(writer, Bench.proven(proof)).text.contains("invalid_dpop_proof"))
                     }
                 }
             }

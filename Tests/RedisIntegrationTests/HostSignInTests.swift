@@ -30,12 +30,12 @@ import Vocabulary
 
     @Test("One sign-in at the provider serves all hosts; what the provider says is asked for once")
     func signIn() async throws {
-        try await self.with { world throws in
-            var user = world.user()
+        try await self.with { bench throws in
+            var user = bench.user()
             let arrived = try user.open("\(Hosts.b)/reports?x=%2F")
             #expect(arrived.url == "\(Hosts.b)/reports?x=%2F" && arrived.answer.status == 200)
             let steps = user.trail.map { url in
-                String(url.prefix { $0 != "?" }).replacing(world.provider.issuer, with: "provider")
+                String(url.prefix { $0 != "?" }).replacing(bench.provider.issuer, with: "provider")
             }
             #expect(
                 steps == [
@@ -45,26 +45,26 @@ import Vocabulary
                 ]
             )
             #expect(try user.open("\(Hosts.c)/x").url == "\(Hosts.c)/x" && user.trail.count == 5)
-            #expect(world.statuses(user) == [200] && world.provider.count(.token) == 1)
+            #expect(bench.statuses(user) == [200] && bench.provider.count(.token) == 1)
             #expect(self.waits(user) == [], "\(user.jars)")
         }
     }
 
     @Test("Tabs that are opened at once by a browser that is not signed in all arrive at their own pages")
     func tabs() async throws {
-        try await self.with { world throws in
+        try await self.with { bench throws in
             for urls in [
                 (0..<5).map { "\(Hosts.b)/tab\($0)" },
                 (0..<5).map { "\(Hosts.all[$0 % 3])/tab\($0)?x=%20\($0)" },
             ] {
-                var user = world.user()
+                var user = bench.user()
                 let arrived = try user.open(together: urls)
                 for (arrival, url) in zip(arrived, urls) {
                     let (status, reason) = (arrival.answer.status, arrival.answer.pageReason ?? "")
                     #expect(arrival.url == url && status == 200, "\(url) ended at \(arrival.url): \(status) \(reason)")
                 }
                 let isEverywhere = urls.contains { $0.hasPrefix(Hosts.c) }
-                #expect(world.statuses(user) == (isEverywhere ? [200] : [200, 401]))
+                #expect(bench.statuses(user) == (isEverywhere ? [200] : [200, 401]))
                 #expect(self.waits(user) == [], "\(user.jars)")
             }
         }
@@ -72,8 +72,8 @@ import Vocabulary
 
     @Test("Of more tabs than a browser keeps cookies for, every one ends at a page, and the browser is signed in")
     func manyTabs() async throws {
-        try await self.with { world throws in
-            var user = world.user()
+        try await self.with { bench throws in
+            var user = bench.user()
             let urls = (0..<12).map { "\(Hosts.all[$0 % 3])/tab\($0)" }
             for arrival in try user.open(together: urls) {
                 let isApp = arrival.answer.status == 200 && Hosts.all.contains { arrival.url.hasPrefix($0) }
@@ -86,8 +86,8 @@ import Vocabulary
 
     @Test("The back button leads to the start page of a signed-in browser, and after a sign-out to a page")
     func backButton() async throws {
-        try await self.with { world throws in
-            var user = world.user()
+        try await self.with { bench throws in
+            var user = bench.user()
             _ = try user.open("\(Hosts.b)/x")
             let used = try ["callback", "share", "ticket"].map { try self.step($0, of: user) }
             let (callback, share, ticket) = (used[0], used[1], used[2])
@@ -97,14 +97,14 @@ import Vocabulary
                 // The nonce of that request has been used.
                 #expect(try user.open(share).url == "\(Hosts.b)/")
             }
-            #expect(world.statuses(user) == [200, 401], "the third host was not opened")
+            #expect(bench.statuses(user) == [200, 401], "the third host was not opened")
             _ = try user.signOut(Hosts.b)
-            world.provider.endSession()
+            bench.provider.endSession()
             for (url, reason) in [(callback, "signin.state_mismatch"), (ticket, "ticket.other_browser")] {
                 let arrived = try user.open(url)
                 #expect(arrived.answer.pageReason == reason && user.trail.count == 1, "\(arrived.answer.lines)")
             }
-            #expect(self.waits(user) == [] && world.statuses(user) == [401])
+            #expect(self.waits(user) == [] && bench.statuses(user) == [401])
         }
     }
 
@@ -119,9 +119,9 @@ import Vocabulary
             ({ host, name in host != a || name != "sallyport" }, "ticket.no_cookie"),
             ({ host, name in host != b || name != "sallyport" }, "signin.repeated"),
         ]
-        try await self.with { world throws in
+        try await self.with { bench throws in
             for (keeps, reason) in cases {
-                var user = world.user()
+                var user = bench.user()
                 user.keeps = keeps
                 let arrived = try user.open("\(Hosts.b)/x")
                 #expect(arrived.answer.pageReason == reason, "\(user.trail) \(arrived.answer.lines)")
@@ -135,8 +135,8 @@ import Vocabulary
 
     @Test("A ticket is of no use on another host, in another browser, or a second time, at neither gateway")
     func tickets() async throws {
-        try await self.with { world throws in
-            var user = world.user()
+        try await self.with { bench throws in
+            var user = bench.user()
             _ = try user.open("\(Hosts.a)/x")
             // The way of a ticket, until the browser is to present it.
             var url = "\(Hosts.b)/.sallyport/login?return_to=/x"
@@ -144,7 +144,7 @@ import Vocabulary
             #expect(url.hasPrefix("\(Hosts.b)/.sallyport/ticket?"), "\(url)")
             let presented = url
 
-            var thief = world.user()
+            var thief = bench.user()
             for _ in 0..<2 {
                 let stolen = try thief.open(presented)
                 #expect(stolen.answer.status == 403 && stolen.answer.pageReason == "ticket.other_browser")
@@ -169,7 +169,7 @@ import Vocabulary
             #expect(try user.open(presented).url == "\(Hosts.b)/x")
             for index in 0..<2 {
                 var copy = before
-                copy.ports = [world.gateways[index].port]
+                copy.ports = [bench.gateways[index].port]
                 // The browser's own copy of the nonce makes the same session; nothing new begins.
                 let again = try copy.open(presented)
                 #expect(again.url == "\(Hosts.b)/x" && copy.jars["app.example.com"]?["sallyport"] != nil)

@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    private struct World {
+    private struct Bench {
         let kratos: KratosDouble
         let gateways: [Gateway]
 
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    private func with(_ body: @Sendable (World) throws -> Void) async throws {
+    private func with(_ body: @Sendable (Bench) throws -> Void) async throws {
         try await RedisServer.with { server in
             let kratos = try KratosDouble(publicURL: Request.origin)
             defer { kratos.stop() }
@@ -54,34 +54,34 @@ import Testing
             defer { first.stop() }
             let second = try Gateway(settings, files: files)
             defer { second.stop() }
-            try body(World(kratos: kratos, gateways: [first, second]))
+            try body(Bench(kratos: kratos, gateways: [first, second]))
         }
     }
 
     @Test("One gateway's answer serves the other, and a sign-out at one ends cookie, token and streams at both")
     func signOut() async throws {
-        try await self.with { world throws in
-            let (session, other) = (world.kratos.newSession(), world.kratos.newSession())
+        try await self.with { bench throws in
+            let (session, other) = (bench.kratos.newSession(), bench.kratos.newSession())
             let cookie = "Cookie: ory_kratos_session=\(session.cookie)"
             let (token, othersToken) = ("X-Session-Token: \(session.token)", "X-Session-Token: \(other.token)")
             for index in 0..<2 {
                 for field in [cookie, token, othersToken] {
-                    #expect(try world.get("/", [field], at: index).status == 200)
+                    #expect(try bench.get("/", [field], at: index).status == 200)
                 }
             }
-            #expect(world.kratos.calls(of: "/sessions/whoami").count == 3)
-            let streams = try world.gateways.map { gateway in
+            #expect(bench.kratos.calls(of: "/sessions/whoami").count == 3)
+            let streams = try bench.gateways.map { gateway in
                 let wire = try gateway.connect()
                 wire.send(Request.get("/events", [cookie, "Accept: text/event-stream"]))
                 guard wire.receive(through: "open\r\n") != nil else { throw BenchFailure("no stream") }
                 return wire
             }
             let fields = [cookie, "Sec-Fetch-Site: same-origin", "Accept: application/json"]
-            #expect(try world.gateways[0].request(Request.post("/.sallyport/logout", fields, body: "")).status == 204)
+            #expect(try bench.gateways[0].request(Request.post("/.sallyport/logout", fields, body: "")).status == 204)
             for index in 0..<2 {
-                #expect(eventually { (try? world.get("/", [cookie], at: index).status) == 401 })
-                #expect(eventually { (try? world.get("/", [token], at: index).status) == 401 })
-                #expect(try world.get("/", [othersToken], at: index).status == 200)
+                #expect(eventually { (try? bench.get("/", [cookie], at: index).status) == 401 })
+                #expect(eventually { (try? bench.get("/", [token], at: index).status) == 401 })
+                #expect(try bench.get("/", [othersToken], at: index).status == 200)
             }
             for wire in streams { #expect(wire.receiveAll(seconds: 10).last == .reset) }
         }
@@ -89,31 +89,31 @@ import Testing
 
     @Test("Hundreds of requests at each gateway for one token that none knows are at most one question of each")
     func herd() async throws {
-        try await self.with { world throws in
-            let fields = ["X-Session-Token: \(world.kratos.newSession().token)"]
-            let wires = try (0..<400).map { number in try world.gateways[number % 2].connect() }
-            world.kratos.fail("/sessions/whoami", with: .slow(0.5))
+        try await self.with { bench throws in
+            let fields = ["X-Session-Token: \(bench.kratos.newSession().token)"]
+            let wires = try (0..<400).map { number in try bench.gateways[number % 2].connect() }
+            bench.kratos.fail("/sessions/whoami", with: .slow(0.5))
             for wire in wires { wire.send(Request.get("/staff/x", fields)) }
             let answers = try wires.map { try $0.answer(seconds: 60) }
             // A machine too busy to hear Redis in time says so, and refuses nobody.
             #expect(Set(answers.compactMap(\.reason)).isSubset(of: ["require.groups", "store.unavailable"]))
             #expect(answers.contains { $0.status == 403 } && answers.allSatisfy { [403, 503].contains($0.status) })
-            #expect((1...2).contains(world.kratos.calls(of: "/sessions/whoami").count))
+            #expect((1...2).contains(bench.kratos.calls(of: "/sessions/whoami").count))
             for wire in wires { wire.close() }
         }
     }
 
     @Test("Two codes count once, whichever gateways they are brought to, at the same time too")
     func exchange() async throws {
-        try await self.with { world throws in
-            let begun = try world.get("/self-service/login/api?return_session_token_exchange_code=true", [], at: 0)
+        try await self.with { bench throws in
+            let begun = try bench.get("/self-service/login/api?return_session_token_exchange_code=true", [], at: 0)
             let initCode = try #require(begun.text.firstMatch(of: /"session_token_exchange_code":"([^"]+)"/)).1
             let id = try #require(begun.text.firstMatch(of: /"id":"([0-9a-f-]{36})"/)).1
-            let back = try world.get("/self-service/methods/oidc/callback/google?state=\(id)", [], at: 1)
+            let back = try bench.get("/self-service/methods/oidc/callback/google?state=\(id)", [], at: 1)
             let code = try #require(back.value("location")?.split(separator: "=").last)
             let target = "/sessions/token-exchange?init_code=\(initCode)&return_to_code=\(code)"
             let wires = try (0..<20).map { number in
-                let wire = try world.gateways[number % 2].connect()
+                let wire = try bench.gateways[number % 2].connect()
                 wire.send(Request.get(target, ["X-Forwarded-For: 203.0.113.\(number)"]))
                 return wire
             }
@@ -121,7 +121,7 @@ import Testing
             #expect(statuses.filter { $0 == 200 }.count == 1 && statuses.filter { $0 == 404 }.count == 19)
             let winner = try #require(statuses.firstIndex(of: 200))
             for index in 0..<2 {
-                let again = try world.get(target, ["X-Forwarded-For: 203.0.113.\(winner)"], at: index)
+                let again = try bench.get(target, ["X-Forwarded-For: 203.0.113.\(winner)"], at: index)
                 #expect(again.status == 200)
             }
         }

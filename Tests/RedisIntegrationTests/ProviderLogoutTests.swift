@@ -47,10 +47,10 @@ import Vocabulary
     }
 
     /// Opens a WebSocket and a stream of events at each gateway.
-    private func streams(_ user: WebUser, _ world: ProviderHosts) throws -> [Wire] {
+    private func streams(_ user: WebUser, _ bench: ProviderHosts) throws -> [Wire] {
         var wires: [Wire] = []
         let cookies = user.cookies(of: "app.example.com")
-        for gateway in world.gateways {
+        for gateway in bench.gateways {
             for (target, fields) in [
                 (
                     "/socket",
@@ -92,56 +92,56 @@ import Vocabulary
     func backChannel(named: Named) async throws {
         var script = OpenIDScript()
         script.keepsSessionID = true
-        try await self.with(script) { world, _ throws in
-            let user = try world.signedInUser()
-            let sid = try #require(world.provider.sessionID)
-            world.provider.change { $0.keepsSessionID = false }
-            world.provider.endSession()
+        try await self.with(script) { bench, _ throws in
+            let user = try bench.signedInUser()
+            let sid = try #require(bench.provider.sessionID)
+            bench.provider.change { $0.keepsSessionID = false }
+            bench.provider.endSession()
             // The same user in another browser.
-            let elsewhere = try world.signedInUser()
-            let other = try #require(world.provider.sessionID)
+            let elsewhere = try bench.signedInUser()
+            let other = try #require(bench.provider.sessionID)
             #expect(other != sid)
-            let streams = try self.streams(user, world)
-            let (kept, stays) = (try self.streams(elsewhere, world), named != .subject)
+            let streams = try self.streams(user, bench)
+            let (kept, stays) = (try self.streams(elsewhere, bench), named != .subject)
 
-            let token = world.provider.logoutToken(
+            let token = bench.provider.logoutToken(
                 sessionID: named == .subject ? nil : sid,
                 subject: named == .session ? nil : "user-1"
             )
-            let answer = try self.post("logout_token=\(token)", to: world.gateways[0])
+            let answer = try self.post("logout_token=\(token)", to: bench.gateways[0])
             #expect(answer.status == 200 && answer.value("cache-control") == "no-store", "\(answer.lines)")
-            #expect(eventually(within: 3) { world.statuses(user) == [401] })
+            #expect(eventually(within: 3) { bench.statuses(user) == [401] })
             for wire in streams { #expect(wire.receive(seconds: 2) != .silence) }
-            #expect(eventually(within: 3) { world.statuses(elsewhere) == [stays ? 200 : 401] })
+            #expect(eventually(within: 3) { bench.statuses(elsewhere) == [stays ? 200 : 401] })
             for wire in kept { #expect((wire.receive(seconds: stays ? 0.1 : 2) == .silence) == stays) }
             let event = try #require(
-                world.gateways[0].output.split(separator: "\n").last { $0.contains("back-channel") }
+                bench.gateways[0].output.split(separator: "\n").last { $0.contains("back-channel") }
             )
             #expect(event.contains(#""event":"session.ended","code":"slo""#), "\(event)")
-            let ended = world.gateways[0].output.split(separator: "\n").last { $0.contains("session.cascaded") }
+            let ended = bench.gateways[0].output.split(separator: "\n").last { $0.contains("session.cascaded") }
             #expect(ended?.contains(#""ended_by":"back-channel""#) == true, "\(ended ?? "no event")")
 
             // A new sign-in with the same sid lives, and the old token cannot end it.
-            world.provider.change { script in
+            bench.provider.change { script in
                 script.alterIDToken = { $0["sid"] = .string(sid) }
             }
-            let again = try world.signedInUser()
-            for gateway in world.gateways {
+            let again = try bench.signedInUser()
+            for gateway in bench.gateways {
                 let replayed = try self.post("logout_token=\(token)", to: gateway)
                 #expect(replayed.status == 400 && replayed.text.contains("logout.replayed"), "\(replayed.text)")
             }
-            #expect(world.statuses(again) == [200])
-            let next = world.provider.logoutToken(sessionID: sid, subject: nil)
-            #expect(try self.post("logout_token=\(next)", to: world.gateways[1]).status == 200)
-            #expect(eventually(within: 3) { world.statuses(again) == [401] })
+            #expect(bench.statuses(again) == [200])
+            let next = bench.provider.logoutToken(sessionID: sid, subject: nil)
+            #expect(try self.post("logout_token=\(next)", to: bench.gateways[1]).status == 200)
+            #expect(eventually(within: 3) { bench.statuses(again) == [401] })
         }
     }
 
     @Test("A token that is no valid logout token is 400 with an OAuth error, and ends nothing")
     func refused() async throws {
-        try await self.with { world, _ throws in
-            let user = try world.signedInUser()
-            let provider = world.provider
+        try await self.with { bench, _ throws in
+            let user = try bench.signedInUser()
+            let provider = bench.provider
             let sid = try #require(provider.sessionID)
             let now = Int64(Date.now.timeIntervalSince1970)
             typealias Claims = [String: JSONValue]
@@ -185,25 +185,25 @@ import Vocabulary
                 ("text", "x"), ("empty", ""),
             ]
             for (number, (what, token)) in cases.enumerated() {
-                let answer = try self.post("logout_token=\(token)", to: world.gateways[number % 2])
+                let answer = try self.post("logout_token=\(token)", to: bench.gateways[number % 2])
                 #expect(answer.status == 400, "\(what): \(answer.lines) \(answer.text)")
                 #expect(answer.text.contains(#""error":"invalid_request""#), "\(what): \(answer.text)")
                 #expect(answer.value("cache-control") == "no-store" && answer.value("set-cookie") == nil)
             }
             for form in ["", "logout_token=\(good)&logout_token=\(good)", "token=\(good)"] {
-                #expect(try self.post(form, to: world.gateways[0]).status == 400, "\(form.prefix(20))")
+                #expect(try self.post(form, to: bench.gateways[0]).status == 400, "\(form.prefix(20))")
             }
             let json = Request.post(
                 "/.sallyport/backchannel-logout",
                 ["Content-Type: application/json"],
                 body: #"{"logout_token":"\#(good)"}"#
             ).replacing("Host: app.example.com", with: "Host: login.example.com")
-            #expect(try world.gateways[0].request(json).status == 400)
+            #expect(try bench.gateways[0].request(json).status == 400)
             let got =
                 "GET /.sallyport/backchannel-logout?logout_token=\(good) HTTP/1.1\r\nHost: login.example.com\r\n\r\n"
-            #expect(try world.gateways[0].request(got).status == 405)
+            #expect(try bench.gateways[0].request(got).status == 405)
             #expect(
-                try world.gateways[0].request(
+                try bench.gateways[0].request(
                     Request.post(
                         "/.sallyport/backchannel-logout",
                         ["Content-Type: application/x-www-form-urlencoded"],
@@ -212,76 +212,76 @@ import Vocabulary
                 ).status == 404,
                 "a host without endpoints"
             )
-            #expect(world.statuses(user) == [200])
-            #expect(try self.post("logout_token=\(good)", to: world.gateways[1]).status == 200)
-            #expect(eventually(within: 3) { world.statuses(user) == [401] })
+            #expect(bench.statuses(user) == [200])
+            #expect(try self.post("logout_token=\(good)", to: bench.gateways[1]).status == 200)
+            #expect(eventually(within: 3) { bench.statuses(user) == [401] })
         }
     }
 
     @Test("While Redis cannot be asked, a logout token is 503, and the same one ends the sessions when Redis is back")
     func outage() async throws {
-        try await self.with { world, server throws in
-            let user = try world.signedInUser()
-            let sid = try #require(world.provider.sessionID)
-            let token = world.provider.logoutToken(sessionID: sid, subject: nil)
+        try await self.with { bench, server throws in
+            let user = try bench.signedInUser()
+            let sid = try #require(bench.provider.sessionID)
+            let token = bench.provider.logoutToken(sessionID: sid, subject: nil)
             server.pause()
             defer { server.resume() }
-            let answer = try self.post("logout_token=\(token)", to: world.gateways[0])
+            let answer = try self.post("logout_token=\(token)", to: bench.gateways[0])
             #expect(answer.status == 503 && answer.value("retry-after") != nil, "\(answer.lines)")
             #expect(answer.text.contains(#""error":"temporarily_unavailable""#))
-            #expect(try self.frame("?iss=\(world.provider.issuer)&sid=\(sid)", at: world.gateways[0]).status == 503)
+            #expect(try self.frame("?iss=\(bench.provider.issuer)&sid=\(sid)", at: bench.gateways[0]).status == 503)
             server.resume()
             #expect(
                 eventually {
-                    (try? self.post("logout_token=\(token)", to: world.gateways[0]).status) == 200
+                    (try? self.post("logout_token=\(token)", to: bench.gateways[0]).status) == 200
                 }
             )
-            #expect(eventually(within: 3) { world.statuses(user) == [401] })
+            #expect(eventually(within: 3) { bench.statuses(user) == [401] })
         }
     }
 
     @Test("While a new key of the provider cannot be read, a logout token signed by it is 503, and no refusal")
     func unknownKey() async throws {
-        try await self.with { world, _ throws in
-            let user = try world.signedInUser()
-            let sid = try #require(world.provider.sessionID)
-            world.provider.breakDown(.keys, with: .answer(status: 500))
-            world.provider.rotateKey()
-            let token = world.provider.logoutToken(sessionID: sid, subject: nil)
-            let answer = try self.post("logout_token=\(token)", to: world.gateways[0])
+        try await self.with { bench, _ throws in
+            let user = try bench.signedInUser()
+            let sid = try #require(bench.provider.sessionID)
+            bench.provider.breakDown(.keys, with: .answer(status: 500))
+            bench.provider.rotateKey()
+            let token = bench.provider.logoutToken(sessionID: sid, subject: nil)
+            let answer = try self.post("logout_token=\(token)", to: bench.gateways[0])
             #expect(answer.status == 503 && answer.value("retry-after") != nil, "\(answer.lines) \(answer.text)")
-            #expect(world.statuses(user) == [200])
+            #expect(bench.statuses(user) == [200])
         }
     }
 
     @Test("A frame ends the sessions of its sid at both gateways and revokes no token; all else ends nothing")
     func frontChannel() async throws {
-        try await self.with { world, _ throws in
-            let user = try world.signedInUser()
-            let sid = try #require(world.provider.sessionID)
-            world.provider.endSession()
-            let elsewhere = try world.signedInUser()
-            let streams = try self.streams(user, world)
-            let issuer = world.provider.issuer
+        try await self.with { bench, _ throws in
+            let user = try bench.signedInUser()
+            let sid = try #require(bench.provider.sessionID)
+            bench.provider.endSession()
+            let elsewhere = try bench.signedInUser()
+            let streams = try self.streams(user, bench)
+            let issuer = bench.provider.issuer
             for query in [
                 "", "?iss=\(issuer)", "?sid=\(sid)", "?iss=\(issuer)&sid=", "?iss=\(issuer)&sid=\(sid)&sid=\(sid)",
                 "?iss=https://idp.example.com&sid=\(sid)", "?iss=\(issuer)/&sid=\(sid)",
                 "?iss=\(issuer)&sid=\(String(repeating: "a", count: 1025))",
             ] {
-                let answer = try self.frame(query, at: world.gateways[0])
+                let answer = try self.frame(query, at: bench.gateways[0])
                 #expect(answer.status == 400, "\(query.prefix(80)): \(answer.lines)")
             }
-            let unknown = try self.frame("?iss=\(issuer)&sid=unknown", at: world.gateways[0])
-            #expect(unknown.status == 200 && world.statuses(user) == [200])
-            let grants = world.provider.grantCount
-            let answer = try self.frame("?iss=\(issuer)&sid=\(sid)", at: world.gateways[1])
+            let unknown = try self.frame("?iss=\(issuer)&sid=unknown", at: bench.gateways[0])
+            #expect(unknown.status == 200 && bench.statuses(user) == [200])
+            let grants = bench.provider.grantCount
+            let answer = try self.frame("?iss=\(issuer)&sid=\(sid)", at: bench.gateways[1])
             #expect(answer.status == 200 && answer.body == unknown.body)
             #expect(answer.value("cache-control") == "no-store" && answer.value("x-frame-options") == nil)
             #expect(answer.value("content-security-policy")?.contains("frame-ancestors") == false)
-            #expect(eventually(within: 3) { world.statuses(user) == [401] })
+            #expect(eventually(within: 3) { bench.statuses(user) == [401] })
             for wire in streams { #expect(wire.receive(seconds: 2) != .silence) }
-            #expect(world.statuses(elsewhere) == [200])
-            #expect(world.provider.grantCount == grants && world.provider.count(.revocation) == 0)
+            #expect(bench.statuses(elsewhere) == [200])
+            #expect(bench.provider.grantCount == grants && bench.provider.count(.revocation) == 0)
         }
     }
 }

@@ -8,7 +8,7 @@ import Testing
 /// the user's grant if one comes twice.
 @Suite("Refresh under fire", .blocking) struct RefreshUnderFireTests {
     /// Two gateways that share a Redis and a secret, and their provider.
-    private struct World {
+    private struct Bench {
         let provider: OpenIDProvider
         let gateways: [Gateway]
 
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    private func withWorld(life: Duration, _ body: (World) throws -> Void) async throws {
+    private func withBench(life: Duration, _ body: (Bench) throws -> Void) async throws {
         try await RedisServer.with { server in
             var script = OpenIDScript()
             script.accessTokenLifetime = life
@@ -86,20 +86,20 @@ import Testing
             for gateway in gateways {
                 #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
             }
-            try body(World(provider: provider, gateways: gateways))
+            try body(Bench(provider: provider, gateways: gateways))
         }
     }
 
     @Test("64 connections to two gateways: each renewal is one refresh, every request is served, no token comes twice")
     func manyRenewals() async throws {
-        try await self.withWorld(life: .seconds(3)) { (world) throws in
-            let cookie = try world.signIn()
-            let fired = try world.fire(cookie, at: world.gateways, seconds: 12)
+        try await self.withBench(life: .seconds(3)) { (bench) throws in
+            let cookie = try bench.signIn()
+            let fired = try bench.fire(cookie, at: bench.gateways, seconds: 12)
             #expect(fired.failed == 0 && fired.count > 1000)
-            let refreshes = world.provider.calls(of: .token).compactMap { $0["refresh_token"] }
-            #expect(world.provider.reuses == 0 && Set(refreshes).count == refreshes.count && refreshes.count >= 2)
+            let refreshes = bench.provider.calls(of: .token).compactMap { $0["refresh_token"] }
+            #expect(bench.provider.reuses == 0 && Set(refreshes).count == refreshes.count && refreshes.count >= 2)
             let renewed = #"sallyport_provider_renewals_total{result="renewed"}"#
-            let sum = try world.gateways.map { try $0.metric(renewed) }.reduce(0, +)
+            let sum = try bench.gateways.map { try $0.metric(renewed) }.reduce(0, +)
             #expect(Int(sum) == refreshes.count)
             print("report: \(fired.count) requests, \(refreshes.count) refreshes")
         }
@@ -107,32 +107,32 @@ import Testing
 
     @Test("The gateway that refreshes is killed: one refresh reaches the provider, and nobody is signed out")
     func killedHolder() async throws {
-        try await self.withWorld(life: .seconds(5)) { (world) throws in
-            let cookie = try world.signIn()
-            let (holder, other) = (world.gateways[0], world.gateways[1])
-            #expect(try world.fire(cookie, at: [other], seconds: 0.5).failed == 0)
-            world.provider.hold(.token)
+        try await self.withBench(life: .seconds(5)) { (bench) throws in
+            let cookie = try bench.signIn()
+            let (holder, other) = (bench.gateways[0], bench.gateways[1])
+            #expect(try bench.fire(cookie, at: [other], seconds: 0.5).failed == 0)
+            bench.provider.hold(.token)
             let request = Request.get("/", ["Cookie: sallyport=\(cookie)"])
             #expect(
                 eventually {
                     _ = try? holder.request(request)
-                    return world.provider.waiting(at: .token) == 1
+                    return bench.provider.waiting(at: .token) == 1
                 }
             )
             holder.signal(SIGKILL)
             _ = holder.exitStatus()
             // The provider carries out the request; its answer reaches nobody.
-            world.provider.heal(.token)
+            bench.provider.heal(.token)
             var count = 0
             let end = Date().addingTimeInterval(60)
             while !other.output.contains(#""event":"session.renewal_failed""#), Date() < end {
-                let fired = try world.fire(cookie, at: [other], seconds: 1)
+                let fired = try bench.fire(cookie, at: [other], seconds: 1)
                 #expect(fired.failed == 0)
                 count += fired.count
             }
             #expect(Date() < end)
-            #expect(try world.fire(cookie, at: [other], seconds: 2).failed == 0)
-            #expect(world.provider.refreshes == 1 && world.provider.reuses == 0)
+            #expect(try bench.fire(cookie, at: [other], seconds: 2).failed == 0)
+            #expect(bench.provider.refreshes == 1 && bench.provider.reuses == 0)
             print("report: \(count) requests were served after the gateway was killed")
         }
     }

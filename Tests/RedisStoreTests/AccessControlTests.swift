@@ -48,16 +48,16 @@ import Vocabulary
         try await Self.withServer { server, configuration in
             try await withClient(Self.admin(of: server)) { admin in
                 try await withClient(configuration) { client in
-                    let harness = StoreHarness(group: loops, pass: { try await admin.age(by: $0) }) { _, clock in
+                    let bench = ConformanceBench(group: loops, pass: { try await admin.age(by: $0) }) { _, clock in
                         _ = try await admin.ask("FLUSHALL")
                         return RedisStore(
                             client: client,
-                            ring: StoreFixture.ring,
+                            ring: RedisStoreBench.ring,
                             clock: clock.clock,
                             caches: SessionCaches()
                         )
                     }
-                    try await behaviour.run(harness)
+                    try await behaviour.run(bench)
                 }
             }
         }
@@ -92,11 +92,11 @@ import Vocabulary
     @Test("The writes of scripts survive a restart of a Redis with these users")
     func outlivesRestart() async throws {
         try await Self.withServer(["--appendonly", "yes"]) { server, configuration in
-            let session = try await withClient(configuration) { try await StoreFixture($0).signIn() }
+            let session = try await withClient(configuration) { try await RedisStoreBench($0).signIn() }
             server.kill()
             try await server.start()
             try await withClient(configuration) { client in
-                let kept = try await StoreFixture(client).session(session.key)
+                let kept = try await RedisStoreBench(client).session(session.key)
                 #expect(kept?.subject == "alice")
             }
         }

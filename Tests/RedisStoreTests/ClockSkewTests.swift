@@ -13,14 +13,14 @@ import Vocabulary
     private func machine(_ skew: Int) -> Clock { Clock { Clock.system.now().advanced(by: .seconds(skew)) } }
 
     /// Stores of one Redis on machines whose clocks are five minutes behind, right, and five minutes ahead.
-    private func withSkewed(_ body: (RedisClient, [StoreFixture]) async throws -> Void) async throws {
-        func fixture(_ client: RedisClient) -> StoreFixture { StoreFixture(client, clock: client.clock) }
+    private func withSkewed(_ body: (RedisClient, [RedisStoreBench]) async throws -> Void) async throws {
+        func bench(_ client: RedisClient) -> RedisStoreBench { RedisStoreBench(client, clock: client.clock) }
         try await RedisServer.with { server in
             let configuration = server.configuration()
             try await withClient(configuration, localClock: self.machine(-300)) { behind in
                 try await withClient(configuration) { right in
                     try await withClient(configuration, localClock: self.machine(300)) { ahead in
-                        try await body(right, [fixture(behind), fixture(right), fixture(ahead)])
+                        try await body(right, [bench(behind), bench(right), bench(ahead)])
                     }
                 }
             }
@@ -30,8 +30,8 @@ import Vocabulary
     @Test("T31: whatever the gateways' clocks show, each accepts what another made, for the same time")
     func oneClock() async throws {
         try await self.withSkewed { _, fixtures in
-            for fixture in fixtures {
-                let (before, now, after) = (Clock.system.now(), fixture.clock.now(), Clock.system.now())
+            for bench in fixtures {
+                let (before, now, after) = (Clock.system.now(), bench.clock.now(), Clock.system.now())
                 #expect(now > before.advanced(by: .seconds(-2)) && now < after.advanced(by: .seconds(2)))
             }
             for writer in fixtures {
@@ -47,12 +47,12 @@ import Vocabulary
                     let short = writer.draft(life: .seconds(100), idle: .seconds(60))
                     try await writer.store.create(short, on: loops.next()).get()
                     try await reader.store.touch(short.key, on: loops.next()).get()
-                    for fixture in fixtures { #expect(try await fixture.session(short.key) != nil) }
+                    for bench in fixtures { #expect(try await bench.session(short.key) != nil) }
 
                     // It has ended by the clock of its writer: it has ended for all.
                     let over = writer.draft(life: .seconds(-2), idle: .seconds(60))
                     try await writer.store.create(over, on: loops.next()).get()
-                    for fixture in fixtures { #expect(try await fixture.session(over.key) == nil) }
+                    for bench in fixtures { #expect(try await bench.session(over.key) == nil) }
                 }
             }
         }

@@ -31,7 +31,7 @@ import Vocabulary
     /// A session that begins now.
     private func holder(_ subject: String = "alice", epoch: UInt64 = 5) -> NewSession {
         let lineage = self.authority.newLineage()
-        var session = StoreFixture.session(subject: subject, lineage: lineage, now: self.clock.now)
+        var session = RedisStoreBench.session(subject: subject, lineage: lineage, now: self.clock.now)
         session.epoch = epoch
         return NewSession(key: self.authority.make(.session, in: lineage).key, session: session)
     }

@@ -197,17 +197,17 @@ final class FakeRedis: Sendable {
     func errors(line: String) async throws {
         try await FakeRedis.with({ _ in FakeRedis.Act(bytes: "-\(line)\r\n") }) { fake in
             try await withClient(fake.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let key = fixture.draft().key
-                let token = fixture.authority.make(.transfer, in: key.lineage).key
-                await #expect(throws: StoreError.unavailable) { try await fixture.session(key) }
-                await #expect(throws: StoreError.unavailable) { try await fixture.transfer(token) }
-                await #expect(throws: StoreError.unavailable) { try await fixture.signIn() }
+                let bench = RedisStoreBench(client)
+                let key = bench.draft().key
+                let token = bench.authority.make(.transfer, in: key.lineage).key
+                await #expect(throws: StoreError.unavailable) { try await bench.session(key) }
+                await #expect(throws: StoreError.unavailable) { try await bench.transfer(token) }
+                await #expect(throws: StoreError.unavailable) { try await bench.signIn() }
                 await #expect(throws: StoreError.unavailable) {
-                    try await fixture.store.end(key.lineage, on: loops.next()).get()
+                    try await bench.store.end(key.lineage, on: loops.next()).get()
                 }
                 await #expect(throws: StoreError.unavailable) {
-                    try await fixture.store.consume(
+                    try await bench.store.consume(
                         token,
                         judged: RecordVersion(value: 1),
                         marker: .burned(AttemptID(value: "a"), .handoffExpired),
@@ -226,8 +226,8 @@ final class FakeRedis: Sendable {
     func shapes(bytes: String) async throws {
         try await FakeRedis.with({ _ in FakeRedis.Act(bytes: bytes) }) { fake in
             try await withClient(fake.configuration()) { client in
-                let fixture = StoreFixture(client)
-                await #expect(throws: StoreError.unavailable) { try await fixture.session(fixture.draft().key) }
+                let bench = RedisStoreBench(client)
+                await #expect(throws: StoreError.unavailable) { try await bench.session(bench.draft().key) }
             }
         }
     }

@@ -11,7 +11,7 @@ import Vocabulary
 let isSoak = ProcessInfo.processInfo.environment["SOAK"] == "1"
 
 /// A store over a client, with short forms of what the tests do.
-struct StoreFixture: Sendable {
+struct RedisStoreBench: Sendable {
     let store: RedisStore
     let authority = TokenAuthority(secret: Secret("the secret of the tests"))
     let clock: Clock

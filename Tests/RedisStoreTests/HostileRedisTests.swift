@@ -108,14 +108,14 @@ import Vocabulary
                 )
                 try await withClient(configuration) { client in
                     try await client.waitUntilConnected()
-                    let fixture = StoreFixture(client)
+                    let bench = RedisStoreBench(client)
                     for _ in 0..<5 {
-                        let parent = try await fixture.signIn()
-                        let token = try await fixture.mint(from: parent)
-                        let draft = fixture.draft(lineage: parent.key.lineage)
-                        let attempt = fixture.authority.newAttempt()
-                        #expect(try await fixture.consume(token, creating: draft, attempt: attempt) == .done)
-                        #expect(try await fixture.session(draft.key) == draft.session)
+                        let parent = try await bench.signIn()
+                        let token = try await bench.mint(from: parent)
+                        let draft = bench.draft(lineage: parent.key.lineage)
+                        let attempt = bench.authority.newAttempt()
+                        #expect(try await bench.consume(token, creating: draft, attempt: attempt) == .done)
+                        #expect(try await bench.session(draft.key) == draft.session)
                     }
                 }
             }

@@ -19,7 +19,7 @@ import Vocabulary
         try await RedisServer.with(arguments) { server in
             try await withClient(server.configuration()) { other in
                 try await Listener.with(server.configuration()) { listener in
-                    try await body(server, listener, other, StoreFixture(other).store)
+                    try await body(server, listener, other, RedisStoreBench(other).store)
                 }
             }
         }
@@ -87,7 +87,7 @@ import Vocabulary
     @Test("Writes for other reasons end nothing")
     func unrelated() async throws {
         try await self.withTwo { _, listener, client, other in
-            let fixture = StoreFixture(client)
+            let bench = RedisStoreBench(client)
             let (token, key) = try await listener.signIn(through: other)
             try await waitUntil {
                 try await listener.present(token)
@@ -95,14 +95,14 @@ import Vocabulary
             }
             // Its lineage gets a transfer token and a session that ends after all others, so that its ledger is
             // written.
-            let session = try #require(try await fixture.session(key))
-            let transfer = try await fixture.mint(from: NewSession(key: key, session: session))
-            var draft = fixture.draft(lineage: key.lineage)
+            let session = try #require(try await bench.session(key))
+            let transfer = try await bench.mint(from: NewSession(key: key, session: session))
+            var draft = bench.draft(lineage: key.lineage)
             var longer = draft.session
             longer.expiresAt = longer.expiresAt.advanced(by: .seconds(86_400))
             draft = NewSession(key: draft.key, session: longer)
-            let attempt = fixture.authority.newAttempt()
-            #expect(try await fixture.consume(transfer, creating: draft, attempt: attempt) == .done)
+            let attempt = bench.authority.newAttempt()
+            #expect(try await bench.consume(transfer, creating: draft, attempt: attempt) == .done)
             try await other.touch(key, on: loops.next()).get()
             for name in ["xp:s:{abcdefghij}:a", "sp:s:nonsense", "sp:e:{}", "sp:c:{client}", "sp:l:{limit}"] {
                 #expect(try await client.ask("SET", "\(name)", "1") == .status("OK"))

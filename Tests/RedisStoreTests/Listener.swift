@@ -28,7 +28,7 @@ final class Listener: Sendable {
         let client = try RedisClient(configuration: configuration, group: loops) { event in
             record.events.withLock { $0.append(event) }
         }
-        let store = RedisStore(client: client, ring: StoreFixture.ring, clock: .system, caches: self.caches)
+        let store = RedisStore(client: client, ring: RedisStoreBench.ring, clock: .system, caches: self.caches)
         var resolvers: [NIOLoopBound<SessionResolver>] = []
         for loop in loops.makeIterator() {
             let (caches, authority) = (self.caches, self.authority)
@@ -76,7 +76,7 @@ final class Listener: Sendable {
     func signIn(through store: RedisStore, subject: String = "alice") async throws -> (token: Secret, key: RecordKey) {
         let lineage = self.authority.newLineage()
         let (token, key) = self.authority.make(.session, in: lineage)
-        let session = StoreFixture.session(subject: subject, lineage: lineage, now: Clock.system.now())
+        let session = RedisStoreBench.session(subject: subject, lineage: lineage, now: Clock.system.now())
         try await store.create(NewSession(key: key, session: session), on: loops.next()).get()
         return (token, key)
     }

@@ -50,8 +50,8 @@ import Vocabulary
         }
     }
 
-    private func burn(_ fixture: StoreFixture, _ key: RecordKey, attempt: String) async throws -> Consumption {
-        try await fixture.store.consume(
+    private func burn(_ bench: RedisStoreBench, _ key: RecordKey, attempt: String) async throws -> Consumption {
+        try await bench.store.consume(
             key,
             judged: RecordVersion(value: 1),
             marker: .burned(AttemptID(value: attempt), .handoffExpired),
@@ -65,14 +65,14 @@ import Vocabulary
         let seen = Seen()
         try await FakeRedis.with({ seen.act($0, carriesOut: true) }) { fake in
             try await withClient(fake.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let key = fixture.authority.make(.transfer, in: fixture.authority.newLineage()).key
-                #expect(try await self.burn(fixture, key, attempt: "mine") == .done)
+                let bench = RedisStoreBench(client)
+                let key = bench.authority.make(.transfer, in: bench.authority.newLineage()).key
+                #expect(try await self.burn(bench, key, attempt: "mine") == .done)
                 #expect(seen.scripts == 1)
                 try await client.waitUntilConnected()
                 // Another attempt, whose answer is lost too, finds the work of the first.
                 let first = Marker.burned(AttemptID(value: "mine"), .handoffExpired)
-                #expect(try await self.burn(fixture, key, attempt: "another") == .spent(first))
+                #expect(try await self.burn(bench, key, attempt: "another") == .spent(first))
                 #expect(seen.scripts == 2)
             }
         }
@@ -87,10 +87,10 @@ import Vocabulary
         }
         try await FakeRedis.with(answer) { fake in
             try await withClient(fake.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let draft = fixture.draft()
-                let consumed = try await fixture.store.consume(
-                    fixture.authority.make(.transfer, in: draft.session.lineage).key,
+                let bench = RedisStoreBench(client)
+                let draft = bench.draft()
+                let consumed = try await bench.store.consume(
+                    bench.authority.make(.transfer, in: draft.session.lineage).key,
                     judged: RecordVersion(value: 1),
                     marker: .used(AttemptID(value: "mine"), session: draft.key),
                     creating: draft,
@@ -112,10 +112,10 @@ import Vocabulary
         }
         try await FakeRedis.with(answer, replicas: 1) { fake in
             try await withClient(fake.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let key = fixture.authority.make(.transfer, in: fixture.authority.newLineage()).key
+                let bench = RedisStoreBench(client)
+                let key = bench.authority.make(.transfer, in: bench.authority.newLineage()).key
                 // No result, because the store cannot say.
-                let outcome = try? await self.burn(fixture, key, attempt: "mine")
+                let outcome = try? await self.burn(bench, key, attempt: "mine")
                 #expect(outcome == (isConfirmed ? .done : nil))
                 #expect(seen.scripts == 1)
                 #expect(client.meter.count(of: .confirm, isConfirmed ? .ok : .unreplicated) == 1)
@@ -128,9 +128,9 @@ import Vocabulary
         let seen = Seen()
         try await FakeRedis.with({ seen.act($0, carriesOut: false) }) { fake in
             try await withClient(fake.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let key = fixture.authority.make(.transfer, in: fixture.authority.newLineage()).key
-                await #expect(throws: StoreError.unavailable) { try await self.burn(fixture, key, attempt: "mine") }
+                let bench = RedisStoreBench(client)
+                let key = bench.authority.make(.transfer, in: bench.authority.newLineage()).key
+                await #expect(throws: StoreError.unavailable) { try await self.burn(bench, key, attempt: "mine") }
                 #expect(seen.scripts == 1)
             }
         }
@@ -160,14 +160,14 @@ import Vocabulary
         }
         try await FakeRedis.with(answer) { fake in
             try await withClient(fake.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let key = fixture.key(TestFamily.kind, in: fixture.authority.newLineage())
+                let bench = RedisStoreBench(client)
+                let key = bench.key(TestFamily.kind, in: bench.authority.newLineage())
                 let now = Clock.system.now()
                 let terms = RecordTerms(since: now, expiresAt: now.advanced(by: .seconds(60)))
                 func create(as attempt: String) async -> Replacement? {
                     let family = TestFamily(generation: 1, terms: terms)
                     let attempt = AttemptID(value: attempt)
-                    return try? await fixture.store.create(family, key: key, attempt: attempt, on: loops.next()).get()
+                    return try? await bench.store.create(family, key: key, attempt: attempt, on: loops.next()).get()
                 }
                 let answer = await create(as: "mine")
                 #expect(answer == (carriesOut ? .done : nil))

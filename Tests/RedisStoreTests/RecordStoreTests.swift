@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import Vocabulary
 
-extension StoreFixture {
+extension RedisStoreBench {
     func key(_ kind: RecordKind, in lineage: Lineage) -> RecordKey {
         self.authority.make(TokenKind(prefix: "sp?_", record: kind), in: lineage).key
     }
@@ -94,13 +94,13 @@ extension StoreFixture {
 
 /// What holds of records other than sessions and transfer tokens in Redis.
 @Suite struct RecordStoreTests {
-    private func withFixture(
+    private func withBench(
         _ arguments: [String] = [],
-        _ body: (RedisServer, RedisClient, StoreFixture) async throws -> Void
+        _ body: (RedisServer, RedisClient, RedisStoreBench) async throws -> Void
     ) async throws {
         try await RedisServer.with(arguments) { server in
             try await withClient(server.configuration()) { client in
-                try await body(server, client, StoreFixture(client))
+                try await body(server, client, RedisStoreBench(client))
             }
         }
     }
@@ -111,13 +111,13 @@ extension StoreFixture {
 
     @Test("Nothing of a record, a document or an id can be read out of Redis, and what expires has a life")
     func nothingReadable() async throws {
-        try await self.withFixture { _, client, fixture in
-            let session = try await fixture.signIn(subject: "alice")
-            _ = try await fixture.ticket(of: session)
-            _ = try await fixture.newFamily(of: session)
-            #expect(try await fixture.put("a document's secret", id: "client@secret") == .done)
-            #expect(try await fixture.once("proof@secret"))
-            #expect(try await fixture.lists([session.key]))
+        try await self.withBench { _, client, bench in
+            let session = try await bench.signIn(subject: "alice")
+            _ = try await bench.ticket(of: session)
+            _ = try await bench.newFamily(of: session)
+            #expect(try await bench.put("a document's secret", id: "client@secret") == .done)
+            #expect(try await bench.once("proof@secret"))
+            #expect(try await bench.lists([session.key]))
             let dump = try await client.dump()
             // Session, idle key, ledger, ticket, family, document, directory, id, list of sessions.
             #expect(dump.count == 9)
@@ -135,32 +135,32 @@ extension StoreFixture {
 
     @Test("What does not unseal, is newer or is of another type is unavailable, never absent")
     func unsealable() async throws {
-        try await self.withFixture { _, client, fixture in
-            let session = try await fixture.signIn()
-            let ticket = try await fixture.ticket(of: session)
-            let family = try await fixture.newFamily(of: session)
-            _ = try await fixture.put("text", id: "app")
-            let document = Self.place(of: "app", fixture.store)
-            let hosts = try await fixture.hostRecords(of: session)
+        try await self.withBench { _, client, bench in
+            let session = try await bench.signIn()
+            let ticket = try await bench.ticket(of: session)
+            let family = try await bench.newFamily(of: session)
+            _ = try await bench.put("text", id: "app")
+            let document = Self.place(of: "app", bench.store)
+            let hosts = try await bench.hostRecords(of: session)
             let reads: [([UInt8], Int, @Sendable () async throws -> Void)] = [
                 (
                     Keyspace.record(hosts.ticket), 40,
-                    { _ = try await fixture.store.singleUse(hosts.ticket, as: HostTicket.self, on: loops.next()).get() }
+                    { _ = try await bench.store.singleUse(hosts.ticket, as: HostTicket.self, on: loops.next()).get() }
                 ),
                 (
                     Keyspace.record(hosts.family), 0,
                     {
-                        let store = fixture.store
+                        let store = bench.store
                         _ = try await store.replaceable(hosts.family, as: HandoffFamily.self, on: loops.next()).get()
                     }
                 ),
                 (
                     Keyspace.record(ticket), 40,
-                    { _ = try await fixture.store.singleUse(ticket, as: TestTicket.self, on: loops.next()).get() }
+                    { _ = try await bench.store.singleUse(ticket, as: TestTicket.self, on: loops.next()).get() }
                 ),
-                (Keyspace.record(family), 0, { _ = try await fixture.family(family) }),
-                (document, 0, { _ = try await fixture.document("app") }),
-                (document, 0, { _ = try await fixture.documents() }),
+                (Keyspace.record(family), 0, { _ = try await bench.family(family) }),
+                (document, 0, { _ = try await bench.document("app") }),
+                (document, 0, { _ = try await bench.documents() }),
             ]
             for (place, header, read) in reads {
                 let genuine = try #require(try await client.dump()[place])
@@ -185,17 +185,17 @@ extension StoreFixture {
 
     @Test("A value that nobody judged is not written over, whatever it is")
     func foreignValue() async throws {
-        try await self.withFixture { _, client, fixture in
-            let session = try await fixture.signIn()
-            let family = try await fixture.newFamily(of: session)
-            let stored = try #require(try await fixture.family(family))
+        try await self.withBench { _, client, bench in
+            let session = try await bench.signIn()
+            let family = try await bench.newFamily(of: session)
+            let stored = try #require(try await bench.family(family))
             let place = Keyspace.record(family)
             for command in [RedisCommand("SET", [place, [1]]), RedisCommand("RPUSH", [place, [1]])] {
                 _ = try await client.send(RedisCommand("DEL", [place]), on: loops.next()).get()
                 _ = try await client.send(command, on: loops.next()).get()
-                let attempt = fixture.authority.newAttempt()
+                let attempt = bench.authority.newAttempt()
                 await #expect(throws: StoreError.unavailable) {
-                    try await fixture.store.replace(
+                    try await bench.store.replace(
                         family,
                         judged: stored.version,
                         with: stored.record,
@@ -209,77 +209,77 @@ extension StoreFixture {
 
     @Test("After a restart what is bound to its reign is quarantined, and what is not goes on")
     func restart() async throws {
-        try await self.withFixture(["--appendonly", "yes", "--appendfsync", "always"]) { server, client, fixture in
-            let session = try await fixture.signIn()
-            let family = try await fixture.newFamily(of: session)
-            let ticket = try await fixture.ticket(of: session)
-            let grant = fixture.key(TestGrant.kind, in: session.key.lineage)
-            let first = TestGrant(text: "before", terms: fixture.terms(of: session))
-            let attempt = fixture.authority.newAttempt()
-            let created = try await fixture.store.create(first, key: grant, attempt: attempt, on: loops.next()).get()
+        try await self.withBench(["--appendonly", "yes", "--appendfsync", "always"]) { server, client, bench in
+            let session = try await bench.signIn()
+            let family = try await bench.newFamily(of: session)
+            let ticket = try await bench.ticket(of: session)
+            let grant = bench.key(TestGrant.kind, in: session.key.lineage)
+            let first = TestGrant(text: "before", terms: bench.terms(of: session))
+            let attempt = bench.authority.newAttempt()
+            let created = try await bench.store.create(first, key: grant, attempt: attempt, on: loops.next()).get()
             #expect(created == .done)
             server.kill()
             try await client.waitUntilDisconnected()
             try await server.start()
             try await client.waitUntilConnected()
-            #expect(try await fixture.rotate(family) == .done)
+            #expect(try await bench.rotate(family) == .done)
             let stored = try #require(
-                try await fixture.store.replaceable(grant, as: TestGrant.self, on: loops.next()).get()
+                try await bench.store.replaceable(grant, as: TestGrant.self, on: loops.next()).get()
             )
             #expect(stored.record == first)
             func replace(as attempt: AttemptID) async throws -> Replacement {
-                try await fixture.store
+                try await bench.store
                     .replace(grant, judged: stored.version, with: first, attempt: attempt, on: loops.next()).get()
             }
-            #expect(try await replace(as: fixture.authority.newAttempt()) == .quarantined)
+            #expect(try await replace(as: bench.authority.newAttempt()) == .quarantined)
             // What it did before the restart was done.
             #expect(try await replace(as: attempt) == .done)
-            let lookup = try await fixture.store.singleUse(ticket, as: TestTicket.self, on: loops.next()).get()
+            let lookup = try await bench.store.singleUse(ticket, as: TestTicket.self, on: loops.next()).get()
             guard case .live(let judged) = lookup else {
                 Issue.record("the ticket is not there")
                 return
             }
-            let draft = fixture.draft(lineage: session.key.lineage)
-            let answer = try await fixture.store.consume(
+            let draft = bench.draft(lineage: session.key.lineage)
+            let answer = try await bench.store.consume(
                 ticket,
                 judged: judged.version,
-                marker: .used(fixture.authority.newAttempt(), session: draft.key),
-                creating: TestTicket.offspring(with: draft, now: fixture.clock.now()),
+                marker: .used(bench.authority.newAttempt(), session: draft.key),
+                creating: TestTicket.offspring(with: draft, now: bench.clock.now()),
                 on: loops.next()
             ).get()
             #expect(answer == .quarantined)
-            #expect(try await fixture.family(TestTicket.family(of: draft.key)) == nil)
+            #expect(try await bench.family(TestTicket.family(of: draft.key)) == nil)
         }
     }
 
     @Test("When memory is out, an id is not new and no record is written; what is there can be ended")
     func outOfMemory() async throws {
-        try await self.withFixture(["--maxmemory-policy", "noeviction"]) { _, client, fixture in
-            let session = try await fixture.signIn()
-            let family = try await fixture.newFamily(of: session)
-            _ = try await fixture.put("text", id: "app")
-            #expect(try await fixture.once("known"))
+        try await self.withBench(["--maxmemory-policy", "noeviction"]) { _, client, bench in
+            let session = try await bench.signIn()
+            let family = try await bench.newFamily(of: session)
+            _ = try await bench.put("text", id: "app")
+            #expect(try await bench.once("known"))
             _ = try await client.ask("CONFIG", "SET", "maxmemory", "1")
-            await #expect(throws: StoreError.full) { try await fixture.once("new") }
-            #expect(try await !fixture.once("known"))
-            await #expect(throws: StoreError.full) { try await fixture.rotate(family) }
-            await #expect(throws: StoreError.full) { try await fixture.put("text", id: "web") }
-            #expect(try await fixture.family(family)?.record.generation == 1)
-            try await fixture.store.end(replaceable: family, on: loops.next()).get()
-            #expect(try await fixture.family(family) == nil)
+            await #expect(throws: StoreError.full) { try await bench.once("new") }
+            #expect(try await !bench.once("known"))
+            await #expect(throws: StoreError.full) { try await bench.rotate(family) }
+            await #expect(throws: StoreError.full) { try await bench.put("text", id: "web") }
+            #expect(try await bench.family(family)?.record.generation == 1)
+            try await bench.store.end(replaceable: family, on: loops.next()).get()
+            #expect(try await bench.family(family) == nil)
             let key = DocumentKey(collection: TestDocument.collection, id: "app")
-            #expect(try await fixture.store.delete(key, on: loops.next()).get())
+            #expect(try await bench.store.delete(key, on: loops.next()).get())
             _ = try await client.ask("CONFIG", "SET", "maxmemory", "0")
-            #expect(try await fixture.once("new"))
+            #expect(try await bench.once("new"))
         }
     }
 
     @Test("During a rotation of secrets ids stay known and documents are found, replaced and deleted by either gateway")
     func rotation() async throws {
-        try await self.withFixture { _, client, _ in
+        try await self.withBench { _, client, _ in
             let (old, new) = (Secret("the old secret"), Secret("the new secret"))
-            let before = StoreFixture(client, ring: SealingKeyRing(current: old, accepted: [new]))
-            let after = StoreFixture(client, ring: SealingKeyRing(current: new, accepted: [old]))
+            let before = RedisStoreBench(client, ring: SealingKeyRing(current: old, accepted: [new]))
+            let after = RedisStoreBench(client, ring: SealingKeyRing(current: new, accepted: [old]))
             for (index, (writer, reader)) in [(before, after), (after, before)].enumerated() {
                 #expect(try await writer.once("id \(index)"))
                 #expect(try await !reader.once("id \(index)"))
@@ -315,10 +315,10 @@ extension StoreFixture {
                 }
                 let loopCount = loops.makeIterator().reduce(0) { count, _ in count + 1 }
                 let client = try RedisClient(configuration: server.configuration(), group: loops)
-                let store = RedisStore(client: client, ring: StoreFixture.ring, clock: .system, caches: caches)
+                let store = RedisStore(client: client, ring: RedisStoreBench.ring, clock: .system, caches: caches)
                 try await store.start()
                 try await waitUntil { !caches.isDoubting }
-                let fixture = StoreFixture(other)
+                let bench = RedisStoreBench(other)
                 let document = Invalidation.document(
                     store.names(of: DocumentKey(collection: TestDocument.collection, id: "app"))[0]
                 )
@@ -328,23 +328,23 @@ extension StoreFixture {
                     try await waitUntil { told.withLock { $0[invalidation] ?? 0 >= loopCount } }
                 }
                 try await expectTold(document) {
-                    let answer = try await fixture.put("1", id: "app")
+                    let answer = try await bench.put("1", id: "app")
                     #expect(answer == .done)
                 }
                 try await expectTold(document) {
-                    let judged = try await fixture.document("app")?.version
-                    let answer = try await fixture.put("2", id: "app", judged: judged)
+                    let judged = try await bench.document("app")?.version
+                    let answer = try await bench.put("2", id: "app", judged: judged)
                     #expect(answer == .done)
                 }
                 try await expectTold(document) {
                     let key = DocumentKey(collection: TestDocument.collection, id: "app")
-                    let wasThere = try await fixture.store.delete(key, on: loops.next()).get()
+                    let wasThere = try await bench.store.delete(key, on: loops.next()).get()
                     #expect(wasThere)
                 }
-                let session = try await fixture.signIn()
-                let family = try await fixture.newFamily(of: session)
+                let session = try await bench.signIn()
+                let family = try await bench.newFamily(of: session)
                 try await expectTold(.record(family)) {
-                    try await fixture.store.end(replaceable: family, on: loops.next()).get()
+                    try await bench.store.end(replaceable: family, on: loops.next()).get()
                 }
                 try await store.shutDown()
             }
@@ -356,12 +356,12 @@ extension StoreFixture {
         try await RedisServer.with(["--dbfilename", "dump.rdb"]) { server in
             try await Listener.with(server.configuration()) { listener in
                 let (ended, kept) = try await withClient(server.configuration()) { other in
-                    let fixture = StoreFixture(other)
-                    let session = try await fixture.signIn()
-                    let ended = try await fixture.newFamily(of: session)
-                    let kept = try await fixture.newFamily(of: session)
+                    let bench = RedisStoreBench(other)
+                    let session = try await bench.signIn()
+                    let ended = try await bench.newFamily(of: session)
+                    let kept = try await bench.newFamily(of: session)
                     try server.command("SAVE")
-                    try await fixture.store.end(replaceable: ended, on: loops.next()).get()
+                    try await bench.store.end(replaceable: ended, on: loops.next()).get()
                     // What is heard of is heard within milliseconds.
                     try await Task.sleep(for: .milliseconds(500))
                     return (ended, kept)
@@ -383,7 +383,7 @@ extension StoreFixture {
                 }
                 // One that knows nothing of it.
                 try await withClient(server.configuration()) { other in
-                    let stranger = StoreFixture(other)
+                    let stranger = RedisStoreBench(other)
                     try await waitUntil("it has ended for all") { try await stranger.family(ended) == nil }
                     #expect(try await stranger.family(kept) != nil)
                 }

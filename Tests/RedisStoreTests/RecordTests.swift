@@ -5,7 +5,7 @@ import Testing
 import Vocabulary
 
 @Suite struct RecordTests {
-    private let session = StoreFixture.session(
+    private let session = RedisStoreBench.session(
         subject: "alice",
         lineage: Lineage(tag: "0123456789"),
         now: UnixTime(milliseconds: 1_800_000_000_123)
@@ -13,7 +13,7 @@ import Vocabulary
     private var transfer: TransferToken {
         let key = RecordKey(kind: .session, lineage: self.session.lineage, digest: SHA256.digest([1]))
         let parent = NewSession(key: key, session: self.session)
-        return StoreFixture.transfer(from: parent, now: UnixTime(milliseconds: 1_800_000_000_123))
+        return RedisStoreBench.transfer(from: parent, now: UnixTime(milliseconds: 1_800_000_000_123))
     }
 
     private func readBack(_ session: Session) throws -> Session {

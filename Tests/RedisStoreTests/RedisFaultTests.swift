@@ -14,22 +14,22 @@ import Vocabulary
     func restart() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let session = try await fixture.signIn()
+                let bench = RedisStoreBench(client)
+                let session = try await bench.signIn()
                 server.kill()
                 try await client.waitUntilDisconnected()
-                await #expect(throws: StoreError.unavailable) { try await fixture.session(session.key) }
-                await #expect(throws: StoreError.unavailable) { try await fixture.signIn() }
+                await #expect(throws: StoreError.unavailable) { try await bench.session(session.key) }
+                await #expect(throws: StoreError.unavailable) { try await bench.signIn() }
                 await #expect(throws: StoreError.unavailable) {
-                    try await fixture.store.end(session.key, on: loops.next()).get()
+                    try await bench.store.end(session.key, on: loops.next()).get()
                 }
                 let reply = client.send(RedisCommand("PING"), on: loops.next())
                 await #expect(throws: RedisError.notSent(.notConnected)) { try await reply.get() }
                 try await server.start()
                 try await client.waitUntilConnected()
                 // It had its data in memory: absent now, which is an answer.
-                #expect(try await fixture.session(session.key) == nil)
-                #expect(try await fixture.session(try await fixture.signIn().key) != nil)
+                #expect(try await bench.session(session.key) == nil)
+                #expect(try await bench.session(try await bench.signIn().key) != nil)
             }
         }
     }
@@ -117,16 +117,16 @@ import Vocabulary
                 configuration.connectTimeout = .seconds(5)
                 try await withClient(configuration) { client in
                     try await client.waitUntilConnected()
-                    let fixture = StoreFixture(client)
-                    let parent = try await fixture.signIn()
-                    let token = try await fixture.mint(from: parent)
-                    let draft = fixture.draft(lineage: parent.key.lineage)
+                    let bench = RedisStoreBench(client)
+                    let parent = try await bench.signIn()
+                    let token = try await bench.mint(from: parent)
+                    let draft = bench.draft(lineage: parent.key.lineage)
                     #expect(
-                        try await fixture.consume(token, creating: draft, attempt: fixture.authority.newAttempt())
+                        try await bench.consume(token, creating: draft, attempt: bench.authority.newAttempt())
                             == .done
                     )
-                    try await fixture.store.touch(draft.key, on: loops.next()).get()
-                    try await fixture.store.end(subject: "alice", on: loops.next()).get()
+                    try await bench.store.touch(draft.key, on: loops.next()).get()
+                    try await bench.store.end(subject: "alice", on: loops.next()).get()
                     guard case .bulk(let list) = try await client.ask("CLIENT", "LIST") else {
                         Issue.record("no list")
                         return
@@ -157,7 +157,7 @@ import Vocabulary
         try await RedisServer.with(["--requirepass", "word"]) { server in
             try await withClient(server.configuration()) { client in
                 #expect(client.status.nodes.first?.refusal?.code == "NOAUTH")
-                await #expect(throws: StoreError.unavailable) { try await StoreFixture(client).signIn() }
+                await #expect(throws: StoreError.unavailable) { try await RedisStoreBench(client).signIn() }
             }
         }
     }

@@ -11,7 +11,7 @@ import Vocabulary
     private static let limit = RateLimit("limit", burst: 4, interval: .seconds(10_000))
 
     private static func limiter(_ client: RedisClient, _ clock: Clock = .system) -> RedisRateLimiter {
-        RedisRateLimiter(client: client, ring: StoreFixture.ring, clock: clock)
+        RedisRateLimiter(client: client, ring: RedisStoreBench.ring, clock: clock)
     }
 
     private static func bucket(_ text: String) -> RateBucket {
@@ -53,11 +53,11 @@ import Vocabulary
                 let clock = MovableClock()
                 for limiter in [Self.limiter(client, clock.clock), EverNew(client: client)] as [any RateLimiter] {
                     _ = try await client.ask("FLUSHALL")
-                    let harness = LimiterHarness(limiter, group: loops) { duration in
+                    let bench = LimiterBench(limiter, group: loops) { duration in
                         clock.advance(by: duration)
                         try await client.ageBuckets(by: duration)
                     }
-                    try await behaviour.run(harness)
+                    try await behaviour.run(bench)
                 }
             }
         }

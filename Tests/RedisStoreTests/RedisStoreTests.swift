@@ -13,16 +13,16 @@ import Vocabulary
     func conforms(_ behaviour: StoreConformance) async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
-                let harness = StoreHarness(group: loops, pass: { try await client.age(by: $0) }) { _, clock in
+                let bench = ConformanceBench(group: loops, pass: { try await client.age(by: $0) }) { _, clock in
                     _ = try await client.ask("FLUSHALL")
                     return RedisStore(
                         client: client,
-                        ring: StoreFixture.ring,
+                        ring: RedisStoreBench.ring,
                         clock: clock.clock,
                         caches: SessionCaches()
                     )
                 }
-                try await behaviour.run(harness)
+                try await behaviour.run(bench)
             }
         }
     }
@@ -31,22 +31,22 @@ import Vocabulary
     func nothingReadable() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let lineage = fixture.authority.newLineage()
-                let (token, key) = fixture.authority.make(.session, in: lineage)
+                let bench = RedisStoreBench(client)
+                let lineage = bench.authority.newLineage()
+                let (token, key) = bench.authority.make(.session, in: lineage)
                 let parent = NewSession(
                     key: key,
-                    session: StoreFixture.session(subject: "alice", lineage: lineage, now: fixture.clock.now())
+                    session: RedisStoreBench.session(subject: "alice", lineage: lineage, now: bench.clock.now())
                 )
-                try await fixture.store.create(parent, on: loops.next()).get()
-                let used = try await fixture.mint(from: parent)
-                _ = try await fixture.mint(from: parent)
-                let attempt = fixture.authority.newAttempt()
-                let draft = fixture.draft(lineage: lineage)
-                #expect(try await fixture.consume(used, creating: draft, attempt: attempt) == .done)
-                try await fixture.store.end(subject: "bob@secret", on: loops.next()).get()
+                try await bench.store.create(parent, on: loops.next()).get()
+                let used = try await bench.mint(from: parent)
+                _ = try await bench.mint(from: parent)
+                let attempt = bench.authority.newAttempt()
+                let draft = bench.draft(lineage: lineage)
+                #expect(try await bench.consume(used, creating: draft, attempt: attempt) == .done)
+                try await bench.store.end(subject: "bob@secret", on: loops.next()).get()
 
-                #expect(try await fixture.lists([parent.key, draft.key]))
+                #expect(try await bench.lists([parent.key, draft.key]))
 
                 let dump = try await client.dump()
                 // Two sessions with their idle keys, a token, a marker, the ledger, an epoch and Alice's list.
@@ -70,13 +70,13 @@ import Vocabulary
     func lives() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let parent = try await fixture.signIn()
-                let token = try await fixture.mint(from: parent)
-                let used = try await fixture.mint(from: parent)
-                let draft = fixture.draft(lineage: parent.key.lineage)
-                _ = try await fixture.consume(used, creating: draft, attempt: fixture.authority.newAttempt())
-                try await fixture.store.end(subject: "bob", on: loops.next()).get()
+                let bench = RedisStoreBench(client)
+                let parent = try await bench.signIn()
+                let token = try await bench.mint(from: parent)
+                let used = try await bench.mint(from: parent)
+                let draft = bench.draft(lineage: parent.key.lineage)
+                _ = try await bench.consume(used, creating: draft, attempt: bench.authority.newAttempt())
+                try await bench.store.end(subject: "bob", on: loops.next()).get()
                 func life(_ key: [UInt8]) async throws -> Int64 {
                     guard
                         case .integer(let life) = try await client.send(RedisCommand("PTTL", [key]), on: loops.next())
@@ -96,10 +96,10 @@ import Vocabulary
     func unsealable() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let one = try await fixture.signIn()
-                let two = try await fixture.signIn()
-                let token = try await fixture.mint(from: one)
+                let bench = RedisStoreBench(client)
+                let one = try await bench.signIn()
+                let two = try await bench.signIn()
+                let token = try await bench.mint(from: one)
                 let place = Keyspace.record(one.key)
                 let genuine = try #require(try await client.dump()[place])
                 let other = try #require(try await client.dump()[Keyspace.record(two.key)])
@@ -110,22 +110,22 @@ import Vocabulary
                 // A newer format, one changed bit, another record's bytes, no bytes.
                 for bytes in [newer, altered, other, Array(genuine.prefix(10)), []] {
                     _ = try await client.send(RedisCommand("SET", [place, bytes]), on: loops.next()).get()
-                    await #expect(throws: StoreError.unavailable) { try await fixture.session(one.key) }
+                    await #expect(throws: StoreError.unavailable) { try await bench.session(one.key) }
                     await #expect(throws: StoreError.unavailable) {
-                        try await fixture.store.end(one.key, on: loops.next()).get()
+                        try await bench.store.end(one.key, on: loops.next()).get()
                     }
                     let idle = RedisCommand("SET", [Keyspace.idle(one.key), Array("99999999999999 1000".utf8)])
                     _ = try await client.send(idle, on: loops.next()).get()
                 }
                 _ = try await client.send(RedisCommand("SET", [place, genuine]), on: loops.next()).get()
                 // For a gateway that has not ended it.
-                #expect(try await StoreFixture(client).session(one.key) == one.session)
-                let stranger = StoreFixture(client, ring: SealingKeyRing(current: Secret("another secret")))
+                #expect(try await RedisStoreBench(client).session(one.key) == one.session)
+                let stranger = RedisStoreBench(client, ring: SealingKeyRing(current: Secret("another secret")))
                 await #expect(throws: StoreError.unavailable) { try await stranger.session(two.key) }
                 await #expect(throws: StoreError.unavailable) { try await stranger.transfer(token) }
                 // A record of a type that this key cannot have.
                 _ = try await client.ask("SET", "sp:g:{\(two.key.lineage.tag)}", "?")
-                await #expect(throws: StoreError.unavailable) { try await fixture.session(two.key) }
+                await #expect(throws: StoreError.unavailable) { try await bench.session(two.key) }
             }
         }
     }
@@ -134,15 +134,15 @@ import Vocabulary
     func lostLedger() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let parent = try await fixture.signIn()
-                let token = try await fixture.mint(from: parent)
+                let bench = RedisStoreBench(client)
+                let parent = try await bench.signIn()
+                let token = try await bench.mint(from: parent)
                 _ = try await client.send(
                     RedisCommand("DEL", [Keyspace.lineage(parent.key.lineage)]),
                     on: loops.next()
                 ).get()
-                #expect(try await fixture.session(parent.key) == nil)
-                guard case .absent = try await fixture.transfer(token) else {
+                #expect(try await bench.session(parent.key) == nil)
+                guard case .absent = try await bench.transfer(token) else {
                     Issue.record("the token is not absent")
                     return
                 }
@@ -156,8 +156,8 @@ import Vocabulary
             try await withClient(server.configuration()) { client in
                 let (old, new) = (Secret("the old secret"), Secret("the new secret"))
                 // First all accept the new secret, then they use it.
-                let before = StoreFixture(client, ring: SealingKeyRing(current: old, accepted: [new]))
-                let after = StoreFixture(client, ring: SealingKeyRing(current: new, accepted: [old]))
+                let before = RedisStoreBench(client, ring: SealingKeyRing(current: old, accepted: [new]))
+                let after = RedisStoreBench(client, ring: SealingKeyRing(current: new, accepted: [old]))
                 for (writer, reader) in [(before, after), (after, before)] {
                     let session = try await writer.signIn()
                     let second = try await reader.signIn()
@@ -168,7 +168,7 @@ import Vocabulary
                     #expect(try await reader.session(try await writer.signIn().key) != nil)
                 }
                 // A gateway without the new secret still sees the ending.
-                let ancient = StoreFixture(client, ring: SealingKeyRing(current: old))
+                let ancient = RedisStoreBench(client, ring: SealingKeyRing(current: old))
                 let session = try await ancient.signIn(subject: "bob")
                 try await after.store.end(subject: "bob", on: loops.next()).get()
                 #expect(try await ancient.session(session.key) == nil)
@@ -180,26 +180,26 @@ import Vocabulary
     func endElsewhere() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
-                let fixture = StoreFixture(client)
+                let bench = RedisStoreBench(client)
                 // Each has its own memory, and is not told of what the other does.
-                let other = StoreFixture(client)
-                let parent = try await fixture.signIn()
-                let token = try await fixture.mint(from: parent)
-                let found = try await fixture.store.singleUse(token, as: TransferToken.self, on: loops.next()).get()
+                let other = RedisStoreBench(client)
+                let parent = try await bench.signIn()
+                let token = try await bench.mint(from: parent)
+                let found = try await bench.store.singleUse(token, as: TransferToken.self, on: loops.next()).get()
                 guard case .live(let stored) = found else { return #expect(Bool(false), "\(found)") }
                 try await other.store.end(subject: "alice", on: loops.next()).get()
-                let draft = fixture.draft(lineage: parent.key.lineage)
-                let answer = try await fixture.store.consume(
+                let draft = bench.draft(lineage: parent.key.lineage)
+                let answer = try await bench.store.consume(
                     token,
                     judged: stored.version,
-                    marker: .used(fixture.authority.newAttempt(), session: draft.key),
+                    marker: .used(bench.authority.newAttempt(), session: draft.key),
                     creating: draft,
                     on: loops.next()
                 ).get()
                 #expect(answer == .done || answer == .changed)
-                for fixture in [fixture, other] {
-                    #expect(try await fixture.store.session(draft.key, on: loops.next()).get() == nil)
-                    #expect(try await fixture.store.session(parent.key, on: loops.next()).get() == nil)
+                for bench in [bench, other] {
+                    #expect(try await bench.store.session(draft.key, on: loops.next()).get() == nil)
+                    #expect(try await bench.store.session(parent.key, on: loops.next()).get() == nil)
                 }
             }
         }
@@ -209,16 +209,16 @@ import Vocabulary
     func forgottenScripts() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
-                let fixture = StoreFixture(client)
+                let bench = RedisStoreBench(client)
                 for _ in 0..<3 {
-                    let parent = try await fixture.signIn()
-                    let token = try await fixture.mint(from: parent)
+                    let parent = try await bench.signIn()
+                    let token = try await bench.mint(from: parent)
                     _ = try await client.ask("SCRIPT", "FLUSH")
-                    let draft = fixture.draft(lineage: parent.key.lineage)
-                    let answer = try await fixture.consume(
+                    let draft = bench.draft(lineage: parent.key.lineage)
+                    let answer = try await bench.consume(
                         token,
                         creating: draft,
-                        attempt: fixture.authority.newAttempt()
+                        attempt: bench.authority.newAttempt()
                     )
                     #expect(answer == .done)
                 }
@@ -230,19 +230,19 @@ import Vocabulary
     func outOfMemory() async throws {
         try await RedisServer.with(["--maxmemory-policy", "noeviction"]) { server in
             try await withClient(server.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let parent = try await fixture.signIn()
-                let token = try await fixture.mint(from: parent)
-                let draft = fixture.draft(lineage: parent.key.lineage)
-                let attempt = fixture.authority.newAttempt()
+                let bench = RedisStoreBench(client)
+                let parent = try await bench.signIn()
+                let token = try await bench.mint(from: parent)
+                let draft = bench.draft(lineage: parent.key.lineage)
+                let attempt = bench.authority.newAttempt()
                 _ = try await client.ask("CONFIG", "SET", "maxmemory", "1")
                 await #expect(throws: StoreError.unavailable) {
-                    try await fixture.consume(token, creating: draft, attempt: attempt)
+                    try await bench.consume(token, creating: draft, attempt: attempt)
                 }
-                await #expect(throws: StoreError.unavailable) { try await fixture.signIn() }
-                #expect(try await fixture.session(parent.key) != nil)
+                await #expect(throws: StoreError.unavailable) { try await bench.signIn() }
+                #expect(try await bench.session(parent.key) != nil)
                 _ = try await client.ask("CONFIG", "SET", "maxmemory", "0")
-                #expect(try await fixture.consume(token, creating: draft, attempt: attempt) == .done)
+                #expect(try await bench.consume(token, creating: draft, attempt: attempt) == .done)
             }
         }
     }
@@ -251,14 +251,14 @@ import Vocabulary
     func signOutWithoutMemory() async throws {
         try await RedisServer.with(["--maxmemory-policy", "noeviction"]) { server in
             try await withClient(server.configuration()) { client in
-                let fixture = StoreFixture(client)
+                let bench = RedisStoreBench(client)
                 var people: [NewSession] = []
-                for subject in ["ada", "grace", "mary"] { people.append(try await fixture.signIn(subject: subject)) }
+                for subject in ["ada", "grace", "mary"] { people.append(try await bench.signIn(subject: subject)) }
                 _ = try await client.ask("CONFIG", "SET", "maxmemory", "1")
-                #expect(try await fixture.store.end(people[0].key, on: loops.next()).get())
-                try await fixture.store.end(people[1].key.lineage, on: loops.next()).get()
-                try await fixture.store.end(subject: "mary", on: loops.next()).get()
-                for person in people { #expect(try await fixture.session(person.key) == nil) }
+                #expect(try await bench.store.end(people[0].key, on: loops.next()).get())
+                try await bench.store.end(people[1].key.lineage, on: loops.next()).get()
+                try await bench.store.end(subject: "mary", on: loops.next()).get()
+                for person in people { #expect(try await bench.session(person.key) == nil) }
             }
         }
     }
@@ -267,16 +267,16 @@ import Vocabulary
     func otherType(part: Int) async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let holder = try await fixture.signIn()
+                let bench = RedisStoreBench(client)
+                let holder = try await bench.signIn()
                 let parts = [
                     Keyspace.record(holder.key), Keyspace.lineage(holder.key.lineage), Keyspace.idle(holder.key),
                 ]
                 let key = String(decoding: parts[part], as: UTF8.self)
                 _ = try await client.ask("DEL", key)
-                #expect(try await fixture.session(holder.key) == nil)
+                #expect(try await bench.session(holder.key) == nil)
                 _ = try await client.ask("RPUSH", key, "x")
-                await #expect(throws: StoreError.unavailable) { try await fixture.session(holder.key) }
+                await #expect(throws: StoreError.unavailable) { try await bench.session(holder.key) }
             }
         }
     }
@@ -285,16 +285,16 @@ import Vocabulary
     func otherTypeOfToken() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let token = try await fixture.mint(from: try await fixture.signIn())
+                let bench = RedisStoreBench(client)
+                let token = try await bench.mint(from: try await bench.signIn())
                 let key = String(decoding: Keyspace.record(token), as: UTF8.self)
                 _ = try await client.ask("DEL", key)
-                guard case .absent = try await fixture.transfer(token) else {
+                guard case .absent = try await bench.transfer(token) else {
                     Issue.record("it is gone")
                     return
                 }
                 _ = try await client.ask("RPUSH", key, "x")
-                await #expect(throws: StoreError.unavailable) { try await fixture.transfer(token) }
+                await #expect(throws: StoreError.unavailable) { try await bench.transfer(token) }
             }
         }
     }

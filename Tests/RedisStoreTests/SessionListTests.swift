@@ -9,47 +9,47 @@ import Vocabulary
 
 /// The lists of users' sessions, which are written after the fact.
 @Suite struct SessionListTests {
-    private func withStore(_ body: @Sendable (RedisClient, StoreFixture) async throws -> Void) async throws {
+    private func withStore(_ body: @Sendable (RedisClient, RedisStoreBench) async throws -> Void) async throws {
         try await RedisServer.with { server in
-            try await withClient(server.configuration()) { try await body($0, StoreFixture($0)) }
+            try await withClient(server.configuration()) { try await body($0, RedisStoreBench($0)) }
         }
     }
 
     @Test("Sessions are noted after the fact, of every kind but access tokens, and also once they have ended")
     func noted() async throws {
-        try await self.withStore { _, fixture in
-            let first = try await fixture.signIn()
-            #expect(try await fixture.lists([first.key]))
-            var token = fixture.draft()
+        try await self.withStore { _, bench in
+            let first = try await bench.signIn()
+            #expect(try await bench.lists([first.key]))
+            var token = bench.draft()
             token = NewSession(key: token.key, session: token.session.asAccessToken)
-            try await fixture.store.create(token, on: loops.next()).get()
-            _ = try await fixture.signIn(subject: "grace")
-            let second = fixture.draft(lineage: first.session.lineage)
-            let transfer = try await fixture.mint(from: first)
-            let consumed = try await fixture.consume(
+            try await bench.store.create(token, on: loops.next()).get()
+            _ = try await bench.signIn(subject: "grace")
+            let second = bench.draft(lineage: first.session.lineage)
+            let transfer = try await bench.mint(from: first)
+            let consumed = try await bench.consume(
                 transfer,
                 creating: second,
-                attempt: fixture.authority.newAttempt()
+                attempt: bench.authority.newAttempt()
             )
             #expect(consumed == .done)
-            #expect(try await fixture.lists([first.key, second.key]))
-            _ = try await fixture.store.end(first.key, on: loops.next()).get()
-            #expect(try await fixture.session(first.key) == nil)
-            #expect(try await fixture.lists([first.key, second.key]))
+            #expect(try await bench.lists([first.key, second.key]))
+            _ = try await bench.store.end(first.key, on: loops.next()).get()
+            #expect(try await bench.session(first.key) == nil)
+            #expect(try await bench.lists([first.key, second.key]))
         }
     }
 
     @Test("A hundred sign-ins at once are all noted")
     func race() async throws {
-        try await self.withStore { _, fixture in
-            let drafts = (0..<100).map { _ in fixture.draft() }
+        try await self.withStore { _, bench in
+            let drafts = (0..<100).map { _ in bench.draft() }
             try await withThrowingTaskGroup { group in
                 for draft in drafts {
-                    group.addTask { try await fixture.store.create(draft, on: loops.next()).get() }
+                    group.addTask { try await bench.store.create(draft, on: loops.next()).get() }
                 }
                 try await group.waitForAll()
             }
-            #expect(try await fixture.lists(Set(drafts.map(\.key))))
+            #expect(try await bench.lists(Set(drafts.map(\.key))))
         }
     }
 
@@ -57,12 +57,12 @@ import Vocabulary
     func rotation() async throws {
         try await self.withStore { client, _ in
             let (old, new) = (Secret("the old secret"), Secret("the new secret"))
-            let former = StoreFixture(client, ring: SealingKeyRing(current: old))
+            let former = RedisStoreBench(client, ring: SealingKeyRing(current: old))
             let first = try await former.signIn()
             #expect(try await former.lists([first.key]))
-            let fixture = StoreFixture(client, ring: SealingKeyRing(current: new, accepted: [old]))
-            let second = try await fixture.signIn()
-            #expect(try await fixture.lists([first.key, second.key]))
+            let bench = RedisStoreBench(client, ring: SealingKeyRing(current: new, accepted: [old]))
+            let second = try await bench.signIn()
+            #expect(try await bench.lists([first.key, second.key]))
         }
     }
 
@@ -70,60 +70,60 @@ import Vocabulary
     func expiry() async throws {
         try await self.withStore { client, _ in
             let clock = MovableClock()
-            let fixture = StoreFixture(client, clock: clock.clock)
+            let bench = RedisStoreBench(client, clock: clock.clock)
             let loop = loops.next()
-            let long = fixture.draft(life: .seconds(86_400))
-            try await fixture.store.create(long, on: loop).get()
-            let few = (0..<3).map { _ in fixture.draft(life: .seconds(60)) }
-            for draft in few { try await fixture.store.create(draft, on: loop).get() }
-            #expect(try await fixture.lists(Set([long.key] + few.map(\.key))))
-            #expect(try await client.life(of: fixture.list).map { (86_000_000...86_405_000).contains($0) } == true)
+            let long = bench.draft(life: .seconds(86_400))
+            try await bench.store.create(long, on: loop).get()
+            let few = (0..<3).map { _ in bench.draft(life: .seconds(60)) }
+            for draft in few { try await bench.store.create(draft, on: loop).get() }
+            #expect(try await bench.lists(Set([long.key] + few.map(\.key))))
+            #expect(try await client.life(of: bench.list).map { (86_000_000...86_405_000).contains($0) } == true)
             clock.advance(by: .seconds(61))
-            #expect(try await fixture.lists([long.key]))
+            #expect(try await bench.lists([long.key]))
             // More than a list has room for, one after the other.
-            let line = try #require(try await client.length(of: fixture.list)) / 4
+            let line = try #require(try await client.length(of: bench.list)) / 4
             for _ in 0..<(3 * RedisStore.listCapacity) {
-                try await fixture.store.create(fixture.draft(life: .milliseconds(1)), on: loop).get()
+                try await bench.store.create(bench.draft(life: .milliseconds(1)), on: loop).get()
                 clock.advance(by: .milliseconds(1))
             }
-            let length = try #require(try await client.length(of: fixture.list))
+            let length = try #require(try await client.length(of: bench.list))
             #expect(length <= line * RedisStore.listCapacity * 5 / 4)
-            #expect(try await fixture.lists([long.key]))
-            #expect(try await client.life(of: fixture.list).map { $0 > 80_000_000 } == true)
+            #expect(try await bench.lists([long.key]))
+            #expect(try await client.life(of: bench.list).map { $0 > 80_000_000 } == true)
         }
     }
 
     @Test("Of a user with very many sessions the list has the latest")
     func capacity() async throws {
-        try await self.withStore { _, fixture in
+        try await self.withStore { _, bench in
             let loop = loops.next()
             let capacity = RedisStore.listCapacity
             var drafts: [NewSession] = []
             for count in [20, capacity, capacity + 20, capacity * 3 / 2] {
                 while drafts.count < count {
-                    drafts.append(fixture.draft())
-                    try await fixture.store.create(drafts[drafts.count - 1], on: loop).get()
+                    drafts.append(bench.draft())
+                    try await bench.store.create(drafts[drafts.count - 1], on: loop).get()
                 }
-                #expect(try await fixture.lists(Set(drafts.suffix(capacity).map(\.key))))
+                #expect(try await bench.lists(Set(drafts.suffix(capacity).map(\.key))))
             }
         }
     }
 
     @Test("The lists of earlier gateways are read until their sessions expire")
     func formerLists() async throws {
-        try await self.withStore { client, fixture in
-            let now = fixture.clock.now()
-            let (live, expired) = (fixture.draft(), fixture.draft())
-            let place = fixture.authority.namedKeys("subject sessions", "alice", FormerList.kind)[0]
+        try await self.withStore { client, bench in
+            let now = bench.clock.now()
+            let (live, expired) = (bench.draft(), bench.draft())
+            let place = bench.authority.namedKeys("subject sessions", "alice", FormerList.kind)[0]
             let list = FormerList(
                 since: now,
                 entries: [(live.key, now.advanced(by: .seconds(60))), (expired.key, now.advanced(by: .seconds(-1)))]
             )
-            let attempt = fixture.authority.newAttempt()
-            let written = fixture.store.replace(place, judged: nil, with: list, attempt: attempt, on: loops.next())
+            let attempt = bench.authority.newAttempt()
+            let written = bench.store.replace(place, judged: nil, with: list, attempt: attempt, on: loops.next())
             #expect(try await written.get() == .done)
-            let new = try await fixture.signIn()
-            #expect(try await fixture.lists([live.key, new.key]))
+            let new = try await bench.signIn()
+            #expect(try await bench.lists([live.key, new.key]))
         }
     }
 
@@ -132,31 +132,31 @@ import Vocabulary
         arguments: ["9999999999999 x\n", "x AAAA\n", "9\n", "9999999999999 AAAA\n"]
     )
     func damaged(_ line: String) async throws {
-        try await self.withStore { client, fixture in
-            let first = try await fixture.signIn()
-            #expect(try await fixture.lists([first.key]))
-            let command = RedisCommand("SET", [fixture.list, Array(line.utf8)])
+        try await self.withStore { client, bench in
+            let first = try await bench.signIn()
+            #expect(try await bench.lists([first.key]))
+            let command = RedisCommand("SET", [bench.list, Array(line.utf8)])
             _ = try await client.send(command, on: loops.next()).get()
             await #expect(throws: StoreError.unavailable) {
-                try await fixture.store.sessions(of: "alice", on: loops.next()).get()
+                try await bench.store.sessions(of: "alice", on: loops.next()).get()
             }
         }
     }
 
     @Test("A note that Redis refuses keeps nobody from signing in")
     func refused() async throws {
-        try await self.withStore { client, fixture in
+        try await self.withStore { client, bench in
             // A value of another type.
             let call = ScriptCall(
                 RedisScript("return redis.call('RPUSH', KEYS[1], 'x')"),
-                keys: [fixture.list],
+                keys: [bench.list],
                 arguments: []
             )
             _ = try await client.evaluate(call, on: loops.next()).get()
-            let session = try await fixture.signIn()
-            #expect(try await fixture.session(session.key) != nil)
+            let session = try await bench.signIn()
+            #expect(try await bench.session(session.key) != nil)
             await #expect(throws: StoreError.unavailable) {
-                try await fixture.store.sessions(of: "alice", on: loops.next()).get()
+                try await bench.store.sessions(of: "alice", on: loops.next()).get()
             }
         }
     }
@@ -185,7 +185,7 @@ import Vocabulary
     }
 }
 
-extension StoreFixture {
+extension RedisStoreBench {
     /// Where Alice's sessions are noted.
     fileprivate var list: [UInt8] { Array("sp:u:{\(self.store.names(of: "alice")[0])}".utf8) }
 

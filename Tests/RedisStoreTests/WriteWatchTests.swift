@@ -89,9 +89,9 @@ import Testing
                 try await client.waitUntilConnected()
                 let full = cluster.primaries[1]
                 try full.command("CONFIG", "SET", "maxmemory", "1")
-                let fixture = StoreFixture(client)
+                let bench = RedisStoreBench(client)
                 try await waitUntil("it has refused") {
-                    _ = try? await fixture.signIn()
+                    _ = try? await bench.signIn()
                     return client.status.nodes.contains { $0.writeRefusal != nil }
                 }
                 let refusing = client.status.nodes.filter { $0.writeRefusal != nil }

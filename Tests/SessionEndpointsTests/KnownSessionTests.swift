@@ -10,7 +10,7 @@ import Vocabulary
 /// `whoami` on an event loop, which knows the sessions that it has read.
 @Suite(.timeLimit(.minutes(2))) struct KnownSessionTests {
     /// A gateway whose endpoints run on one event loop.
-    private struct World {
+    private struct Bench {
         let gateway: Gateway
         /// The same process, on another host.
         let sibling: Gateway
@@ -55,68 +55,68 @@ import Vocabulary
         func close() async throws { try await self.group.shutdownGracefully() }
     }
 
-    private func withWorld(_ body: (World) async throws -> Void) async throws {
-        let world = try await World()
-        do { try await body(world) } catch {
-            try await world.close()
+    private func withBench(_ body: (Bench) async throws -> Void) async throws {
+        let bench = try await Bench()
+        do { try await body(bench) } catch {
+            try await bench.close()
             throw error
         }
-        try await world.close()
+        try await bench.close()
     }
 
     @Test("A session that was shown is shown for some seconds without the store, and then only if the store answers")
     func withoutStore() async throws {
-        try await self.withWorld { world in
-            let native = try await world.gateway.nativeToken()
-            let web = "__Host-sallyport=\(try await world.gateway.signInBrowser())"
+        try await self.withBench { bench in
+            let native = try await bench.gateway.nativeToken()
+            let web = "__Host-sallyport=\(try await bench.gateway.signInBrowser())"
             for _ in 0..<2 {
-                #expect(try await world.whoami("x-session-token", native) == 200)
-                #expect(try await world.whoami("cookie", web) == 200)
-                world.gateway.store.fail(with: .unavailable)
+                #expect(try await bench.whoami("x-session-token", native) == 200)
+                #expect(try await bench.whoami("cookie", web) == 200)
+                bench.gateway.store.fail(with: .unavailable)
             }
-            world.gateway.time.advance(by: SessionCache.hardAge)
-            #expect(try await world.whoami("x-session-token", native) == 503)
-            #expect(try await world.whoami("cookie", web) == 503)
-            world.gateway.store.fail(with: nil)
-            #expect(try await world.whoami("x-session-token", native) == 200)
+            bench.gateway.time.advance(by: SessionCache.hardAge)
+            #expect(try await bench.whoami("x-session-token", native) == 503)
+            #expect(try await bench.whoami("cookie", web) == 503)
+            bench.gateway.store.fail(with: nil)
+            #expect(try await bench.whoami("x-session-token", native) == 200)
         }
     }
 
     @Test("T8: what is known is shown for its own kind of credential and its own host only")
     func kindsAndHosts() async throws {
-        try await self.withWorld { world in
-            let native = try await world.gateway.nativeToken()
-            let web = try await world.gateway.signInBrowser()
+        try await self.withBench { bench in
+            let native = try await bench.gateway.nativeToken()
+            let web = try await bench.gateway.signInBrowser()
             for _ in 0..<2 {
-                #expect(try await world.whoami("authorization", "Bearer \(native)") == 200)
-                #expect(try await world.whoami("cookie", "__Host-sallyport=\(web)") == 200)
-                #expect(try await world.whoami("x-session-token", web) == 401)
-                #expect(try await world.whoami("cookie", "__Host-sallyport=\(native)") == 401)
-                #expect(try await world.whoami("cookie", "__Host-sallyport=\(web)", at: world.sibling) == 401)
+                #expect(try await bench.whoami("authorization", "Bearer \(native)") == 200)
+                #expect(try await bench.whoami("cookie", "__Host-sallyport=\(web)") == 200)
+                #expect(try await bench.whoami("x-session-token", web) == 401)
+                #expect(try await bench.whoami("cookie", "__Host-sallyport=\(native)") == 401)
+                #expect(try await bench.whoami("cookie", "__Host-sallyport=\(web)", at: bench.sibling) == 401)
                 let both = "__Host-sallyport=\(web); __Host-sallyport=\(native)"
-                #expect(try await world.whoami("cookie", both) == 401)
+                #expect(try await bench.whoami("cookie", both) == 401)
             }
-            #expect(try await world.hits >= 10)
+            #expect(try await bench.hits >= 10)
         }
     }
 
     @Test("What is known is not shown after a sign-out, nor to users of another provider")
     func endedAndOthers() async throws {
-        try await self.withWorld { world in
-            let token = try await world.gateway.nativeToken()
-            #expect(try await world.whoami("x-session-token", token) == 200)
-            let signOut = try await world.gateway.send(
+        try await self.withBench { bench in
+            let token = try await bench.gateway.nativeToken()
+            #expect(try await bench.whoami("x-session-token", token) == 200)
+            let signOut = try await bench.gateway.send(
                 "DELETE",
                 "/self-service/logout/api",
                 fields: [("content-type", "application/json")],
                 body: #"{"session_token":"\#(token)"}"#
             )
             #expect(signOut.status == 204)
-            #expect(try await world.whoami("x-session-token", token) == 401)
+            #expect(try await bench.whoami("x-session-token", token) == 401)
 
-            let lineage = world.gateway.authority.newLineage()
-            let made = world.gateway.authority.make(.session, in: lineage)
-            let now = world.gateway.time.now
+            let lineage = bench.gateway.authority.newLineage()
+            let made = bench.gateway.authority.make(.session, in: lineage)
+            let now = bench.gateway.time.now
             let session = Session(
                 id: "ses_other",
                 kind: .native,
@@ -130,13 +130,13 @@ import Vocabulary
                 expiresAt: now.advanced(by: .seconds(3600)),
                 idleLifetime: .seconds(3600)
             )
-            try await world.gateway.store.create(NewSession(key: made.key, session: session), on: world.gateway.loop)
+            try await bench.gateway.store.create(NewSession(key: made.key, session: session), on: bench.gateway.loop)
                 .get()
             for _ in 0..<2 {
                 let token = String(decoding: made.token.bytes, as: UTF8.self)
-                #expect(try await world.whoami("x-session-token", token) == 401)
+                #expect(try await bench.whoami("x-session-token", token) == 401)
             }
-            #expect(try await world.hits >= 1)
+            #expect(try await bench.hits >= 1)
         }
     }
 }

@@ -52,18 +52,18 @@ import Testing
         }
     }
 
-    private let fixture = ResolverFixture(capacity: Self.capacity)
-    private let holders: [ResolverFixture.Holder]
+    private let bench = ResolverBench(capacity: Self.capacity)
+    private let holders: [ResolverBench.Holder]
 
     init() {
-        let fixture = self.fixture
-        self.holders = (0..<8 * Self.capacity).map { fixture.holder(subject: "user \($0)") }
+        let bench = self.bench
+        self.holders = (0..<8 * Self.capacity).map { bench.holder(subject: "user \($0)") }
     }
 
     /// A request of this user; true if the loop knew the session.
     private func use(_ user: Int) -> Bool {
-        if self.fixture.serves(self.holders[user]) { return true }
-        self.fixture.warm(self.holders[user])
+        if self.bench.serves(self.holders[user]) { return true }
+        self.bench.warm(self.holders[user])
         return false
     }
 
@@ -82,7 +82,7 @@ import Testing
         let users = Int(size * Double(Self.capacity))
         let requests = (0..<12 * users).map { $0 % users }
         #expect(self.hits(of: requests) > 0.8 / size)
-        #expect(self.fixture.cache.counters.entries == Self.capacity)
+        #expect(self.bench.cache.counters.entries == Self.capacity)
     }
 
     @Test("When all sessions are used equally often, as many are hit as there is room for")
@@ -150,7 +150,7 @@ import Testing
     @Test("Sessions that are in use no more make room, because they cannot serve without another read")
     func shift() {
         for user in 0..<2 * Self.capacity { _ = self.use(user) }
-        self.fixture.clock.advance(by: SessionCache.hardAge)
+        self.bench.clock.advance(by: SessionCache.hardAge)
         let requests = (0..<8 * Self.capacity).map { 2 * Self.capacity + $0 % (Self.capacity / 2) }
         #expect(self.hits(of: requests) == 1)
     }

@@ -46,7 +46,7 @@ final class SliceSteps: Sendable {
 }
 
 /// A memory store that the test calls from its own thread.
-struct MemoryFixture {
+struct MemoryBench {
     let loop = EmbeddedEventLoop()
     let clock = MovableClock()
     let caches = SessionCaches(sliceClock: SliceSteps().now)
@@ -92,7 +92,7 @@ struct MemoryFixture {
 }
 
 /// A resolver whose store reads are answered by the test, on the test's own thread.
-final class ResolverFixture {
+final class ResolverBench {
     /// The result of a resolution.
     enum Outcome: Equatable {
         case hit(String)

@@ -11,12 +11,12 @@ import Vocabulary
     @Test("The limiter of a single process conforms", arguments: LimiterConformance.cases)
     func conforms(_ behaviour: LimiterConformance) async throws {
         let clock = MovableClock()
-        let harness = LimiterHarness(
+        let bench = LimiterBench(
             LocalRateLimiter(clock: clock.clock),
             group: MultiThreadedEventLoopGroup.singleton,
             advance: { clock.advance(by: $0) }
         )
-        try await behaviour.run(harness)
+        try await behaviour.run(bench)
     }
 
     @Test("The wait that a refusal returns is exact")

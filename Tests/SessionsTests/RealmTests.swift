@@ -33,19 +33,19 @@ import Vocabulary
 
     @Test("Ends of all sessions of a user leave the user with the same id of another provider alone")
     func ends() throws {
-        let fixture = MemoryFixture()
+        let bench = MemoryBench()
         var keys: [RecordKey] = []
         for realm in [Realm.default, Self.staff] {
             var session = self.session("ada", realm)
-            session.expiresAt = fixture.clock.now.advanced(by: .seconds(3600))
-            session.issuedAt = fixture.clock.now
-            let key = fixture.authority.make(.session, in: session.lineage).key
-            try fixture.store.create(NewSession(key: key, session: session), on: fixture.loop).wait()
+            session.expiresAt = bench.clock.now.advanced(by: .seconds(3600))
+            session.issuedAt = bench.clock.now
+            let key = bench.authority.make(.session, in: session.lineage).key
+            try bench.store.create(NewSession(key: key, session: session), on: bench.loop).wait()
             keys.append(key)
         }
-        try fixture.store.end(subject: Self.staff.subject("ada"), on: fixture.loop).wait()
-        #expect(try fixture.session(keys[0]) != nil)
-        #expect(try fixture.session(keys[1]) == nil)
+        try bench.store.end(subject: Self.staff.subject("ada"), on: bench.loop).wait()
+        #expect(try bench.session(keys[0]) != nil)
+        #expect(try bench.session(keys[1]) == nil)
     }
 
     @Test("To what serves one provider, the sessions of another are those of users who are gone")

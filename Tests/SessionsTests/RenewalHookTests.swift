@@ -35,167 +35,167 @@ import Vocabulary
         }
     }
 
-    private let fixture = ResolverFixture()
+    private let bench = ResolverBench()
     private let renewer = Renewer()
     private let reader = Reader()
 
     init() {
-        self.fixture.resolver.parties.renewer = self.renewer
+        self.bench.resolver.parties.renewer = self.renewer
     }
 
     private var told: Int { self.renewer.told.withLock { $0.count } }
 
     /// A session with a grant, due in `wait`.
-    private func holder(renewalIn wait: Duration?, tokensEndIn end: Duration? = nil) -> ResolverFixture.Holder {
-        let holder = self.fixture.holder()
+    private func holder(renewalIn wait: Duration?, tokensEndIn end: Duration? = nil) -> ResolverBench.Holder {
+        let holder = self.bench.holder()
         var session = holder.session
         session.provider = ProviderSession(
             name: "https://idp.example.com",
             grant: testAuthority.newKey(of: .grant, in: session.lineage),
-            renewAt: wait.map { self.fixture.clock.now.advanced(by: $0) },
-            tokensEndAt: end.map { self.fixture.clock.now.advanced(by: $0) }
+            renewAt: wait.map { self.bench.clock.now.advanced(by: $0) },
+            tokensEndAt: end.map { self.bench.clock.now.advanced(by: $0) }
         )
-        return ResolverFixture.Holder(token: holder.token, key: holder.key, session: session)
+        return ResolverBench.Holder(token: holder.token, key: holder.key, session: session)
     }
 
     @Test("The renewer is told from the time of renewal on, once a second, and of no other session")
     func due() {
         let holder = self.holder(renewalIn: .seconds(2))
-        let others = [self.holder(renewalIn: nil), self.fixture.holder()]
-        for one in [holder] + others { self.fixture.warm(one) }
-        self.fixture.clock.advance(by: .milliseconds(1999))
-        for one in [holder] + others { _ = self.fixture.resolve(one.token) }
+        let others = [self.holder(renewalIn: nil), self.bench.holder()]
+        for one in [holder] + others { self.bench.warm(one) }
+        self.bench.clock.advance(by: .milliseconds(1999))
+        for one in [holder] + others { _ = self.bench.resolve(one.token) }
         #expect(self.told == 0)
-        self.fixture.clock.advance(by: .milliseconds(1))
-        for _ in 0..<100 { for one in [holder] + others { _ = self.fixture.resolve(one.token) } }
+        self.bench.clock.advance(by: .milliseconds(1))
+        for _ in 0..<100 { for one in [holder] + others { _ = self.bench.resolve(one.token) } }
         #expect(self.told == 1)
-        self.fixture.clock.advance(by: .seconds(1))
-        for _ in 0..<100 { _ = self.fixture.resolve(holder.token) }
+        self.bench.clock.advance(by: .seconds(1))
+        for _ in 0..<100 { _ = self.bench.resolve(holder.token) }
         #expect(self.renewer.told.withLock { $0 } == [holder.key, holder.key])
     }
 
     @Test("A session that is read because it is not cached is renewed too, and a replaced one no more")
     func miss() throws {
         let holder = self.holder(renewalIn: .seconds(-1))
-        self.fixture.warm(holder)
+        self.bench.warm(holder)
         #expect(self.told == 1)
-        self.fixture.clock.advance(by: .seconds(2))
-        self.fixture.cache.invalidate(.sessionRecord(holder.key))
-        _ = self.fixture.resolve(holder.token)
+        self.bench.clock.advance(by: .seconds(2))
+        self.bench.cache.invalidate(.sessionRecord(holder.key))
+        _ = self.bench.resolve(holder.token)
         var session = holder.session
-        session.provider?.renewAt = self.fixture.clock.now.advanced(by: .seconds(240))
-        self.fixture.answer(session, version: 2)
-        _ = self.fixture.resolve(holder.token)
+        session.provider?.renewAt = self.bench.clock.now.advanced(by: .seconds(240))
+        self.bench.answer(session, version: 2)
+        _ = self.bench.resolve(holder.token)
         #expect(self.told == 1)
     }
 
     @Test("Only where an app needs them, the tokens are read with the session, once for each version")
     func tokens() throws {
         let holder = self.holder(renewalIn: nil, tokensEndIn: .seconds(60))
-        self.fixture.warm(holder)
-        let bare = try #require(self.fixture.resolve(holder.token).entry)
+        self.bench.warm(holder)
+        let bare = try #require(self.bench.resolve(holder.token).entry)
         #expect(bare.tokens == nil && self.reader.asked.withLock { $0 } == 0)
-        #expect(bare.tokensEndAt > self.fixture.clock.now.advanced(by: .seconds(86_400)))
+        #expect(bare.tokensEndAt > self.bench.clock.now.advanced(by: .seconds(86_400)))
 
         // A reload whose configuration needs them.
         let first = SessionTokens(access: Secret("a1"), id: Secret("i1"))
         let grant = try #require(holder.session.provider?.grant)
         self.reader.answers.withLock { $0[grant] = first }
-        self.fixture.resolver.parties.tokenReader = self.reader
-        let waiting = self.fixture.resolve(holder.token)
-        self.fixture.answer(holder.session, version: 1)
+        self.bench.resolver.parties.tokenReader = self.reader
+        let waiting = self.bench.resolve(holder.token)
+        self.bench.answer(holder.session, version: 1)
         #expect(waiting.entry?.tokens == first)
         #expect(waiting.entry?.tokensEndAt == holder.session.provider?.tokensEndAt)
         // The entry is read again in the background; the version is the same.
         for _ in 0..<3 {
-            self.fixture.clock.advance(by: .seconds(4))
-            #expect(self.fixture.resolve(holder.token).entry?.tokens == first)
-            self.fixture.answer(holder.session, version: 1)
+            self.bench.clock.advance(by: .seconds(4))
+            #expect(self.bench.resolve(holder.token).entry?.tokens == first)
+            self.bench.answer(holder.session, version: 1)
         }
         #expect(self.reader.asked.withLock { $0 } == 1)
         // A renewal replaces the session.
         let second = SessionTokens(access: Secret("a2"), id: nil)
         self.reader.answers.withLock { $0[grant] = second }
-        self.fixture.cache.invalidate(.sessionRecord(holder.key))
-        let next = self.fixture.resolve(holder.token)
-        self.fixture.answer(holder.session, version: 2)
+        self.bench.cache.invalidate(.sessionRecord(holder.key))
+        let next = self.bench.resolve(holder.token)
+        self.bench.answer(holder.session, version: 2)
         #expect(next.entry?.tokens == second && self.reader.asked.withLock { $0 } == 2)
         // A reload whose configuration does not need them.
-        self.fixture.resolver.parties.tokenReader = nil
-        let last = self.fixture.resolve(holder.token)
-        self.fixture.answer(holder.session, version: 2)
+        self.bench.resolver.parties.tokenReader = nil
+        let last = self.bench.resolve(holder.token)
+        self.bench.answer(holder.session, version: 2)
         #expect(last.entry?.tokens == nil && last.outcome == .found("alice"))
     }
 
     @Test("A session without grant, or whose grant is gone, has no tokens; if the store fails, it is unavailable")
     func missingTokens() throws {
-        self.fixture.resolver.parties.tokenReader = self.reader
-        let plain = self.fixture.holder()
-        self.fixture.warm(plain)
-        #expect(try #require(self.fixture.resolve(plain.token).entry).tokens == nil)
+        self.bench.resolver.parties.tokenReader = self.reader
+        let plain = self.bench.holder()
+        self.bench.warm(plain)
+        #expect(try #require(self.bench.resolve(plain.token).entry).tokens == nil)
         #expect(self.reader.asked.withLock { $0 } == 0)
         let gone = self.holder(renewalIn: nil)
-        self.fixture.warm(gone)
-        #expect(try #require(self.fixture.resolve(gone.token).entry).tokens == nil)
+        self.bench.warm(gone)
+        #expect(try #require(self.bench.resolve(gone.token).entry).tokens == nil)
         let holder = self.holder(renewalIn: nil)
         self.reader.isAway.withLock { $0 = true }
-        let failing = self.fixture.resolve(holder.token)
-        self.fixture.answer(holder.session)
+        let failing = self.bench.resolve(holder.token)
+        self.bench.answer(holder.session)
         #expect(failing.outcome == .failed(.unavailable))
         self.reader.isAway.withLock { $0 = false }
-        let again = self.fixture.resolve(holder.token)
-        self.fixture.answer(holder.session)
+        let again = self.bench.resolve(holder.token)
+        self.bench.answer(holder.session)
         #expect(again.outcome == .found("alice"))
     }
 
     @Test("If the tokens expired while the session was not in use, the request waits for their renewal, once")
     func expired() throws {
-        self.fixture.resolver.parties.tokenReader = self.reader
+        self.bench.resolver.parties.tokenReader = self.reader
         let holder = self.holder(renewalIn: .seconds(-60))
         let grant = try #require(holder.session.provider?.grant)
-        let old = SessionTokens(access: Secret("a1"), id: nil, expiresAt: self.fixture.clock.now)
+        let old = SessionTokens(access: Secret("a1"), id: nil, expiresAt: self.bench.clock.now)
         let new = SessionTokens(
             access: Secret("a2"),
             id: nil,
-            expiresAt: self.fixture.clock.now.advanced(by: .seconds(300))
+            expiresAt: self.bench.clock.now.advanced(by: .seconds(300))
         )
         for next in [new, old] {
-            self.fixture.cache.invalidate(.all)
+            self.bench.cache.invalidate(.all)
             self.reader.answers.withLock { $0[grant] = old }
-            let waiting = self.fixture.resolve(holder.token)
-            self.fixture.answer(holder.session)
-            #expect(waiting.outcome == .waiting && self.fixture.store.waiting == 0)
+            let waiting = self.bench.resolve(holder.token)
+            self.bench.answer(holder.session)
+            #expect(waiting.outcome == .waiting && self.bench.store.waiting == 0)
             self.reader.answers.withLock { $0[grant] = next }
             self.renewer.promises.withLock { $0.removeFirst() }.succeed()
-            self.fixture.loop.run()
-            self.fixture.answer(holder.session, version: 2)
+            self.bench.loop.run()
+            self.bench.answer(holder.session, version: 2)
             #expect(waiting.entry?.tokens == next)
         }
         #expect(self.renewer.promises.withLock { $0.isEmpty })
         // Tokens that cannot be renewed are not waited for.
         let lost = self.holder(renewalIn: nil)
         self.reader.answers.withLock { $0[lost.session.provider?.grant ?? grant] = old }
-        self.fixture.warm(lost)
-        #expect(self.fixture.resolve(lost.token).outcome == .hit("alice"))
+        self.bench.warm(lost)
+        #expect(self.bench.resolve(lost.token).outcome == .hit("alice"))
     }
 
     @Test("An end while the tokens are read is not overtaken")
     func endMeanwhile() throws {
         let holder = self.holder(renewalIn: nil)
-        let promise = self.fixture.loop.makePromise(of: SessionTokens?.self)
+        let promise = self.bench.loop.makePromise(of: SessionTokens?.self)
         struct Slow: SessionTokenReader {
             let answer: EventLoopFuture<SessionTokens?>
             func tokens(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<SessionTokens?> { self.answer }
         }
-        self.fixture.resolver.parties.tokenReader = Slow(answer: promise.futureResult)
-        let waiting = self.fixture.resolve(holder.token)
-        self.fixture.answer(holder.session)
+        self.bench.resolver.parties.tokenReader = Slow(answer: promise.futureResult)
+        let waiting = self.bench.resolve(holder.token)
+        self.bench.answer(holder.session)
         #expect(waiting.outcome == .waiting)
-        self.fixture.cache.invalidate(.lineage(holder.session.lineage))
+        self.bench.cache.invalidate(.lineage(holder.session.lineage))
         promise.succeed(nil)
-        self.fixture.loop.run()
+        self.bench.loop.run()
         #expect(waiting.outcome == .waiting, "it is read again")
-        self.fixture.answer(nil)
+        self.bench.answer(nil)
         #expect(waiting.outcome == .noSession)
     }
 }

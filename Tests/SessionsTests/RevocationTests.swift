@@ -10,7 +10,7 @@ import Vocabulary
 private final class Gateway: Sendable {
     static let group = MultiThreadedEventLoopGroup(numberOfThreads: 4)
 
-    struct Desk: Sendable {
+    struct Bench: Sendable {
         let loop: any EventLoop
         let resolver: NIOLoopBound<SessionResolver>
     }
@@ -18,7 +18,7 @@ private final class Gateway: Sendable {
     let clock = MovableClock()
     let caches = SessionCaches()
     let store: MemoryStore
-    let desks: [Desk]
+    let benches: [Bench]
 
     init() async throws {
         let store = MemoryStore(
@@ -28,7 +28,7 @@ private final class Gateway: Sendable {
             caches: self.caches
         )
         let (caches, clock) = (self.caches, self.clock.clock)
-        var desks: [Desk] = []
+        var benches: [Bench] = []
         for loop in Self.group.makeIterator() {
             let resolver = try await loop.submit {
                 let cache = SessionCache(capacity: 1024)
@@ -42,16 +42,16 @@ private final class Gateway: Sendable {
                 )
                 return NIOLoopBound(resolver, eventLoop: loop)
             }.get()
-            desks.append(Desk(loop: loop, resolver: resolver))
+            benches.append(Bench(loop: loop, resolver: resolver))
         }
         self.store = store
-        self.desks = desks
+        self.benches = benches
     }
 
     func signIn(subject: String, lineage: Lineage) async throws -> (token: Secret, key: RecordKey) {
         let made = testAuthority.make(.session, in: lineage)
         let session = makeSession(subject: subject, lineage: lineage, now: self.clock.now)
-        let loop = self.desks[0].loop
+        let loop = self.benches[0].loop
         try await self.store.create(NewSession(key: made.key, session: session), on: loop).get()
         return made
     }
@@ -60,11 +60,11 @@ private final class Gateway: Sendable {
     func known(_ token: Secret) async throws -> (live: Int, hits: Int) {
         let now = self.clock.now
         var known = (live: 0, hits: 0)
-        for desk in self.desks {
-            let answer = try await desk.loop.flatSubmit {
-                switch token.bytes.withUnsafeBytes({ desk.resolver.value.resolve(.native, token: $0, now: now) }) {
-                case .hit: return desk.loop.makeSucceededFuture((live: true, hit: true))
-                case .otherKind, .otherKey, .malformed: return desk.loop.makeSucceededFuture((live: false, hit: false))
+        for bench in self.benches {
+            let answer = try await bench.loop.flatSubmit {
+                switch token.bytes.withUnsafeBytes({ bench.resolver.value.resolve(.native, token: $0, now: now) }) {
+                case .hit: return bench.loop.makeSucceededFuture((live: true, hit: true))
+                case .otherKind, .otherKey, .malformed: return bench.loop.makeSucceededFuture((live: false, hit: false))
                 case .miss(let read):
                     return read.future.assumeIsolated().map { (live: $0 != nil, hit: false) }.nonisolated()
                 }
@@ -87,7 +87,7 @@ private final class Gateway: Sendable {
             _ = try await gateway.known(bystander.token)
             #expect(try await gateway.known(made.token).live == 4)
             #expect(try await gateway.known(made.token).hits == 4)
-            let loop = gateway.desks[round % 4].loop
+            let loop = gateway.benches[round % 4].loop
             switch way {
             case "session": #expect(try await gateway.store.end(made.key, on: loop).get())
             case "lineage": try await gateway.store.end(lineage, on: loop).get()
@@ -103,7 +103,7 @@ private final class Gateway: Sendable {
         let gateway = try await Gateway()
         let made = try await gateway.signIn(subject: "alice", lineage: testAuthority.newLineage())
         _ = try await gateway.known(made.token)
-        let (blocked, asked) = (gateway.desks[3], gateway.desks[0])
+        let (blocked, asked) = (gateway.benches[3], gateway.benches[0])
         // The last loop is blocked until the test releases it, so its cache cannot be told earlier.
         let gate = Gate()
         blocked.loop.execute { gate.wait() }
@@ -112,7 +112,7 @@ private final class Gateway: Sendable {
         end.whenComplete { _ in answered.raise() }
         // After the other loops have had their turns, only the blocked loop's confirmation is missing.
         for _ in 0..<3 {
-            for desk in gateway.desks.dropLast() { try await desk.loop.submit {}.get() }
+            for bench in gateway.benches.dropLast() { try await bench.loop.submit {}.get() }
         }
         #expect(!answered.isRaised)
         gate.open()
@@ -125,11 +125,11 @@ private final class Gateway: Sendable {
         let gateway = try await Gateway()
         let made = try await gateway.signIn(subject: "alice", lineage: testAuthority.newLineage())
         _ = try await gateway.known(made.token)
-        #expect(try await gateway.caches.counters(on: gateway.desks[0].loop).get().entries == 4)
-        try await gateway.caches.invalidate(.all, on: gateway.desks[0].loop).get()
-        #expect(try await gateway.caches.counters(on: gateway.desks[0].loop).get().entries == 0)
+        #expect(try await gateway.caches.counters(on: gateway.benches[0].loop).get().entries == 4)
+        try await gateway.caches.invalidate(.all, on: gateway.benches[0].loop).get()
+        #expect(try await gateway.caches.counters(on: gateway.benches[0].loop).get().entries == 0)
         #expect(try await gateway.known(made.token) == (live: 4, hits: 0))
-        let counters = try await gateway.caches.counters(on: gateway.desks[0].loop).get()
+        let counters = try await gateway.caches.counters(on: gateway.benches[0].loop).get()
         #expect(counters.misses == 8)
         #expect(counters.hits == 0)
     }
@@ -148,7 +148,7 @@ private final class Gateway: Sendable {
         #expect(!gateway.caches.isDoubting)
         #expect(try await gateway.known(made.token) == (live: 4, hits: 0))
         #expect(try await gateway.known(made.token) == (live: 4, hits: 4))
-        #expect(try await gateway.caches.counters(on: gateway.desks[0].loop).get().doubts == 1)
+        #expect(try await gateway.caches.counters(on: gateway.benches[0].loop).get().doubts == 1)
     }
 
     @Test("A loop that learns of the end of a doubt before its beginning does not stay in doubt")
@@ -159,13 +159,13 @@ private final class Gateway: Sendable {
         let gate = Gate()
         let caches = gateway.caches
         // The loop itself ends the doubt. The notice that the doubt has begun is queued behind this.
-        gateway.desks[2].loop.execute {
+        gateway.benches[2].loop.execute {
             gate.wait()
             caches.trust()
         }
         caches.doubt()
         gate.open()
-        for desk in gateway.desks { try await desk.loop.submit {}.get() }
+        for bench in gateway.benches { try await bench.loop.submit {}.get() }
         #expect(!caches.isDoubting)
         #expect(try await gateway.known(made.token) == (live: 4, hits: 0))
         #expect(try await gateway.known(made.token) == (live: 4, hits: 4))

@@ -17,17 +17,17 @@ import Vocabulary
         func sessionUnreadable() { self.isUnreadable = true }
     }
 
-    private let fixture = ResolverFixture(capacity: 64)
+    private let bench = ResolverBench(capacity: 64)
     private let holders: SessionHolders
 
     init() {
-        self.holders = SessionHolders(cache: self.fixture.cache)
-        self.fixture.cache.onInvalidation = { [holders] in holders.end($0) }
+        self.holders = SessionHolders(cache: self.bench.cache)
+        self.bench.cache.onInvalidation = { [holders] in holders.end($0) }
     }
 
-    private func entry(_ holder: ResolverFixture.Holder) throws -> CachedSession {
-        self.fixture.warm(holder)
-        return try #require(self.fixture.resolve(holder.token).entry)
+    private func entry(_ holder: ResolverBench.Holder) throws -> CachedSession {
+        self.bench.warm(holder)
+        return try #require(self.bench.resolve(holder.token).entry)
     }
 
     @Test(
@@ -35,7 +35,7 @@ import Vocabulary
         arguments: 0..<3
     )
     func reaches(_ way: Int) throws {
-        let users = (0..<200).map { self.fixture.holder(subject: "user \($0)") }
+        let users = (0..<200).map { self.bench.holder(subject: "user \($0)") }
         let streams = try users.map { user in
             let stream = Stream()
             self.holders.add(stream, of: try self.entry(user))
@@ -43,9 +43,9 @@ import Vocabulary
         }
         let ended = users[17]
         let ends: [Invalidation] = [.session(ended.key), .lineage(ended.key.lineage), .subject("user 17")]
-        self.fixture.cache.invalidate(ends[way])
+        self.bench.cache.invalidate(ends[way])
         #expect(streams.indices.filter { streams[$0].ends > 0 } == [17])
-        for change in [Invalidation.sessionRecord(users[18].key), .all] { self.fixture.cache.invalidate(change) }
+        for change in [Invalidation.sessionRecord(users[18].key), .all] { self.bench.cache.invalidate(change) }
         #expect(streams.count(where: { $0.ends > 0 }) == 1, "these end none")
         self.holders.giveUp(users[19].key)
         #expect(streams.indices.filter { streams[$0].isUnreadable } == [19])
@@ -53,13 +53,13 @@ import Vocabulary
 
     @Test("The end of a client reaches the streams of what it got before, and no browser's", arguments: [false, true])
     func client(isInGroup: Bool) throws {
-        let now = self.fixture.clock.now
-        func holder(_ client: String?, _ kind: Session.Kind, _ seconds: Int64) -> ResolverFixture.Holder {
-            let holder = self.fixture.holder(kind: kind)
+        let now = self.bench.clock.now
+        func holder(_ client: String?, _ kind: Session.Kind, _ seconds: Int64) -> ResolverBench.Holder {
+            let holder = self.bench.holder(kind: kind)
             var session = holder.session
             session.clientID = client
             session.issuedAt = now.advanced(by: .seconds(seconds))
-            return ResolverFixture.Holder(token: holder.token, key: holder.key, session: session)
+            return ResolverBench.Holder(token: holder.token, key: holder.key, session: session)
         }
         let holders = [
             holder("app", .native, -10), holder("app", .native, 0), holder("other", .native, -10),
@@ -67,35 +67,35 @@ import Vocabulary
         ]
         let streams = try holders.map { holder in
             let stream = Stream()
-            self.fixture.warm(holder)
+            self.bench.warm(holder)
             self.holders.add(
                 stream,
-                of: try #require(self.fixture.resolve(holder.token, as: holder.session.kind).entry)
+                of: try #require(self.bench.resolve(holder.token, as: holder.session.kind).entry)
             )
             return stream
         }
         let others: [Invalidation] = isInGroup ? [.subject("nobody")] : []
-        self.fixture.cache.invalidate(Endings(others + [.client("app", before: now)]))
+        self.bench.cache.invalidate(Endings(others + [.client("app", before: now)]))
         #expect(streams.map(\.ends) == [1, 0, 0, 0, 0])
-        #expect(holders.map { self.fixture.serves($0) } == [false, true, true, true, true])
-        self.fixture.cache.invalidate(Endings(others + [.client("app", before: nil)]))
+        #expect(holders.map { self.bench.serves($0) } == [false, true, true, true, true])
+        self.bench.cache.invalidate(Endings(others + [.client("app", before: nil)]))
         #expect(streams.map { $0.ends > 0 } == [true, true, false, false, false])
     }
 
     @Test("Thousands of streams whose sessions end together are told within a second, a few at a time")
     func slices() throws {
-        let user = self.fixture.holder(subject: "crowd")
+        let user = self.bench.holder(subject: "crowd")
         let entry = try self.entry(user)
         let streams = (0..<4000).map { _ in Stream() }
         for stream in streams { self.holders.add(stream, of: entry) }
         let (left, moved) = (streams[1000], streams[2000])
-        self.fixture.cache.invalidate(.subject("crowd"))
-        #expect(self.fixture.cache.hasEnded(entry))
+        self.bench.cache.invalidate(.subject("crowd"))
+        #expect(self.bench.cache.hasEnded(entry))
         #expect(streams.count(where: { $0.ends > 0 }) < 10)
         self.holders.remove(left)
         self.holders.remove(moved)
-        self.holders.add(moved, of: try self.entry(self.fixture.holder(subject: "somebody else")))
-        self.fixture.loop.advanceTime(by: .seconds(1))
+        self.holders.add(moved, of: try self.entry(self.bench.holder(subject: "somebody else")))
+        self.bench.loop.advanceTime(by: .seconds(1))
         #expect(left.ends == 0 && moved.ends == 0, "they did not hold the session any more")
         #expect(streams.count(where: { $0.ends == 1 }) == streams.count - 2)
     }
@@ -103,8 +103,8 @@ import Vocabulary
     @Test("A request that begins to hold a session that has ended meanwhile is told at once")
     func endedBefore() throws {
         // More than are told in the first slice.
-        let entries = try (0..<60).map { _ in try self.entry(self.fixture.holder(subject: "crowd")) }
-        self.fixture.cache.invalidate(.subject("crowd"))
+        let entries = try (0..<60).map { _ in try self.entry(self.bench.holder(subject: "crowd")) }
+        self.bench.cache.invalidate(.subject("crowd"))
         let streams = entries.map { entry in
             let stream = Stream()
             self.holders.add(stream, of: entry)
@@ -118,15 +118,15 @@ import Vocabulary
         arguments: [0, 64]
     )
     func notKept(capacity: Int) throws {
-        let fixture = ResolverFixture(capacity: capacity)
-        let user = fixture.holder()
-        let request = fixture.resolve(user.token)
-        fixture.answer(user.session)
+        let bench = ResolverBench(capacity: capacity)
+        let user = bench.holder()
+        let request = bench.resolve(user.token)
+        bench.answer(user.session)
         let entry = try #require(request.entry)
-        SessionHolders(cache: fixture.cache).add(Stream(), of: entry)
-        let streams = StreamSessions(loop: fixture.loop, resolver: fixture.resolver, clock: fixture.clock.clock)
-        streams.check(entry, now: fixture.clock.now)
-        fixture.loop.advanceTime(by: .milliseconds(100))
-        #expect(fixture.store.takeRead()?.key == (capacity == 0 ? user.key : nil))
+        SessionHolders(cache: bench.cache).add(Stream(), of: entry)
+        let streams = StreamSessions(loop: bench.loop, resolver: bench.resolver, clock: bench.clock.clock)
+        streams.check(entry, now: bench.clock.now)
+        bench.loop.advanceTime(by: .milliseconds(100))
+        #expect(bench.store.takeRead()?.key == (capacity == 0 ? user.key : nil))
     }
 }

@@ -57,29 +57,29 @@ import Glibc
     func size() async {
         // Its own process, because other tests take and release memory at the same time.
         await #expect(processExitsWith: .success) {
-            let fixture = MemoryFixture()
+            let bench = MemoryBench()
             let made = (0..<Self.count).map { _ in
                 let lineage = testAuthority.newLineage()
                 return (lineage, testAuthority.make(.session, in: lineage))
             }
             let inStore = try Self.growth {
                 for (index, (lineage, (_, key))) in made.enumerated() {
-                    let session = Self.session(index, lineage, now: fixture.clock.now)
-                    try fixture.store.create(NewSession(key: key, session: session), on: fixture.loop).wait()
+                    let session = Self.session(index, lineage, now: bench.clock.now)
+                    try bench.store.create(NewSession(key: key, session: session), on: bench.loop).wait()
                 }
             }
             let cache = SessionCache(capacity: 65_536)
             let resolver = SessionResolver(
-                loop: fixture.loop,
+                loop: bench.loop,
                 cache: cache,
-                store: fixture.store,
+                store: bench.store,
                 authority: testAuthority,
-                clock: fixture.clock.clock
+                clock: bench.clock.clock
             )
             let inCache = Self.growth {
                 for (_, (token, _)) in made {
-                    _ = token.bytes.withUnsafeBytes { resolver.resolve(.native, token: $0, now: fixture.clock.now) }
-                    fixture.loop.run()
+                    _ = token.bytes.withUnsafeBytes { resolver.resolve(.native, token: $0, now: bench.clock.now) }
+                    bench.loop.run()
                 }
             }
             #expect(inStore <= 1024)

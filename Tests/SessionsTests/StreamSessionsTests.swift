@@ -10,7 +10,7 @@ import Vocabulary
 @Suite struct StreamSessionsTests {
     /// The streams of one loop, which are checked four times a second, as the sweep does.
     private final class Streams {
-        let fixture = ResolverFixture(capacity: 32_768)
+        let bench = ResolverBench(capacity: 32_768)
         let sessions: StreamSessions
         /// The entry of each stream.
         var open: [CachedSession] = []
@@ -19,9 +19,9 @@ import Vocabulary
 
         init() {
             self.sessions = StreamSessions(
-                loop: self.fixture.loop,
-                resolver: self.fixture.resolver,
-                clock: self.fixture.clock.clock
+                loop: self.bench.loop,
+                resolver: self.bench.resolver,
+                clock: self.bench.clock.clock
             )
             self.sessions.onGone = { [unowned self] key in
                 self.gone.append(key)
@@ -35,21 +35,21 @@ import Vocabulary
 
         /// Opens a stream with a session that this loop has just read.
         @discardableResult
-        func begin(subject: String = "alice", idle: Duration = .seconds(3600)) throws -> ResolverFixture.Holder {
-            let holder = self.fixture.holder(subject: subject, idle: idle)
-            self.fixture.warm(holder)
-            self.open.append(try #require(self.fixture.resolve(holder.token).entry))
+        func begin(subject: String = "alice", idle: Duration = .seconds(3600)) throws -> ResolverBench.Holder {
+            let holder = self.bench.holder(subject: subject, idle: idle)
+            self.bench.warm(holder)
+            self.open.append(try #require(self.bench.resolve(holder.token).entry))
             return holder
         }
 
         func sweep() {
-            for entry in self.open { self.sessions.check(entry, now: self.fixture.clock.now) }
+            for entry in self.open { self.sessions.check(entry, now: self.bench.clock.now) }
         }
 
         /// Advances the loop and the clock without a sweep.
         func pass(_ milliseconds: Int64) {
-            self.fixture.clock.advance(by: .milliseconds(milliseconds))
-            self.fixture.loop.advanceTime(by: .milliseconds(milliseconds))
+            self.bench.clock.advance(by: .milliseconds(milliseconds))
+            self.bench.loop.advanceTime(by: .milliseconds(milliseconds))
         }
 
         /// Advances the time with four sweeps a second; returns the number of reads.
@@ -58,7 +58,7 @@ import Vocabulary
             for _ in 0..<(4 * seconds) {
                 self.sweep()
                 self.pass(250)
-                let waiting = self.fixture.store.waiting
+                let waiting = self.bench.store.waiting
                 count += waiting
                 for _ in 0..<waiting { answering(self) }
             }
@@ -67,7 +67,7 @@ import Vocabulary
     }
 
     private let streams = Streams()
-    private var fixture: ResolverFixture { self.streams.fixture }
+    private var bench: ResolverBench { self.streams.bench }
 
     @Test("While no invalidation can have been missed, no session is read")
     func quiet() throws {
@@ -82,19 +82,19 @@ import Vocabulary
     func afterDoubt(_ way: Int) throws {
         let (alice, bob) = (try self.streams.begin(subject: "alice"), try self.streams.begin(subject: "bob"))
         if way == 0 {
-            self.fixture.caches.doubt()
+            self.bench.caches.doubt()
             self.streams.sweep()
             self.streams.pass(100)
-            #expect(self.fixture.store.waiting == 0, "a doubt that has just begun may be over soon")
-            self.fixture.caches.trust()
+            #expect(self.bench.store.waiting == 0, "a doubt that has just begun may be over soon")
+            self.bench.caches.trust()
         } else {
-            self.fixture.cache.invalidate(.all)
+            self.bench.cache.invalidate(.all)
         }
         self.streams.sweep()
         self.streams.pass(100)
-        #expect(self.fixture.store.waiting == 2)
-        self.fixture.answer(alice.session)
-        self.fixture.answer(nil)
+        #expect(self.bench.store.waiting == 2)
+        self.bench.answer(alice.session)
+        self.bench.answer(nil)
         #expect(self.streams.gone == [bob.key])
         #expect(self.streams.reads(inSeconds: 5) { _ in } == 0)
         #expect(self.streams.open.map(\.key) == [alice.key])
@@ -103,16 +103,16 @@ import Vocabulary
     @Test("A session whose record changed is read once, and one that expired is gone")
     func changedAndExpired() throws {
         let changed = try self.streams.begin()
-        let expiring = self.fixture.holder(subject: "bob", life: .seconds(20))
-        self.fixture.warm(expiring)
-        self.streams.open.append(try #require(self.fixture.resolve(expiring.token).entry))
-        self.fixture.cache.invalidate(.sessionRecord(changed.key))
+        let expiring = self.bench.holder(subject: "bob", life: .seconds(20))
+        self.bench.warm(expiring)
+        self.streams.open.append(try #require(self.bench.resolve(expiring.token).entry))
+        self.bench.cache.invalidate(.sessionRecord(changed.key))
         self.streams.sweep()
         self.streams.pass(100)
-        #expect(self.fixture.store.waiting == 1)
-        self.fixture.answer(changed.session, version: 2)
+        #expect(self.bench.store.waiting == 1)
+        self.bench.answer(changed.session, version: 2)
         #expect(self.streams.reads(inSeconds: 19) { _ in } == 0)
-        #expect(self.streams.reads(inSeconds: 2) { $0.fixture.answer(nil) } == 1)
+        #expect(self.streams.reads(inSeconds: 2) { $0.bench.answer(nil) } == 1)
         #expect(self.streams.gone == [expiring.key])
     }
 
@@ -120,27 +120,27 @@ import Vocabulary
     func oneSession() throws {
         let holder = try self.streams.begin()
         self.streams.open = Array(repeating: self.streams.open[0], count: 10_000)
-        self.fixture.cache.invalidate(.all)
+        self.bench.cache.invalidate(.all)
         self.streams.sweep()
         self.streams.sweep()
         self.streams.pass(600)
-        #expect(self.fixture.store.waiting == 1)
-        self.fixture.answer(nil)
+        #expect(self.bench.store.waiting == 1)
+        self.bench.answer(nil)
         #expect(self.streams.gone == [holder.key])
     }
 
     @Test("The reads for ten thousand sessions are spread over half a second, a few hundred at a time")
     func spread() throws {
         for index in 0..<10_000 { try self.streams.begin(subject: "user \(index)") }
-        self.fixture.caches.doubt()
-        self.fixture.caches.trust()
+        self.bench.caches.doubt()
+        self.bench.caches.trust()
         self.streams.sweep()
         var (before, largest) = (0, 0)
         for step in 0..<50 {
             if step % 25 == 24 { self.streams.sweep() }
             self.streams.pass(10)
-            largest = max(largest, self.fixture.store.waiting - before)
-            before = self.fixture.store.waiting
+            largest = max(largest, self.bench.store.waiting - before)
+            before = self.bench.store.waiting
         }
         #expect(before == 10_000)
         #expect(largest <= 500)
@@ -149,13 +149,13 @@ import Vocabulary
     @Test("If the store cannot answer for 30 s, the streams whose sessions cannot be read are closed")
     func unreadable() throws {
         let (alice, bob) = (try self.streams.begin(subject: "alice"), try self.streams.begin(subject: "bob"))
-        self.fixture.cache.invalidate(.all)
-        func fail(forSeconds seconds: Int) -> Int { self.streams.reads(inSeconds: seconds) { $0.fixture.fail() } }
+        self.bench.cache.invalidate(.all)
+        func fail(forSeconds seconds: Int) -> Int { self.streams.reads(inSeconds: seconds) { $0.bench.fail() } }
         #expect(fail(forSeconds: 20) > 15)
         // A request reads one of the sessions, and for that one the 30 s begin again.
-        self.fixture.warm(bob)
+        self.bench.warm(bob)
         _ = fail(forSeconds: 3)
-        self.fixture.cache.invalidate(.all)
+        self.bench.cache.invalidate(.all)
         _ = fail(forSeconds: 6)
         #expect(self.streams.unreadable.isEmpty)
         _ = fail(forSeconds: 3)
@@ -172,20 +172,20 @@ import Vocabulary
     )
     func unavailable() throws {
         let holder = try self.streams.begin()
-        self.fixture.cache.invalidate(.all)
-        let asked = self.streams.reads(inSeconds: 30) { $0.fixture.fail() }
+        self.bench.cache.invalidate(.all)
+        let asked = self.streams.reads(inSeconds: 30) { $0.bench.fail() }
         #expect((20...31).contains(asked), "about once a second")
         #expect(self.streams.gone.isEmpty)
-        #expect(self.streams.reads(inSeconds: 2) { $0.fixture.answer(nil) } == 1)
+        #expect(self.streams.reads(inSeconds: 2) { $0.bench.answer(nil) } == 1)
         #expect(self.streams.gone == [holder.key])
     }
 
     @Test("During a doubt, the sessions of streams are read as often as an entry may be old")
     func longDoubt() throws {
         let holder = try self.streams.begin()
-        self.fixture.caches.doubt()
-        #expect((3...4).contains(self.streams.reads(inSeconds: 20) { $0.fixture.answer(holder.session) }))
-        #expect(self.streams.reads(inSeconds: 6) { $0.fixture.answer(nil) } == 1)
+        self.bench.caches.doubt()
+        #expect((3...4).contains(self.streams.reads(inSeconds: 20) { $0.bench.answer(holder.session) }))
+        #expect(self.streams.reads(inSeconds: 6) { $0.bench.answer(nil) } == 1)
         #expect(self.streams.gone == [holder.key])
     }
 
@@ -194,13 +194,13 @@ import Vocabulary
         let (slow, quick) = (try self.streams.begin(), try self.streams.begin(subject: "bob", idle: .seconds(100)))
         var asked: [RecordKey] = []
         let reads = self.streams.reads(inSeconds: 59) { streams in
-            guard let read = streams.fixture.store.takeRead() else { return }
+            guard let read = streams.bench.store.takeRead() else { return }
             asked.append(read.key)
             read.answer.succeed(Stored(record: quick.session, version: RecordVersion(value: 1)))
-            streams.fixture.loop.run()
+            streams.bench.loop.run()
         }
         #expect(reads == 5 && Set(asked) == [quick.key])
-        #expect(self.streams.reads(inSeconds: 12) { $0.fixture.answer(nil) } == 2)
+        #expect(self.streams.reads(inSeconds: 12) { $0.bench.answer(nil) } == 2)
         #expect(Set(self.streams.gone) == [slow.key, quick.key])
     }
 
@@ -208,37 +208,37 @@ import Vocabulary
     func noUse() throws {
         let holder = try self.streams.begin(idle: .seconds(10))
         self.streams.pass(5000)
-        let misses = self.fixture.cache.counters.misses
-        self.fixture.cache.invalidate(.all)
+        let misses = self.bench.cache.counters.misses
+        self.bench.cache.invalidate(.all)
         self.streams.sweep()
         self.streams.pass(20)
-        #expect(self.fixture.store.waiting == 1)
-        #expect(self.fixture.store.touches.isEmpty && self.fixture.cache.counters.misses == misses)
-        let request = self.fixture.resolve(holder.token)
-        #expect(self.fixture.store.waiting == 1)
-        self.fixture.answer(holder.session)
+        #expect(self.bench.store.waiting == 1)
+        #expect(self.bench.store.touches.isEmpty && self.bench.cache.counters.misses == misses)
+        let request = self.bench.resolve(holder.token)
+        #expect(self.bench.store.waiting == 1)
+        self.bench.answer(holder.session)
         #expect(request.outcome == .found("alice"))
-        #expect(self.fixture.store.touches == [holder.key], "the request's")
+        #expect(self.bench.store.touches == [holder.key], "the request's")
     }
 
     @Test("If a request has already read a stream's session again, no further read is made")
     func knownAlready() throws {
         let holder = try self.streams.begin()
-        self.fixture.cache.invalidate(.all)
-        self.fixture.warm(holder)
+        self.bench.cache.invalidate(.all)
+        self.bench.warm(holder)
         #expect(self.streams.reads(inSeconds: 10) { _ in } == 0)
     }
 
     @Test("An answer from before another doubt does not count: the session is read once more")
     func overtaken() throws {
         let holder = try self.streams.begin()
-        self.fixture.cache.invalidate(.all)
+        self.bench.cache.invalidate(.all)
         self.streams.sweep()
         self.streams.pass(20)
-        self.fixture.caches.doubt()
-        self.fixture.caches.trust()
-        self.fixture.answer(holder.session)
-        #expect(self.streams.reads(inSeconds: 5) { $0.fixture.answer(holder.session) } == 1)
+        self.bench.caches.doubt()
+        self.bench.caches.trust()
+        self.bench.answer(holder.session)
+        #expect(self.streams.reads(inSeconds: 5) { $0.bench.answer(holder.session) } == 1)
         #expect(self.streams.gone.isEmpty)
     }
 
@@ -246,24 +246,24 @@ import Vocabulary
     func permittedInDoubt() throws {
         let holder = try self.streams.begin()
         self.streams.open = []
-        self.fixture.caches.doubt()
-        let request = self.fixture.resolve(holder.token)
-        self.fixture.fail()
+        self.bench.caches.doubt()
+        let request = self.bench.resolve(holder.token)
+        self.bench.fail()
         self.streams.open = [try #require(request.entry)]
-        self.fixture.caches.trust()
-        #expect(self.streams.reads(inSeconds: 1) { $0.fixture.answer(nil) } == 1)
+        self.bench.caches.trust()
+        #expect(self.streams.reads(inSeconds: 1) { $0.bench.answer(nil) } == 1)
         #expect(self.streams.gone == [holder.key])
     }
 
     @Test("The session of a stream that was permitted by a read from before the end of a doubt is also read again")
     func permittedByOvertakenRead() throws {
-        let holder = self.fixture.holder()
-        self.fixture.caches.doubt()
-        let request = self.fixture.resolve(holder.token)
-        self.fixture.caches.trust()
-        self.fixture.answer(holder.session)
+        let holder = self.bench.holder()
+        self.bench.caches.doubt()
+        let request = self.bench.resolve(holder.token)
+        self.bench.caches.trust()
+        self.bench.answer(holder.session)
         self.streams.open = [try #require(request.entry)]
-        #expect(self.streams.reads(inSeconds: 1) { $0.fixture.answer(nil) } == 1)
+        #expect(self.streams.reads(inSeconds: 1) { $0.bench.answer(nil) } == 1)
         #expect(self.streams.gone == [holder.key])
     }
 }

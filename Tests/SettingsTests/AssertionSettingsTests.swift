@@ -17,11 +17,11 @@ struct AssertionSettingsTests {
                 [("email", "identity.traits.email"), ("https://e.example/g", "methods")]
             ),
         ] as [(String, [(String, String)]?)] {
-            let settings = try #require(Fixture().settings(adding: text), "\(text)")
+            let settings = try #require(SettingsBench().settings(adding: text), "\(text)")
             let expected = claims.map { $0.map { IdentitySettings.Claim(name: $0.0, path: $0.1) } }
             #expect(settings.identity.assertion?.claims == expected, "\(text)")
         }
-        let variable = Fixture(environment: ["SALLYPORT_IDENTITY_ASSERTION_ENABLED": "true"])
+        let variable = SettingsBench(environment: ["SALLYPORT_IDENTITY_ASSERTION_ENABLED": "true"])
         #expect(variable.settings(adding: "")?.identity.assertion != nil)
     }
 
@@ -39,16 +39,16 @@ struct AssertionSettingsTests {
         ]
     )
     func refused(text: String, key: String) {
-        let problems = Fixture().problems(adding: text)
+        let problems = SettingsBench().problems(adding: text)
         #expect(problems.map(\.key) == [key], "\(problems)")
     }
 
     @Test("a route's audience is kept, and is no problem while assertions are switched off")
     func audiences() throws {
         let routes = "routes: [{path: /a, audience: urn:a}, {path: /b}]"
-        let settings = try #require(Fixture().settings(adding: Self.on + routes))
+        let settings = try #require(SettingsBench().settings(adding: Self.on + routes))
         #expect(settings.hosts[0].routes.map(\.audience) == ["urn:a", nil])
-        #expect(Fixture().settings(adding: "identity: {assertion: {enabled: false}}\n" + routes) != nil)
+        #expect(SettingsBench().settings(adding: "identity: {assertion: {enabled: false}}\n" + routes) != nil)
     }
 
     @Test("the issuer is the origin of the first host with endpoints, else of the first host")
@@ -71,12 +71,12 @@ struct AssertionSettingsTests {
 
     @Test("the content of signing_key_file is read and never shown")
     func keyFile() throws {
-        var fixture = Fixture()
-        fixture.files["/etc/sallyport/keys.pem"] = Array("-----BEGIN \(canary)".utf8)
-        let loaded = try fixture.load(Fixture.base + "signing_key_file: keys.pem\n").get()
+        var bench = SettingsBench()
+        bench.files["/etc/sallyport/keys.pem"] = Array("-----BEGIN \(canary)".utf8)
+        let loaded = try bench.load(SettingsBench.base + "signing_key_file: keys.pem\n").get()
         #expect(loaded.settings.signingKeys == Secret("-----BEGIN \(canary)"))
         #expect(!loaded.describe().contains(canary))
-        let problems = fixture.problems(adding: "signing_key_file: nowhere.pem")
+        let problems = bench.problems(adding: "signing_key_file: nowhere.pem")
         #expect(problems.map(\.key) == ["signing_key_file"])
     }
 }

@@ -18,7 +18,7 @@ import Vocabulary
         """
 
     private func base(_ text: String = Self.file) throws -> ClientBase {
-        try Fixture().load(Fixture.base + text).get().clients
+        try SettingsBench().load(SettingsBench.base + text).get().clients
     }
 
     private func definition(_ id: String, _ json: String, secret: String? = nil) throws -> ClientDefinition {
@@ -53,7 +53,7 @@ import Vocabulary
         // A route needs its client all the same.
         #expect(throws: ClientFault.self) { try base.clients(changed: ["web": nil]) }
         let empty = text.replacing("[query]", with: "[]")
-        #expect(Fixture().problems(adding: empty).map(\.key) == ["routes[0].client"])
+        #expect(SettingsBench().problems(adding: empty).map(\.key) == ["routes[0].client"])
     }
 
     @Test("What the file says of a client is an object in Auth0's form, without the names of files")
@@ -109,7 +109,7 @@ import Vocabulary
                 session_transfer: {allowed_authentication_methods: [cookie, query], enforce_device_binding: asn}
 
             """
-        let written = try Fixture().load(Fixture.base + text).get().settings.clients
+        let written = try SettingsBench().load(SettingsBench.base + text).get().settings.clients
         #expect(made.last == written.first && made.count == 3)
     }
 

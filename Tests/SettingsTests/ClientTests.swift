@@ -13,7 +13,7 @@ struct ClientTests {
 
     private static func client(_ keys: String...) -> ClientSettings? {
         let text = "clients: [{\((["client_id: web-app"] + keys).joined(separator: ", "))}]"
-        return Fixture().settings(adding: text)?.clients.first
+        return SettingsBench().settings(adding: text)?.clients.first
     }
 
     @Test(
@@ -21,7 +21,7 @@ struct ClientTests {
     )
     func warnings() throws {
         func warnings(_ text: String) throws -> [String] {
-            try Fixture().load(Fixture.base + text).get().warnings.filter {
+            try SettingsBench().load(SettingsBench.base + text).get().warnings.filter {
                 $0.contains("clients[") || $0.contains("apis[")
             }
         }
@@ -60,7 +60,9 @@ struct ClientTests {
                   - {client_id: a, session_transfer: {allowed_authentication_methods: [query], enforce_device_binding: ip}}
                   - {client_id: b, session_transfer: {\(second)}}
                 """
-            return try Fixture().load(Fixture.base + text).get().warnings.filter { $0.contains("bind transfer tokens") }
+            return try SettingsBench().load(SettingsBench.base + text).get().warnings.filter {
+                $0.contains("bind transfer tokens")
+            }
         }
         let takes = "allowed_authentication_methods: [cookie]"
         #expect(try warnings("\(takes), enforce_device_binding: ip").isEmpty)
@@ -81,7 +83,7 @@ struct ClientTests {
         #expect(secret.authenticationMethods == [.basic, .post] && !secret.isPublic)
         let keys = try #require(Self.client(Self.keys))
         #expect(keys.authenticationMethods == [.privateKeyJWT] && !keys.isPublic)
-        #expect(keys.keySet == Fixture().files["/etc/sallyport/web-app.jwks.json"])
+        #expect(keys.keySet == SettingsBench().files["/etc/sallyport/web-app.jwks.json"])
         let both = try #require(Self.client(Self.secret, Self.keys))
         #expect(both.authenticationMethods == [.basic, .post, .privateKeyJWT])
     }
@@ -120,7 +122,7 @@ struct ClientTests {
         ]
     )
     func refused(text: String, key: String) {
-        #expect(Fixture().problems(adding: text).map(\.key) == ["clients[0].\(key)"])
+        #expect(SettingsBench().problems(adding: text).map(\.key) == ["clients[0].\(key)"])
     }
 
     @Test("native and spa clients are public; the others may be either")
@@ -135,9 +137,9 @@ struct ClientTests {
 
     @Test("a key set that JOSE cannot use is refused, and not shown")
     func keySet() {
-        var fixture = Fixture()
-        fixture.judges.clientKeys = { _ in "key 1: the key is not public" }
-        let problems = fixture.problems(adding: Self.text(Self.keys))
+        var bench = SettingsBench()
+        bench.judges.clientKeys = { _ in "key 1: the key is not public" }
+        let problems = bench.problems(adding: Self.text(Self.keys))
         #expect(problems.map(\.key) == ["clients[0].jwks_file"])
         #expect(problems.first?.found.contains("not public") == true)
     }
@@ -149,7 +151,7 @@ struct ClientTests {
         )
         #expect(client.allowedOrigins == ["https://spa.example.com", "http://localhost:3000"])
         for origin in ["\"*\"", "\"https://spa.example.com/app\"", "spa.example.com", "\"null\""] {
-            let problems = Fixture().problems(adding: Self.text("allowed_origins: [\(origin)]"))
+            let problems = SettingsBench().problems(adding: Self.text("allowed_origins: [\(origin)]"))
             #expect(problems.map(\.key) == ["clients[0].allowed_origins[0]"], "\(origin)")
         }
     }

@@ -13,7 +13,7 @@ struct ClientURLTests {
             allowed_logout_urls: ["https://app.example.com/bye?x=%2F", "com.example.app:/bye"]
                 initiate_login_uri: https://app.example.com/login?x=1
             """
-        let settings = try #require(Fixture().settings(adding: self.client(lines)))
+        let settings = try #require(SettingsBench().settings(adding: self.client(lines)))
         #expect(settings.clients[0].logoutURLs == ["https://app.example.com/bye?x=%2F", "com.example.app:/bye"])
         #expect(settings.clients[0].initiateLoginURI == "https://app.example.com/login?x=1")
     }
@@ -28,6 +28,6 @@ struct ClientURLTests {
         ]
     )
     func refused(line: String) {
-        #expect(!Fixture().problems(adding: self.client(line)).isEmpty)
+        #expect(!SettingsBench().problems(adding: self.client(line)).isEmpty)
     }
 }

@@ -3,11 +3,11 @@ import Testing
 
 @Suite("Strict decoding")
 struct DecoderTests {
-    private let fixture = Fixture()
+    private let bench = SettingsBench()
 
     @Test("a problem says file, line, column, key, what was found, what is allowed and how to mend it")
     func problemIsComplete() throws {
-        let problem = try #require(self.fixture.problems(adding: "session:\n  idle: 5 minutes\n").first)
+        let problem = try #require(self.bench.problems(adding: "session:\n  idle: 5 minutes\n").first)
         #expect(
             problem.description
                 == "/etc/sallyport/sallyport.yaml:9:9: session.idle: found \"5 minutes\"; "
@@ -28,7 +28,7 @@ struct DecoderTests {
             limits: {}
             hosts: 7
             """
-        let problems = self.fixture.problems(adding: text)
+        let problems = self.bench.problems(adding: text)
         #expect(problems.map(\.line) == problems.map(\.line).sorted { $0 ?? 0 < $1 ?? 0 })
         let keys = Set(problems.map(\.key))
         for key in ["sesion", "listen[0]", "listen[1]", "event_loops", "log.level", "log.access", "limits", "hosts"] {
@@ -50,8 +50,9 @@ struct DecoderTests {
     )
     func suggests(line: String, key: String, mend: String) {
         let text =
-            Fixture.base.replacing("provider:\n", with: line.hasPrefix("provider") ? "x:\n" : "provider:\n") + line
-        let problem = self.fixture.problems(text).first { $0.key == key }
+            SettingsBench.base.replacing("provider:\n", with: line.hasPrefix("provider") ? "x:\n" : "provider:\n")
+            + line
+        let problem = self.bench.problems(text).first { $0.key == key }
         #expect(problem?.mend.hasPrefix(mend) == true, "\(String(describing: problem))")
     }
 
@@ -65,7 +66,7 @@ struct DecoderTests {
             asn: {csv: a}
             asn: {csv: b}
             """
-        let problems = self.fixture.problems(adding: text).filter { $0.found.contains("second time") }
+        let problems = self.bench.problems(adding: text).filter { $0.found.contains("second time") }
         #expect(problems.map(\.key) == ["log.level", "log.level", "drain.delay", "asn"])
         #expect(problems.map(\.line) == [8, 8, 11, 13])
         #expect(problems.map(\.column) == [20, 34, 3, 1])
@@ -74,7 +75,7 @@ struct DecoderTests {
 
     @Test("a key that stands a hundred times is reported a hundred times less one")
     func oftenRepeatedKey() {
-        let problems = self.fixture.problems(adding: String(repeating: "event_loops: 2\n", count: 100))
+        let problems = self.bench.problems(adding: String(repeating: "event_loops: 2\n", count: 100))
         #expect(problems.count == 99 && problems.allSatisfy { $0.key == "event_loops" })
     }
 
@@ -94,7 +95,7 @@ struct DecoderTests {
             ? "timeouts: {connect: \(text)}"
             : text == "7d" ? "session: {idle: 1h, absolute: \(text)}" : "drain: {delay: \(text)}"
         let isInRange = !["12h"].contains(text)
-        #expect(self.fixture.problems(adding: key).isEmpty == (isValid && isInRange), "\(text)")
+        #expect(self.bench.problems(adding: key).isEmpty == (isValid && isInRange), "\(text)")
     }
 
     @Test(
@@ -106,8 +107,8 @@ struct DecoderTests {
         ] as [(String, Int?)]
     )
     func sizes(text: String, bytes: Int?) {
-        #expect(self.fixture.settings(adding: "limits: {body: \(text)}")?.limits.body == bytes)
-        #expect(self.fixture.problems(adding: "limits: {body: \(text)}").isEmpty == (bytes != nil))
+        #expect(self.bench.settings(adding: "limits: {body: \(text)}")?.limits.body == bytes)
+        #expect(self.bench.problems(adding: "limits: {body: \(text)}").isEmpty == (bytes != nil))
     }
 
     @Test(
@@ -116,20 +117,20 @@ struct DecoderTests {
     )
     func queues(count: Int, isValid: Bool) {
         let text = "upstreams: {more: {url: \"http://127.0.0.1:3001\", max_queue: \(count)}}"
-        let upstream = self.fixture.settings(adding: text)?.upstreams.first { $0.name == "more" }
+        let upstream = self.bench.settings(adding: text)?.upstreams.first { $0.name == "more" }
         #expect(upstream?.maxQueue == (isValid ? count : nil))
-        #expect(self.fixture.problems(adding: text).isEmpty == isValid)
+        #expect(self.bench.problems(adding: text).isEmpty == isValid)
     }
 
     @Test("booleans and numbers are unquoted, and yes is not true")
     func plainTypes() {
         for text in ["yes", "on", "True", "1", "\"true\"", "~"] {
-            #expect(!self.fixture.problems(adding: "log: {access: \(text)}").isEmpty, "\(text)")
+            #expect(!self.bench.problems(adding: "log: {access: \(text)}").isEmpty, "\(text)")
         }
         for text in ["\"2\"", "2.0", "0x2", "02", "+2", "1e1", "257", "0"] {
-            #expect(!self.fixture.problems(adding: "event_loops: \(text)").isEmpty, "\(text)")
+            #expect(!self.bench.problems(adding: "event_loops: \(text)").isEmpty, "\(text)")
         }
-        #expect(self.fixture.settings(adding: "event_loops: 2\nlog: {access: false}")?.eventLoops == 2)
+        #expect(self.bench.settings(adding: "event_loops: 2\nlog: {access: false}")?.eventLoops == 2)
     }
 
     @Test(
@@ -142,9 +143,9 @@ struct DecoderTests {
         ]
     )
     func addresses(text: String, isValid: Bool) {
-        var fixture = self.fixture
-        fixture.flags.staticUsers = true
-        #expect(fixture.problems(adding: "listen: \"\(text)\"").isEmpty == isValid)
+        var bench = self.bench
+        bench.flags.staticUsers = true
+        #expect(bench.problems(adding: "listen: \"\(text)\"").isEmpty == isValid)
     }
 
     @Test("YAML beyond mappings, lists and one-line values is refused and cannot expand")
@@ -162,32 +163,32 @@ struct DecoderTests {
             "---\nlog: {level: info}\n", "--- *a\n", "...\nlog: {}\n", "[log, x]: y\n", "{a: b}: y\n",
             "limits: \"a\n  b\"\n",
         ]
-        for trick in tricks { #expect(!self.fixture.problems(adding: trick).isEmpty, "\(trick.prefix(40))") }
-        #expect(self.fixture.problems("---\n" + Fixture.base).isEmpty)
+        for trick in tricks { #expect(!self.bench.problems(adding: trick).isEmpty, "\(trick.prefix(40))") }
+        #expect(self.bench.problems("---\n" + SettingsBench.base).isEmpty)
     }
 
     @Test("a file has at most 1 MiB and 32 levels, and a deeper one is refused at once")
     func isBounded() {
-        #expect(!self.fixture.problems(String(repeating: "#", count: 1 << 20) + "\n").isEmpty)
+        #expect(!self.bench.problems(String(repeating: "#", count: 1 << 20) + "\n").isEmpty)
         for count in [40, 900, 5000, 200_000] {
             let flow = String(repeating: "[", count: count)
-            #expect(!self.fixture.problems(adding: "listen: \(flow)").isEmpty)
+            #expect(!self.bench.problems(adding: "listen: \(flow)").isEmpty)
             let block = String(repeating: "- ", count: count) + "x"
-            #expect(!self.fixture.problems(adding: "listen:\n  \(block)\n").isEmpty)
+            #expect(!self.bench.problems(adding: "listen:\n  \(block)\n").isEmpty)
         }
         let deep = (0..<60).map { String(repeating: " ", count: $0) + "a:\n" }.joined()
-        #expect(!self.fixture.problems(deep).isEmpty)
+        #expect(!self.bench.problems(deep).isEmpty)
     }
 
     @Test("a byte order mark and Windows line ends make no difference")
     func windowsText() {
-        #expect(self.fixture.problems("\u{FEFF}" + Fixture.base.replacing("\n", with: "\r\n")).isEmpty)
+        #expect(self.bench.problems("\u{FEFF}" + SettingsBench.base.replacing("\n", with: "\r\n")).isEmpty)
     }
 
     @Test("an empty file and one that is not a mapping are refused with a line")
     func emptyFiles() {
         for text in ["", "\n\n", "# nothing\n", "~", "just text", "[]", "- a\n- b\n"] {
-            let problems = self.fixture.problems(text)
+            let problems = self.bench.problems(text)
             #expect(!problems.isEmpty && problems.allSatisfy { $0.line != nil }, "\(text)")
         }
     }

@@ -13,11 +13,11 @@ struct EnvironmentTests {
 
     private func load(_ environment: [String: String], _ text: String? = nil) -> Result<LoadedSettings, SettingsFailure>
     {
-        Fixture(environment: environment).load(text)
+        SettingsBench(environment: environment).load(text)
     }
 
     private func problems(_ environment: [String: String], _ text: String? = nil) -> [SettingsProblem] {
-        Fixture(environment: environment).problems(text)
+        SettingsBench(environment: environment).problems(text)
     }
 
     @Test("four variables start a gateway without a file")
@@ -86,13 +86,13 @@ struct EnvironmentTests {
 
     @Test("a variable may set what the file leaves out, also where it is required")
     func completesFile() throws {
-        let text = Fixture.file(provider: "{oidc: {client_id: other, issuer: https://id.example.com}}")
+        let text = SettingsBench.file(provider: "{oidc: {client_id: other, issuer: https://id.example.com}}")
         let settings = try self.load(["SALLYPORT_OIDC_CLIENT_ID": "one"], text).get().settings
         #expect(settings == (try self.load([:], text.replacing("other", with: "one")).get().settings))
-        let short = Fixture.file(provider: "{oidc: {issuer: https://id.example.com}}")
+        let short = SettingsBench.file(provider: "{oidc: {issuer: https://id.example.com}}")
         #expect(settings == (try self.load(["SALLYPORT_OIDC_CLIENT_ID": "one"], short).get().settings))
         #expect(self.problems([:], short).map(\.key) == ["provider.oidc.client_id"])
-        let users = self.problems(["SALLYPORT_OIDC_URL": "https://id.example.com"], Fixture.base)
+        let users = self.problems(["SALLYPORT_OIDC_URL": "https://id.example.com"], SettingsBench.base)
         #expect(users.map(\.key).contains("provider.oidc"), "\(users)")
     }
 
@@ -107,7 +107,7 @@ struct EnvironmentTests {
 
     @Test("Defaults of a provider or store that is not configured are not shown")
     func optionsThatAreOff() throws {
-        let off = try self.load([:], Fixture.base).get().origins.map(\.key)
+        let off = try self.load([:], SettingsBench.base).get().origins.map(\.key)
         #expect(!off.contains { $0.hasPrefix("provider.oidc") || $0.hasPrefix("store.redis") })
         #expect(off.contains("session.idle") && off.contains("store.memory.max_sessions"))
     }
@@ -116,25 +116,25 @@ struct EnvironmentTests {
     func beatsFile() throws {
         let loaded = try self.load(
             ["SALLYPORT_SESSION_IDLE": "10m", "SALLYPORT_TRUSTED_PROXIES": "10.0.0.0/8, 192.168.0.1"],
-            Fixture.base + "session: {idle: 20m, absolute: 1h}\n"
+            SettingsBench.base + "session: {idle: 20m, absolute: 1h}\n"
         ).get()
         #expect(loaded.settings.session.browser.idle == .seconds(600))
         #expect(loaded.settings.session.browser.absolute == .seconds(3600))
         #expect(loaded.settings.trustedProxies.map(\.description) == ["10.0.0.0/8", "192.168.0.1/32"])
         let origins = Dictionary(uniqueKeysWithValues: loaded.origins.map { ($0.key, $0.origin) })
         #expect(origins["session.idle"] == .environment("SALLYPORT_SESSION_IDLE"))
-        #expect(origins["session.absolute"] == .file(path: Fixture.path, line: 8, column: 32))
+        #expect(origins["session.absolute"] == .file(path: SettingsBench.path, line: 8, column: 32))
         #expect(origins["session.cookie"] == .builtIn)
     }
 
     @Test("SALLYPORT_CONFIG names the file, and a file on the command line beats it")
     func namesFile() throws {
-        var fixture = Fixture(environment: ["SALLYPORT_CONFIG": "/etc/other.yaml"])
-        #expect(fixture.problems(nil).first?.origin == .environment("SALLYPORT_CONFIG"))
-        fixture.files["/etc/other.yaml"] = Array(Fixture.base.utf8)
-        #expect(fixture.problems(nil).isEmpty)
-        fixture.files["/etc/other.yaml"] = Array("nonsense".utf8)
-        #expect(fixture.problems(Fixture.base).isEmpty)
+        var bench = SettingsBench(environment: ["SALLYPORT_CONFIG": "/etc/other.yaml"])
+        #expect(bench.problems(nil).first?.origin == .environment("SALLYPORT_CONFIG"))
+        bench.files["/etc/other.yaml"] = Array(SettingsBench.base.utf8)
+        #expect(bench.problems(nil).isEmpty)
+        bench.files["/etc/other.yaml"] = Array("nonsense".utf8)
+        #expect(bench.problems(SettingsBench.base).isEmpty)
     }
 
     @Test("unknown, misspelt, empty and wrong variables are errors")

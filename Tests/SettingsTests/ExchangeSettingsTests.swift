@@ -10,7 +10,7 @@ struct ExchangeSettingsTests {
 
         """
 
-    private func load(_ more: String) throws -> LoadedSettings { try Fixture().load(Self.base + more).get() }
+    private func load(_ more: String) throws -> LoadedSettings { try SettingsBench().load(Self.base + more).get() }
 
     @Test("The defaults: nothing to go back to, ten minutes, one provider")
     func defaults() throws {
@@ -44,7 +44,7 @@ struct ExchangeSettingsTests {
 
     @Test("Without a provider at which users sign in, there is nobody to send back")
     func nobody() {
-        let problems = Fixture().problems(
+        let problems = SettingsBench().problems(
             """
             public_url: https://app.example.com
             upstream: http://127.0.0.1:3000
@@ -78,9 +78,9 @@ struct ExchangeSettingsTests {
     )
     func faults(file: String) {
         #expect(throws: OperatorToken.Fault.self) { try OperatorToken.all(in: Array(file.utf8)) }
-        var fixture = Fixture()
-        fixture.files["/etc/sallyport/operator-tokens"] = Array(file.utf8)
-        let problems = fixture.problems(Self.base + "admin: {tokens_file: /etc/sallyport/operator-tokens}\n")
+        var bench = SettingsBench()
+        bench.files["/etc/sallyport/operator-tokens"] = Array(file.utf8)
+        let problems = bench.problems(Self.base + "admin: {tokens_file: /etc/sallyport/operator-tokens}\n")
         #expect(problems.map(\.key) == ["admin.tokens_file"])
     }
 }

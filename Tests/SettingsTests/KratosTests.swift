@@ -7,8 +7,8 @@ struct KratosTests {
     private static let url = "public_url: \"http://127.0.0.1:4433\""
 
     private func load(_ keys: String, _ environment: [String: String] = [:]) throws -> Settings {
-        let file = Fixture.file(provider: "{kratos: {\(keys)}}")
-        return try Fixture(environment: environment).load(file).get().settings
+        let file = SettingsBench.file(provider: "{kratos: {\(keys)}}")
+        return try SettingsBench(environment: environment).load(file).get().settings
     }
 
     @Test("One key is enough, and Kratos is reached as an app is")
@@ -38,11 +38,11 @@ struct KratosTests {
 
     @Test("A variable names Kratos without a file")
     func variable() throws {
-        let fixture = Fixture(environment: [
+        let bench = SettingsBench(environment: [
             "SALLYPORT_UPSTREAM": "http://127.0.0.1:3000", "SALLYPORT_PUBLIC_URL": "https://app.example.com",
             "SALLYPORT_KRATOS_URL": "http://kratos:4433",
         ])
-        let loaded = try fixture.load(nil).get()
+        let loaded = try bench.load(nil).get()
         let url = PublicURL(isHTTPS: false, host: "kratos", port: 4433)
         #expect(loaded.settings.provider == .kratos(KratosSettings(publicURL: url)))
         #expect(loaded.warnings.contains { $0.hasPrefix("provider.kratos.public_url is plain http") })
@@ -50,11 +50,11 @@ struct KratosTests {
 
     @Test("Its cookie may not have the name that session.cookie gives to the gateway's")
     func configuredCookie() {
-        let file = Fixture.file(
+        let file = SettingsBench.file(
             provider: "{kratos: {\(Self.url), cookie: __Host-mine}}",
             "session: {cookie: __Host-mine}\n"
         )
-        #expect(Fixture().problems(file).map(\.key) == ["provider.kratos.cookie"])
+        #expect(SettingsBench().problems(file).map(\.key) == ["provider.kratos.cookie"])
     }
 
     @Test(
@@ -71,7 +71,7 @@ struct KratosTests {
         ]
     )
     func refused(provider: String, key: String) {
-        let problems = Fixture().problems(Fixture.file(provider: provider))
+        let problems = SettingsBench().problems(SettingsBench.file(provider: provider))
         #expect(problems.contains { $0.key == key }, "\(problems)")
     }
 
@@ -83,7 +83,7 @@ struct KratosTests {
             provider: {kratos: {\(Self.url)}}
 
             """
-        let problems = Fixture().problems(file)
+        let problems = SettingsBench().problems(file)
         #expect(problems.map(\.key) == ["provider.kratos"], "\(problems)")
         #expect(problems.first?.mend.contains("serve.public.base_url") == true)
     }

@@ -25,7 +25,7 @@ struct MutationTests {
     private let keys: [KeyLine]
 
     init() throws {
-        let text = try Fixture.config("sallyport.reference.yaml")
+        let text = try SettingsBench.config("sallyport.reference.yaml")
             .replacing("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", with: canary)
         self.lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         self.keys = self.lines.enumerated().compactMap { row, line in
@@ -47,7 +47,7 @@ struct MutationTests {
 
     /// Fails unless the bytes are refused. `line` (from 1) is a line that a message must name.
     private func expectRefused(_ bytes: [UInt8], naming line: Int?, _ what: String) {
-        guard case .failure(let failure) = Fixture().load(bytes: bytes) else {
+        guard case .failure(let failure) = SettingsBench().load(bytes: bytes) else {
             Issue.record("accepted: \(what)")
             return
         }
@@ -135,7 +135,7 @@ struct MutationTests {
             let space = String(repeating: " ", count: key.indent)
             var lines = self.lines
             lines[key.row] = key.isElement ? "\(space)-" : ""
-            guard case .failure(let failure) = Fixture().load(lines.joined(separator: "\n")) else {
+            guard case .failure(let failure) = SettingsBench().load(lines.joined(separator: "\n")) else {
                 Issue.record("accepted without \(key.name)")
                 continue
             }
@@ -177,7 +177,7 @@ struct MutationTests {
         let bytes = Array(self.lines.joined(separator: "\n").utf8)
         var refused = 0
         for end in stride(from: 0, to: bytes.count, by: 97) {
-            if case .failure(let failure) = Fixture().load(bytes: Array(bytes[..<end])) {
+            if case .failure(let failure) = SettingsBench().load(bytes: Array(bytes[..<end])) {
                 refused += 1
                 #expect(!failure.problems.isEmpty)
                 #expect(!failure.description.contains(canary))
@@ -192,7 +192,7 @@ struct MutationTests {
         for (number, index) in stride(from: 0, to: bytes.count, by: 61).enumerated() {
             var bytes = bytes
             bytes[index] ^= 1 << UInt8(number % 8)
-            if case .failure(let failure) = Fixture().load(bytes: bytes) { #expect(!failure.problems.isEmpty) }
+            if case .failure(let failure) = SettingsBench().load(bytes: bytes) { #expect(!failure.problems.isEmpty) }
         }
     }
 }

@@ -11,20 +11,20 @@ struct NativeSocialTests {
 
     @Test("nothing is accepted unless it is configured")
     func absent() throws {
-        let settings = try #require(Fixture().settings(adding: ""))
+        let settings = try #require(SettingsBench().settings(adding: ""))
         #expect(settings.nativeSocial == nil)
     }
 
     @Test("the required keys suffice: all else is what Google, Apple and Facebook publish")
     func defaults() throws {
-        let google = try #require(Fixture().settings(adding: Self.google + "}}")?.nativeSocial)
+        let google = try #require(SettingsBench().settings(adding: Self.google + "}}")?.nativeSocial)
         #expect(google == NativeSocialSettings(google: GoogleSettings(audiences: ["web"])))
         #expect(google.google?.issuers == ["https://accounts.google.com", "accounts.google.com"])
-        let apple = try #require(Fixture().settings(adding: Self.apple + "}}")?.nativeSocial?.apple)
+        let apple = try #require(SettingsBench().settings(adding: Self.apple + "}}")?.nativeSocial?.apple)
         #expect(apple.bundleIDs == ["com.example.app"] && apple.teamID == "AAAAAAAAAA" && apple.keyID == "BBBBBBBBBB")
         #expect(apple.privateKey.bytes.starts(with: "-----BEGIN".utf8))
         #expect(apple.tokenURL == "https://appleid.apple.com/auth/token" && apple.issuer == "https://appleid.apple.com")
-        let facebook = try #require(Fixture().settings(adding: Self.facebook + "}}")?.nativeSocial?.facebook)
+        let facebook = try #require(SettingsBench().settings(adding: Self.facebook + "}}")?.nativeSocial?.facebook)
         #expect(facebook == FacebookSettings(appID: "12", appSecret: Secret(canary)))
     }
 
@@ -33,15 +33,15 @@ struct NativeSocialTests {
         let text =
             Self.google
             + ", authorized_parties: [android, ios], issuers: http://127.0.0.1:1, jwks_url: http://127.0.0.1:1/k}}"
-        let google = try #require(Fixture().settings(adding: text)?.nativeSocial?.google)
+        let google = try #require(SettingsBench().settings(adding: text)?.nativeSocial?.google)
         #expect(google.authorizedParties == ["android", "ios"] && google.issuers == ["http://127.0.0.1:1"])
         #expect(google.keysURL == "http://127.0.0.1:1/k")
         let urls = ", token_url: \"http://[::1]:1/t\", jwks_url: http://localhost/k, issuer: http://localhost}}"
-        let apple = try #require(Fixture().settings(adding: Self.apple + urls)?.nativeSocial?.apple)
+        let apple = try #require(SettingsBench().settings(adding: Self.apple + urls)?.nativeSocial?.apple)
         #expect(apple.tokenURL == "http://[::1]:1/t" && apple.keysURL == "http://localhost/k")
         #expect(apple.issuer == "http://localhost")
         let facebook = Self.facebook + ", debug_url: http://127.0.0.1:1/d}}"
-        #expect(Fixture().settings(adding: facebook)?.nativeSocial?.facebook?.debugURL == "http://127.0.0.1:1/d")
+        #expect(SettingsBench().settings(adding: facebook)?.nativeSocial?.facebook?.debugURL == "http://127.0.0.1:1/d")
     }
 
     @Test(
@@ -83,24 +83,24 @@ struct NativeSocialTests {
         ]
     )
     func refused(text: String, key: String) {
-        let problems = Fixture().problems(adding: text)
+        let problems = SettingsBench().problems(adding: text)
         #expect(problems.map(\.key) == [key], "\(problems)")
     }
 
     @Test("a key that is not on P-256 and a secret of several lines are refused, and neither file is shown")
     func files() throws {
-        var fixture = Fixture()
-        fixture.judges.p256Key = { $0.bytes.starts(with: "-----BEGIN".utf8) ? "it is for RS256" : nil }
-        fixture.files["/etc/sallyport/facebook.secret"] = Array("\(canary)\n\(canary)".utf8)
+        var bench = SettingsBench()
+        bench.judges.p256Key = { $0.bytes.starts(with: "-----BEGIN".utf8) ? "it is for RS256" : nil }
+        bench.files["/etc/sallyport/facebook.secret"] = Array("\(canary)\n\(canary)".utf8)
         for (text, key) in [
             (Self.apple, "native_social.apple.private_key_file"),
             (Self.facebook, "native_social.facebook.app_secret_file"),
         ] {
-            let problems = fixture.problems(adding: text + "}}")
+            let problems = bench.problems(adding: text + "}}")
             #expect(problems.map(\.key) == [key])
             #expect(!SettingsFailure(problems).description.contains(canary))
         }
-        let loaded = try Fixture().load(Fixture.base + Self.apple + "}}").get()
+        let loaded = try SettingsBench().load(SettingsBench.base + Self.apple + "}}").get()
         #expect(!loaded.describe().contains(canary) && !"\(loaded.settings)".contains(canary))
     }
 
@@ -108,9 +108,9 @@ struct NativeSocialTests {
     func admission() throws {
         let provider =
             "{oidc: {issuer: https://id.example.com, client_id: a, client_secret_file: provider.secret, allow: {groups: [a]}}}"
-        let limited = try Fixture().load(Fixture.file(provider: provider, Self.google + "}}")).get()
+        let limited = try SettingsBench().load(SettingsBench.file(provider: provider, Self.google + "}}")).get()
         #expect(limited.warnings.contains { $0.contains("provider.oidc.allow") })
-        let open = try Fixture().load(Fixture.base + Self.google + "}}").get()
+        let open = try SettingsBench().load(SettingsBench.base + Self.google + "}}").get()
         #expect(!open.warnings.contains { $0.contains("native_social") })
     }
 }

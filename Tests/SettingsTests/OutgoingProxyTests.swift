@@ -10,7 +10,7 @@ struct OutgoingProxyTests {
     ]
 
     private func result(_ variables: [String: String]) -> Result<LoadedSettings, SettingsFailure> {
-        Fixture(environment: Self.start.merging(variables) { $1 }).load(nil)
+        SettingsBench(environment: Self.start.merging(variables) { $1 }).load(nil)
     }
 
     private func proxies(_ variables: [String: String]) throws -> OutgoingProxies {
@@ -75,8 +75,8 @@ struct OutgoingProxyTests {
         }
         // Who calls nobody needs none.
         let users = ["SALLYPORT_USERS_FILE": "/etc/sallyport/users.yaml", "HTTPS_PROXY": text]
-        let fixture = Fixture(environment: Self.start.filter { !$0.key.contains("OIDC") }.merging(users) { $1 })
-        #expect(fixture.problems(nil).isEmpty)
+        let bench = SettingsBench(environment: Self.start.filter { !$0.key.contains("OIDC") }.merging(users) { $1 })
+        #expect(bench.problems(nil).isEmpty)
     }
 
     @Test(
@@ -127,25 +127,25 @@ struct OutgoingProxyTests {
             try self.way(["HTTPS_PROXY": "http://p:1", "SALLYPORT_PROVIDER_HTTP_PROXY": "none"], "id.example.com")
                 == nil
         )
-        var fixture = Fixture(environment: ["HTTPS_PROXY": "http://p:1"])
-        fixture.files["/etc/sallyport/proxy"] = Array("http://u:\(canary)@q:2\n".utf8)
+        var bench = SettingsBench(environment: ["HTTPS_PROXY": "http://p:1"])
+        bench.files["/etc/sallyport/proxy"] = Array("http://u:\(canary)@q:2\n".utf8)
         let base = "public_url: https://app.example.com\nupstream: http://127.0.0.1:3000\n"
         func file(_ more: String) -> String {
             base
                 + "provider: {\(more)oidc: {issuer: https://id.example.com, client_id: a, client_authentication: none}}\n"
         }
-        let loaded = try fixture.load(file("http_proxy_file: proxy, ")).get()
+        let loaded = try bench.load(file("http_proxy_file: proxy, ")).get()
         #expect(loaded.settings.providers.first?.proxies.secure?.credentials == Secret("u:\(canary)"))
         #expect(!loaded.describe(changedOnly: false).contains(canary))
         #expect(
-            fixture.problems(file("http_proxy_file: proxy, http_proxy: none, ")).map(\.key) == [
+            bench.problems(file("http_proxy_file: proxy, http_proxy: none, ")).map(\.key) == [
                 "provider.http_proxy_file"
             ]
         )
-        #expect(fixture.problems(file("http_proxy: \"https://q\", ")).map(\.key) == ["provider.http_proxy"])
+        #expect(bench.problems(file("http_proxy: \"https://q\", ")).map(\.key) == ["provider.http_proxy"])
         let several =
             base + "hosts: []\n" + "providers: [{name: a, http_proxy: \"http://u:\(canary)@q:2\", "
             + "oidc: {issuer: https://id.example.com, client_id: a, client_authentication: none}}]\n"
-        #expect(!fixture.problems(several).contains { "\($0)".contains(canary) })
+        #expect(!bench.problems(several).contains { "\($0)".contains(canary) })
     }
 }

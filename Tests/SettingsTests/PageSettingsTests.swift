@@ -6,14 +6,14 @@ import Testing
 struct PageSettingsTests {
     private static let folder = "/etc/sallyport/pages/"
 
-    private func fixture(_ files: [String: String]) -> Fixture {
-        var fixture = Fixture()
-        for (name, text) in files { fixture.files[Self.folder + name] = Array(text.utf8) }
-        return fixture
+    private func bench(_ files: [String: String]) -> SettingsBench {
+        var bench = SettingsBench()
+        for (name, text) in files { bench.files[Self.folder + name] = Array(text.utf8) }
+        return bench
     }
 
     private func design(_ files: [String: String], _ text: String) throws -> PageDesign {
-        try self.fixture(files).load(Fixture.base + text).get().settings.pages
+        try self.bench(files).load(SettingsBench.base + text).get().settings.pages
     }
 
     @Test("Without the section the included pages are shown in English, German, French and Spanish")
@@ -137,22 +137,22 @@ struct PageSettingsTests {
 
     @Test("What could not work is refused at the place where it stands", arguments: Self.rows)
     func problems(row: Row) {
-        let found = self.fixture(row.files).problems(Fixture.base + "pages: {\(row.text)}\n").map(\.description)
+        let found = self.bench(row.files).problems(SettingsBench.base + "pages: {\(row.text)}\n").map(\.description)
         #expect(found.count == 1 && found[0].contains(row.problem), "\(found)")
     }
 
     @Test("A directory without files is refused beside another problem of the pages")
     func emptyDirectoryBesideAnotherProblem() {
-        let found = Fixture().problems(Fixture.base + "pages: {languages: [pt], templates_dir: pages}\n")
+        let found = SettingsBench().problems(SettingsBench.base + "pages: {languages: [pt], templates_dir: pages}\n")
             .map(\.description)
         #expect(found.count == 2 && found.contains { $0.contains("found none of the files") }, "\(found)")
     }
 
     @Test("A file that is no text is refused")
     func binaryFile() {
-        var fixture = Fixture()
-        fixture.files[Self.folder + "page.html"] = [0xFF, 0xFE, 0x00]
-        let found = fixture.problems(Fixture.base + "pages: {templates_dir: pages}\n").map(\.description)
+        var bench = SettingsBench()
+        bench.files[Self.folder + "page.html"] = [0xFF, 0xFE, 0x00]
+        let found = bench.problems(SettingsBench.base + "pages: {templates_dir: pages}\n").map(\.description)
         #expect(
             found.count == 1
                 && found[0].contains("pages/page.html:1:1: pages.templates_dir: found bytes that are not UTF-8")

@@ -15,12 +15,12 @@ struct ProviderTests {
         "{introspection: {url: https://id.example.com/i, client_id: a, \(secret), audiences: [api]"
 
     private static func file(_ provider: String, _ keys: String = "", _ more: String = "") -> String {
-        Fixture.file(provider: "\(provider)\(keys.isEmpty ? "" : ", \(keys)")}}", more)
+        SettingsBench.file(provider: "\(provider)\(keys.isEmpty ? "" : ", \(keys)")}}", more)
     }
 
     /// Fails unless there is one problem, with this key, in the first or given line of the provider, and this mend.
     private func expect(_ text: String, _ key: String, _ mend: String = "", line: Int = 3) {
-        let problems = Fixture().problems(text)
+        let problems = SettingsBench().problems(text)
         #expect(problems.map(\.key) == [key], "\(problems)")
         #expect(problems.first?.line == line && problems.first?.column ?? 0 > 1, "\(problems)")
         #expect(problems.first?.mend.contains(mend) == true, "\(problems)")
@@ -29,7 +29,7 @@ struct ProviderTests {
     }
 
     private func openID(_ keys: String) throws -> OpenIDSettings {
-        guard case .openID(let settings)? = try Fixture().load(Self.file(Self.oidc, keys)).get().settings.provider
+        guard case .openID(let settings)? = try SettingsBench().load(Self.file(Self.oidc, keys)).get().settings.provider
         else { throw SettingsFailure([]) }
         return settings
     }
@@ -50,9 +50,9 @@ struct ProviderTests {
             client: client
         )
         oauth2.claims.subject = ["id"]
-        #expect(try Fixture().load(Self.file(Self.oauth2)).get().settings.provider == .oauth2(oauth2))
+        #expect(try SettingsBench().load(Self.file(Self.oauth2)).get().settings.provider == .oauth2(oauth2))
         let introspection = IntrospectionSettings(url: "https://id.example.com/i", client: client, audiences: ["api"])
-        let loaded = try Fixture().load(Self.file(Self.introspection)).get()
+        let loaded = try SettingsBench().load(Self.file(Self.introspection)).get()
         #expect(loaded.settings.provider == .introspection(introspection))
         #expect(!loaded.settings.provider!.signsIn)
     }
@@ -66,8 +66,8 @@ struct ProviderTests {
                 "introspection": String(Self.introspection.dropFirst()),
                 "static": "static: {users: [{identifier: ada, password_hash: \"\(passwordHash)\"}]",
             ]
-            let text = Fixture.file(provider: "{\(bodies[first]!)}, \(bodies[second]!)}}")
-            self.expect(text, "provider.\(second)", "remove one: the other is at \(Fixture.path):3:")
+            let text = SettingsBench.file(provider: "{\(bodies[first]!)}, \(bodies[second]!)}}")
+            self.expect(text, "provider.\(second)", "remove one: the other is at \(SettingsBench.path):3:")
         }
     }
 
@@ -88,7 +88,7 @@ struct ProviderTests {
                 "{\(name): ",
                 with: "{x\(name): "
             )
-            let problems = Fixture().problems(text)
+            let problems = SettingsBench().problems(text)
             #expect(problems.contains { $0.key == "\(key).\(name)" && $0.found == "nothing" }, "\(name): \(problems)")
         }
     }
@@ -101,9 +101,9 @@ struct ProviderTests {
         }
         for (provider, name) in [(Self.oidc, "oidc"), (Self.oauth2, "oauth2")] {
             self.expect(hosts(provider, false), "provider.\(name)", "endpoints: true", line: 1)
-            #expect(Fixture().problems(hosts(provider, true)).isEmpty)
+            #expect(SettingsBench().problems(hosts(provider, true)).isEmpty)
         }
-        let warnings = try Fixture().load(hosts(Self.introspection, false)).get().warnings
+        let warnings = try SettingsBench().load(hosts(Self.introspection, false)).get().warnings
         #expect(warnings.filter { !$0.hasPrefix("trusted_proxies") } == [])
     }
 
@@ -111,7 +111,9 @@ struct ProviderTests {
     func noLogin() {
         let text = Self.file(Self.introspection, "", "routes: [{unauthenticated: login}]\n")
         self.expect(text, "routes[0].unauthenticated", "remove it", line: 4)
-        #expect(Fixture().problems(Self.file(Self.introspection, "", "routes: [{unauthenticated: auto}]\n")).isEmpty)
+        #expect(
+            SettingsBench().problems(Self.file(Self.introspection, "", "routes: [{unauthenticated: auto}]\n")).isEmpty
+        )
     }
 
     // MARK: URLs
@@ -127,7 +129,7 @@ struct ProviderTests {
     )
     func issuers(text: String) throws {
         let provider = "{oidc: {issuer: \"\(text)\", client_id: a, \(Self.secret)"
-        guard case .openID(let settings)? = try Fixture().load(Self.file(provider)).get().settings.provider else {
+        guard case .openID(let settings)? = try SettingsBench().load(Self.file(provider)).get().settings.provider else {
             Issue.record("no provider")
             return
         }
@@ -161,8 +163,8 @@ struct ProviderTests {
         for name in ["authorization_url", "token_url", "userinfo_url"] {
             let letter = name.first!
             func file(_ url: String) -> String { Self.file(Self.oauth2).replacing("https://hub/\(letter)", with: url) }
-            #expect(Fixture().problems(file("https://hub/x?api=2")).isEmpty)
-            #expect(Fixture().problems(file("http://127.0.0.1:9/x")).isEmpty)
+            #expect(SettingsBench().problems(file("https://hub/x?api=2")).isEmpty)
+            #expect(SettingsBench().problems(file("http://127.0.0.1:9/x")).isEmpty)
             self.expect(file("http://hub/x"), "provider.oauth2.\(name)", "write https")
             self.expect(file("\"https://hub/x#y\""), "provider.oauth2.\(name)", "remove the fragment")
         }
@@ -192,7 +194,9 @@ struct ProviderTests {
         ]
     )
     func methods(keys: String, method: ClientAuthenticationMethod) throws {
-        let loaded = try Fixture().load(Fixture.file(provider: "{oidc: {\(Self.issuer), client_id: a, \(keys)}}")).get()
+        let loaded = try SettingsBench().load(
+            SettingsBench.file(provider: "{oidc: {\(Self.issuer), client_id: a, \(keys)}}")
+        ).get()
         guard case .openID(let settings)? = loaded.settings.provider else {
             Issue.record("no provider")
             return
@@ -232,11 +236,11 @@ struct ProviderTests {
         ]
     )
     func badMethods(keys: String, name: String, mend: String) {
-        var fixture = Fixture()
-        fixture.files["/etc/sallyport/empty"] = [0x0A]
-        fixture.judges.privateKey = { $0.bytes.starts(with: "-----BEGIN".utf8) ? nil : "this is no key" }
+        var bench = SettingsBench()
+        bench.files["/etc/sallyport/empty"] = [0x0A]
+        bench.judges.privateKey = { $0.bytes.starts(with: "-----BEGIN".utf8) ? nil : "this is no key" }
         let id = keys.hasPrefix("client_id") ? "" : "client_id: a, "
-        let problems = fixture.problems(Fixture.file(provider: "{oidc: {\(Self.issuer), \(id)\(keys)}}"))
+        let problems = bench.problems(SettingsBench.file(provider: "{oidc: {\(Self.issuer), \(id)\(keys)}}"))
         #expect(problems.map(\.key) == ["provider.oidc.\(name)"], "\(problems)")
         #expect(problems.first?.mend.contains(mend) == true && problems.first?.line == 3, "\(problems)")
         #expect(!problems.description.contains(canary))
@@ -251,7 +255,7 @@ struct ProviderTests {
         self.expect(Self.file(Self.oidc, "scopes: []"), "provider.oidc.scopes", "add openid")
         self.expect(Self.file(Self.oidc, "scopes: [openid, \"a b\"]"), "provider.oidc.scopes[1]", "as an element")
         self.expect(Self.file(Self.oidc, "scopes: openid profile"), "provider.oidc.scopes", "as an element")
-        #expect(Fixture().problems(Self.file(Self.oauth2, "scopes: [\"read:user\"]")).isEmpty)
+        #expect(SettingsBench().problems(Self.file(Self.oauth2, "scopes: [\"read:user\"]")).isEmpty)
     }
 
     @Test("prompt is never none, because nobody could sign in")
@@ -429,10 +433,10 @@ struct ProviderTests {
             line: 4
         )
         for claims in ["claims: {acr: {a: aal2}}", "claims: {amr: {a: aal3}}"] {
-            #expect(Fixture().problems(Self.file(Self.oidc, claims, route)).isEmpty)
-            #expect(Fixture().problems(Self.file(Self.introspection, claims, route)).isEmpty)
+            #expect(SettingsBench().problems(Self.file(Self.oidc, claims, route)).isEmpty)
+            #expect(SettingsBench().problems(Self.file(Self.introspection, claims, route)).isEmpty)
         }
-        #expect(Fixture().problems(Self.file(Self.oauth2, "", route.replacing("2", with: "1"))).isEmpty)
+        #expect(SettingsBench().problems(Self.file(Self.oauth2, "", route.replacing("2", with: "1"))).isEmpty)
     }
 
     // MARK: Who may sign in
@@ -543,7 +547,7 @@ struct ProviderTests {
         let without = Self.file(Self.introspection).replacing(", \(Self.secret)", with: "")
         self.expect(without, "provider.introspection.client_secret_file", "client_authentication: none")
         let none = without.replacing("client_id: a", with: "client_id: a, client_authentication: none")
-        #expect(Fixture().problems(none).isEmpty)
+        #expect(SettingsBench().problems(none).isEmpty)
         let own = "audiences: [api], introspection: {client_id: b}"
         self.expect(Self.file(Self.oidc, own), "provider.oidc.introspection.client_secret_file")
     }
@@ -553,17 +557,17 @@ struct ProviderTests {
     @Test("a field for a token of the provider needs a provider that gives it")
     func tokenFields() {
         func identity(_ token: String) -> String { "identity: {headers: {X-Token: provider.\(token)}}\n" }
-        #expect(Fixture().problems(Self.file(Self.oidc, "", identity("access_token"))).isEmpty)
-        #expect(Fixture().problems(Self.file(Self.oidc, "", identity("id_token"))).isEmpty)
-        #expect(Fixture().problems(Self.file(Self.oauth2, "", identity("access_token"))).isEmpty)
-        #expect(Fixture().problems(Self.file(Self.introspection, "", identity("access_token"))).isEmpty)
+        #expect(SettingsBench().problems(Self.file(Self.oidc, "", identity("access_token"))).isEmpty)
+        #expect(SettingsBench().problems(Self.file(Self.oidc, "", identity("id_token"))).isEmpty)
+        #expect(SettingsBench().problems(Self.file(Self.oauth2, "", identity("access_token"))).isEmpty)
+        #expect(SettingsBench().problems(Self.file(Self.introspection, "", identity("access_token"))).isEmpty)
         for text in [
             Self.file(Self.oauth2, "", identity("id_token")),
             Self.file(Self.introspection, "", identity("id_token")),
         ] {
             self.expect(text, "identity.headers.X-Token", "remove the field", line: 4)
         }
-        #expect(Fixture().problems(adding: identity("access_token")).map(\.key) == ["identity.headers.X-Token"])
+        #expect(SettingsBench().problems(adding: identity("access_token")).map(\.key) == ["identity.headers.X-Token"])
         self.expect(Self.file(Self.oidc, "", identity("refresh_token")), "identity.headers.X-Token", line: 4)
         // Only fields may have one.
         let basic = "identity: {basic: {username: provider.id_token, password_file: app-password}}\n"
@@ -572,7 +576,7 @@ struct ProviderTests {
 
     @Test("a handoff is shared only if the settings say so")
     func sharing() {
-        #expect(Fixture().settings(adding: "")?.handoff.isShared == false)
-        #expect(Fixture().settings(adding: "handoff: {share: true}")?.handoff.isShared == true)
+        #expect(SettingsBench().settings(adding: "")?.handoff.isShared == false)
+        #expect(SettingsBench().settings(adding: "handoff: {share: true}")?.handoff.isShared == true)
     }
 }

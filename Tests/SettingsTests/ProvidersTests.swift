@@ -41,7 +41,7 @@ import Vocabulary
 
     @Test("Hosts and clients choose by name, and have the first where they choose none")
     func chosen() throws {
-        let settings = try Fixture().load(Self.file([Self.kratos, Self.oidc("staff")])).get().settings
+        let settings = try SettingsBench().load(Self.file([Self.kratos, Self.oidc("staff")])).get().settings
         #expect(settings.providers.map(\.name) == ["customers", "staff"])
         #expect(settings.hosts.map(\.provider) == ["customers", "staff", "staff"])
         #expect(settings.clients.map(\.provider) == ["staff", "customers"])
@@ -51,7 +51,7 @@ import Vocabulary
 
     @Test("Each provider's hosts have settings of their own: its hosts, its clients, its issuer, its way to sign in")
     func scopes() throws {
-        let settings = try Fixture().load(Self.file([Self.kratos, Self.oidc("staff")])).get().settings
+        let settings = try SettingsBench().load(Self.file([Self.kratos, Self.oidc("staff")])).get().settings
         let (customers, staff) = (settings.realms[0].settings, settings.realms[1].settings)
         #expect(settings.realms.map(\.realm.name) == ["customers", "staff"])
         #expect(customers.issuer == "https://shop.example.com" && staff.issuer == "https://staff.example.com")
@@ -64,7 +64,7 @@ import Vocabulary
 
     @Test("One provider without a name is called default, and so are its hosts and clients")
     func single() throws {
-        let settings = try Fixture().load(Fixture.base + "clients: [{client_id: app}]\n").get().settings
+        let settings = try SettingsBench().load(SettingsBench.base + "clients: [{client_id: app}]\n").get().settings
         #expect(settings.providers.map(\.name) == ["default"] && settings.hosts.map(\.provider) == ["default"])
         #expect(settings.clients.map(\.provider) == ["default"] && settings.realms.count == 1)
         #expect(settings.realms[0].realm == .default && settings.realms[0].settings == settings)
@@ -106,7 +106,7 @@ import Vocabulary
         ]
     )
     func refused(file: String, key: String, words: String) {
-        let problems = Fixture().problems(file)
+        let problems = SettingsBench().problems(file)
         let problem = problems.first { $0.key == key }
         #expect(problem?.line != nil && problem?.column != nil, "\(problems)")
         #expect("\(problem.map { "\($0)" } ?? "")".contains(words), "\(problems)")
@@ -114,14 +114,14 @@ import Vocabulary
 
     @Test("A variable for the only provider does not mix with a list of them")
     func variable() {
-        let fixture = Fixture(environment: ["SALLYPORT_KRATOS_URL": "http://kratos:4433"])
-        let problems = fixture.problems(Self.file([Self.kratos, Self.oidc("staff")]))
+        let bench = SettingsBench(environment: ["SALLYPORT_KRATOS_URL": "http://kratos:4433"])
+        let problems = bench.problems(Self.file([Self.kratos, Self.oidc("staff")]))
         #expect(problems.contains { $0.key == "providers" && "\($0)".contains("SALLYPORT_KRATOS_URL") }, "\(problems)")
     }
 
     @Test("A provider that no host has is named in a warning, and one without its sign-in host is refused")
     func unused() throws {
-        let loaded = try Fixture().load(
+        let loaded = try SettingsBench().load(
             Self.file([Self.kratos, Self.oidc("staff"), Self.oidc("third", issuer: "https://c.example.com")])
         ).get()
         #expect(loaded.warnings.contains { $0.contains("providers[2]") && $0.contains("third") })
@@ -129,9 +129,9 @@ import Vocabulary
             "endpoints: true\n    provider: staff",
             with: "provider: staff"
         )
-        #expect(Fixture().problems(file).contains { $0.key == "providers[1].oidc" })
+        #expect(SettingsBench().problems(file).contains { $0.key == "providers[1].oidc" })
         let demo = Self.file([Self.oidc("staff"), Self.users], staff: "provider: demo", client: "provider: demo")
-        let apart = try Fixture().load(
+        let apart = try SettingsBench().load(
             demo.replacing("endpoints: true\n    provider: demo", with: "provider: demo")
         ).get()
         #expect(apart.warnings.contains { $0.contains("demo has endpoints: true") }, "\(apart.warnings)")
@@ -141,7 +141,7 @@ import Vocabulary
     func social() {
         let google = "native_social: {google: {audiences: [app]}}"
         let client = "provider: staff\n    native_social_login: {google: {enabled: true}}"
-        let problems = Fixture().problems(Self.file([Self.kratos, Self.oidc("staff")], client: client, google))
+        let problems = SettingsBench().problems(Self.file([Self.kratos, Self.oidc("staff")], client: client, google))
         #expect(problems.contains { $0.key == "clients[0].native_social_login" }, "\(problems)")
     }
 }

@@ -5,12 +5,12 @@ import Testing
 struct ReferenceFileTests {
     @Test("the reference file is valid as it stands")
     func referenceIsValid() throws {
-        #expect(Fixture().problems(try Fixture.config("sallyport.reference.yaml")).map(\.description) == [])
+        #expect(SettingsBench().problems(try SettingsBench.config("sallyport.reference.yaml")).map(\.description) == [])
     }
 
     @Test("the small file is valid as it stands")
     func smallFileIsValid() throws {
-        #expect(Fixture().problems(try Fixture.config("sallyport.yaml")).map(\.description) == [])
+        #expect(SettingsBench().problems(try SettingsBench.config("sallyport.yaml")).map(\.description) == [])
     }
 
     @Test("the reference names every key that the decoder knows, below a comment that says type, default and range")
@@ -32,7 +32,7 @@ struct ReferenceFileTests {
     @Test("the schema is the table of keys")
     func schemaIsCurrent() throws {
         // When a key changes, JSONSchema.text is the new content of the file.
-        #expect(try Fixture.config("sallyport.schema.json") == JSONSchema.text)
+        #expect(try SettingsBench.config("sallyport.schema.json") == JSONSchema.text)
     }
 
     @Test("every default that the reference documents is the real one")
@@ -42,9 +42,9 @@ struct ReferenceFileTests {
             guard let fallback = key.fallback, !Self.inWords.contains(path) else { continue }
             let steps = path.split(separator: ".").map(String.init)
             let environment = Self.needed.first { path.hasPrefix($0.path) }?.environment ?? [:]
-            let fixture = Fixture(environment: environment)
-            let implied = fixture.load(Self.file(steps, value: nil))
-            let explicit = fixture.load(Self.file(steps, value: Self.text(fallback, key.kind)))
+            let bench = SettingsBench(environment: environment)
+            let implied = bench.load(Self.file(steps, value: nil))
+            let explicit = bench.load(Self.file(steps, value: Self.text(fallback, key.kind)))
             #expect(throws: Never.self, "\(path)") { _ = try implied.get() }
             #expect(throws: Never.self, "\(path): \(fallback)") { _ = try explicit.get() }
             #expect((try? implied.get().settings) == (try? explicit.get().settings), "\(path): \(fallback)")
@@ -163,7 +163,7 @@ struct ReferenceFileTests {
         var named: [String: String] = [:]
         var comment: [String] = []
         var above: [(indent: Int, path: String)] = []
-        for line in try Fixture.config("sallyport.reference.yaml").split(
+        for line in try SettingsBench.config("sallyport.reference.yaml").split(
             separator: "\n",
             omittingEmptySubsequences: false
         ) {

@@ -9,7 +9,7 @@ struct RuleSettingsTests {
     @Test("A rule has defaults for its stage, text and dry run, and rules keep their order")
     func defaults() throws {
         let settings = try #require(
-            Fixture().settings(
+            SettingsBench().settings(
                 adding: """
                     rules:
                       - {name: b, when: "true", then: deny}
@@ -31,7 +31,7 @@ struct RuleSettingsTests {
             ("scopes: {remove: offline_access}", Rule.Scopes(remove: ["offline_access"])),
             ("scopes: {only: [], remove: [a]}", Rule.Scopes(only: [], remove: ["a"])),
         ] {
-            let settings = try #require(Fixture().settings(adding: text("at: exchange, then: scopes, \(more)")))
+            let settings = try #require(SettingsBench().settings(adding: text("at: exchange, then: scopes, \(more)")))
             #expect(settings.rules[0].effect == .scopes && settings.rules[0].scopes == expected)
             #expect(settings.rules[0].stages == [.exchange])
         }
@@ -42,7 +42,7 @@ struct RuleSettingsTests {
             ("at: exchange, then: scopes, text: x, \(scopes)", "text"),
             ("at: exchange, then: scopes, scopes: {remove: [\"a b\"]}", "scopes.remove[0]"),
         ] {
-            #expect(Fixture().problems(adding: text(more)).map(\.key) == ["rules[0].\(key)"], "\(more)")
+            #expect(SettingsBench().problems(adding: text(more)).map(\.key) == ["rules[0].\(key)"], "\(more)")
         }
     }
 
@@ -101,13 +101,13 @@ struct RuleSettingsTests {
             }
         }
         let text = "rules:\n  - name: rule\n" + lines.joined(separator: "\n") + "\n"
-        let problems = Fixture().problems(adding: text)
+        let problems = SettingsBench().problems(adding: text)
         let problem = try #require(problems.first, "\(problems)")
         #expect(problems.count == 1, "\(problems)")
         #expect(problem.key == "rules[0].\(row.key)")
         #expect(problem.found.hasPrefix(row.found), "\(problem)")
         guard let place = row.place else { return }
-        let all = (Fixture.base + text).split(separator: "\n", omittingEmptySubsequences: false)
+        let all = (SettingsBench.base + text).split(separator: "\n", omittingEmptySubsequences: false)
         let line = all[try #require(problem.line) - 1].unicodeScalars
         let rest = String(String.UnicodeScalarView(line.dropFirst(try #require(problem.column) - 1)))
         #expect(rest.hasPrefix(place), "\(problem): \(rest)")
@@ -116,16 +116,16 @@ struct RuleSettingsTests {
     @Test("A name twice, a database that is not there")
     func rest() {
         let twice = "rules:\n  - {name: a, when: \"true\", then: deny}\n  - {name: a, when: \"true\", then: deny}\n"
-        #expect(Fixture().problems(adding: twice).map(\.key) == ["rules[1].name"])
-        #expect(Fixture().problems(adding: "geo: {database: /nowhere}\n").map(\.key) == ["geo.database"])
-        #expect(Fixture().problems(adding: "geo: {}\n").map(\.key) == ["geo.database"])
+        #expect(SettingsBench().problems(adding: twice).map(\.key) == ["rules[1].name"])
+        #expect(SettingsBench().problems(adding: "geo: {database: /nowhere}\n").map(\.key) == ["geo.database"])
+        #expect(SettingsBench().problems(adding: "geo: {}\n").map(\.key) == ["geo.database"])
         let seed = """
             rules:
               - name: other-country
                 when: event.session_transfer_token.request.geoip.countryCode != event.request.geoip.countryCode
                 then: deny
             """
-        #expect(Fixture().problems(adding: Self.geo + seed).map(\.description) == [])
-        #expect(Fixture().problems(adding: seed).map(\.key) == ["rules[0].when", "rules[0].when"])
+        #expect(SettingsBench().problems(adding: Self.geo + seed).map(\.description) == [])
+        #expect(SettingsBench().problems(adding: seed).map(\.key) == ["rules[0].when", "rules[0].when"])
     }
 }

@@ -19,12 +19,12 @@ struct SecretTests {
             "asn: !x \(canary)", "log: [\(canary)]", "store: {memory: {max_sessions: [\(canary)]}}",
         ]
         for text in texts {
-            let problems = Fixture().problems(adding: text + "\n")
+            let problems = SettingsBench().problems(adding: text + "\n")
             #expect(!problems.isEmpty, "\(text)")
             #expect(!SettingsFailure(problems).description.contains(canary), "\(problems)")
         }
         for hash in [canary, "scrypt:\(canary)", "\(passwordHash):\(canary)", "{a: \(canary)}", "[\(canary)]"] {
-            let problems = Fixture().problems(Fixture.base.replacing(passwordHash, with: hash))
+            let problems = SettingsBench().problems(SettingsBench.base.replacing(passwordHash, with: hash))
             #expect(!problems.isEmpty)
             #expect(!SettingsFailure(problems).description.contains(canary), "\(problems)")
         }
@@ -33,11 +33,13 @@ struct SecretTests {
     @Test("a secret in a variable is never shown")
     func secretVariables() {
         for name in ["SECRET", "SECRET_FILE", "CLIENT_SECRET", "REDIS_URL", "IDENTITY_BASIC_PASSWORD_FILE", "X"] {
-            let problems = Fixture(environment: ["SALLYPORT_\(name)": canary]).problems(Fixture.base)
+            let problems = SettingsBench(environment: ["SALLYPORT_\(name)": canary]).problems(SettingsBench.base)
             #expect(!problems.isEmpty, "\(name)")
             #expect(!SettingsFailure(problems).description.contains(canary), "\(problems)")
         }
-        let url = Fixture(environment: ["SALLYPORT_UPSTREAM": "http://u:\(canary)@h"]).problems(Fixture.base)
+        let url = SettingsBench(environment: ["SALLYPORT_UPSTREAM": "http://u:\(canary)@h"]).problems(
+            SettingsBench.base
+        )
         #expect(!SettingsFailure(url).description.contains(canary))
     }
 
@@ -51,11 +53,11 @@ struct SecretTests {
             provider: {static: {users_file: users.yaml}}
 
             """
-        var fixture = Fixture()
-        #expect(try !fixture.load(yaml).get().warnings.contains { $0.contains("can read") })
-        fixture.openToAll = ["secret", "web-app.secret", "users.yaml", "ca.pem"]
+        var bench = SettingsBench()
+        #expect(try !bench.load(yaml).get().warnings.contains { $0.contains("can read") })
+        bench.openToAll = ["secret", "web-app.secret", "users.yaml", "ca.pem"]
             .reduce(into: []) { $0.insert("/etc/sallyport/\($1)") }
-        let warnings = try fixture.load(yaml).get().warnings.filter { $0.contains("can read") }
+        let warnings = try bench.load(yaml).get().warnings.filter { $0.contains("can read") }
         #expect(
             warnings.map { $0.prefix { $0 != ":" } }
                 == ["provider.static.users_file", "secret_file", "clients[0].client_secret_file"]
@@ -64,9 +66,9 @@ struct SecretTests {
 
     @Test("what check prints has every effective value with its origin, and no secret")
     func description() throws {
-        let loaded = try Fixture(environment: ["SALLYPORT_DRAIN_DELAY": "9s"])
+        let loaded = try SettingsBench(environment: ["SALLYPORT_DRAIN_DELAY": "9s"])
             .load(
-                try Fixture.config("sallyport.reference.yaml").replacing(
+                try SettingsBench.config("sallyport.reference.yaml").replacing(
                     "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
                     with: canary
                 )
@@ -81,7 +83,7 @@ struct SecretTests {
         #expect(lines.contains { $0.hasPrefix("session.idle: 30m  # /etc/sallyport/sallyport.yaml:") })
         #expect(lines.contains { $0.hasPrefix("provider.static.users[0].password_hash: <redacted>") })
         #expect(lines.contains { $0.hasPrefix("identity.headers.X-User-Email: identity.traits.email  # /") })
-        let implied = try Fixture().load(Fixture.base).get().describe().split(separator: "\n")
+        let implied = try SettingsBench().load(SettingsBench.base).get().describe().split(separator: "\n")
         #expect(implied.contains("session.idle: 30m  # default"))
         #expect(implied.contains("public_url: https://app.example.com  # /etc/sallyport/sallyport.yaml:1:13"))
     }
@@ -100,7 +102,7 @@ struct SecretTests {
             clients: [{client_id: app}]
 
             """
-        let loaded = try Fixture().load(text).get()
+        let loaded = try SettingsBench().load(text).get()
         let values = Dictionary(loaded.entries.map { ($0.key, $0.value) }) { first, _ in first }
         let expected = [
             "event_loops": "\(loaded.settings.eventLoops)",

@@ -14,7 +14,7 @@ struct SetUpTests {
     }
 
     private func warnings(adding text: String, flags: InsecureFlags = InsecureFlags()) throws -> [String] {
-        try Fixture(flags: flags).load(Fixture.base + text).get().warnings
+        try SettingsBench(flags: flags).load(SettingsBench.base + text).get().warnings
     }
 
     // MARK: auth and what it demands
@@ -25,7 +25,9 @@ struct SetUpTests {
         ["require: {groups_any: [admins]}", "binding: ip"]
     )
     func demandsNeedRequired(auth: String, demand: String) {
-        let problems = Fixture().problems(adding: "routes:\n  - path: /admin/**\n    auth: \(auth)\n    \(demand)\n")
+        let problems = SettingsBench().problems(
+            adding: "routes:\n  - path: /admin/**\n    auth: \(auth)\n    \(demand)\n"
+        )
         let problem = problems.first
         #expect(problems.count == 1 && problem?.line == 11 && problem?.column == 14, "\(problems)")
         #expect(problem?.found.contains("auth: \(auth)") == true, "\(problems)")
@@ -37,7 +39,7 @@ struct SetUpTests {
     @Test("an optional route may set the answer without a session, and no binding")
     func optionalRoutes() {
         let text = "routes: [{path: /**, auth: optional, unauthenticated: login, binding: none}]\n"
-        #expect(Fixture().problems(adding: text).isEmpty)
+        #expect(SettingsBench().problems(adding: text).isEmpty)
     }
 
     @Test(
@@ -50,7 +52,7 @@ struct SetUpTests {
         ]
     )
     func unknownRules(name: String, mend: String) {
-        let problems = Fixture().problems(adding: "routes: [{require: {\(name): [admins]}}]\n")
+        let problems = SettingsBench().problems(adding: "routes: [{require: {\(name): [admins]}}]\n")
         #expect(problems.count == 1 && problems.first?.key == "routes[0].require.\(name)")
         #expect(problems.first?.mend.hasPrefix(mend) == true, "\(problems)")
         #expect(problems.first?.allowed.contains("groups_any") == true)
@@ -60,12 +62,12 @@ struct SetUpTests {
     func twinRoutes() {
         for (one, other) in [("", ""), (", methods: [GET, POST]", ", methods: [POST]")] {
             let text = "routes:\n  - {path: /a/**\(one)}\n  - {auth: public, path: /a/**\(other)}\n"
-            let problems = Fixture().problems(adding: text)
+            let problems = SettingsBench().problems(adding: text)
             #expect(problems.map(\.key) == ["routes[1].path"] && problems.first?.line == 10, "\(problems)")
-            #expect(problems.first?.mend.hasSuffix("\(Fixture.path):9:12") == true, "\(problems)")
+            #expect(problems.first?.mend.hasSuffix("\(SettingsBench.path):9:12") == true, "\(problems)")
         }
         let apart = "routes: [{path: /a}, {path: /a, methods: [GET]}, {path: /a, methods: [PUT]}, {path: /b}]\n"
-        #expect(Fixture().problems(adding: apart).isEmpty)
+        #expect(SettingsBench().problems(adding: apart).isEmpty)
     }
 
     // MARK: A proxy that trusted_proxies does not name
@@ -76,8 +78,11 @@ struct SetUpTests {
         #expect(warnings.count == 1 && warnings.first?.contains("trusted_proxies is empty") == true, "\(warnings)")
         #expect(try self.warnings(adding: "trusted_proxies: [127.0.0.1]\n").isEmpty)
         #expect(try self.warnings(adding: "trusted_proxies: []\n").count == 1)
-        let plain = Fixture.base.replacing("https://app.example.com", with: "http://localhost:8080")
-        #expect(try Fixture().load(plain + Self.client()).get().warnings.isEmpty, "no proxy is needed for plain http")
+        let plain = SettingsBench.base.replacing("https://app.example.com", with: "http://localhost:8080")
+        #expect(
+            try SettingsBench().load(plain + Self.client()).get().warnings.isEmpty,
+            "no proxy is needed for plain http"
+        )
     }
 
     @Test(
@@ -92,11 +97,11 @@ struct SetUpTests {
         let source = "asn: {csv: /etc/sallyport/ca.pem}\n"
         for mode in ["ip", "asn", "ip_dual_stack", "ip_or_asn"] {
             let text = listen + source + Self.client(", enforce_device_binding: \(mode)")
-            let problems = Fixture(flags: users).problems(adding: text)
+            let problems = SettingsBench(flags: users).problems(adding: text)
             #expect(problems.map(\.key) == ["clients[0].session_transfer.enforce_device_binding"], "\(problems)")
             #expect(problems.first?.line == (listen.isEmpty ? 9 : 10), "\(problems)")
             #expect(problems.first?.mend.contains("--insecure-unnamed-proxy") == true)
-            #expect(Fixture(flags: users).problems(adding: text + "trusted_proxies: [127.0.0.1]\n").isEmpty)
+            #expect(SettingsBench(flags: users).problems(adding: text + "trusted_proxies: [127.0.0.1]\n").isEmpty)
             let accepted = try self.warnings(
                 adding: text,
                 flags: InsecureFlags(staticUsers: true, unnamedProxy: true)
@@ -104,10 +109,10 @@ struct SetUpTests {
             #expect(accepted.contains { $0.hasPrefix("--insecure-unnamed-proxy:") }, "\(accepted)")
         }
         // The default is a binding as well.
-        let byDefault = Fixture(flags: users).problems(adding: listen + Self.client())
+        let byDefault = SettingsBench(flags: users).problems(adding: listen + Self.client())
         #expect(byDefault.map(\.key) == ["clients[0].session_transfer.enforce_device_binding"])
         let live = listen + "routes: [{path: /a, auth: public}, {path: /**, binding: ip}]\n"
-        #expect(Fixture(flags: users).problems(adding: live).map(\.key) == ["routes[1].binding"])
+        #expect(SettingsBench(flags: users).problems(adding: live).map(\.key) == ["routes[1].binding"])
     }
 
     @Test("a client without a binding, and one that only counts, are accepted")
@@ -135,12 +140,12 @@ struct SetUpTests {
         ]
     )
     func overlappingListeners(one: String, other: String) {
-        let fixture = Fixture(flags: InsecureFlags(staticUsers: true))
+        let bench = SettingsBench(flags: InsecureFlags(staticUsers: true))
         let both = "listen: \"\(one)\"\nadmin: {listen: \"\(other)\"}\n"
-        let problems = fixture.problems(adding: both)
+        let problems = bench.problems(adding: both)
         #expect(problems.map(\.key) == ["admin.listen"] && problems.first?.line == 9, "\(problems)")
         #expect(problems.first?.mend.contains("another port") == true)
-        let list = fixture.problems(adding: "listen: [\"\(one)\", \"\(other)\"]\n")
+        let list = bench.problems(adding: "listen: [\"\(one)\", \"\(other)\"]\n")
         #expect(list.map(\.key) == ["listen[1]"], "\(list)")
     }
 
@@ -152,13 +157,13 @@ struct SetUpTests {
         ]
     )
     func separateListeners(one: String, other: String) {
-        let fixture = Fixture(flags: InsecureFlags(staticUsers: true))
-        #expect(fixture.problems(adding: "listen: \"\(one)\"\nadmin: {listen: \"\(other)\"}\n").isEmpty)
+        let bench = SettingsBench(flags: InsecureFlags(staticUsers: true))
+        #expect(bench.problems(adding: "listen: \"\(one)\"\nadmin: {listen: \"\(other)\"}\n").isEmpty)
     }
 
     @Test("the admin listener's default counts as well")
     func defaultAdminListener() {
-        let problems = Fixture(flags: InsecureFlags(staticUsers: true)).problems(adding: "listen: \":9090\"\n")
+        let problems = SettingsBench(flags: InsecureFlags(staticUsers: true)).problems(adding: "listen: \":9090\"\n")
         #expect(problems.map(\.key) == ["admin.listen"] && problems.first?.line == 8, "\(problems)")
         #expect(problems.first?.found.contains("127.0.0.1:9090 (the default)") == true)
     }
@@ -169,7 +174,7 @@ struct SetUpTests {
     func adminAddress() throws {
         func address(_ text: String?, _ environment: [String: String] = [:]) throws -> String? {
             var files: [String: [UInt8]] = [:]
-            files[Fixture.path] = text.map { Array($0.utf8) }
+            files[SettingsBench.path] = text.map { Array($0.utf8) }
             let known = files
             let source = SettingsFiles(
                 read: { path, _ throws(SettingsFiles.Fault) in
@@ -178,7 +183,7 @@ struct SetUpTests {
                 },
                 isReadable: { known[$0] != nil }
             )
-            let file = text == nil ? nil : Fixture.path
+            let file = text == nil ? nil : SettingsBench.path
             return try SettingsLoader.adminListen(file: file, environment: environment, files: source)?.description
         }
         #expect(try address(nil) == "127.0.0.1:9090")
@@ -202,7 +207,7 @@ struct SetUpTests {
         ]
     )
     func shorterVariables(name: String, known: String) {
-        let problems = Fixture(environment: [name: "x"]).problems(adding: "")
+        let problems = SettingsBench(environment: [name: "x"]).problems(adding: "")
         #expect(problems.count == 1 && problems.first?.mend.hasSuffix(" is \(known)") == true, "\(problems)")
     }
 }

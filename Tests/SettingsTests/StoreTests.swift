@@ -7,22 +7,24 @@ struct StoreTests {
     private static let secret = ["SALLYPORT_SECRET_FILE": "/etc/sallyport/secret"]
     private static let url = "redis://sallyport:\(canary)@127.0.0.1:6379/2"
 
-    private static func fixture(_ environment: [String: String]) -> Fixture {
-        var fixture = Fixture(environment: secret.merging(environment) { $1 })
-        fixture.files["/etc/sallyport/redis-url"] = Array("\(self.url)\n".utf8)
-        fixture.judges.redisURL = { $0.bytes.contains(UInt8(ascii: "!")) ? "an exclamation mark is no port" : nil }
-        return fixture
+    private static func bench(_ environment: [String: String]) -> SettingsBench {
+        var bench = SettingsBench(environment: secret.merging(environment) { $1 })
+        bench.files["/etc/sallyport/redis-url"] = Array("\(self.url)\n".utf8)
+        bench.judges.redisURL = { $0.bytes.contains(UInt8(ascii: "!")) ? "an exclamation mark is no port" : nil }
+        return bench
     }
 
     @Test("one variable moves sessions from memory to Redis, and nothing else changes")
     func oneVariable() throws {
-        var expected = try #require(try? Fixture(environment: Self.secret).load(Fixture.base).get().settings)
+        var expected = try #require(
+            try? SettingsBench(environment: Self.secret).load(SettingsBench.base).get().settings
+        )
         #expect(expected.store.redis == nil)
         expected.store.redis = RedisSettings(url: Secret(Self.url))
         for environment in [
             ["SALLYPORT_REDIS_URL": Self.url], ["SALLYPORT_REDIS_URL_FILE": "/etc/sallyport/redis-url"],
         ] {
-            #expect(try Self.fixture(environment).load(Fixture.base).get().settings == expected)
+            #expect(try Self.bench(environment).load(SettingsBench.base).get().settings == expected)
         }
     }
 
@@ -30,26 +32,26 @@ struct StoreTests {
     func inTheFile() throws {
         let other = "rediss://other"
         for key in ["url: \"\(Self.url)\"", "url_file: redis-url"] {
-            let text = Fixture.base + "store: {redis: {\(key), require_safe: false, require_appendonly: true}}\n"
+            let text = SettingsBench.base + "store: {redis: {\(key), require_safe: false, require_appendonly: true}}\n"
             var redis = RedisSettings(url: Secret(Self.url))
             redis.requireSafe = false
             redis.requireAppendOnly = true
-            #expect(try Self.fixture([:]).load(text).get().settings.store.redis == redis)
+            #expect(try Self.bench([:]).load(text).get().settings.store.redis == redis)
             redis.url = Secret(other)
-            #expect(try Self.fixture(["SALLYPORT_REDIS_URL": other]).load(text).get().settings.store.redis == redis)
+            #expect(try Self.bench(["SALLYPORT_REDIS_URL": other]).load(text).get().settings.store.redis == redis)
         }
     }
 
     @Test("Redis without the secret that gateways share does not start, and the problem names both")
     func needsSecret() {
-        let problems = Fixture(environment: ["SALLYPORT_REDIS_URL": Self.url]).problems(Fixture.base)
+        let problems = SettingsBench(environment: ["SALLYPORT_REDIS_URL": Self.url]).problems(SettingsBench.base)
         #expect(problems.map(\.key) == ["secret_file"])
         let text = problems.first?.description ?? ""
         #expect(text.contains("store.redis") && text.contains("SALLYPORT_SECRET_FILE"), "\(text)")
         // A secret that is there and wrong is one problem, not two.
-        var fixture = Self.fixture(["SALLYPORT_REDIS_URL": Self.url])
-        fixture.files["/etc/sallyport/secret"] = []
-        #expect(fixture.problems(Fixture.base).map(\.found) == ["no secret"])
+        var bench = Self.bench(["SALLYPORT_REDIS_URL": Self.url])
+        bench.files["/etc/sallyport/secret"] = []
+        #expect(bench.problems(SettingsBench.base).map(\.found) == ["no secret"])
     }
 
     @Test("a wrong URL is reported with its place and advice, and never shown")
@@ -66,8 +68,8 @@ struct StoreTests {
             ([:], "require_safe: true", "store.redis.url", "SALLYPORT_REDIS_URL"),
         ]
         for (environment, redis, key, mend) in wrong {
-            let text = Fixture.base + (redis.isEmpty ? "" : "store: {redis: {\(redis)}}\n")
-            let problems = Self.fixture(environment).problems(text)
+            let text = SettingsBench.base + (redis.isEmpty ? "" : "store: {redis: {\(redis)}}\n")
+            let problems = Self.bench(environment).problems(text)
             #expect(problems.map(\.key) == [key], "\(redis): \(problems)")
             #expect(problems.first?.mend.contains(mend) == true, "\(problems)")
             #expect(!SettingsFailure(problems).description.contains(canary), "\(problems)")
@@ -76,8 +78,8 @@ struct StoreTests {
 
     @Test("what check prints holds neither the URL nor a warning of it")
     func description() throws {
-        let loaded = try Self.fixture(["SALLYPORT_REDIS_URL": Self.url])
-            .load(Fixture.base + "store: {memory: {max_sessions: 5}}\n").get()
+        let loaded = try Self.bench(["SALLYPORT_REDIS_URL": Self.url])
+            .load(SettingsBench.base + "store: {memory: {max_sessions: 5}}\n").get()
         #expect(loaded.describe().contains("store.redis.url: <redacted>  # SALLYPORT_REDIS_URL"))
         #expect(!loaded.describe().contains(canary) && !String(describing: loaded.settings).contains(canary))
         let warnings = loaded.warnings.filter { !$0.hasPrefix("trusted_proxies is empty") }

@@ -12,7 +12,7 @@ struct SystemFilesTests {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
         let file = directory.appending(path: "sallyport.yaml")
-        try Data((Fixture.base + "secret_file: secret\n").utf8).write(to: file)
+        try Data((SettingsBench.base + "secret_file: secret\n").utf8).write(to: file)
         #expect(throws: SettingsFailure.self) {
             try SettingsLoader.load(file: file.path, environment: [:], flags: InsecureFlags())
         }

@@ -20,25 +20,26 @@ struct ValidationTests {
     func insecureSettings() throws {
         let cases: [(text: String, key: String, flag: String, flags: InsecureFlags)] = [
             (
-                Fixture.base.replacing("https://app", with: "http://app"), "public_url", "--insecure-http",
+                SettingsBench.base.replacing("https://app", with: "http://app"), "public_url", "--insecure-http",
                 InsecureFlags(http: true)
             ),
             (
-                Fixture.base + "listen: \":8080\"", "provider.static", "--insecure-static-users",
+                SettingsBench.base + "listen: \":8080\"", "provider.static", "--insecure-static-users",
                 InsecureFlags(staticUsers: true)
             ),
             (
-                Fixture.base + "trusted_proxies: [0.0.0.0/0]", "trusted_proxies[0]", "--insecure-trust-all-proxies",
+                SettingsBench.base + "trusted_proxies: [0.0.0.0/0]", "trusted_proxies[0]",
+                "--insecure-trust-all-proxies",
                 InsecureFlags(trustAllProxies: true)
             ),
             (
-                Fixture.base + "trusted_proxies: [10.0.0.0/8, \"::/0\"]", "trusted_proxies[1]",
+                SettingsBench.base + "trusted_proxies: [10.0.0.0/8, \"::/0\"]", "trusted_proxies[1]",
                 "--insecure-trust-all-proxies", InsecureFlags(trustAllProxies: true)
             ),
         ]
         for (text, key, flag, flags) in cases {
-            self.expect(Fixture().problems(text), key, flag)
-            let warnings = try Fixture(flags: flags).load(text).get().warnings.filter { $0.hasPrefix("--") }
+            self.expect(SettingsBench().problems(text), key, flag)
+            let warnings = try SettingsBench(flags: flags).load(text).get().warnings.filter { $0.hasPrefix("--") }
             #expect(warnings.count == 1 && warnings[0].contains(flag), "\(warnings)")
         }
     }
@@ -46,32 +47,35 @@ struct ValidationTests {
     @Test("plain http on loopback needs no flag")
     func loopback() {
         for host in ["localhost", "localhost:8080", "127.0.0.1:8080", "[::1]:8080", "app.localhost"] {
-            let text = Fixture.base.replacing("https://app.example.com", with: "\"http://\(host)\"")
-            #expect(Fixture().problems(text).isEmpty, "\(host)")
+            let text = SettingsBench.base.replacing("https://app.example.com", with: "\"http://\(host)\"")
+            #expect(SettingsBench().problems(text).isEmpty, "\(host)")
         }
     }
 
     @Test("browsers keep the cookie as the settings say, and users are asked only where they see the gateway's page")
     func persistence() throws {
-        let plain = try #require(Fixture().settings(adding: ""))
+        let plain = try #require(SettingsBench().settings(adding: ""))
         #expect(plain.session.browser.persistence == .never && plain.session.transfer.persistence == .never)
-        let set = Fixture().settings(adding: "session: {persistent: ask, transfer: {persistent: always}}")
+        let set = SettingsBench().settings(adding: "session: {persistent: ask, transfer: {persistent: always}}")
         #expect(set?.session.browser.persistence == .ask && set?.session.transfer.persistence == .always)
-        self.expect(Fixture().problems(adding: "session: {transfer: {persistent: ask}}"), "session.transfer.persistent")
+        self.expect(
+            SettingsBench().problems(adding: "session: {transfer: {persistent: ask}}"),
+            "session.transfer.persistent"
+        )
         let issuer = "issuer: \"https://id.example.com\""
         let provider = "provider: {oidc: {\(issuer), client_id: a, client_authentication: none}}\n"
         let base = "public_url: https://app.example.com\nupstream: http://127.0.0.1:3000\n\(provider)"
-        self.expect(Fixture().problems(base + "session: {persistent: ask}"), "session.persistent", "always")
-        #expect(Fixture().problems(base + "session: {persistent: always}").isEmpty)
+        self.expect(SettingsBench().problems(base + "session: {persistent: ask}"), "session.persistent", "always")
+        #expect(SettingsBench().problems(base + "session: {persistent: always}").isEmpty)
     }
 
     @Test("same_site: none needs https; cors.credentials for another site without it is a warning")
     func sameSite() throws {
-        let none = try #require(Fixture().settings(adding: "same_site: none").map { $0.hosts[0] })
+        let none = try #require(SettingsBench().settings(adding: "same_site: none").map { $0.hosts[0] })
         #expect(none.sameSite == .none && none.cookieReach == .partitioned)
-        #expect(Fixture().settings(adding: "")?.hosts[0].cookieReach == .site)
-        let plain = Fixture.base.replacing("https://app.example.com", with: "\"http://localhost:8080\"")
-        self.expect(Fixture().problems(plain + "same_site: none"), "same_site", "https")
+        #expect(SettingsBench().settings(adding: "")?.hosts[0].cookieReach == .site)
+        let plain = SettingsBench.base.replacing("https://app.example.com", with: "\"http://localhost:8080\"")
+        self.expect(SettingsBench().problems(plain + "same_site: none"), "same_site", "https")
         for (origin, site, isWarned) in [
             ("https://spa.example.org", "lax", true), ("https://spa.example.org", "none", false),
             ("https://spa.example.com", "lax", false), ("http://spa.example.com", "lax", true),
@@ -79,33 +83,33 @@ struct ValidationTests {
             ("https://[2001:db8::1]:444", "lax", true),
         ] {
             let cors = "routes: [{path: /**, cors: {origins: [\"\(origin)\"], credentials: true}}]"
-            let text = Fixture.base + "same_site: \(site)\n\(cors)"
-            let warnings = try Fixture().load(text).get().warnings.filter { $0.contains("same_site: none") }
+            let text = SettingsBench.base + "same_site: \(site)\n\(cors)"
+            let warnings = try SettingsBench().load(text).get().warnings.filter { $0.contains("same_site: none") }
             #expect(warnings.count == (isWarned ? 1 : 0), "\(origin) \(site)")
         }
     }
 
     @Test("identity.encoding is percent or utf8")
     func identityEncoding() {
-        #expect(Fixture().settings(adding: "")?.identity.encoding == .percent)
+        #expect(SettingsBench().settings(adding: "")?.identity.encoding == .percent)
         for encoding in IdentitySettings.Encoding.allCases {
-            let written = Fixture().settings(adding: "identity: {encoding: \(encoding.rawValue)}")
+            let written = SettingsBench().settings(adding: "identity: {encoding: \(encoding.rawValue)}")
             #expect(written?.identity.encoding == encoding)
         }
-        self.expect(Fixture().problems(adding: "identity: {encoding: utf-8}"), "identity.encoding", "utf8")
+        self.expect(SettingsBench().problems(adding: "identity: {encoding: utf-8}"), "identity.encoding", "utf8")
     }
 
     @Test("the session cookie has __Host- unless plain http is allowed")
     func cookieName() throws {
-        self.expect(Fixture().problems(adding: "session: {cookie: sid}"), "session.cookie", "__Host-sid")
-        self.expect(Fixture().problems(adding: "session: {cookie: __Host-}"), "session.cookie")
-        #expect(Fixture().settings(adding: "")?.session.cookieName == "__Host-sallyport")
+        self.expect(SettingsBench().problems(adding: "session: {cookie: sid}"), "session.cookie", "__Host-sid")
+        self.expect(SettingsBench().problems(adding: "session: {cookie: __Host-}"), "session.cookie")
+        #expect(SettingsBench().settings(adding: "")?.session.cookieName == "__Host-sallyport")
         let flags = InsecureFlags(http: true)
-        #expect(Fixture(flags: flags).settings(adding: "session: {cookie: sid}")?.session.cookieName == "sid")
-        #expect(Fixture(flags: flags).settings(adding: "")?.session.cookieName == "__Host-sallyport")
+        #expect(SettingsBench(flags: flags).settings(adding: "session: {cookie: sid}")?.session.cookieName == "sid")
+        #expect(SettingsBench(flags: flags).settings(adding: "")?.session.cookieName == "__Host-sallyport")
         // A plain-http host drops the prefix by itself; other https hosts keep it.
-        let plain = Fixture.base.replacing("https://app.example.com", with: "http://127.0.0.1:8080")
-        #expect(try Fixture(flags: flags).load(plain).get().settings.session.cookieName == "__Host-sallyport")
+        let plain = SettingsBench.base.replacing("https://app.example.com", with: "http://127.0.0.1:8080")
+        #expect(try SettingsBench(flags: flags).load(plain).get().settings.session.cookieName == "__Host-sallyport")
     }
 
     @Test("two hosts with one authority are refused with both places")
@@ -116,7 +120,7 @@ struct ValidationTests {
         ] {
             let routes = "routes: [{upstream: http://127.0.0.1:1}]"
             let text = Self.hosts("[{public_url: \"\(one)\", \(routes)},\n  {public_url: \"\(two)\", \(routes)}]")
-            self.expect(Fixture().problems(text), "hosts[1].public_url", "sallyport.yaml:2:22")
+            self.expect(SettingsBench().problems(text), "hosts[1].public_url", "sallyport.yaml:2:22")
         }
     }
 
@@ -131,37 +135,41 @@ struct ValidationTests {
             "https://-a.example",
             "https://a.example:", "https://*.example", "//a.example", "https:a.example",
         ] {
-            let text = Fixture.base.replacing("https://app.example.com", with: "\"\(url)\"")
-            self.expect(Fixture().problems(text), "public_url")
+            let text = SettingsBench.base.replacing("https://app.example.com", with: "\"\(url)\"")
+            self.expect(SettingsBench().problems(text), "public_url")
         }
     }
 
     @Test("what a route or client names must exist")
     func names() {
         self.expect(
-            Fixture().problems(adding: "routes: [{path: /, upstream: rports}]"),
+            SettingsBench().problems(adding: "routes: [{path: /, upstream: rports}]"),
             "routes[0].upstream",
             "add it to upstreams"
         )
         let upstreams = "upstreams: {reports: {url: http://127.0.0.1:1}}\n"
         self.expect(
-            Fixture().problems(adding: upstreams + "routes: [{path: /, upstream: rports}]"),
+            SettingsBench().problems(adding: upstreams + "routes: [{path: /, upstream: rports}]"),
             "routes[0].upstream",
             "did you mean reports?"
         )
         self.expect(
-            Fixture().problems(adding: "routes: [{path: /, client: app}]"),
+            SettingsBench().problems(adding: "routes: [{path: /, client: app}]"),
             "routes[0].client",
             "add it to clients"
         )
-        self.expect(Fixture().problems(adding: "routes: [{path: /, handoff: true}]"), "routes[0].handoff", "client")
         self.expect(
-            Fixture().problems(adding: "clients: [{client_id: app}]\nroutes: [{path: /, client: app}]"),
+            SettingsBench().problems(adding: "routes: [{path: /, handoff: true}]"),
+            "routes[0].handoff",
+            "client"
+        )
+        self.expect(
+            SettingsBench().problems(adding: "clients: [{client_id: app}]\nroutes: [{path: /, client: app}]"),
             "routes[0].client",
             "add cookie or query"
         )
         self.expect(
-            Fixture().problems(adding: "clients: [{client_id: a}, {client_id: a}]"),
+            SettingsBench().problems(adding: "clients: [{client_id: a}, {client_id: a}]"),
             "clients[1].client_id",
             "merge the two"
         )
@@ -171,23 +179,23 @@ struct ValidationTests {
     func asnBinding() {
         let client = "clients: [{client_id: a, session_transfer: {enforce_device_binding: ip_or_asn}}]\n"
         self.expect(
-            Fixture().problems(adding: client),
+            SettingsBench().problems(adding: client),
             "clients[0].session_transfer.enforce_device_binding",
             "asn.database"
         )
         let route = "routes: [{binding: asn}]\n"
         let proxies = "trusted_proxies: [127.0.0.1]\n"
-        self.expect(Fixture().problems(adding: proxies + route), "routes[0].binding", "asn.database")
+        self.expect(SettingsBench().problems(adding: proxies + route), "routes[0].binding", "asn.database")
         for mode in ["asn", "ip_dual_stack", "ip_or_asn"] {
             let text = proxies + "routes: [{binding: \(mode)}]\n"
-            self.expect(Fixture().problems(adding: text), "routes[0].binding", "asn.database")
+            self.expect(SettingsBench().problems(adding: text), "routes[0].binding", "asn.database")
         }
         let source = proxies + "asn: {database: /var/lib/sallyport/GeoLite2-ASN.mmdb}\n"
-        #expect(Fixture().problems(adding: client + route + source).isEmpty)
-        self.expect(Fixture().problems(adding: "asn: {csv: /missing}\n"), "asn.csv", "check the path")
-        self.expect(Fixture().problems(adding: "asn: {}\n"), "asn", "add one")
+        #expect(SettingsBench().problems(adding: client + route + source).isEmpty)
+        self.expect(SettingsBench().problems(adding: "asn: {csv: /missing}\n"), "asn.csv", "check the path")
+        self.expect(SettingsBench().problems(adding: "asn: {}\n"), "asn", "add one")
         let both = "asn: {database: /etc/sallyport/ca.pem, csv: /etc/sallyport/ca.pem}\n"
-        self.expect(Fixture().problems(adding: both), "asn", "remove one")
+        self.expect(SettingsBench().problems(adding: both), "asn", "remove one")
     }
 
     @Test("The binding of delegated tokens counts where the client takes them")
@@ -196,39 +204,39 @@ struct ValidationTests {
             "enforce_cascade_revocation: true, allow_refresh_token: true, enforce_online_refresh_tokens: true, "
             + "delegation: {allow_delegated_access: false, enforce_device_binding: asn}"
         func file(_ text: String) -> String { "clients: [{client_id: a, session_transfer: {\(text)}}]\n" }
-        #expect(Fixture().problems(adding: file(inert)).isEmpty)
-        #expect(Fixture().problems(adding: file("delegation: {allow_delegated_access: true}")).isEmpty)
+        #expect(SettingsBench().problems(adding: file(inert)).isEmpty)
+        #expect(SettingsBench().problems(adding: file("delegation: {allow_delegated_access: true}")).isEmpty)
         self.expect(
-            Fixture().problems(
+            SettingsBench().problems(
                 adding: file("delegation: {allow_delegated_access: true, enforce_device_binding: asn}")
             ),
             "clients[0].session_transfer.delegation.enforce_device_binding",
             "add asn.database or asn.csv"
         )
         self.expect(
-            Fixture().problems(adding: file("delegation: {enforce_device_binding: none}")),
+            SettingsBench().problems(adding: file("delegation: {enforce_device_binding: none}")),
             "clients[0].session_transfer.delegation.enforce_device_binding",
             "one of these words"
         )
-        #expect(Fixture().problems(adding: file("enforce_cascade_revocation: false")).isEmpty)
-        #expect(Fixture().problems(adding: file("enforce_online_refresh_tokens: false")).isEmpty)
+        #expect(SettingsBench().problems(adding: file("enforce_cascade_revocation: false")).isEmpty)
+        #expect(SettingsBench().problems(adding: file("enforce_online_refresh_tokens: false")).isEmpty)
     }
 
     @Test("TLS files towards the app must be readable and belong to an https URL")
     func upstreamTLS() {
         func file(_ text: String) -> String { "upstreams: {a: {\(text)}}\n" }
-        self.expect(Fixture().problems(adding: file("url: https://a, ca_file: /missing")), "upstreams.a.ca_file")
+        self.expect(SettingsBench().problems(adding: file("url: https://a, ca_file: /missing")), "upstreams.a.ca_file")
         self.expect(
-            Fixture().problems(adding: file("url: http://a, ca_file: /etc/sallyport/ca.pem")),
+            SettingsBench().problems(adding: file("url: http://a, ca_file: /etc/sallyport/ca.pem")),
             "upstreams.a.ca_file",
             "https"
         )
         self.expect(
-            Fixture().problems(adding: file("url: https://a, certificate_file: /etc/sallyport/ca.pem")),
+            SettingsBench().problems(adding: file("url: https://a, certificate_file: /etc/sallyport/ca.pem")),
             "upstreams.a.key_file",
             "add key_file"
         )
-        #expect(Fixture().problems(adding: file("url: https://a, ca_file: ca.pem")).isEmpty)
+        #expect(SettingsBench().problems(adding: file("url: https://a, ca_file: ca.pem")).isEmpty)
     }
 
     @Test("settings without an effect are refused")
@@ -248,7 +256,7 @@ struct ValidationTests {
             ("admin: {listen: \"127.0.0.1:8080\"}", "admin.listen"),
             ("routes: [{cors: {origins: [\"*\"], credentials: true}}]", "routes[0].cors.credentials"),
         ] {
-            self.expect(Fixture().problems(adding: text), key)
+            self.expect(SettingsBench().problems(adding: text), key)
         }
     }
 
@@ -260,27 +268,28 @@ struct ValidationTests {
             "X-Forwarded-For", "X_Forwarded_Host", "Proxy-Authorization", "Sec-Fetch-Site", "Upgrade",
         ] {
             self.expect(
-                Fixture().problems(adding: "identity: {headers: {\(name): subject}}"),
+                SettingsBench().problems(adding: "identity: {headers: {\(name): subject}}"),
                 "identity.headers.\(name)"
             )
         }
         for name in ["X Y", "X:Y", "\"\"", "\"X\\r\\nY\"", "Ü"] {
-            #expect(!Fixture().problems(adding: "identity: {headers: {\(name): subject}}").isEmpty, "\(name)")
+            #expect(!SettingsBench().problems(adding: "identity: {headers: {\(name): subject}}").isEmpty, "\(name)")
         }
         for path in ["", "x", "identity", "identity.traits.", "identity.traits..a", "Subject", "session", "a b"] {
-            #expect(!Fixture().problems(adding: "identity: {headers: {X-A: \"\(path)\"}}").isEmpty, "\(path)")
+            #expect(!SettingsBench().problems(adding: "identity: {headers: {X-A: \"\(path)\"}}").isEmpty, "\(path)")
         }
         self.expect(
-            Fixture().problems(adding: "identity: {headers: {X-User: subject, x_user: aal}}"),
+            SettingsBench().problems(adding: "identity: {headers: {X-User: subject, x_user: aal}}"),
             "identity.headers.x_user",
             "remove one"
         )
         self.expect(
-            Fixture().problems(adding: "identity: {headers: {X-User: subject, X.User: aal}}"),
+            SettingsBench().problems(adding: "identity: {headers: {X-User: subject, X.User: aal}}"),
             "identity.headers.X.User",
             "remove one"
         )
-        let fields = Fixture().settings(adding: "identity: {headers: {X-B: subject, X-A: identity.traits.a}}")?.identity
+        let fields = SettingsBench().settings(adding: "identity: {headers: {X-B: subject, X-A: identity.traits.a}}")?
+            .identity
             .fields
         #expect(fields?.map(\.name) == ["X-B", "X-A"])
     }
@@ -293,31 +302,31 @@ struct ValidationTests {
         ]
     )
     func paths(path: String) {
-        self.expect(Fixture().problems(adding: "routes: [{path: \"\(path)\"}]"), "routes[0].path")
+        self.expect(SettingsBench().problems(adding: "routes: [{path: \"\(path)\"}]"), "routes[0].path")
     }
 
     @Test("path_info can be set only on an exact path")
     func pathInfo() {
-        let follow = Fixture().settings(adding: "routes: [{path: /a.php, path_info: follow}, {path: /**}]")
+        let follow = SettingsBench().settings(adding: "routes: [{path: /a.php, path_info: follow}, {path: /**}]")
         #expect(follow?.hosts[0].routes.map(\.pathInfo) == [.follow, .refuse])
         self.expect(
-            Fixture().problems(adding: "routes: [{path: /a/**, path_info: follow}]"),
+            SettingsBench().problems(adding: "routes: [{path: /a/**, path_info: follow}]"),
             "routes[0].path_info",
             "remove it"
         )
-        self.expect(Fixture().problems(adding: "routes: [{path_info: follow}]"), "routes[0].path_info")
-        self.expect(Fixture().problems(adding: "routes: [{path: /a, path_info: ignore}]"), "routes[0].path_info")
+        self.expect(SettingsBench().problems(adding: "routes: [{path_info: follow}]"), "routes[0].path_info")
+        self.expect(SettingsBench().problems(adding: "routes: [{path: /a, path_info: ignore}]"), "routes[0].path_info")
     }
 
     @Test("case_sensitive is set on a host, or at the top level for the only host")
     func caseSensitive() {
-        #expect(Fixture().settings(adding: "")?.hosts.map(\.caseSensitive) == [false])
-        #expect(Fixture().settings(adding: "case_sensitive: true")?.hosts.map(\.caseSensitive) == [true])
+        #expect(SettingsBench().settings(adding: "")?.hosts.map(\.caseSensitive) == [false])
+        #expect(SettingsBench().settings(adding: "case_sensitive: true")?.hosts.map(\.caseSensitive) == [true])
         let hosts = Self.hosts(
             "[{public_url: https://b.example, case_sensitive: true, routes: [{path: /, upstream: \"http://127.0.0.1:1\"}]}]"
         )
-        #expect((try? Fixture().load(hosts).get().settings.hosts.map(\.caseSensitive)) == [true])
-        self.expect(Fixture().problems(hosts + "case_sensitive: true\n"), "case_sensitive", "move it")
+        #expect((try? SettingsBench().load(hosts).get().settings.hosts.map(\.caseSensitive)) == [true])
+        self.expect(SettingsBench().problems(hosts + "case_sensitive: true\n"), "case_sensitive", "move it")
     }
 
     @Test("users have a hash by scrypt, bcrypt or argon2, and identifiers and ids that differ")
@@ -328,20 +337,23 @@ struct ValidationTests {
         func user(_ name: String, _ more: String = "") -> String {
             "{identifier: \(name), password_hash: \"\(passwordHash)\"\(more)}"
         }
-        self.expect(Fixture().problems(file(user("ada") + ", " + user("ADA"))), "provider.static.users[1].identifier")
+        self.expect(
+            SettingsBench().problems(file(user("ada") + ", " + user("ADA"))),
+            "provider.static.users[1].identifier"
+        )
         for twins in [("ada", "' ada'"), ("ada", "\"ada\u{200B}\""), ("zo\u{EB}", "zoe\u{308}"), ("\u{E9}", "\u{C9}")] {
             self.expect(
-                Fixture().problems(file(user(twins.0) + ", " + user(twins.1, ", id: other"))),
+                SettingsBench().problems(file(user(twins.0) + ", " + user(twins.1, ", id: other"))),
                 "provider.static.users[1].identifier"
             )
         }
         self.expect(
-            Fixture().problems(file(user("ada") + ", " + user("\" \"", ", id: x"))),
+            SettingsBench().problems(file(user("ada") + ", " + user("\" \"", ", id: x"))),
             "provider.static.users[1].identifier",
             "what the user types"
         )
         self.expect(
-            Fixture().problems(file(user("a", ", id: x") + ", " + user("b", ", id: x"))),
+            SettingsBench().problems(file(user("a", ", id: x") + ", " + user("b", ", id: x"))),
             "provider.static.users[1].id"
         )
         let bcrypt = "./AAAAAAAA\(canary.prefix(43))"
@@ -355,7 +367,7 @@ struct ValidationTests {
             "$2x$12$\(bcrypt)", "$2$12$\(bcrypt)", "$2b$03$\(bcrypt)", "$2b$17$\(bcrypt)", "$2b$5$\(bcrypt)",
             "$2b$00$\(bcrypt)", "$2b$+4$\(bcrypt)", "$y$j9T$\(bcrypt)",
         ] {
-            let problems = Fixture().problems(file("{identifier: ada, password_hash: \"\(hash)\"}"))
+            let problems = SettingsBench().problems(file("{identifier: ada, password_hash: \"\(hash)\"}"))
             self.expect(problems, "provider.static.users[0].password_hash")
             #expect(problems.first?.found == "a text (not shown)")
         }
@@ -364,7 +376,7 @@ struct ValidationTests {
             "$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAA$\(canary)", "$argon2i$m=1024,t=1024,p=1$AAAAAAAAAAA$\(canary)",
             "$argon2id$v=16$m=262144,t=4,p=64$AAAAAAAA+/A$\(canary)",
         ] {
-            #expect(Fixture().problems(file("{identifier: ada, password_hash: \"\(hash)\"}")).isEmpty, "\(hash)")
+            #expect(SettingsBench().problems(file("{identifier: ada, password_hash: \"\(hash)\"}")).isEmpty, "\(hash)")
         }
         for (hash, words) in [
             ("$argon2d$v=19$m=65536,t=3,p=4$AAAAAAAAAAA$\(canary)", "write a hash by argon2id or argon2i"),
@@ -383,20 +395,20 @@ struct ValidationTests {
             ("$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAA", "write m, t and p"),
             ("$2b$17$\(bcrypt)", "choose a cost from 04 to 16"),
         ] {
-            let problems = Fixture().problems(file("{identifier: ada, password_hash: \"\(hash)\"}"))
+            let problems = SettingsBench().problems(file("{identifier: ada, password_hash: \"\(hash)\"}"))
             self.expect(problems, "provider.static.users[0].password_hash", words)
         }
-        self.expect(Fixture().problems(file("")), "provider.static.users", "users_file")
+        self.expect(SettingsBench().problems(file("")), "provider.static.users", "users_file")
     }
 
     @Test("the problems of a users file name that file")
     func usersFile() {
-        var fixture = Fixture()
-        fixture.files["/etc/sallyport/users.yaml"] = Array("- identifier: ada\n  pasword_hash: x\n".utf8)
+        var bench = SettingsBench()
+        bench.files["/etc/sallyport/users.yaml"] = Array("- identifier: ada\n  pasword_hash: x\n".utf8)
         let text =
             "public_url: https://a.example\nupstream: http://127.0.0.1:1\n"
             + "provider: {static: {users_file: users.yaml}}\n"
-        let problems = fixture.problems(text)
+        let problems = bench.problems(text)
         self.expect(problems, "users[0].pasword_hash", "did you mean password_hash?", count: 2)
         #expect(problems.contains { $0.origin == .file(path: "/etc/sallyport/users.yaml", line: 2, column: 3) })
     }
@@ -404,13 +416,13 @@ struct ValidationTests {
     @Test("the shorthand and hosts exclude each other")
     func shorthand() {
         let hosts = "hosts: [{public_url: https://b.example, routes: [{path: /}]}]\n"
-        self.expect(Fixture().problems(adding: hosts), "public_url", "move it")
-        #expect(Fixture().settings(adding: "")?.hosts.first?.endpoints == true)
+        self.expect(SettingsBench().problems(adding: hosts), "public_url", "move it")
+        #expect(SettingsBench().settings(adding: "")?.hosts.first?.endpoints == true)
         let two = Self.hosts(
             "[{public_url: https://a.test, endpoints: true, routes: []}, {public_url: https://b.test, routes: [{}]}]",
             "upstream: http://[::1]:3000\n"
         )
-        let settings = try? Fixture().load(two).get().settings
+        let settings = try? SettingsBench().load(two).get().settings
         #expect(settings?.hosts.map(\.endpoints) == [true, false])
         #expect(settings?.upstreams.map(\.host) == ["[::1]"])
     }
@@ -419,6 +431,6 @@ struct ValidationTests {
     func bodyLimits() {
         let routes =
             "routes: [{path: /a, max_body: none}, {path: /b, max_body: 1KiB}, {path: /c}]\nlimits: {body: 1MiB}\n"
-        #expect(Fixture().settings(adding: routes)?.hosts[0].routes.map(\.maxBody) == [nil, 1024, 1 << 20])
+        #expect(SettingsBench().settings(adding: routes)?.hosts[0].routes.map(\.maxBody) == [nil, 1024, 1 << 20])
     }
 }

@@ -59,13 +59,13 @@ struct BrowserProviderTests {
         #expect(begun.url.hasPrefix("https://idp.example.com/authorize?") && !begun.url.contains("prompt"))
         for (code, level) in [("urn:example:two-factors", AssuranceLevel.aal2), ("urn:example:other", .aal0)] {
             let user = try await provider.complete([("code", code), ("state", "s1")], state: begun.state)
-            let desk = SignInDesk()
-            let requester = try desk.requester()
-            let beginning = try await desk.sessions.begin(user.authentication, SessionTerms(.web), for: requester)
+            let bench = SignInBench()
+            let requester = try bench.requester()
+            let beginning = try await bench.sessions.begin(user.authentication, SessionTerms(.web), for: requester)
             let (token, session) = (beginning.token, beginning.session)
             #expect(session.subject == "sub-1" && session.aal == level && session.methods == ["oidc"])
             #expect(session.authenticatedAt == UnixTime(seconds: 1_700_000_000))
-            #expect(try await desk.sessions.web(try desk.requester(cookies: [token])).session.id == session.id)
+            #expect(try await bench.sessions.web(try bench.requester(cookies: [token])).session.id == session.id)
         }
     }
 

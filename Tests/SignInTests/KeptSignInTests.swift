@@ -9,20 +9,20 @@ import Vocabulary
 
 @Suite("What a browser keeps of a sign-in")
 struct KeptSignInTests {
-    private let desk = SignInDesk()
+    private let bench = SignInBench()
     private let provider = ScriptedBrowserProvider()
 
     private var flow: BrowserSignInFlow {
         BrowserSignInFlow(
-            sessions: self.desk.sessions,
+            sessions: self.bench.sessions,
             provider: self.provider,
-            limiter: LocalRateLimiter(clock: self.desk.time.clock),
+            limiter: LocalRateLimiter(clock: self.bench.time.clock),
             keys: SealingKeyRing(current: Secret("a secret of the tests"))
         )
     }
 
     private func begin(_ wish: BrowserSignIn, returnTo: String = "/a") async throws -> (id: String, kept: Secret) {
-        let begun = try await self.flow.begin(wish, returnTo: returnTo, on: SignInDesk.host)
+        let begun = try await self.flow.begin(wish, returnTo: returnTo, on: SignInBench.host)
         return (begun.id, begun.kept)
     }
 
@@ -30,12 +30,12 @@ struct KeptSignInTests {
     func sealed() async throws {
         let wish = BrowserSignIn(callback: "", demand: SignInDemand(isAgain: true, aal: .aal2, maxAge: .seconds(600)))
         let (id, kept) = try await self.begin(wish, returnTo: "/r?a=1")
-        let pending = try #require(self.flow.pending(kept, id: id, on: SignInDesk.host))
-        #expect(pending.returnTo == "/r?a=1" && pending.begunAt == self.desk.time.now && !pending.isRepeat)
+        let pending = try #require(self.flow.pending(kept, id: id, on: SignInBench.host))
+        #expect(pending.returnTo == "/r?a=1" && pending.begunAt == self.bench.time.now && !pending.isRepeat)
         #expect(pending.demand == SignInDemand(isAgain: true, aal: .aal2, maxAge: .seconds(600)))
         #expect(pending.providerState == Secret("verifier of \(id)"))
-        #expect(self.flow.pending(kept, id: "other", on: SignInDesk.host) == nil)
-        #expect(self.flow.pending(kept, id: id, on: "\(SignInDesk.host):8443") == nil)
+        #expect(self.flow.pending(kept, id: "other", on: SignInBench.host) == nil)
+        #expect(self.flow.pending(kept, id: id, on: "\(SignInBench.host):8443") == nil)
         let text = String(decoding: kept.bytes, as: UTF8.self)
         #expect(text.wholeMatch(of: /[A-Za-z0-9_-]+/) != nil)
         let bytes = try #require(Base64URL.decoded(kept.bytes[...]))
@@ -43,11 +43,11 @@ struct KeptSignInTests {
         for index in stride(from: 0, to: bytes.count, by: 7) {
             var altered = bytes
             altered[index] ^= 1
-            #expect(self.flow.pending(Secret(Base64URL.encoded(altered)), id: id, on: SignInDesk.host) == nil)
+            #expect(self.flow.pending(Secret(Base64URL.encoded(altered)), id: id, on: SignInBench.host) == nil)
         }
         for length in [0, 1, 20, bytes.count - 1] {
             let cut = Secret(Base64URL.encoded(Array(bytes.prefix(length))))
-            #expect(self.flow.pending(cut, id: id, on: SignInDesk.host) == nil)
+            #expect(self.flow.pending(cut, id: id, on: SignInBench.host) == nil)
         }
     }
 
@@ -57,13 +57,13 @@ struct KeptSignInTests {
             BrowserSignIn(callback: "", demand: SignInDemand(aal: .aal2)),
             returnTo: "/r?a=1"
         )
-        let pending = try #require(self.flow.pending(kept, id: id, on: SignInDesk.host))
-        let text = try #require(self.flow.shortened(pending, id: id, on: SignInDesk.host))
+        let pending = try #require(self.flow.pending(kept, id: id, on: SignInBench.host))
+        let text = try #require(self.flow.shortened(pending, id: id, on: SignInBench.host))
         #expect(text.bytes.count < kept.bytes.count)
-        let short = try #require(self.flow.pending(text, id: id, on: SignInDesk.host))
+        let short = try #require(self.flow.pending(text, id: id, on: SignInBench.host))
         #expect(short.providerState == nil && short.returnTo == "/r?a=1" && short.begunAt == pending.begunAt)
         #expect(short.demand == pending.demand && short.app == pending.app)
-        #expect(self.flow.shortened(short, id: id, on: SignInDesk.host) == nil)
+        #expect(self.flow.shortened(short, id: id, on: SignInBench.host) == nil)
     }
 
     @Test(
@@ -73,7 +73,7 @@ struct KeptSignInTests {
     func earlier(version: UInt8) async throws {
         var writer = CompactWriter()
         writer.write(byte: version)
-        writer.write(self.desk.time.now.milliseconds)
+        writer.write(self.bench.time.now.milliseconds)
         writer.write("/r?a=1")
         writer.write(byte: 1)
         writer.write(optional: AssuranceLevel?.some(.aal2)) { $0.write($1.rawValue) }
@@ -84,9 +84,9 @@ struct KeptSignInTests {
             writer.write("myapp://back")
         }
         let keys = SealingKeyRing(current: Secret("a secret of the tests"))
-        let place = Array("sign-in \(SignInDesk.host) id".utf8)
+        let place = Array("sign-in \(SignInBench.host) id".utf8)
         let kept = Secret(Base64URL.encoded(keys.seal(writer.bytes, for: place)))
-        let pending = try #require(self.flow.pending(kept, id: "id", on: SignInDesk.host))
+        let pending = try #require(self.flow.pending(kept, id: "id", on: SignInBench.host))
         #expect(pending.providerState == nil && !pending.isRepeat && pending.returnTo == "/r?a=1")
         #expect(pending.demand == SignInDemand(isAgain: true, aal: .aal2, maxAge: .seconds(300)))
         #expect(pending.app == (version == 2 ? WaitingApp(flow: "flow", returnTo: "myapp://back") : nil))
@@ -96,8 +96,8 @@ struct KeptSignInTests {
     @Test("It expires after ten minutes")
     func expiry() async throws {
         let (id, kept) = try await self.begin(BrowserSignIn(callback: ""))
-        let pending = try #require(self.flow.pending(kept, id: id, on: SignInDesk.host))
-        #expect(!pending.isExpired(at: self.desk.time.now.advanced(by: .seconds(600))))
-        #expect(pending.isExpired(at: self.desk.time.now.advanced(by: .seconds(601))))
+        let pending = try #require(self.flow.pending(kept, id: id, on: SignInBench.host))
+        #expect(!pending.isExpired(at: self.bench.time.now.advanced(by: .seconds(600))))
+        #expect(pending.isExpired(at: self.bench.time.now.advanced(by: .seconds(601))))
     }
 }

@@ -19,14 +19,14 @@ struct PressureTests {
     )
     func household(isCounted: Bool) async throws {
         // The run without limits shows that the shared places for password checks are enough to protect others.
-        let desk = SignInDesk(provider: SlowProvider(), limiter: isCounted ? nil : Unlimited())
+        let bench = SignInBench(provider: SlowProvider(), limiter: isCounted ? nil : Unlimited())
         let isOver = Flag()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<64 {
                 group.addTask {
                     while !isOver.isSet, !Task.isCancelled {
                         let address = "2001:db8:0:\(String(number, radix: 16))::1"
-                        let result = try await desk.attempt("u\(number)", "wrong", from: address)
+                        let result = try await bench.attempt("u\(number)", "wrong", from: address)
                         #expect(result != .signedIn)
                         // Do not repeat a throttled try at once; the test's own clock does not help here.
                         if result != .refused { try await Task.sleep(for: .milliseconds(2)) }
@@ -36,9 +36,9 @@ struct PressureTests {
             // By now their wrong passwords are being checked.
             try await Task.sleep(for: .milliseconds(200))
             for number in 0..<28 {
-                if isCounted { desk.time.advance(by: .seconds(1)) }
+                if isCounted { bench.time.advance(by: .seconds(1)) }
                 let address = number.isMultiple(of: 2) ? "198.51.\(number).7" : "2001:db8:\(number + 1)::7"
-                #expect(try await desk.attempt(from: address) == .signedIn, "\(number)")
+                #expect(try await bench.attempt(from: address) == .signedIn, "\(number)")
             }
             isOver.set()
             try await group.waitForAll()
@@ -47,15 +47,15 @@ struct PressureTests {
 
     @Test("If strangers have taken every place, a user from an address with an earlier sign-in still gets one")
     func familiar() async throws {
-        let desk = SignInDesk(provider: SlowProvider(), limiter: Unlimited())
-        #expect(try await desk.attempt(from: "203.0.113.9") == .signedIn)
+        let bench = SignInBench(provider: SlowProvider(), limiter: Unlimited())
+        #expect(try await bench.attempt(from: "203.0.113.9") == .signedIn)
         let isOver = Flag()
         let isFull = Flag()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<250 {
                 group.addTask {
                     while !isOver.isSet, !Task.isCancelled {
-                        let result = try await desk.attempt("u\(number)", "wrong", from: "10.\(number).0.1")
+                        let result = try await bench.attempt("u\(number)", "wrong", from: "10.\(number).0.1")
                         if result == .unavailable(.providerUnavailable) {
                             isFull.set()
                             try await Task.sleep(for: .milliseconds(2))
@@ -65,7 +65,7 @@ struct PressureTests {
             }
             try await waitUntil("no place is left") { isFull.isSet }
             for _ in 0..<5 {
-                #expect(try await desk.attempt(from: "203.0.113.9") == .signedIn)
+                #expect(try await bench.attempt(from: "203.0.113.9") == .signedIn)
             }
             isOver.set()
             try await group.waitForAll()
@@ -75,38 +75,38 @@ struct PressureTests {
     @Test("A try that could not be served is not counted; a wrong password always is")
     func givenBack() async throws {
         let provider = SwitchedProvider()
-        let desk = SignInDesk(provider: provider, room: 1)
-        #expect(try await desk.attempt(from: "198.51.100.1") == .signedIn, "the store is full now")
+        let bench = SignInBench(provider: provider, room: 1)
+        #expect(try await bench.attempt(from: "198.51.100.1") == .signedIn, "the store is full now")
         let alice = "alice@example.com"
         // Five of ten tries are left.
-        for _ in 0..<5 { #expect(try await desk.attempt(alice, "wrong") == .refused) }
+        for _ in 0..<5 { #expect(try await bench.attempt(alice, "wrong") == .refused) }
         provider.isAway.withLock { $0 = true }
-        for _ in 0..<1000 { #expect(try await desk.attempt() == .unavailable(.providerUnavailable)) }
+        for _ in 0..<1000 { #expect(try await bench.attempt() == .unavailable(.providerUnavailable)) }
         provider.isAway.withLock { $0 = false }
-        for _ in 0..<1000 { #expect(try await desk.attempt() == .unavailable(.storeFull)) }
+        for _ in 0..<1000 { #expect(try await bench.attempt() == .unavailable(.storeFull)) }
         // The right password has emptied the user's bucket, although its session could not be stored.
-        for _ in 0..<10 { #expect(try await desk.attempt(alice, "wrong") == .refused) }
-        #expect(try await desk.attempt(alice, "wrong").isThrottled)
-        #expect(try await desk.attempt().isThrottled)
+        for _ in 0..<10 { #expect(try await bench.attempt(alice, "wrong") == .refused) }
+        #expect(try await bench.attempt(alice, "wrong").isThrottled)
+        #expect(try await bench.attempt().isThrottled)
         // 15 tries of the address are counted.
-        for number in 0..<35 { #expect(try await desk.attempt("u\(number)", "wrong") == .refused) }
-        #expect(try await desk.attempt("v", "wrong").isThrottled)
+        for number in 0..<35 { #expect(try await bench.attempt("u\(number)", "wrong") == .refused) }
+        #expect(try await bench.attempt("v", "wrong").isThrottled)
     }
 
     @Test("If there is no place for a password check, the limiter is not asked, so that a flood does not load it")
     func noRoom() async throws {
-        let desk = SignInDesk(provider: FullProvider(), limiter: Untouchable())
-        #expect(try await desk.attempt() == .unavailable(.providerUnavailable))
+        let bench = SignInBench(provider: FullProvider(), limiter: Untouchable())
+        #expect(try await bench.attempt() == .unavailable(.providerUnavailable))
     }
 
     @Test("An outage of the provider gives back the tries that a user had left, and no more")
     func noFreeGuesses() async throws {
         let provider = SwitchedProvider()
-        let desk = SignInDesk(provider: provider)
+        let bench = SignInBench(provider: provider)
         var judged = 0
         for round in 0..<100 {
             provider.isAway.withLock { $0 = round.isMultiple(of: 2) }
-            if try await desk.attempt("alice@example.com", "wrong") == .refused { judged += 1 }
+            if try await bench.attempt("alice@example.com", "wrong") == .refused { judged += 1 }
         }
         #expect(judged == 10)
     }
@@ -115,18 +115,18 @@ struct PressureTests {
     func oneUserFromManyNetworks() async throws {
         for (base, other) in [("2001:db8:1:#::1", "2001:db8:2::1"), ("192.0.2.#", "192.0.3.1")] {
             func site(_ number: Int) -> String { base.replacing("#", with: "\(number)") }
-            let desk = SignInDesk()
-            #expect(try await desk.attempt(from: site(200)) == .signedIn)
+            let bench = SignInBench()
+            #expect(try await bench.attempt(from: site(200)) == .signedIn)
             let spelling = "ALICE@example.com"
             // The successful sign-in counted as a try of a stranger.
             for number in 1..<30 {
-                #expect(try await desk.attempt(spelling, "wrong", from: site(number)) == .refused)
+                #expect(try await bench.attempt(spelling, "wrong", from: site(number)) == .refused)
             }
-            #expect(try await desk.attempt(from: site(100)) == .throttled(.seconds(5)))
-            #expect(try await desk.attempt(from: site(200)) == .signedIn, "her own address")
-            #expect(try await desk.attempt(from: other) == .signedIn)
+            #expect(try await bench.attempt(from: site(100)) == .throttled(.seconds(5)))
+            #expect(try await bench.attempt(from: site(200)) == .signedIn, "her own address")
+            #expect(try await bench.attempt(from: other) == .signedIn)
             // Bob is not affected.
-            #expect(try await desk.attempt("bob@example.com", "wrong", from: site(100)) == .refused)
+            #expect(try await bench.attempt("bob@example.com", "wrong", from: site(100)) == .refused)
         }
     }
 
@@ -139,9 +139,9 @@ struct PressureTests {
         ]
     )
     func blocks(name: String, burst: Int, base: String, beside: String) async throws {
-        let desk = SignInDesk(provider: SwitchedProvider())
-        func attempt(_ number: Int, from address: String) async throws -> SignInDesk.Result {
-            try await desk.attempt("u\(number)", "wrong", from: address)
+        let bench = SignInBench(provider: SwitchedProvider())
+        func attempt(_ number: Int, from address: String) async throws -> SignInBench.Result {
+            try await bench.attempt("u\(number)", "wrong", from: address)
         }
         // One of the addresses in the block.
         func address(_ number: Int) -> String {
@@ -156,7 +156,7 @@ struct PressureTests {
         }
         // A try that is refused for the block is not counted for the address.
         for _ in 0..<100 { #expect(try await attempt(burst, from: address(8)).isThrottled) }
-        desk.time.advance(by: .seconds(1))
+        bench.time.advance(by: .seconds(1))
         #expect(try await attempt(burst, from: address(8)) == .refused)
         #expect(try await attempt(burst, from: beside) == .refused)
     }
@@ -195,7 +195,7 @@ struct PressureTests {
                 _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(5))
             }
             guard isDone != nil else { throw NotDone(.providerUnavailable) }
-            guard identifier == "alice@example.com", password == Secret(SignInDesk.password) else {
+            guard identifier == "alice@example.com", password == Secret(SignInBench.password) else {
                 throw NotDone(.signInRefused)
             }
             return SwitchedProvider.alice

@@ -46,33 +46,33 @@ private final class NamedSessions: SessionIndex {
 
 @Suite("Sign-outs that the provider asks for")
 struct ProviderLogoutTests {
-    private let desk = SignInDesk()
+    private let bench = SignInBench()
     private let sessions: SessionService
     private let logout: ProviderLogout
     private let index = NamedSessions()
 
     init() {
-        let desk = self.desk
+        let bench = self.bench
         let loops = MultiThreadedEventLoopGroup.singleton
         let ends = ProviderSessions(
-            store: desk.store,
-            authority: desk.authority,
+            store: bench.store,
+            authority: bench.authority,
             loops: loops,
-            clock: desk.time.clock
+            clock: bench.time.clock
         )
         self.sessions = SessionService(
-            store: desk.store,
-            authority: desk.authority,
+            store: bench.store,
+            authority: bench.authority,
             settings: SessionSettings(),
             devices: DeviceObserver(directory: nil),
             providerSessions: ends,
-            cascade: SessionCascade(store: desk.store, index: self.index),
+            cascade: SessionCascade(store: bench.store, index: self.index),
             loops: loops,
-            journal: desk.audit.journal,
-            clock: desk.time.clock
+            journal: bench.audit.journal,
+            clock: bench.time.clock
         )
         self.logout = ProviderLogout(
-            provider: TextualLogout(expiresAt: desk.time.now.advanced(by: .seconds(360))),
+            provider: TextualLogout(expiresAt: bench.time.now.advanced(by: .seconds(360))),
             ends: ends,
             users: UserSessions(sessions: self.sessions, index: self.index)
         )
@@ -83,21 +83,21 @@ struct ProviderLogoutTests {
             Authentication(identity: Identity(id: subject, traits: [:]), aal: .aal1, methods: ["oidc"]),
             SessionTerms(.web),
             evidence: ProviderEvidence(provider: TextualLogout.issuer, sessionID: sid),
-            for: try self.desk.requester()
+            for: try self.bench.requester()
         ).token
-        let key = try #require(self.desk.authority.key(.session, of: token.bytes))
+        let key = try #require(self.bench.authority.key(.session, of: token.bytes))
         self.index.keys.withLock { $0.append(key) }
         return token
     }
 
     private func lives(_ token: Secret) async throws -> Bool {
-        let requester = try self.desk.requester(cookies: [token])
+        let requester = try self.bench.requester(cookies: [token])
         return try await SessionService.ifAny(try await self.sessions.web(requester)) != nil
     }
 
     /// Why the token is not obeyed; nil: it is.
     private func obey(_ token: String) async throws -> Reason? {
-        let requester = try self.desk.requester()
+        let requester = try self.bench.requester()
         return await Result(try await self.logout.obey(Secret(token), for: requester)).error?.reason
     }
 
@@ -114,7 +114,7 @@ struct ProviderLogoutTests {
         )
         #expect(try await self.obey("l-1 ada s-1") == nil)
         #expect(try await [self.lives(phone), self.lives(laptop), self.lives(other)] == [false, false, true])
-        #expect(self.desk.audit.records.last?.reason == .sessionProviderSignedOut)
+        #expect(self.bench.audit.records.last?.reason == .sessionProviderSignedOut)
     }
 
     @Test("Of more sign-ins with one sid than are kept, the oldest ends, as no logout would find it")
@@ -177,7 +177,7 @@ struct ProviderLogoutTests {
     @Test("A sid that the provider uses again works for a new sign-in, and an old logout token does not end it")
     func reuse() async throws {
         let first = try await self.signIn("ada", at: "s-1")
-        _ = try await self.sessions.signOutBrowser(of: try self.desk.requester(cookies: [first]))
+        _ = try await self.sessions.signOutBrowser(of: try self.bench.requester(cookies: [first]))
         let second = try await self.signIn("ada", at: "s-1")
         #expect(try await self.lives(second))
         #expect(try await self.obey("l-1 ada s-1") == nil)
@@ -191,7 +191,7 @@ struct ProviderLogoutTests {
 
     /// What the audit stream says of the sessions that the last logout ended.
     private var cascade: [AuditEvent] {
-        self.desk.audit.records.last?.auditEvents.filter { $0.kind == .sessionCascaded } ?? []
+        self.bench.audit.records.last?.auditEvents.filter { $0.kind == .sessionCascaded } ?? []
     }
 
     @Test("The audit stream says how many sessions a logout of the provider ended, whatever it names them by")
@@ -201,7 +201,7 @@ struct ProviderLogoutTests {
         #expect(try await self.obey("l-1 - s-1") == nil)
         #expect(self.cascade.first?.details.map(\.1) == ["back-channel", "2"] && self.cascade.count == 1)
         #expect(self.cascade.first?.session == nil && self.cascade.first?.reason == .sessionRevoked)
-        let requester = try self.desk.requester()
+        let requester = try self.bench.requester()
         #expect(await self.end("s-2", of: TextualLogout.issuer, for: requester) == nil)
         #expect(self.cascade.first?.details.map(\.1) == ["front-channel", "1"])
         _ = try await self.signIn("ada", at: nil)
@@ -222,7 +222,7 @@ struct ProviderLogoutTests {
     @Test("A frame ends sessions by iss and sid; an unknown sid and another issuer end nothing")
     func frames() async throws {
         let session = try await self.signIn("ada", at: "s-1")
-        let requester = try self.desk.requester()
+        let requester = try self.bench.requester()
         #expect(await self.end("s-7", of: TextualLogout.issuer, for: requester) == nil)
         let other = await self.end("s-1", of: "https://other.example.com", for: requester)
         #expect(other == .logoutInvalidToken)

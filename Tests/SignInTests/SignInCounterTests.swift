@@ -13,33 +13,33 @@ import Vocabulary
 struct SignInCounterTests {
     @Test("Each sign-in is counted once, by kind and result")
     func counts() async throws {
-        let desk = SignInDesk()
+        let bench = SignInBench()
         let metrics = MetricsRegistry()
         let loops = MultiThreadedEventLoopGroup.singleton
         let sessions = SessionService(
-            store: desk.store,
-            authority: desk.authority,
+            store: bench.store,
+            authority: bench.authority,
             settings: SessionSettings(),
             devices: DeviceObserver(directory: nil),
             loops: loops,
             journal: AuditJournal(audit: AuditStream(queue: nil), counters: .signIns(metrics)),
-            clock: desk.time.clock
+            clock: bench.time.clock
         )
         let passwords = PasswordSignIn(
             sessions: sessions,
             provider: SwitchedProvider(),
-            limiter: LocalRateLimiter(clock: desk.time.clock),
+            limiter: LocalRateLimiter(clock: bench.time.clock),
             familiar: FamiliarAddresses(),
             accounts: AccountNames(Secret("a secret of the tests"))
         )
         for (password, kind) in [
-            (SignInDesk.password, Session.Kind.web), ("wrong", .web), (SignInDesk.password, .native),
+            (SignInBench.password, Session.Kind.web), ("wrong", .web), (SignInBench.password, .native),
         ] {
             _ = try? await passwords.signIn(
                 identifier: "alice@example.com",
                 password: Secret(password),
                 kind: kind,
-                for: try desk.requester()
+                for: try bench.requester()
             )
         }
         let text = String(decoding: try await metrics.render(), as: UTF8.self)

@@ -22,15 +22,15 @@ struct ClientAuthenticationTests {
 
     @Test("a public client sends its client_id in the body")
     func publicClient() async {
-        #expect(await TokenWorld().post(json: Self.parameters("native-app")).error == "unsupported_grant_type")
+        #expect(await TokenBench().post(json: Self.parameters("native-app")).error == "unsupported_grant_type")
     }
 
     @Test("a confidential client sends its secret in the body")
     func secretPost() async {
-        let world = TokenWorld()
+        let bench = TokenBench()
         let parameters = Self.parameters("server app", secret: Self.secret)
-        #expect(await world.post(json: parameters).error == "unsupported_grant_type")
-        #expect(await world.post(form: parameters).error == "unsupported_grant_type")
+        #expect(await bench.post(json: parameters).error == "unsupported_grant_type")
+        #expect(await bench.post(form: parameters).error == "unsupported_grant_type")
     }
 
     @Test(
@@ -40,27 +40,27 @@ struct ClientAuthenticationTests {
         ]
     )
     func basicCredentials(pair: String) async {
-        let world = TokenWorld()
+        let bench = TokenBench()
         for scheme in ["Basic", "basic", "BASIC"] {
-            let answer = await world.post(form: Self.parameters(nil), authorization: Self.basic(pair, scheme: scheme))
+            let answer = await bench.post(form: Self.parameters(nil), authorization: Self.basic(pair, scheme: scheme))
             #expect(answer.error == "unsupported_grant_type")
         }
     }
 
     @Test("with Basic the body may repeat the same client_id, but not another one")
     func basicWithClientID() async {
-        let world = TokenWorld()
+        let bench = TokenBench()
         let authorization = Self.basic("server app:s3cr%t+:ü")
-        let same = await world.post(form: Self.parameters("server app"), authorization: authorization)
+        let same = await bench.post(form: Self.parameters("server app"), authorization: authorization)
         #expect(same.error == "unsupported_grant_type")
-        let other = await world.post(form: Self.parameters("native-app"), authorization: authorization)
+        let other = await bench.post(form: Self.parameters("native-app"), authorization: authorization)
         #expect(other.error == "invalid_client")
         #expect(other.status == 401)
     }
 
     @Test("wrong, missing and superfluous secrets and unknown clients get the same bytes")
     func wrongSecrets() async {
-        let world = TokenWorld()
+        let bench = TokenBench()
         let wrong: [[String: String]] = [
             Self.parameters("server app", secret: "wrong"),
             Self.parameters("server app"),
@@ -71,13 +71,13 @@ struct ClientAuthenticationTests {
             Self.parameters(nil, secret: "any"),
             Self.parameters("native-app\0"),
         ]
-        let bodies = await Self.bodies(of: wrong, in: world)
+        let bodies = await Self.bodies(of: wrong, in: bench)
         #expect(bodies.count == 1)
     }
 
     @Test("without Authorization invalid_client is 400 without a challenge")
     func noChallenge() async {
-        let answer = await TokenWorld().post(json: Self.parameters("nobody"))
+        let answer = await TokenBench().post(json: Self.parameters("nobody"))
         #expect(answer.status == 400)
         #expect(answer.error == "invalid_client")
         #expect(answer.field("www-authenticate") == nil)
@@ -93,7 +93,7 @@ struct ClientAuthenticationTests {
         ]
     )
     func challenge(authorization: String) async {
-        let answer = await TokenWorld().post(form: Self.parameters(nil), authorization: authorization)
+        let answer = await TokenBench().post(form: Self.parameters(nil), authorization: authorization)
         #expect(answer.status == 401)
         #expect(answer.error == "invalid_client")
         #expect(answer.field("www-authenticate")?.hasPrefix("Basic ") == true)
@@ -101,20 +101,20 @@ struct ClientAuthenticationTests {
 
     @Test("Basic with an empty secret, or an empty one in the body, names a public client; no client that has a secret")
     func publicClientByBasic() async {
-        let world = TokenWorld()
-        let bare = await world.post(form: Self.parameters("native-app"))
+        let bench = TokenBench()
+        let bare = await bench.post(form: Self.parameters("native-app"))
         for id in ["native-app", nil] {
-            let answer = await world.post(form: Self.parameters(id), authorization: Self.basic("native-app:"))
+            let answer = await bench.post(form: Self.parameters(id), authorization: Self.basic("native-app:"))
             #expect(answer.error == bare.error && answer.error != "invalid_client")
         }
-        let posted = await world.post(form: Self.parameters("native-app", secret: ""))
+        let posted = await bench.post(form: Self.parameters("native-app", secret: ""))
         #expect(posted.error == bare.error)
-        let other = await world.post(form: Self.parameters("plain"), authorization: Self.basic("native-app:"))
+        let other = await bench.post(form: Self.parameters("plain"), authorization: Self.basic("native-app:"))
         #expect(other.error == "invalid_client")
         for secret in ["", nil] {
-            #expect(await world.post(form: Self.parameters("server app", secret: secret)).error == "invalid_client")
+            #expect(await bench.post(form: Self.parameters("server app", secret: secret)).error == "invalid_client")
         }
-        let both = await world.post(
+        let both = await bench.post(
             form: Self.parameters("native-app", secret: "any"),
             authorization: Self.basic("native-app:")
         )
@@ -123,16 +123,16 @@ struct ClientAuthenticationTests {
 
     @Test("a client that proves itself by keys alone is not public")
     func keysAlone() async {
-        let world = TokenWorld { if $0.clientID == "native-app" { $0.keySet = Array(#"{"keys":[]}"#.utf8) } }
-        let answer = await world.post(form: Self.parameters(nil), authorization: Self.basic("native-app:"))
+        let bench = TokenBench { if $0.clientID == "native-app" { $0.keySet = Array(#"{"keys":[]}"#.utf8) } }
+        let answer = await bench.post(form: Self.parameters(nil), authorization: Self.basic("native-app:"))
         #expect(answer.error == "invalid_client")
     }
 
     @Test("two methods at once are invalid_request, right or wrong")
     func twoMethods() async {
-        let world = TokenWorld()
+        let bench = TokenBench()
         for secret in [Self.secret, "wrong"] {
-            let answer = await world.post(
+            let answer = await bench.post(
                 form: Self.parameters("server app", secret: secret),
                 authorization: Self.basic("server app:s3cr%t+:ü")
             )
@@ -144,7 +144,7 @@ struct ClientAuthenticationTests {
     @Test("two Authorization fields are refused before")
     func twoFields() async {
         let authorization = Self.basic("server app:s3cr%t+:ü")
-        let answer = await TokenWorld().post(
+        let answer = await TokenBench().post(
             Array("grant_type=none".utf8),
             fields: [
                 ("content-type", "application/x-www-form-urlencoded"), ("authorization", authorization),
@@ -154,11 +154,11 @@ struct ClientAuthenticationTests {
         #expect(answer.status == 400 && answer.reason == .credentialRepeated)
     }
 
-    private static func bodies(of requests: [[String: String]], in world: TokenWorld) async -> Set<[UInt8]> {
+    private static func bodies(of requests: [[String: String]], in bench: TokenBench) async -> Set<[UInt8]> {
         var bodies: Set<[UInt8]> = []
         for parameters in requests {
-            bodies.insert(await world.post(json: parameters).response.body)
-            bodies.insert(await world.post(form: parameters).response.body)
+            bodies.insert(await bench.post(json: parameters).response.body)
+            bodies.insert(await bench.post(form: parameters).response.body)
         }
         return bodies
     }

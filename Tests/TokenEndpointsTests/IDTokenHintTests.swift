@@ -7,14 +7,14 @@ import Vocabulary
 
 /// OpenID Connect Core 3.1.2.1.
 @Suite("id_token_hint at /authorize") struct IDTokenHintTests {
-    private static func cookie(_ subject: String, in world: TokenWorld) async throws -> String {
-        try await world.signIn(kind: .web, origin: .browser, host: "auth.example.com", subject: subject)
+    private static func cookie(_ subject: String, in bench: TokenBench) async throws -> String {
+        try await bench.signIn(kind: .web, origin: .browser, host: "auth.example.com", subject: subject)
     }
 
-    private static func hint(_ subject: String, in world: TokenWorld) async throws -> String {
-        let cookie = try await Self.cookie(subject, in: world)
-        let code = try #require(await world.authorize(["scope": "openid"], cookie: cookie).redirect["code"])
-        let token = await world.redeem(code).text("id_token")
+    private static func hint(_ subject: String, in bench: TokenBench) async throws -> String {
+        let cookie = try await Self.cookie(subject, in: bench)
+        let code = try #require(await bench.authorize(["scope": "openid"], cookie: cookie).redirect["code"])
+        let token = await bench.redeem(code).text("id_token")
         try #require(!token.isEmpty)
         return token
     }
@@ -28,43 +28,43 @@ import Vocabulary
 
     @Test("of the user who is signed in it changes nothing, however old it is", arguments: [nil, "none"])
     func same(prompt: String?) async throws {
-        let world = TokenWorld()
-        let hint = try await Self.hint("alice", in: world)
-        world.clock.advance(by: .seconds(200 * 86_400))
-        let cookie = try await Self.cookie("alice", in: world)
-        let answer = await world.authorize(["id_token_hint": hint, "prompt": prompt], cookie: cookie)
+        let bench = TokenBench()
+        let hint = try await Self.hint("alice", in: bench)
+        bench.clock.advance(by: .seconds(200 * 86_400))
+        let cookie = try await Self.cookie("alice", in: bench)
+        let answer = await bench.authorize(["id_token_hint": hint, "prompt": prompt], cookie: cookie)
         #expect(answer.redirect["code"]?.hasPrefix("spc_") == true)
     }
 
     @Test("of another user: nobody else gets an answer, with prompt=none or after a sign-in")
     func other() async throws {
-        let world = TokenWorld()
-        let hint = try await Self.hint("bob", in: world)
-        let alice = try await Self.cookie("alice", in: world)
-        let silent = await world.authorize(["id_token_hint": hint, "prompt": "none"], cookie: alice)
+        let bench = TokenBench()
+        let hint = try await Self.hint("bob", in: bench)
+        let alice = try await Self.cookie("alice", in: bench)
+        let silent = await bench.authorize(["id_token_hint": hint, "prompt": "none"], cookie: alice)
         #expect(silent.redirect["error"] == "login_required" && silent.redirect["code"] == nil)
         #expect(silent.reason == .oauthOtherUser && silent.redirect["state"] == "a state")
-        let asked = await world.authorize(["id_token_hint": hint], cookie: alice)
+        let asked = await bench.authorize(["id_token_hint": hint], cookie: alice)
         #expect(asked.redirect["prompt"] == "login")
         let query = try Self.back(asked)
-        world.clock.advance(by: .seconds(5))
-        for cookie in [alice, try await Self.cookie("alice", in: world)] {
-            let again = await world.authorize(query, cookie: cookie)
+        bench.clock.advance(by: .seconds(5))
+        for cookie in [alice, try await Self.cookie("alice", in: bench)] {
+            let again = await bench.authorize(query, cookie: cookie)
             #expect(again.redirect["error"] == "login_required" && again.reason == .oauthOtherUser)
         }
-        let bob = await world.authorize(query, cookie: try await Self.cookie("bob", in: world))
+        let bob = await bench.authorize(query, cookie: try await Self.cookie("bob", in: bench))
         #expect(bob.redirect["code"]?.hasPrefix("spc_") == true)
         // Nobody is signed in: the usual way.
-        let nobody = await world.authorize(["id_token_hint": hint])
+        let nobody = await bench.authorize(["id_token_hint": hint])
         #expect(try Self.back(nobody).contains { $0.name == "id_token_hint" && $0.value == hint })
     }
 
     @Test("a session-transfer token of another user gives no code either")
     func transfer() async throws {
-        let world = TokenWorld()
-        let hint = try await Self.hint("bob", in: world)
-        let token = await world.post(json: world.parameters(try await world.signIn())).text("access_token")
-        let answer = await world.authorize(
+        let bench = TokenBench()
+        let hint = try await Self.hint("bob", in: bench)
+        let token = await bench.post(json: bench.parameters(try await bench.signIn())).text("access_token")
+        let answer = await bench.authorize(
             [
                 "client_id": "web", "redirect_uri": "https://web.example.com/cb", "session_transfer_token": token,
                 "id_token_hint": hint,
@@ -76,22 +76,22 @@ import Vocabulary
 
     @Test("what is no id_token of this server is invalid_request, also in a pushed request")
     func foreign() async throws {
-        let world = TokenWorld()
-        let own = try await Self.hint("alice", in: world)
-        let cookie = try await Self.cookie("alice", in: world)
+        let bench = TokenBench()
+        let own = try await Self.hint("alice", in: bench)
+        let cookie = try await Self.cookie("alice", in: bench)
         let parts = own.split(separator: ".").map(String.init)
         for hint in [
             "x", "a.b.c", "\(parts[0]).\(parts[1]).", "\(parts[0]).e30.\(parts[2])", "e30.\(parts[1]).\(parts[2])",
             String(own.dropLast(8)),
         ] {
-            let answer = await world.authorize(["id_token_hint": hint, "prompt": "none"], cookie: cookie)
+            let answer = await bench.authorize(["id_token_hint": hint, "prompt": "none"], cookie: cookie)
             #expect(answer.redirect["error"] == "invalid_request", "\(hint)")
-            let pushed = await world.form(
+            let pushed = await bench.form(
                 [
-                    "client_id": "native-app", "response_type": "code", "redirect_uri": TokenWorld.callback,
-                    "code_challenge": TokenWorld.challenge, "code_challenge_method": "S256", "id_token_hint": hint,
+                    "client_id": "native-app", "response_type": "code", "redirect_uri": TokenBench.callback,
+                    "code_challenge": TokenBench.challenge, "code_challenge_method": "S256", "id_token_hint": hint,
                 ],
-                to: world.pushed.endpoint
+                to: bench.pushed.endpoint
             )
             #expect(pushed.status == 400 && pushed.error == "invalid_request")
         }

@@ -6,46 +6,46 @@ import Testing
 import Vocabulary
 
 @Suite("A user whom the provider lost") struct LostUserTests {
-    private let world = TokenWorld(
-        apis: [APISettings(audience: TokenWorld.api, scopes: ["orders:read"]).read(by: "server app")]
+    private let bench = TokenBench(
+        apis: [APISettings(audience: TokenBench.api, scopes: ["orders:read"]).read(by: "server app")]
     )
 
-    private func lose(_ user: String?) { self.world.records.lostUser.withLock { $0 = user } }
+    private func lose(_ user: String?) { self.bench.records.lostUser.withLock { $0 = user } }
 
     private func exchange(_ token: String, for audience: String) async -> Answer {
-        var parameters = self.world.parameters(token)
+        var parameters = self.bench.parameters(token)
         parameters["audience"] = audience
-        return await self.world.form(parameters)
+        return await self.bench.form(parameters)
     }
 
     private func isActive(_ token: String) async -> Bool {
         let parameters = ["token": token, "client_id": "server app", "client_secret": "s3cr%t+:ü"]
-        return await self.world.form(parameters, to: self.world.introspection.endpoint).body["active"] == true
+        return await self.bench.form(parameters, to: self.bench.introspection.endpoint).body["active"] == true
     }
 
     @Test("nothing new comes of what the user has, and all of it comes back with the user") func everything()
         async throws
     {
-        let world = self.world
-        let native = try await world.signIn()
-        let cookie = try await world.signIn(kind: .web, origin: .browser, host: "auth.example.com")
-        let code = try await world.code(["audience": TokenWorld.api])
-        let audience: [String: String?] = ["audience": TokenWorld.api, "scope": "openid offline_access orders:read"]
-        let tokens = await world.redeem(try await world.code(audience))
+        let bench = self.bench
+        let native = try await bench.signIn()
+        let cookie = try await bench.signIn(kind: .web, origin: .browser, host: "auth.example.com")
+        let code = try await bench.code(["audience": TokenBench.api])
+        let audience: [String: String?] = ["audience": TokenBench.api, "scope": "openid offline_access orders:read"]
+        let tokens = await bench.redeem(try await bench.code(audience))
         let bearer = [(name: "authorization", value: "Bearer \(tokens.text("access_token"))")]
         for isLost in [true, false] {
             self.lose(isLost ? "alice" : nil)
             #expect(await self.isActive(tokens.text("access_token")) != isLost)
-            let user = await world.post([], fields: bearer, to: world.userInfo.endpoint)
+            let user = await bench.post([], fields: bearer, to: bench.userInfo.endpoint)
             #expect(user.status == (isLost ? 401 : 200))
-            for audience in [TokenWorld.api, "urn:auth.example.com:session_transfer"] {
+            for audience in [TokenBench.api, "urn:auth.example.com:session_transfer"] {
                 let answer = await self.exchange(native, for: audience)
                 #expect(answer.status == (isLost ? 400 : 200))
                 #expect(answer.reason == (isLost ? .sessionUnknown : nil))
             }
-            let authorized = await world.authorize(cookie: cookie)
+            let authorized = await bench.authorize(cookie: cookie)
             #expect((authorized.redirect["code"] == nil) == isLost)
-            let redeemed = await world.redeem(code)
+            let redeemed = await bench.redeem(code)
             #expect(redeemed.error == (isLost ? "invalid_grant" : nil))
             #expect(redeemed.reason == (isLost ? .sessionUserGone : nil))
         }
@@ -56,13 +56,13 @@ import Vocabulary
     @Test("a client can still revoke what it has, so that it does not come back with the user") func revocation()
         async throws
     {
-        let tokens = try await self.world.tokens()
+        let tokens = try await self.bench.tokens()
         self.lose("alice")
         let parameters = ["token": tokens.text("refresh_token"), "client_id": "native-app"]
-        #expect(await self.world.form(parameters, to: self.world.revocation.endpoint).status == 200)
+        #expect(await self.bench.form(parameters, to: self.bench.revocation.endpoint).status == 200)
         self.lose(nil)
-        #expect(await self.world.refresh(tokens.text("refresh_token")).reason == .refreshUnknown)
-        #expect(try await !self.world.lives(tokens.text("access_token")))
+        #expect(await self.bench.refresh(tokens.text("refresh_token")).reason == .refreshUnknown)
+        #expect(try await !self.bench.lives(tokens.text("access_token")))
     }
 }
 

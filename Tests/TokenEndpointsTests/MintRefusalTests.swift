@@ -22,16 +22,16 @@ struct MintRefusalTests {
 
     @Test("a client that may not mint, and a session that began with a transfer: unauthorized_client")
     func notPermitted() async throws {
-        let world = TokenWorld { $0.canCreateTransferToken = false }
-        let tokens = try await world.tokens()
+        let bench = TokenBench { $0.canCreateTransferToken = false }
+        let tokens = try await bench.tokens()
         Self.expect(
-            await world.refresh(tokens.text("refresh_token"), Self.transfer),
+            await bench.refresh(tokens.text("refresh_token"), Self.transfer),
             400,
             "unauthorized_client",
             "The client may not create session transfer tokens."
         )
-        #expect(await world.refresh(tokens.text("refresh_token")).status == 200, "it has not rotated")
-        let online = TokenWorld { $0.refreshToken.isOnline = true }
+        #expect(await bench.refresh(tokens.text("refresh_token")).status == 200, "it has not rotated")
+        let online = TokenBench { $0.refreshToken.isOnline = true }
         Self.expect(
             await online.refresh(try await online.tokens().text("refresh_token"), Self.transfer),
             400,
@@ -48,10 +48,10 @@ struct MintRefusalTests {
         ]
     )
     func unknown(token: String) async {
-        let world = TokenWorld()
-        world.store.fail(with: .unavailable)
+        let bench = TokenBench()
+        bench.store.fail(with: .unavailable)
         Self.expect(
-            await world.refresh(token, Self.transfer),
+            await bench.refresh(token, Self.transfer),
             400,
             "invalid_grant",
             "Unknown or invalid refresh token."
@@ -60,20 +60,20 @@ struct MintRefusalTests {
 
     @Test("a user who is gone: Auth0's 403 and sentence; a revoked token: the same answer as an unknown one")
     func gone() async throws {
-        let world = TokenWorld()
-        let tokens = try await world.tokens()
-        world.records.lostUser.withLock { $0 = "alice" }
+        let bench = TokenBench()
+        let tokens = try await bench.tokens()
+        bench.records.lostUser.withLock { $0 = "alice" }
         Self.expect(
-            await world.refresh(tokens.text("refresh_token"), Self.transfer),
+            await bench.refresh(tokens.text("refresh_token"), Self.transfer),
             403,
             "invalid_grant",
             "The refresh_token was generated for a user who doesn't exist anymore."
         )
-        world.records.lostUser.withLock { $0 = nil }
+        bench.records.lostUser.withLock { $0 = nil }
         let form = ["client_id": "native-app", "token": tokens.text("refresh_token")]
-        #expect(await world.form(form, to: world.revocation.endpoint).status == 200)
+        #expect(await bench.form(form, to: bench.revocation.endpoint).status == 200)
         Self.expect(
-            await world.refresh(tokens.text("refresh_token"), Self.transfer),
+            await bench.refresh(tokens.text("refresh_token"), Self.transfer),
             400,
             "invalid_grant",
             "Unknown or invalid refresh token."
@@ -89,43 +89,43 @@ struct MintRefusalTests {
         ]
     )
     func audience(audience: String) async throws {
-        let world = TokenWorld()
-        let tokens = try await world.tokens()
+        let bench = TokenBench()
+        let tokens = try await bench.tokens()
         Self.expect(
-            await world.refresh(tokens.text("refresh_token"), ["audience": audience]),
+            await bench.refresh(tokens.text("refresh_token"), ["audience": audience]),
             400,
             "invalid_target",
             "The requested audience is not served here."
         )
-        #expect(await world.refresh(tokens.text("refresh_token"), Self.transfer).status == 200)
+        #expect(await bench.refresh(tokens.text("refresh_token"), Self.transfer).status == 200)
     }
 
     @Test("a missing parameter is named, an outage is 503 and blames no token, and too many mints are 429")
     func others() async throws {
-        let world = TokenWorld()
+        let bench = TokenBench()
         let form = ["grant_type": "refresh_token", "client_id": "native-app"]
             .merging(Self.transfer.compactMapValues { $0 }) { $1 }
         Self.expect(
-            await world.form(form),
+            await bench.form(form),
             400,
             "invalid_request",
             "The parameter refresh_token is missing."
         )
-        var refresh = try await world.tokens().text("refresh_token")
-        world.store.fail(with: .unavailable)
+        var refresh = try await bench.tokens().text("refresh_token")
+        bench.store.fail(with: .unavailable)
         Self.expect(
-            await world.refresh(refresh, Self.transfer),
+            await bench.refresh(refresh, Self.transfer),
             503,
             "temporarily_unavailable",
             "The service is temporarily unavailable."
         )
-        world.store.fail(with: nil)
+        bench.store.fail(with: nil)
         for _ in 0..<10 {
-            let answer = await world.refresh(refresh, Self.transfer)
+            let answer = await bench.refresh(refresh, Self.transfer)
             #expect(answer.status == 200 && answer.body["expires_in"] == 60 && answer.text("token_type") == "N_A")
             refresh = answer.text("refresh_token")
         }
-        let answer = await world.refresh(refresh, Self.transfer)
+        let answer = await bench.refresh(refresh, Self.transfer)
         Self.expect(answer, 429, "too_many_requests", "Too many requests. Please try again later.")
         #expect(answer.field("retry-after") == "6")
     }

@@ -16,7 +16,7 @@ struct ProofTests {
     private let other = DPoPProofMaker(.generated(.edDSA))
 
     private func proof(
-        _ world: TokenWorld,
+        _ bench: TokenBench,
         nonce: String? = nil,
         skew: Duration = .zero,
         id: String? = nil,
@@ -26,14 +26,14 @@ struct ProofTests {
             method: "POST",
             url: Self.tokenURL,
             nonce: nonce,
-            at: world.clock.now.advanced(by: skew),
+            at: bench.clock.now.advanced(by: skew),
             id: id
         )
     }
 
     /// The answer to a redeemed code, with tokens that are bound to a key.
-    private func bound(_ world: TokenWorld, _ parameters: [String: String?] = [:]) async throws -> Answer {
-        await world.redeem(try await world.code(parameters), proof: self.proof(world))
+    private func bound(_ bench: TokenBench, _ parameters: [String: String?] = [:]) async throws -> Answer {
+        await bench.redeem(try await bench.code(parameters), proof: self.proof(bench))
     }
 
     // MARK: The token endpoint
@@ -41,16 +41,16 @@ struct ProofTests {
     @Test("A proof binds the access token and the refresh token, and the answer brings a nonce")
     func binds() async throws {
         let secret = "a secret of the client"
-        let world = TokenWorld { if $0.clientID == "native-app" { $0.clientSecrets = [Secret(secret)] } }
-        let code = try await world.code(["scope": "openid offline_access orders:read"])
-        let answer = await world.redeem(code, ["client_secret": secret], proof: self.proof(world))
+        let bench = TokenBench { if $0.clientID == "native-app" { $0.clientSecrets = [Secret(secret)] } }
+        let code = try await bench.code(["scope": "openid offline_access orders:read"])
+        let answer = await bench.redeem(code, ["client_secret": secret], proof: self.proof(bench))
         #expect(answer.status == 200)
         #expect(answer.text("token_type") == "DPoP")
         #expect(answer.field("dpop-nonce") != nil)
         for (member, type) in [("access_token", JSONValue.string("DPoP")), ("refresh_token", nil)] {
-            let shown = await world.form(
+            let shown = await bench.form(
                 ["client_id": "native-app", "client_secret": secret, "token": answer.text(member)],
-                to: world.introspection.endpoint
+                to: bench.introspection.endpoint
             )
             #expect(shown.body["cnf"]?["jkt"]?.string == self.maker.thumbprint)
             #expect(shown.body["token_type"] == type)
@@ -59,53 +59,53 @@ struct ProofTests {
 
     @Test("Without a proof tokens are bearer tokens, as before")
     func unbound() async throws {
-        let world = TokenWorld()
-        let answer = try await world.tokens()
+        let bench = TokenBench()
+        let answer = try await bench.tokens()
         #expect(answer.text("token_type") == "Bearer" && answer.field("dpop-nonce") == nil)
-        #expect(world.onces.seen.isEmpty)
+        #expect(bench.onces.seen.isEmpty)
     }
 
     @Test("A bound refresh token needs its key: without, the family stays as it is and the error is not invalid_grant")
     func boundFamily() async throws {
-        let world = TokenWorld()
-        let first = try await self.bound(world)
+        let bench = TokenBench()
+        let first = try await self.bound(bench)
         let token = first.text("refresh_token")
         for (proof, reason) in [
-            (nil, Reason.proofMissing), (self.proof(world, by: self.other), Reason.proofOtherKey),
+            (nil, Reason.proofMissing), (self.proof(bench, by: self.other), Reason.proofOtherKey),
         ] {
-            let refused = await world.refresh(token, proof: proof)
+            let refused = await bench.refresh(token, proof: proof)
             #expect(refused.status == 400 && refused.error == "invalid_dpop_proof" && refused.reason == reason)
         }
-        let second = await world.refresh(token, proof: self.proof(world))
+        let second = await bench.refresh(token, proof: self.proof(bench))
         #expect(second.status == 200 && second.text("token_type") == "DPoP")
-        let lost = await world.refresh(token, proof: self.proof(world))
+        let lost = await bench.refresh(token, proof: self.proof(bench))
         #expect(lost.text("refresh_token") == second.text("refresh_token"))
-        #expect(world.records.all.last { $0.reason != nil }?.reason == .proofOtherKey)
+        #expect(bench.records.all.last { $0.reason != nil }?.reason == .proofOtherKey)
     }
 
     @Test("A family that is bound to no key is bound by its first rotation with a proof")
     func upgrade() async throws {
-        let world = TokenWorld()
-        let first = try await world.tokens()
-        let second = await world.refresh(first.text("refresh_token"), proof: self.proof(world))
+        let bench = TokenBench()
+        let first = try await bench.tokens()
+        let second = await bench.refresh(first.text("refresh_token"), proof: self.proof(bench))
         #expect(second.text("token_type") == "DPoP")
-        #expect(await world.refresh(second.text("refresh_token")).reason == .proofMissing)
+        #expect(await bench.refresh(second.text("refresh_token")).reason == .proofMissing)
         // Somebody else's binding shows when the owner comes back: the family ends.
-        world.clock.advance(by: .seconds(61))
-        #expect(await world.refresh(first.text("refresh_token")).reason == .refreshReplayed)
+        bench.clock.advance(by: .seconds(61))
+        #expect(await bench.refresh(first.text("refresh_token")).reason == .refreshReplayed)
         #expect(
-            await world.refresh(second.text("refresh_token"), proof: self.proof(world)).reason == .refreshUnknown
+            await bench.refresh(second.text("refresh_token"), proof: self.proof(bench)).reason == .refreshUnknown
         )
     }
 
     @Test("More than 60 s of leeway count for bound families only", arguments: [true, false])
     func leeway(isBound: Bool) async throws {
-        let world = TokenWorld { $0.refreshToken.leeway = .seconds(600) }
-        let first = isBound ? try await self.bound(world) : try await world.tokens()
+        let bench = TokenBench { $0.refreshToken.leeway = .seconds(600) }
+        let first = isBound ? try await self.bound(bench) : try await bench.tokens()
         let token = first.text("refresh_token")
-        let second = await world.refresh(token, proof: isBound ? self.proof(world) : nil)
-        world.clock.advance(by: .seconds(599))
-        let again = await world.refresh(token, proof: isBound ? self.proof(world) : nil)
+        let second = await bench.refresh(token, proof: isBound ? self.proof(bench) : nil)
+        bench.clock.advance(by: .seconds(599))
+        let again = await bench.refresh(token, proof: isBound ? self.proof(bench) : nil)
         if isBound {
             #expect(again.text("refresh_token") == second.text("refresh_token") && again.status == 200)
         } else {
@@ -115,68 +115,68 @@ struct ProofTests {
 
     @Test("dpop_jkt: the code is good with that key only, and a refusal does not use it up")
     func boundCode() async throws {
-        let world = TokenWorld()
-        let code = try await world.code(["dpop_jkt": self.maker.thumbprint])
-        #expect(await world.redeem(code).reason == .proofMissing)
-        #expect(await world.redeem(code, proof: self.proof(world, by: self.other)).reason == .proofOtherKey)
-        #expect(await world.redeem(code, proof: self.proof(world)).text("token_type") == "DPoP")
-        let cookie = try await world.signIn(kind: .web, origin: .browser, host: "auth.example.com")
+        let bench = TokenBench()
+        let code = try await bench.code(["dpop_jkt": self.maker.thumbprint])
+        #expect(await bench.redeem(code).reason == .proofMissing)
+        #expect(await bench.redeem(code, proof: self.proof(bench, by: self.other)).reason == .proofOtherKey)
+        #expect(await bench.redeem(code, proof: self.proof(bench)).text("token_type") == "DPoP")
+        let cookie = try await bench.signIn(kind: .web, origin: .browser, host: "auth.example.com")
         for malformed in ["short", String(repeating: "a", count: 42) + "!"] {
-            let refused = await world.authorize(["dpop_jkt": malformed], cookie: cookie)
+            let refused = await bench.authorize(["dpop_jkt": malformed], cookie: cookie)
             #expect(refused.redirect["error"] == "invalid_request")
         }
     }
 
     @Test("A proof is accepted once, and remembered for longer than it is good")
     func replay() async throws {
-        let world = TokenWorld()
-        let proof = self.proof(world)
-        let code = try await world.code()
-        #expect(await world.redeem(code, proof: proof).status == 200)
-        let replayed = await world.refresh("spr_x", proof: proof)
+        let bench = TokenBench()
+        let proof = self.proof(bench)
+        let code = try await bench.code()
+        #expect(await bench.redeem(code, proof: proof).status == 200)
+        let replayed = await bench.refresh("spr_x", proof: proof)
         #expect(replayed.status == 400 && replayed.error == "invalid_dpop_proof" && replayed.reason == .proofReplayed)
-        let seen = world.onces.seen
+        let seen = bench.onces.seen
         #expect(seen.count == 1 && seen.values.allSatisfy { $0 >= DPoPJudge.greatestAge })
     }
 
     @Test("A request whose grant is refused has used its proof, and brings a nonce all the same")
     func refusedGrant() async throws {
-        let world = TokenWorld()
-        let refused = await world.refresh("spr_x", proof: self.proof(world))
+        let bench = TokenBench()
+        let refused = await bench.refresh("spr_x", proof: self.proof(bench))
         #expect(refused.error == "invalid_grant" && refused.field("dpop-nonce") != nil)
     }
 
     @Test("A device with a wrong clock is told so and gets a nonce; with it, its clock does not matter")
     func wrongClock() async throws {
-        let world = TokenWorld()
-        let code = try await world.code()
-        let sent = await world.redeem(code, proof: self.proof(world, skew: .seconds(7200)))
+        let bench = TokenBench()
+        let code = try await bench.code()
+        let sent = await bench.redeem(code, proof: self.proof(bench, skew: .seconds(7200)))
         #expect(sent.status == 400 && sent.error == "use_dpop_nonce" && sent.reason == .proofNonceNeeded)
         #expect(sent.description?.contains("clock") == true)
         let nonce = try #require(sent.field("dpop-nonce"))
-        let answer = await world.redeem(code, proof: self.proof(world, nonce: nonce, skew: .seconds(7200)))
+        let answer = await bench.redeem(code, proof: self.proof(bench, nonce: nonce, skew: .seconds(7200)))
         #expect(answer.status == 200 && answer.field("dpop-nonce") == nil)
     }
 
     @Test("After a failover a proof needs a nonce of the new epoch, also one that was judged before it")
     func failover() async throws {
-        let world = TokenWorld()
-        let former = try #require(try await self.bound(world).field("dpop-nonce"))
-        let code = try await world.code()
-        world.onces.script.memory = OnceMemory(epoch: 2, since: world.clock.now)
-        let sent = await world.redeem(code, proof: self.proof(world))
+        let bench = TokenBench()
+        let former = try #require(try await self.bound(bench).field("dpop-nonce"))
+        let code = try await bench.code()
+        bench.onces.script.memory = OnceMemory(epoch: 2, since: bench.clock.now)
+        let sent = await bench.redeem(code, proof: self.proof(bench))
         #expect(sent.error == "use_dpop_nonce")
-        #expect(await world.redeem(code, proof: self.proof(world, nonce: former)).error == "use_dpop_nonce")
+        #expect(await bench.redeem(code, proof: self.proof(bench, nonce: former)).error == "use_dpop_nonce")
         let nonce = try #require(sent.field("dpop-nonce"))
-        world.onces.script.nextMemory = OnceMemory(epoch: 3, since: world.clock.now)
-        let raced = await world.redeem(code, proof: self.proof(world, nonce: nonce))
+        bench.onces.script.nextMemory = OnceMemory(epoch: 3, since: bench.clock.now)
+        let raced = await bench.redeem(code, proof: self.proof(bench, nonce: nonce))
         #expect(raced.error == "use_dpop_nonce")
         let last = try #require(raced.field("dpop-nonce"))
         #expect(last != nonce)
-        #expect(await world.redeem(code, proof: self.proof(world, nonce: last)).status == 200)
-        world.onces.script.nextMemory = nil
-        world.clock.advance(by: .seconds(361))
-        #expect(await world.refresh("spr_x", proof: self.proof(world)).error == "invalid_grant")
+        #expect(await bench.redeem(code, proof: self.proof(bench, nonce: last)).status == 200)
+        bench.onces.script.nextMemory = nil
+        bench.clock.advance(by: .seconds(361))
+        #expect(await bench.refresh("spr_x", proof: self.proof(bench)).error == "invalid_grant")
     }
 
     @Test(
@@ -184,122 +184,122 @@ struct ProofTests {
         arguments: [StoreError.unavailable, .full]
     )
     func outage(_ error: StoreError) async throws {
-        let world = TokenWorld()
-        let token = try await self.bound(world).text("refresh_token")
-        world.onces.script.failure = error
-        let refused = await world.refresh(token, proof: self.proof(world))
+        let bench = TokenBench()
+        let token = try await self.bound(bench).text("refresh_token")
+        bench.onces.script.failure = error
+        let refused = await bench.refresh(token, proof: self.proof(bench))
         #expect(refused.status == 503 && refused.error == "temporarily_unavailable")
         #expect(refused.field("retry-after") != nil)
-        world.onces.script.failure = nil
-        #expect(await world.refresh(token, proof: self.proof(world)).status == 200)
+        bench.onces.script.failure = nil
+        #expect(await bench.refresh(token, proof: self.proof(bench)).status == 200)
     }
 
     @Test("Proofs for another method, URL or moment are refused, and so is more than one")
     func unfit() async throws {
-        let world = TokenWorld()
-        let now = world.clock.now
+        let bench = TokenBench()
+        let now = bench.clock.now
         let proofs = [
-            "x", "", self.proof(world) + "," + self.proof(world),
+            "x", "", self.proof(bench) + "," + self.proof(bench),
             self.maker.proof(method: "GET", url: Self.tokenURL, at: now),
             self.maker.proof(method: "POST", url: "https://evil.example.com/oauth/token", at: now),
             self.maker.proof(method: "POST", url: "https://auth.example.com/oauth/revoke", at: now),
             self.maker.proof(method: "POST", url: "http://auth.example.com/oauth/token", at: now),
         ]
         for proof in proofs {
-            let refused = await world.refresh("spr_x", proof: proof)
+            let refused = await bench.refresh("spr_x", proof: proof)
             #expect(refused.error == "invalid_dpop_proof" && refused.reason == .proofInvalid, "\(proof)")
         }
-        #expect(world.onces.seen.isEmpty)
+        #expect(bench.onces.seen.isEmpty)
     }
 
     @Test("require_proof_of_possession: every grant of the client needs a proof; a revocation does not")
     func required() async throws {
-        let world = TokenWorld { $0.requiresProof = true }
-        let code = try await world.code()
+        let bench = TokenBench { $0.requiresProof = true }
+        let code = try await bench.code()
         for answer in [
-            await world.redeem(code), await world.refresh("spr_x"),
-            await world.form(world.parameters(try await world.signIn())),
+            await bench.redeem(code), await bench.refresh("spr_x"),
+            await bench.form(bench.parameters(try await bench.signIn())),
         ] {
             #expect(answer.error == "invalid_dpop_proof" && answer.reason == .proofMissing)
         }
-        let tokens = await world.redeem(code, proof: self.proof(world))
+        let tokens = await bench.redeem(code, proof: self.proof(bench))
         #expect(tokens.status == 200)
-        let revoked = await world.form(
+        let revoked = await bench.form(
             ["client_id": "native-app", "token": tokens.text("refresh_token")],
-            to: world.revocation.endpoint
+            to: bench.revocation.endpoint
         )
         #expect(revoked.status == 200)
-        #expect(try await !world.lives(tokens.text("access_token")))
+        #expect(try await !bench.lives(tokens.text("access_token")))
     }
 
     @Test("A session token gives a bound access token, and that one a transfer token with its proof only")
     func exchanges() async throws {
-        let world = TokenWorld()
-        let session = try await world.signIn()
-        var parameters = world.parameters(session)
-        parameters["audience"] = TokenWorld.api
-        let access = await world.form(parameters, fields: TokenWorld.fields(self.proof(world)))
+        let bench = TokenBench()
+        let session = try await bench.signIn()
+        var parameters = bench.parameters(session)
+        parameters["audience"] = TokenBench.api
+        let access = await bench.form(parameters, fields: TokenBench.fields(self.proof(bench)))
         #expect(access.text("token_type") == "DPoP")
-        var mint = world.parameters(access.text("access_token"))
+        var mint = bench.parameters(access.text("access_token"))
         mint["subject_token_type"] = TokenExchange.accessTokenType
-        #expect(await world.form(mint).reason == .proofMissing)
-        let foreign = TokenWorld.fields(self.proof(world, by: self.other))
-        #expect(await world.form(mint, fields: foreign).reason == .proofOtherKey)
-        let minted = await world.form(mint, fields: TokenWorld.fields(self.proof(world)))
+        #expect(await bench.form(mint).reason == .proofMissing)
+        let foreign = TokenBench.fields(self.proof(bench, by: self.other))
+        #expect(await bench.form(mint, fields: foreign).reason == .proofOtherKey)
+        let minted = await bench.form(mint, fields: TokenBench.fields(self.proof(bench)))
         #expect(minted.status == 200 && minted.text("access_token").hasPrefix("spt_"))
     }
 
     @Test("A refresh token that is bound gives a transfer token with its proof only")
     func transferOfRefreshToken() async throws {
-        let world = TokenWorld()
-        let token = try await self.bound(world).text("refresh_token")
+        let bench = TokenBench()
+        let token = try await self.bound(bench).text("refresh_token")
         let wish = ["audience": "urn:auth.example.com:session_transfer"]
-        #expect(await world.refresh(token, wish).reason == .proofMissing)
-        #expect(await world.refresh(token, wish, proof: self.proof(world)).text("access_token").hasPrefix("spt_"))
+        #expect(await bench.refresh(token, wish).reason == .proofMissing)
+        #expect(await bench.refresh(token, wish, proof: self.proof(bench)).text("access_token").hasPrefix("spt_"))
     }
 
     // MARK: /userinfo
 
     private func userInfo(
-        _ world: TokenWorld,
+        _ bench: TokenBench,
         _ token: String,
         scheme: String = "DPoP",
         proof: String?
     ) async -> Answer {
-        await world.post(
+        await bench.post(
             [],
-            fields: [("authorization", "\(scheme) \(token)")] + TokenWorld.fields(proof),
-            to: world.userInfo.endpoint
+            fields: [("authorization", "\(scheme) \(token)")] + TokenBench.fields(proof),
+            to: bench.userInfo.endpoint
         )
     }
 
-    private func userInfoProof(_ world: TokenWorld, _ token: String, nonce: String? = nil) -> String {
+    private func userInfoProof(_ bench: TokenBench, _ token: String, nonce: String? = nil) -> String {
         self.maker.proof(
             method: "POST",
             url: Self.userInfoURL,
             accessToken: Secret(token),
             nonce: nonce,
-            at: world.clock.now
+            at: bench.clock.now
         )
     }
 
     @Test("/userinfo takes a bound token with its proof, once, and nothing less")
     func userInfo() async throws {
-        let world = TokenWorld()
-        let token = try await self.bound(world, ["scope": "openid email"]).text("access_token")
-        let proof = self.userInfoProof(world, token)
-        let good = await self.userInfo(world, token, proof: proof)
+        let bench = TokenBench()
+        let token = try await self.bound(bench, ["scope": "openid email"]).text("access_token")
+        let proof = self.userInfoProof(bench, token)
+        let good = await self.userInfo(bench, token, proof: proof)
         #expect(good.status == 200 && good.text("sub") == "alice" && good.field("dpop-nonce") != nil)
 
         let refusals: [(Answer, Reason, String)] = [
-            (await self.userInfo(world, token, proof: proof), .proofReplayed, "invalid_dpop_proof"),
-            (await self.userInfo(world, token, proof: nil), .proofMissing, "invalid_dpop_proof"),
+            (await self.userInfo(bench, token, proof: proof), .proofReplayed, "invalid_dpop_proof"),
+            (await self.userInfo(bench, token, proof: nil), .proofMissing, "invalid_dpop_proof"),
             (
-                await self.userInfo(world, token, scheme: "Bearer", proof: self.userInfoProof(world, token)),
+                await self.userInfo(bench, token, scheme: "Bearer", proof: self.userInfoProof(bench, token)),
                 .credentialBoundToKey, "invalid_token"
             ),
             (
-                await self.userInfo(world, token, proof: self.userInfoProof(world, "spa_another")), .proofInvalid,
+                await self.userInfo(bench, token, proof: self.userInfoProof(bench, "spa_another")), .proofInvalid,
                 "invalid_dpop_proof"
             ),
         ]
@@ -313,24 +313,24 @@ struct ProofTests {
 
     @Test("/userinfo asks for a nonce with one challenge, as the SDKs parse it")
     func userInfoNonce() async throws {
-        let world = TokenWorld()
-        let token = try await self.bound(world, ["scope": "openid"]).text("access_token")
-        world.onces.script.memory = OnceMemory(epoch: 2, since: world.clock.now)
-        let sent = await self.userInfo(world, token, proof: self.userInfoProof(world, token))
+        let bench = TokenBench()
+        let token = try await self.bound(bench, ["scope": "openid"]).text("access_token")
+        bench.onces.script.memory = OnceMemory(epoch: 2, since: bench.clock.now)
+        let sent = await self.userInfo(bench, token, proof: self.userInfoProof(bench, token))
         #expect(sent.status == 401 && sent.error == "use_dpop_nonce")
         #expect(sent.field("www-authenticate")?.hasPrefix("DPoP error=\"use_dpop_nonce\", ") == true)
         let nonce = try #require(sent.field("dpop-nonce"))
-        #expect(await self.userInfo(world, token, proof: self.userInfoProof(world, token, nonce: nonce)).status == 200)
+        #expect(await self.userInfo(bench, token, proof: self.userInfoProof(bench, token, nonce: nonce)).status == 200)
     }
 
     @Test("A bearer token stays one at /userinfo: as DPoP it is refused, a proof beside it is ignored")
     func bearerAtUserInfo() async throws {
-        let world = TokenWorld()
-        let token = await world.redeem(try await world.code(["scope": "openid"])).text("access_token")
-        let proof = self.userInfoProof(world, token)
-        #expect(await self.userInfo(world, token, proof: proof).reason == .credentialNotBound)
-        #expect(await self.userInfo(world, token, scheme: "Bearer", proof: proof).status == 200)
-        let nothing = await world.post([], fields: [], to: world.userInfo.endpoint)
+        let bench = TokenBench()
+        let token = await bench.redeem(try await bench.code(["scope": "openid"])).text("access_token")
+        let proof = self.userInfoProof(bench, token)
+        #expect(await self.userInfo(bench, token, proof: proof).reason == .credentialNotBound)
+        #expect(await self.userInfo(bench, token, scheme: "Bearer", proof: proof).status == 200)
+        let nothing = await bench.post([], fields: [], to: bench.userInfo.endpoint)
         #expect(nothing.field("www-authenticate") == #"Bearer, DPoP algs="ES256 EdDSA""#)
     }
 }

@@ -16,26 +16,26 @@ struct ProviderAccessTokenTests {
                 identity: Identity(id: "user-1", traits: ["email": "ada@example.com"]),
                 aal: .aal1,
                 methods: ["bearer"],
-                authenticatedAt: TokenWorld.now,
-                expiresAt: TokenWorld.now.advanced(by: .seconds(3600)),
+                authenticatedAt: TokenBench.now,
+                expiresAt: TokenBench.now.advanced(by: .seconds(3600)),
                 isAdmitted: isAdmitted
             )
         )
     }
 
-    private static func parameters(_ world: TokenWorld, audience: String) -> [String: String] {
-        var parameters = world.parameters(Self.token)
+    private static func parameters(_ bench: TokenBench, audience: String) -> [String: String] {
+        var parameters = bench.parameters(Self.token)
         parameters["subject_token_type"] = "urn:ietf:params:oauth:token-type:access_token"
         parameters["audience"] = audience
         return parameters
     }
 
-    private static let audiences = ["urn:auth.example.com:session_transfer", TokenWorld.api]
+    private static let audiences = ["urn:auth.example.com:session_transfer", TokenBench.api]
 
     @Test("a user who may sign in gets a token", arguments: Self.audiences)
     func admitted(audience: String) async {
-        let world = TokenWorld(accessTokens: ScriptedProvider(Self.verdict(isAdmitted: true)))
-        let answer = await world.form(Self.parameters(world, audience: audience))
+        let bench = TokenBench(accessTokens: ScriptedProvider(Self.verdict(isAdmitted: true)))
+        let answer = await bench.form(Self.parameters(bench, audience: audience))
         #expect(answer.status == 200, "\(answer.body)")
     }
 
@@ -44,11 +44,11 @@ struct ProviderAccessTokenTests {
         arguments: Self.audiences
     )
     func notAdmitted(audience: String) async throws {
-        let world = TokenWorld(accessTokens: ScriptedProvider(Self.verdict(isAdmitted: false)))
-        let answer = await world.form(Self.parameters(world, audience: audience))
+        let bench = TokenBench(accessTokens: ScriptedProvider(Self.verdict(isAdmitted: false)))
+        let answer = await bench.form(Self.parameters(bench, audience: audience))
         #expect(answer.status == 400 && answer.error == "invalid_grant", "\(answer.body)")
         #expect(answer.reason == .signInNotAllowed)
-        let record = try #require(world.records.all.last)
+        let record = try #require(bench.records.all.last)
         #expect(record.reason == .signInNotAllowed && record.subject == "user-1")
     }
 }

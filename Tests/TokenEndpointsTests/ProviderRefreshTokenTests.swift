@@ -18,8 +18,8 @@ struct ProviderRefreshTokenTests {
             identity: Identity(id: "user-1", traits: ["email": "ada@example.com", "name": "Ada"]),
             aal: .aal1,
             methods: ["bearer"],
-            authenticatedAt: TokenWorld.now,
-            expiresAt: TokenWorld.now.advanced(by: .seconds(3600)),
+            authenticatedAt: TokenBench.now,
+            expiresAt: TokenBench.now.advanced(by: .seconds(3600)),
             clientID: "mobile",
             scopes: ["email", "offline_access", "orders:read"],
             cacheLifetime: .seconds(30)
@@ -39,32 +39,32 @@ struct ProviderRefreshTokenTests {
 
     @Test("the answer has what SDKs need, an id_token for the client among it, and no other refresh token")
     func mints() async throws {
-        let world = TokenWorld(refreshTokens: self.provider)
-        let answer = await world.refresh(Self.token, Self.transfer)
+        let bench = TokenBench(refreshTokens: self.provider)
+        let answer = await bench.refresh(Self.token, Self.transfer)
         #expect(answer.status == 200 && answer.text("access_token").hasPrefix("spt_"), "\(answer.body)")
         #expect(answer.text("issued_token_type") == "urn:auth0:params:oauth:token-type:session_transfer_token")
         #expect(answer.text("token_type") == "N_A" && answer.body["expires_in"] == 60)
         #expect(answer.body["refresh_token"] == nil && answer.text("scope") == "openid email")
         let signed = Array(answer.text("id_token").utf8)
         let claims = try JWTClaims(
-            JWS.verify(signed, with: TokenWorld.idTokenKeys.published, allowing: [.rs256]).payload
+            JWS.verify(signed, with: TokenBench.idTokenKeys.published, allowing: [.rs256]).payload
         )
         #expect(claims.subject == "user-1" && claims.audience == ["native-app"])
         #expect(claims["email"] == "ada@example.com" && claims["name"] == nil && claims["at_hash"] == nil)
-        let record = try #require(world.records.all.last)
+        let record = try #require(bench.records.all.last)
         #expect(record.tokenAct == .refreshed && record.reason == nil && record.subject == "user-1")
         // It is still good, and the provider is not asked again at once.
-        #expect(await world.refresh(Self.token, Self.transfer).status == 200)
+        #expect(await bench.refresh(Self.token, Self.transfer).status == 200)
         #expect(self.provider.asked == [Self.token])
     }
 
     @Test("when the provider does not accept it any more, it is refused within 30 seconds")
     func ends() async {
-        let world = TokenWorld(refreshTokens: self.provider)
-        #expect(await world.refresh(Self.token, Self.transfer).status == 200)
+        let bench = TokenBench(refreshTokens: self.provider)
+        #expect(await bench.refresh(Self.token, Self.transfer).status == 200)
         self.provider.say(.unknown(.credentialInvalidToken))
-        world.clock.advance(by: .seconds(30))
-        Self.expectRefused(await world.refresh(Self.token, Self.transfer))
+        bench.clock.advance(by: .seconds(30))
+        Self.expectRefused(await bench.refresh(Self.token, Self.transfer))
         #expect(self.provider.asked.count == 2)
     }
 
@@ -73,68 +73,68 @@ struct ProviderRefreshTokenTests {
         arguments: [Reason.credentialInvalidToken, .credentialExpired, .credentialOtherAudience]
     )
     func refused(reason: Reason) async {
-        let world = TokenWorld(refreshTokens: self.provider)
+        let bench = TokenBench(refreshTokens: self.provider)
         self.provider.say(.unknown(reason))
-        let answer = await world.refresh(Self.token, Self.transfer)
+        let answer = await bench.refresh(Self.token, Self.transfer)
         Self.expectRefused(answer)
-        #expect(answer.reason == reason && world.records.all.last?.reason == reason)
-        #expect(world.records.all.last?.tokenAct == .refreshed)
+        #expect(answer.reason == reason && bench.records.all.last?.reason == reason)
+        #expect(bench.records.all.last?.tokenAct == .refreshed)
     }
 
     @Test("an outage of the provider or of the store is 503 and blames no token")
     func unavailable() async {
-        let world = TokenWorld(refreshTokens: self.provider)
+        let bench = TokenBench(refreshTokens: self.provider)
         self.provider.say(.unavailable)
         let text = "The service is temporarily unavailable."
-        Self.expect(await world.refresh(Self.token, Self.transfer), 503, "temporarily_unavailable", text)
+        Self.expect(await bench.refresh(Self.token, Self.transfer), 503, "temporarily_unavailable", text)
         self.provider.say(Self.good)
-        world.store.fail(with: .unavailable)
-        Self.expect(await world.refresh(Self.token, Self.transfer), 503, "temporarily_unavailable", text)
-        world.store.fail(with: nil)
-        #expect(await world.refresh(Self.token, Self.transfer).status == 200)
+        bench.store.fail(with: .unavailable)
+        Self.expect(await bench.refresh(Self.token, Self.transfer), 503, "temporarily_unavailable", text)
+        bench.store.fail(with: nil)
+        #expect(await bench.refresh(Self.token, Self.transfer).status == 200)
     }
 
     @Test("the provider is asked about a mint only, by a client that may mint, and never about a token of the gateway")
     func asksSeldom() async throws {
-        let world = TokenWorld(refreshTokens: self.provider)
-        Self.expectRefused(await world.refresh(Self.token))
-        Self.expectRefused(await world.refresh("short", Self.transfer))
-        let own = try await world.tokens().text("refresh_token")
-        #expect(await world.refresh(own, Self.transfer).status == 200)
-        Self.expectRefused(await world.refresh(String(own.dropLast()) + "_", Self.transfer))
-        var exchange = world.parameters(Self.token)
+        let bench = TokenBench(refreshTokens: self.provider)
+        Self.expectRefused(await bench.refresh(Self.token))
+        Self.expectRefused(await bench.refresh("short", Self.transfer))
+        let own = try await bench.tokens().text("refresh_token")
+        #expect(await bench.refresh(own, Self.transfer).status == 200)
+        Self.expectRefused(await bench.refresh(String(own.dropLast()) + "_", Self.transfer))
+        var exchange = bench.parameters(Self.token)
         exchange["subject_token_type"] = "urn:ietf:params:oauth:token-type:access_token"
-        #expect(await world.form(exchange).error == "invalid_grant", "it is no access token")
-        let forbidden = TokenWorld(refreshTokens: self.provider) { $0.canCreateTransferToken = false }
+        #expect(await bench.form(exchange).error == "invalid_grant", "it is no access token")
+        let forbidden = TokenBench(refreshTokens: self.provider) { $0.canCreateTransferToken = false }
         #expect(await forbidden.refresh(Self.token, Self.transfer).error == "unauthorized_client")
         #expect(self.provider.asked.isEmpty)
     }
 
     @Test("ten mints at once are allowed, as by any other token")
     func throttled() async {
-        let world = TokenWorld(refreshTokens: self.provider)
-        for _ in 0..<10 { #expect(await world.refresh(Self.token, Self.transfer).status == 200) }
-        let answer = await world.refresh(Self.token, Self.transfer)
+        let bench = TokenBench(refreshTokens: self.provider)
+        for _ in 0..<10 { #expect(await bench.refresh(Self.token, Self.transfer).status == 200) }
+        let answer = await bench.refresh(Self.token, Self.transfer)
         Self.expect(answer, 429, "too_many_requests", "Too many requests. Please try again later.")
     }
 
     @Test("a mint with a proof binds the token to the key, and without it nothing is minted any more")
     func boundToKey() async {
-        let world = TokenWorld(refreshTokens: self.provider)
+        let bench = TokenBench(refreshTokens: self.provider)
         func proof(_ maker: DPoPProofMaker) -> String {
             maker.proof(
                 method: "POST",
                 url: "https://auth.example.com/oauth/token",
                 nonce: nil,
-                at: world.clock.now,
+                at: bench.clock.now,
                 id: nil
             )
         }
         let maker = DPoPProofMaker(.generated(.es256))
-        #expect(await world.refresh(Self.token, Self.transfer, proof: proof(maker)).status == 200)
-        #expect(await world.refresh(Self.token, Self.transfer).error == "invalid_dpop_proof")
+        #expect(await bench.refresh(Self.token, Self.transfer, proof: proof(maker)).status == 200)
+        #expect(await bench.refresh(Self.token, Self.transfer).error == "invalid_dpop_proof")
         let thief = proof(DPoPProofMaker(.generated(.es256)))
-        #expect(await world.refresh(Self.token, Self.transfer, proof: thief).error == "invalid_dpop_proof")
-        #expect(await world.refresh(Self.token, Self.transfer, proof: proof(maker)).status == 200)
+        #expect(await bench.refresh(Self.token, Self.transfer, proof: thief).error == "invalid_dpop_proof")
+        #expect(await bench.refresh(Self.token, Self.transfer, proof: proof(maker)).status == 200)
     }
 }

@@ -81,7 +81,7 @@ struct SDKShapeTests {
         SDK(
             name: "Auth0.Android",
             fields: [("content-type", "application/json; charset=utf-8"), ("accept-language", "en_US"), telemetry],
-            redirectURI: TokenWorld.callback,
+            redirectURI: TokenBench.callback,
             // Gson writes = as \u003d.
             code: #"{"client_id":"native-app","grant_type":"authorization_code","code":"CODE","#
                 + #""redirect_uri":"https://app.example.com/callback?tenant\u003d1","code_verifier":"VERIFIER"}"#,
@@ -108,7 +108,7 @@ struct SDKShapeTests {
         SDK(
             name: "auth0-python",
             fields: [json, telemetry],
-            redirectURI: TokenWorld.callback,
+            redirectURI: TokenBench.callback,
             code: #"{"client_id": "native-app", "code_verifier": "VERIFIER", "code": "CODE", "#
                 + #""grant_type": "authorization_code", "redirect_uri": "https://app.example.com/callback?tenant=1", "#
                 + #""organization": null}"#,
@@ -133,7 +133,7 @@ struct SDKShapeTests {
         SDK(
             name: "AppAuth for Android",
             fields: [form, ("accept", "application/json")],
-            redirectURI: TokenWorld.callback,
+            redirectURI: TokenBench.callback,
             code: "client_id=native-app&code=CODE&code_verifier=VERIFIER&grant_type=authorization_code"
                 + "&redirect_uri=https%3A%2F%2Fapp.example.com%2Fcallback%3Ftenant%3D1",
             refresh: "grant_type=refresh_token&refresh_token=REFRESH&client_id=native-app",
@@ -158,21 +158,21 @@ struct SDKShapeTests {
     private static func send(
         _ body: String,
         _ sdk: SDK,
-        _ world: TokenWorld,
+        _ bench: TokenBench,
         code: String = "",
         refresh: String = "",
         to endpoint: Endpoint? = nil
     ) async -> Answer {
-        let bytes = body.replacing("CODE", with: code).replacing("VERIFIER", with: TokenWorld.verifier)
+        let bytes = body.replacing("CODE", with: code).replacing("VERIFIER", with: TokenBench.verifier)
             .replacing("REFRESH", with: refresh)
-        return await world.post(Array(bytes.utf8), fields: sdk.fields, to: endpoint ?? world.endpoint.endpoint)
+        return await bench.post(Array(bytes.utf8), fields: sdk.fields, to: endpoint ?? bench.endpoint.endpoint)
     }
 
-    private static func signIn(_ sdk: SDK, _ world: TokenWorld) async throws -> Answer {
-        let code = try await world.code([
+    private static func signIn(_ sdk: SDK, _ bench: TokenBench) async throws -> Answer {
+        let code = try await bench.code([
             "redirect_uri": sdk.redirectURI, "scope": "openid profile email offline_access",
         ])
-        return await Self.send(sdk.code, sdk, world, code: code)
+        return await Self.send(sdk.code, sdk, bench, code: code)
     }
 
     /// Every SDK reads JSON only when it is called so, and none follows a redirect.
@@ -190,37 +190,37 @@ struct SDKShapeTests {
 
     @Test("A code, refreshes, a mint and a revocation: each answer passes the SDK's decoder", arguments: all)
     func life(sdk: SDK) async throws {
-        let world = TokenWorld()
-        let first = try await Self.signIn(sdk, world)
+        let bench = TokenBench()
+        let first = try await Self.signIn(sdk, bench)
         Self.expectJSON(first, 200, sdk.rules)
         var refresh = first.text("refresh_token")
-        let second = await Self.send(sdk.refresh, sdk, world, refresh: refresh)
+        let second = await Self.send(sdk.refresh, sdk, bench, refresh: refresh)
         Self.expectJSON(second, 200, sdk.rules)
         refresh = second.text("refresh_token")
         if let transfer = sdk.transfer {
-            let minted = await Self.send(transfer, sdk, world, refresh: refresh)
+            let minted = await Self.send(transfer, sdk, bench, refresh: refresh)
             Self.expectJSON(minted, 200, Self.transferred)
             refresh = minted.text("refresh_token")
         }
-        let revoked = await Self.send(sdk.revoke, sdk, world, refresh: refresh, to: world.revocation.endpoint)
+        let revoked = await Self.send(sdk.revoke, sdk, bench, refresh: refresh, to: bench.revocation.endpoint)
         #expect(revoked.status == 200 && revoked.response.body.isEmpty)
-        let ended = await Self.send(sdk.refresh, sdk, world, refresh: refresh)
+        let ended = await Self.send(sdk.refresh, sdk, bench, refresh: refresh)
         Self.expectJSON(ended, 400, Self.error("invalid_grant", "Unknown or invalid refresh token."))
     }
 
     @Test("A code that is no good is invalid_grant, in words without the code", arguments: all)
     func badCode(sdk: SDK) async {
-        let world = TokenWorld()
-        let answer = await Self.send(sdk.code, sdk, world, code: "spc_forged")
+        let bench = TokenBench()
+        let answer = await Self.send(sdk.code, sdk, bench, code: "spc_forged")
         Self.expectJSON(answer, 400, Self.error("invalid_grant", "Invalid authorization code."))
     }
 
     @Test("A user who was deleted: Auth0.Android's isRefreshTokenDeleted compares status and words", arguments: all)
     func deleted(sdk: SDK) async throws {
-        let world = TokenWorld()
-        let tokens = try await Self.signIn(sdk, world)
-        world.records.lostUser.withLock { $0 = "alice" }
-        let answer = await Self.send(sdk.refresh, sdk, world, refresh: tokens.text("refresh_token"))
+        let bench = TokenBench()
+        let tokens = try await Self.signIn(sdk, bench)
+        bench.records.lostUser.withLock { $0 = "alice" }
+        let answer = await Self.send(sdk.refresh, sdk, bench, refresh: tokens.text("refresh_token"))
         let words = "The refresh_token was generated for a user who doesn't exist anymore."
         Self.expectJSON(answer, 403, Self.error("invalid_grant", words))
     }
@@ -230,33 +230,33 @@ struct SDKShapeTests {
         arguments: all
     )
     func outage(sdk: SDK) async throws {
-        let world = TokenWorld()
-        let tokens = try await Self.signIn(sdk, world)
-        world.store.fail(with: .unavailable)
-        let answer = await Self.send(sdk.refresh, sdk, world, refresh: tokens.text("refresh_token"))
+        let bench = TokenBench()
+        let tokens = try await Self.signIn(sdk, bench)
+        bench.store.fail(with: .unavailable)
+        let answer = await Self.send(sdk.refresh, sdk, bench, refresh: tokens.text("refresh_token"))
         Self.expectJSON(answer, 503, [.equal("error", "temporarily_unavailable"), .text("error_description")])
         #expect(answer.field("retry-after").flatMap(Int.init) ?? 0 > 0)
-        world.store.fail(with: nil)
-        let later = await Self.send(sdk.refresh, sdk, world, refresh: tokens.text("refresh_token"))
+        bench.store.fail(with: nil)
+        let later = await Self.send(sdk.refresh, sdk, bench, refresh: tokens.text("refresh_token"))
         Self.expectJSON(later, 200, sdk.rules)
     }
 
     @Test("Too many requests are 429 with Retry-After and blame neither client nor token", arguments: all)
     func throttled(sdk: SDK) async throws {
-        let world = TokenWorld()
-        let tokens = try await Self.signIn(sdk, world)
-        for _ in 0..<500 { _ = await Self.send(sdk.refresh, sdk, world, refresh: "spr_x") }
-        let answer = await Self.send(sdk.refresh, sdk, world, refresh: tokens.text("refresh_token"))
+        let bench = TokenBench()
+        let tokens = try await Self.signIn(sdk, bench)
+        for _ in 0..<500 { _ = await Self.send(sdk.refresh, sdk, bench, refresh: "spr_x") }
+        let answer = await Self.send(sdk.refresh, sdk, bench, refresh: tokens.text("refresh_token"))
         Self.expectJSON(answer, 429, [.equal("error", "too_many_requests"), .text("error_description")])
         #expect(answer.field("retry-after").flatMap(Int.init) ?? 0 > 0)
     }
 
     @Test("/userinfo answers what the SDKs' profiles need, and errors as JSON with one challenge", arguments: all)
     func userInfo(sdk: SDK) async throws {
-        let world = TokenWorld()
-        let tokens = try await Self.signIn(sdk, world)
+        let bench = TokenBench()
+        let tokens = try await Self.signIn(sdk, bench)
         func ask(_ token: String) async -> Answer {
-            await world.post([], fields: [("authorization", "Bearer \(token)")], to: world.userInfo.endpoint)
+            await bench.post([], fields: [("authorization", "Bearer \(token)")], to: bench.userInfo.endpoint)
         }
         Self.expectJSON(
             await ask(tokens.text("access_token")),

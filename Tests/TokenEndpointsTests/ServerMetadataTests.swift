@@ -14,7 +14,7 @@ struct ServerMetadataTests {
             clients: ClientRegistry(clients)
         )
         let endpoint = try #require(metadata.endpoints.first)
-        return JSONText.decode(await TokenWorld.request("GET", endpoint.path).answer(of: endpoint).body) ?? .null
+        return JSONText.decode(await TokenBench.request("GET", endpoint.path).answer(of: endpoint).body) ?? .null
     }
 
     private static func texts(_ value: JSONValue?) -> Set<String> {

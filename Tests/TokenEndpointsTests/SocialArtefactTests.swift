@@ -36,27 +36,27 @@ import Vocabulary
         }
     }
 
-    private static func world(
+    private static func bench(
         issuedAt: UnixTime?,
         apis: [APISettings] = [],
         rules: RuleBook = RuleBook()
-    ) -> TokenWorld {
-        TokenWorld(apis: apis, social: SocialVerifiers([.google: Verifier(issuedAt: issuedAt)]), rules: rules) {
+    ) -> TokenBench {
+        TokenBench(apis: apis, social: SocialVerifiers([.google: Verifier(issuedAt: issuedAt)]), rules: rules) {
             $0.socialLogins = $0.clientID == "native-app" ? [.google] : []
         }
     }
 
-    private static func exchange(_ world: TokenWorld, _ change: [String: String?] = [:]) async -> Answer {
+    private static func exchange(_ bench: TokenBench, _ change: [String: String?] = [:]) async -> Answer {
         var parameters = [
-            "grant_type": TokenWorld.exchange, "client_id": "native-app", "subject_token": "artefact",
+            "grant_type": TokenBench.exchange, "client_id": "native-app", "subject_token": "artefact",
             "subject_token_type": "http://auth0.com/oauth/token-type/google-id-token", "scope": "openid",
         ]
         for (name, value) in change { parameters[name] = value }
-        return await world.post(json: parameters)
+        return await bench.post(json: parameters)
     }
 
     private static let apis = [
-        APISettings(audience: TokenWorld.api, scopes: ["orders:read", "orders:write"]),
+        APISettings(audience: TokenBench.api, scopes: ["orders:read", "orders:write"]),
         APISettings(audience: "https://other.example.com", scopes: ["other"]),
     ]
 
@@ -64,15 +64,15 @@ import Vocabulary
     func scopes() async {
         let own = "openid profile email"
         for (change, expected) in [
-            (["scope": nil, "audience": TokenWorld.api], "\(own) orders:read orders:write"),
+            (["scope": nil, "audience": TokenBench.api], "\(own) orders:read orders:write"),
             (["scope": "", "resource": "https://other.example.com"], "\(own) other"),
             (["scope": nil], own),
-            (["scope": "orders:read other", "audience": TokenWorld.api], "orders:read"),
+            (["scope": "orders:read other", "audience": TokenBench.api], "orders:read"),
         ] as [([String: String?], String)] {
-            let answer = await Self.exchange(Self.world(issuedAt: nil, apis: Self.apis), change)
+            let answer = await Self.exchange(Self.bench(issuedAt: nil, apis: Self.apis), change)
             #expect(answer.status == 200 && answer.text("scope") == expected && answer.body["refresh_token"] == nil)
         }
-        let only = await Self.exchange(Self.world(issuedAt: nil, apis: [Self.apis[0]]), ["scope": nil])
+        let only = await Self.exchange(Self.bench(issuedAt: nil, apis: [Self.apis[0]]), ["scope": nil])
         #expect(only.text("scope") == "\(own) orders:read orders:write")
     }
 
@@ -92,7 +92,7 @@ import Vocabulary
             try rule("dry", "true", Rule.Scopes(only: []), isDryRun: true),
             try rule(
                 "api",
-                #"event.resource_server.identifier == "\#(TokenWorld.api)""#,
+                #"event.resource_server.identifier == "\#(TokenBench.api)""#,
                 Rule.Scopes(remove: ["orders:write"])
             ),
             try rule("other", #"event.resource_server.identifier == "x""#, Rule.Scopes(only: [])),
@@ -102,17 +102,17 @@ import Vocabulary
                 Rule.Scopes(only: ["openid", "orders:read", "orders:write", "admin"])
             ),
         ])
-        let world = Self.world(issuedAt: nil, apis: Self.apis, rules: rules)
-        let answer = await Self.exchange(world, ["scope": nil, "audience": TokenWorld.api])
+        let bench = Self.bench(issuedAt: nil, apis: Self.apis, rules: rules)
+        let answer = await Self.exchange(bench, ["scope": nil, "audience": TokenBench.api])
         #expect(answer.text("scope") == "openid orders:read" && !answer.text("id_token").isEmpty)
-        let events = world.records.all.last?.auditEvents ?? []
+        let events = bench.records.all.last?.auditEvents ?? []
         #expect(events.map { $0.details.first { $0.0 == "scope_rules" }?.1 } == [nil, "api,few"])
         #expect(events.first?.details.map(\.1) == ["dry", "true"])
-        var session = world.parameters(try await world.signIn())
-        session["audience"] = TokenWorld.api
-        #expect(await world.post(json: session).text("scope") == "orders:read")
+        var session = bench.parameters(try await bench.signIn())
+        session["audience"] = TokenBench.api
+        #expect(await bench.post(json: session).text("scope") == "orders:read")
         session["scope"] = "orders:write"
-        #expect(await world.post(json: session).body["scope"] == "")
+        #expect(await bench.post(json: session).body["scope"] == "")
     }
 
     @Test("a rule that denies exchanges is access_denied, and nothing is issued")
@@ -126,60 +126,60 @@ import Vocabulary
                 text: "Not here."
             )
         ])
-        let world = Self.world(issuedAt: nil, apis: Self.apis, rules: rules)
-        var session = world.parameters(try await world.signIn())
-        session["audience"] = TokenWorld.api
-        for answer in [await Self.exchange(world), await world.post(json: session)] {
+        let bench = Self.bench(issuedAt: nil, apis: Self.apis, rules: rules)
+        var session = bench.parameters(try await bench.signIn())
+        session["audience"] = TokenBench.api
+        for answer in [await Self.exchange(bench), await bench.post(json: session)] {
             #expect(answer.status == 403 && answer.error == "access_denied" && answer.description == "Not here.")
-            #expect(world.records.all.last?.rules.objecting == "no")
+            #expect(bench.records.all.last?.rules.objecting == "no")
         }
         // A session-transfer token is minted, which is another stage.
         session["audience"] = "urn:auth.example.com:session_transfer"
-        #expect(await world.post(json: session).status == 200)
+        #expect(await bench.post(json: session).status == 200)
     }
 
     @Test("an exchange that fails is recorded with the audience that it names")
     func failures() async {
-        let world = Self.world(issuedAt: nil, apis: Self.apis)
-        let audience = ["audience": TokenWorld.api]
-        #expect(await Self.exchange(world, audience).status == 200)
-        #expect(await Self.exchange(world, audience).reason == .socialReplayed)
-        #expect(world.records.all.last?.auditEvent?.audience == TokenWorld.api)
-        #expect(await Self.exchange(world, ["audience": "https://x"]).error == "invalid_target")
-        #expect(world.records.all.last?.auditEvent?.audience == "https://x")
-        let other = await Self.exchange(world, ["audience": TokenWorld.api, "client_id": "plain"])
+        let bench = Self.bench(issuedAt: nil, apis: Self.apis)
+        let audience = ["audience": TokenBench.api]
+        #expect(await Self.exchange(bench, audience).status == 200)
+        #expect(await Self.exchange(bench, audience).reason == .socialReplayed)
+        #expect(bench.records.all.last?.auditEvent?.audience == TokenBench.api)
+        #expect(await Self.exchange(bench, ["audience": "https://x"]).error == "invalid_target")
+        #expect(bench.records.all.last?.auditEvent?.audience == "https://x")
+        let other = await Self.exchange(bench, ["audience": TokenBench.api, "client_id": "plain"])
         #expect(other.error == "unauthorized_client")
-        #expect(world.records.all.last?.auditEvent?.audience == TokenWorld.api)
-        #expect(world.records.all.last?.auditEvent?.reason == .oauthUnauthorizedClient)
+        #expect(bench.records.all.last?.auditEvent?.audience == TokenBench.api)
+        #expect(bench.records.all.last?.auditEvent?.reason == .oauthUnauthorizedClient)
     }
 
     @Test("one that was made before the store began to remember is refused, and the user signs in again")
     func forgotten()
         async throws
     {
-        let world = Self.world(issuedAt: TokenWorld.now)
-        #expect(await Self.exchange(world).status == 200)
-        #expect(await Self.exchange(world).reason == .socialReplayed)
+        let bench = Self.bench(issuedAt: TokenBench.now)
+        #expect(await Self.exchange(bench).status == 200)
+        #expect(await Self.exchange(bench).reason == .socialReplayed)
         // The store lost everything.
-        world.onces.script.memory = OnceMemory(epoch: 2, since: TokenWorld.now.advanced(by: .seconds(1)))
-        let answer = await Self.exchange(world)
+        bench.onces.script.memory = OnceMemory(epoch: 2, since: TokenBench.now.advanced(by: .seconds(1)))
+        let answer = await Self.exchange(bench)
         #expect(answer.status == 400 && answer.error == "invalid_grant" && answer.reason == .socialReplayed)
-        #expect(world.records.all.last?.detail == "older than what the store remembers")
+        #expect(bench.records.all.last?.detail == "older than what the store remembers")
     }
 
     @Test("one that was made in the second in which the memory began, or of unknown age, is accepted")
     func recent() async {
-        for issuedAt in [TokenWorld.now, nil] {
-            let world = Self.world(issuedAt: issuedAt)
-            world.onces.script.memory = OnceMemory(epoch: 2, since: TokenWorld.now.advanced(by: .milliseconds(999)))
-            #expect(await Self.exchange(world).status == 200)
+        for issuedAt in [TokenBench.now, nil] {
+            let bench = Self.bench(issuedAt: issuedAt)
+            bench.onces.script.memory = OnceMemory(epoch: 2, since: TokenBench.now.advanced(by: .milliseconds(999)))
+            #expect(await Self.exchange(bench).status == 200)
         }
     }
 
     @Test("one that is presented while the store loses its memory is refused") func meanwhile() async {
-        let world = Self.world(issuedAt: TokenWorld.now)
-        world.onces.script.nextMemory = OnceMemory(epoch: 2, since: TokenWorld.now)
-        let answer = await Self.exchange(world)
+        let bench = Self.bench(issuedAt: TokenBench.now)
+        bench.onces.script.nextMemory = OnceMemory(epoch: 2, since: TokenBench.now)
+        let answer = await Self.exchange(bench)
         #expect(answer.error == "invalid_grant" && answer.reason == .socialReplayed)
     }
 }

@@ -16,7 +16,7 @@ import Testing
 import Vocabulary
 
 /// The endpoints of the authorization server on a memory store, with a signed-in native app.
-final class TokenWorld: Sendable {
+final class TokenBench: Sendable {
     static let api = "https://api.example.com"
     static let callback = "https://app.example.com/callback?tenant=1"
     /// RFC 7636 appendix B
@@ -28,8 +28,8 @@ final class TokenWorld: Sendable {
 
     static let secret = Secret("a secret of the tests, 32 bytes or more")
 
-    let clock = MovableClock(startingAt: TokenWorld.now)
-    let authority = TokenAuthority(secret: TokenWorld.secret)
+    let clock = MovableClock(startingAt: TokenBench.now)
+    let authority = TokenAuthority(secret: TokenBench.secret)
     let store: ScriptedStore
     /// Remembers proofs.
     let onces = ScriptedOnces()
@@ -70,7 +70,7 @@ final class TokenWorld: Sendable {
     ///   - refreshTokens: Knows the refresh tokens of a provider.
     ///   - change: Changes the clients `native-app` (public), `server app` (with a secret), `plain` and `web`.
     init(
-        apis: [APISettings] = [APISettings(audience: TokenWorld.api, scopes: ["orders:read", "orders:write"])],
+        apis: [APISettings] = [APISettings(audience: TokenBench.api, scopes: ["orders:read", "orders:write"])],
         social: SocialVerifiers = SocialVerifiers(),
         accessTokens: (any TokenProvider)? = nil,
         refreshTokens: (any TokenProvider)? = nil,

@@ -10,8 +10,8 @@ import Vocabulary
 struct TokenEndpointTests {
     @Test("the answer is one that Auth0's SDKs can parse")
     func answer() async throws {
-        let world = TokenWorld()
-        let answer = await world.post(json: world.parameters(try await world.signIn()))
+        let bench = TokenBench()
+        let answer = await bench.post(json: bench.parameters(try await bench.signIn()))
         #expect(answer.status == 200)
         #expect(answer.reason == nil)
         #expect(answer.body["issued_token_type"] == "urn:auth0:params:oauth:token-type:session_transfer_token")
@@ -25,8 +25,8 @@ struct TokenEndpointTests {
 
     @Test("a form works as well as JSON")
     func form() async throws {
-        let world = TokenWorld()
-        #expect(await world.post(form: world.parameters(try await world.signIn())).status == 200)
+        let bench = TokenBench()
+        #expect(await bench.post(form: bench.parameters(try await bench.signIn())).status == 200)
     }
 
     @Test(
@@ -34,14 +34,14 @@ struct TokenEndpointTests {
         arguments: ["application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8;x=y"]
     )
     func mediaTypeParameters(type: String) async throws {
-        let world = TokenWorld()
-        let parameters = world.parameters(try await world.signIn()).mapValues(JSONValue.string)
-        #expect(await world.post(JSONText.encode(.object(parameters)), type: type).status == 200)
+        let bench = TokenBench()
+        let parameters = bench.parameters(try await bench.signIn()).mapValues(JSONValue.string)
+        #expect(await bench.post(JSONText.encode(.object(parameters)), type: type).status == 200)
     }
 
     @Test("authlib's media type is a form", arguments: ["application/x-www-form-urlencoded;charset=UTF-8"])
     func authlibForm(type: String) async {
-        let answer = await TokenWorld().post(Array("grant_type=x&client_id=native-app".utf8), type: type)
+        let answer = await TokenBench().post(Array("grant_type=x&client_id=native-app".utf8), type: type)
         #expect(answer.error == "unsupported_grant_type")
     }
 
@@ -50,9 +50,9 @@ struct TokenEndpointTests {
         arguments: [nil, "", "text/plain", "multipart/form-data; boundary=x", "application/jsonp"]
     )
     func otherMediaTypes(type: String?) async throws {
-        let world = TokenWorld()
-        let parameters = world.parameters(try await world.signIn()).mapValues(JSONValue.string)
-        let answer = await world.post(JSONText.encode(.object(parameters)), type: type)
+        let bench = TokenBench()
+        let parameters = bench.parameters(try await bench.signIn()).mapValues(JSONValue.string)
+        let answer = await bench.post(JSONText.encode(.object(parameters)), type: type)
         #expect(answer.status == 400)
         #expect(answer.error == "invalid_request")
         #expect(answer.reason == .oauthInvalidRequest)
@@ -60,7 +60,7 @@ struct TokenEndpointTests {
 
     @Test("two media types are refused before")
     func twoMediaTypes() async {
-        let answer = await TokenWorld().post(
+        let answer = await TokenBench().post(
             Array("grant_type=x".utf8),
             fields: [("content-type", "application/x-www-form-urlencoded"), ("content-type", "application/json")]
         )
@@ -75,7 +75,7 @@ struct TokenEndpointTests {
         ]
     )
     func repeatedFormParameter(body: String) async {
-        let answer = await TokenWorld().post(Array(body.utf8), type: "application/x-www-form-urlencoded")
+        let answer = await TokenBench().post(Array(body.utf8), type: "application/x-www-form-urlencoded")
         #expect(answer.error == "invalid_request")
     }
 
@@ -90,62 +90,62 @@ struct TokenEndpointTests {
         ]
     )
     func oddJSON(body: String) async {
-        let answer = await TokenWorld().post(Array(body.utf8), type: "application/json")
+        let answer = await TokenBench().post(Array(body.utf8), type: "application/json")
         #expect(answer.status == 400)
         #expect(answer.error == "invalid_request")
     }
 
     @Test("bytes that are not UTF-8 are invalid_request, in both encodings")
     func invalidUTF8() async {
-        let world = TokenWorld()
+        let bench = TokenBench()
         let json = Array(#"{"client_id":""#.utf8) + [0xFF] + Array(#""}"#.utf8)
-        #expect(await world.post(json, type: "application/json").error == "invalid_request")
+        #expect(await bench.post(json, type: "application/json").error == "invalid_request")
         for body in ["client_id=%FF", "client_id=%4", "client_id=%zz"] {
-            let answer = await world.post(Array(body.utf8), type: "application/x-www-form-urlencoded")
+            let answer = await bench.post(Array(body.utf8), type: "application/x-www-form-urlencoded")
             #expect(answer.error == "invalid_request", "\(body)")
         }
     }
 
     @Test("unknown parameters are ignored, and an empty value counts as absent (RFC 6749 3.2)")
     func unknownAndEmptyParameters() async throws {
-        let world = TokenWorld()
-        var parameters = world.parameters(try await world.signIn())
+        let bench = TokenBench()
+        var parameters = bench.parameters(try await bench.signIn())
         parameters["scope"] = ""
         parameters["client_secret"] = ""
         parameters["actor_token"] = ""
         parameters["requested_token_type"] = ""
         parameters["x-telemetry"] = "1"
-        #expect(await world.post(json: parameters).status == 200)
-        #expect(await world.post(form: parameters).status == 200)
+        #expect(await bench.post(json: parameters).status == 200)
+        #expect(await bench.post(form: parameters).status == 200)
     }
 
     /// auth0-python's `GetToken` sends null for arguments that were not given.
     @Test("null counts as absent in JSON")
     func nullParameters() async throws {
-        let world = TokenWorld()
-        var parameters = world.parameters(try await world.signIn()).mapValues(JSONValue.string)
+        let bench = TokenBench()
+        var parameters = bench.parameters(try await bench.signIn()).mapValues(JSONValue.string)
         for name in [
             "client_secret", "redirect_uri", "organization", "scope", "actor_token", "actor_token_type", "resource",
             "requested_token_type", "client_assertion", "client_assertion_type",
         ] {
             parameters[name] = .null
         }
-        #expect(await world.post(JSONText.encode(.object(parameters)), type: "application/json").status == 200)
+        #expect(await bench.post(JSONText.encode(.object(parameters)), type: "application/json").status == 200)
         parameters["subject_token"] = .null
-        let answer = await world.post(JSONText.encode(.object(parameters)), type: "application/json")
+        let answer = await bench.post(JSONText.encode(.object(parameters)), type: "application/json")
         #expect(answer.error == "invalid_request")
     }
 
     @Test("an unknown grant_type is unsupported_grant_type, a missing one invalid_request")
     func grantTypes() async {
-        let world = TokenWorld()
+        let bench = TokenBench()
         for grant in ["password", "client_credentials", "urn:ietf:params:oauth:grant-type:TOKEN-EXCHANGE"] {
-            let answer = await world.post(json: ["grant_type": grant, "client_id": "native-app"])
+            let answer = await bench.post(json: ["grant_type": grant, "client_id": "native-app"])
             #expect(answer.status == 400)
             #expect(answer.error == "unsupported_grant_type")
             #expect(answer.reason == .oauthUnsupportedGrantType)
         }
-        #expect(await world.post(json: ["client_id": "native-app"]).error == "invalid_request")
+        #expect(await bench.post(json: ["client_id": "native-app"]).error == "invalid_request")
     }
 
     @Test(
@@ -156,10 +156,10 @@ struct TokenEndpointTests {
         ]
     )
     func audiences(host: String) async throws {
-        let world = TokenWorld()
-        var parameters = world.parameters(try await world.signIn())
+        let bench = TokenBench()
+        var parameters = bench.parameters(try await bench.signIn())
         parameters["audience"] = "urn:\(host):session_transfer"
-        #expect(await world.post(json: parameters).status == 200)
+        #expect(await bench.post(json: parameters).status == 200)
     }
 
     @Test(
@@ -195,10 +195,10 @@ struct TokenEndpointTests {
         ]
     )
     func otherAudiences(audience: String) async throws {
-        let world = TokenWorld()
-        var parameters = world.parameters(try await world.signIn())
+        let bench = TokenBench()
+        var parameters = bench.parameters(try await bench.signIn())
         parameters["audience"] = audience
-        let answer = await world.post(json: parameters)
+        let answer = await bench.post(json: parameters)
         #expect(answer.status == 400)
         #expect(answer.error == "invalid_target")
         #expect(answer.reason == .oauthInvalidTarget)
@@ -206,10 +206,10 @@ struct TokenEndpointTests {
 
     @Test("a resource beside another audience is invalid_target")
     func resource() async throws {
-        let world = TokenWorld()
-        var parameters = world.parameters(try await world.signIn())
+        let bench = TokenBench()
+        var parameters = bench.parameters(try await bench.signIn())
         parameters["resource"] = "https://api.example.com/"
-        #expect(await world.post(json: parameters).error == "invalid_target")
+        #expect(await bench.post(json: parameters).error == "invalid_target")
     }
 
     @Test(
@@ -217,12 +217,12 @@ struct TokenEndpointTests {
         arguments: ["subject_token", "subject_token_type", "grant_type"]
     )
     func missing(name: String) async throws {
-        let world = TokenWorld()
-        var parameters = world.parameters(try await world.signIn())
+        let bench = TokenBench()
+        var parameters = bench.parameters(try await bench.signIn())
         parameters[name] = nil
-        #expect(await world.post(json: parameters).error == "invalid_request")
+        #expect(await bench.post(json: parameters).error == "invalid_request")
         parameters[name] = ""
-        #expect(await world.post(form: parameters).error == "invalid_request")
+        #expect(await bench.post(form: parameters).error == "invalid_request")
     }
 
     @Test(
@@ -239,36 +239,36 @@ struct TokenEndpointTests {
         ]
     )
     func tokenTypes(name: String, value: String, isAccepted: Bool) async throws {
-        let world = TokenWorld()
-        var parameters = world.parameters(try await world.signIn())
+        let bench = TokenBench()
+        var parameters = bench.parameters(try await bench.signIn())
         parameters[name] = value
-        let answer = await world.post(json: parameters)
+        let answer = await bench.post(json: parameters)
         #expect(answer.error == (isAccepted ? nil : "invalid_request"))
     }
 
     @Test("A token of another type than the request says is invalid_request, whichever it is (RFC 8693 2.1)")
     func otherType() async throws {
-        let world = TokenWorld { if $0.clientID == "native-app" { $0.clientSecrets = [Secret("a secret of the app")] } }
-        let session = try await world.signIn()
+        let bench = TokenBench { if $0.clientID == "native-app" { $0.clientSecrets = [Secret("a secret of the app")] } }
+        let session = try await bench.signIn()
         func send(_ token: String, _ type: String, actor: (String, String)? = nil) async -> Answer {
-            var parameters = world.parameters(token)
+            var parameters = bench.parameters(token)
             parameters["client_secret"] = "a secret of the app"
             parameters["subject_token_type"] = type
             if let actor { (parameters["actor_token"], parameters["actor_token_type"]) = actor }
-            return await world.post(json: parameters)
+            return await bench.post(json: parameters)
         }
         let access = TokenExchange.accessTokenType
         let own = TokenExchange.sessionTokenType
-        var api = world.parameters(session)
+        var api = bench.parameters(session)
         api["client_secret"] = "a secret of the app"
-        api["audience"] = TokenWorld.api
-        let issued = await world.post(json: api).text("access_token")
+        api["audience"] = TokenBench.api
+        let issued = await bench.post(json: api).text("access_token")
         #expect(issued.hasPrefix("spa_"))
         #expect(await send(session, own).status == 200)
         #expect(await send(issued, access).status == 200)
-        let lineage = world.authority.newLineage()
+        let lineage = bench.authority.newLineage()
         let others = [TokenKind.transfer, .refresh, .code, .hostTicket, .pushedRequest].map {
-            String(decoding: world.authority.make($0, in: lineage).token.bytes, as: UTF8.self)
+            String(decoding: bench.authority.make($0, in: lineage).token.bytes, as: UTF8.self)
         }
         let wrong =
             [(session, access), (issued, own), ("e30.e30.c2ln", own)]
@@ -284,18 +284,18 @@ struct TokenEndpointTests {
 
     @Test("Unknown, foreign, odd and browser session tokens are refused with the same bytes")
     func invalidGrant() async throws {
-        let world = TokenWorld()
-        let unknown = world.authority.make(.session, in: world.authority.newLineage()).token
+        let bench = TokenBench()
+        let unknown = bench.authority.make(.session, in: bench.authority.newLineage()).token
         let tokens = [
             String(decoding: unknown.bytes, as: UTF8.self),
             "sps_short",
             "no token",
             String(repeating: "s", count: 8000),
-            try await world.signIn(kind: .web, origin: .browser),
-            try await world.signIn(client: "another-app"),
+            try await bench.signIn(kind: .web, origin: .browser),
+            try await bench.signIn(client: "another-app"),
         ]
         for token in tokens {
-            let answer = await world.post(json: world.parameters(token))
+            let answer = await bench.post(json: bench.parameters(token))
             #expect(answer.status == 400)
             #expect(answer.error == "invalid_grant")
             #expect(answer.description == "Unknown or invalid session token.")
@@ -305,10 +305,10 @@ struct TokenEndpointTests {
 
     @Test("a client that may not mint is unauthorized_client")
     func notPermitted() async throws {
-        let world = TokenWorld()
-        var parameters = world.parameters(try await world.signIn())
+        let bench = TokenBench()
+        var parameters = bench.parameters(try await bench.signIn())
         parameters["client_id"] = "plain"
-        let answer = await world.post(json: parameters)
+        let answer = await bench.post(json: parameters)
         #expect(answer.status == 400)
         #expect(answer.error == "unauthorized_client")
         #expect(answer.reason == .handoffNotPermitted)
@@ -316,8 +316,8 @@ struct TokenEndpointTests {
 
     @Test("T23: for a session that began with a transfer the answer is unauthorized_client")
     func nested() async throws {
-        let world = TokenWorld()
-        let answer = await world.post(json: world.parameters(try await world.signIn(kind: .web, origin: .transfer)))
+        let bench = TokenBench()
+        let answer = await bench.post(json: bench.parameters(try await bench.signIn(kind: .web, origin: .transfer)))
         #expect(answer.error == "unauthorized_client")
         #expect(answer.reason == .handoffNested)
     }
@@ -327,40 +327,40 @@ struct TokenEndpointTests {
         arguments: [StoreError.unavailable, .full]
     )
     func unavailable(error: StoreError) async throws {
-        let world = TokenWorld()
-        let parameters = world.parameters(try await world.signIn())
-        world.store.fail(with: error)
-        let answer = await world.post(json: parameters)
+        let bench = TokenBench()
+        let parameters = bench.parameters(try await bench.signIn())
+        bench.store.fail(with: error)
+        let answer = await bench.post(json: parameters)
         #expect(answer.status == 503)
         #expect(answer.error == "temporarily_unavailable")
         #expect(answer.field("retry-after") == "1")
         #expect(answer.reason == (error == .full ? .storeFull : .storeUnavailable))
-        world.store.fail(with: nil)
-        #expect(await world.post(json: parameters).status == 200)
+        bench.store.fail(with: nil)
+        #expect(await bench.post(json: parameters).status == 200)
     }
 
     @Test("if one session asks too often, the answer is 429 too_many_requests with Retry-After")
     func throttled() async throws {
-        let world = TokenWorld()
-        let parameters = world.parameters(try await world.signIn())
-        for _ in 0..<10 { #expect(await world.post(json: parameters).status == 200) }
-        let answer = await world.post(json: parameters)
+        let bench = TokenBench()
+        let parameters = bench.parameters(try await bench.signIn())
+        for _ in 0..<10 { #expect(await bench.post(json: parameters).status == 200) }
+        let answer = await bench.post(json: parameters)
         #expect(answer.status == 429)
         #expect(answer.error == "too_many_requests")
         #expect(answer.description == "Too many requests. Please try again later.")
         #expect(answer.field("retry-after") == "6")
         #expect(answer.field("cache-control") == "no-store")
         #expect(answer.reason == .handoffThrottled)
-        #expect(await world.post(json: world.parameters(try await world.signIn())).status == 200)
+        #expect(await bench.post(json: bench.parameters(try await bench.signIn())).status == 200)
     }
 
     @Test("no answer repeats text of the request")
     func nothingIsEchoed() async throws {
-        let world = TokenWorld()
+        let bench = TokenBench()
         for name in ["grant_type", "client_id", "subject_token", "subject_token_type", "audience"] {
-            var parameters = world.parameters(try await world.signIn())
+            var parameters = bench.parameters(try await bench.signIn())
             parameters[name] = "echo\"\\<canary>"
-            let answer = await world.post(json: parameters)
+            let answer = await bench.post(json: parameters)
             #expect(answer.error != nil)
             #expect(!String(decoding: answer.response.body, as: UTF8.self).contains("canary"))
         }
@@ -370,7 +370,7 @@ struct TokenEndpointTests {
         "the endpoint is served by POST at its own path on endpoint hosts, and its writes continue if the client leaves"
     )
     func place() {
-        let endpoint = TokenWorld().endpoint.endpoint
+        let endpoint = TokenBench().endpoint.endpoint
         #expect(endpoint.path == "/oauth/token")
         #expect(endpoint.methods == ["POST"])
         #expect(endpoint.outlivesClient)

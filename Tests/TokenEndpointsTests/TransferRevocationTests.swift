@@ -17,42 +17,42 @@ struct TransferRevocationTests {
     ]
 
     /// A native app with a refresh token, a web client that it has signed in, and a transfer token that nobody has used.
-    private struct Desk {
-        let world: TokenWorld
+    private struct Bench {
+        let endpoints: TokenBench
         let native: Answer
         let web: Answer
         let unused: String
 
         init(cascades: Bool) async throws {
-            self.world = TokenWorld { client in
+            self.endpoints = TokenBench { client in
                 client.cascades = cascades
                 client.allowsRefreshAfterTransfer = true
             }
-            let first = await self.world.redeem(try await self.world.code())
+            let first = await self.endpoints.redeem(try await self.endpoints.code())
             let audience = ["audience": "urn:auth.example.com:session_transfer"]
-            let minted = await self.world.refresh(first.text("refresh_token"), audience)
-            self.native = await self.world.refresh(minted.text("refresh_token"), audience)
+            let minted = await self.endpoints.refresh(first.text("refresh_token"), audience)
+            self.native = await self.endpoints.refresh(minted.text("refresh_token"), audience)
             self.unused = self.native.text("access_token")
-            let code = try #require(await Self.open(minted.text("access_token"), self.world).redirect["code"])
-            self.web = await self.world.redeem(code, TransferRevocationTests.redemption)
+            let code = try #require(await Self.open(minted.text("access_token"), self.endpoints).redirect["code"])
+            self.web = await self.endpoints.redeem(code, TransferRevocationTests.redemption)
         }
 
         /// Opens the web client with a transfer token.
-        static func open(_ token: String, _ world: TokenWorld) async -> Answer {
-            await world.authorize(TransferRevocationTests.web.merging(["session_transfer_token": token]) { $1 })
+        static func open(_ token: String, _ bench: TokenBench) async -> Answer {
+            await bench.authorize(TransferRevocationTests.web.merging(["session_transfer_token": token]) { $1 })
         }
 
         /// Whether the web client's tokens are good.
         func webLives() async throws -> Bool {
-            let lives = try await self.world.lives(self.web.text("access_token"))
-            let again = await self.world.refresh(self.web.text("refresh_token"), ["client_id": "web"])
+            let lives = try await self.endpoints.lives(self.web.text("access_token"))
+            let again = await self.endpoints.refresh(self.web.text("refresh_token"), ["client_id": "web"])
             #expect(lives == (again.status == 200), "\(again.body)")
             return lives
         }
 
         func revoke() async {
             let form = ["client_id": "native-app", "token": self.native.text("refresh_token")]
-            #expect(await self.world.form(form, to: self.world.revocation.endpoint).status == 200)
+            #expect(await self.endpoints.form(form, to: self.endpoints.revocation.endpoint).status == 200)
         }
     }
 
@@ -63,36 +63,36 @@ struct TransferRevocationTests {
         ]
     )
     func cascade(cascades: Bool) async throws {
-        let desk = try await Desk(cascades: cascades)
-        #expect(try await desk.webLives())
-        await desk.revoke()
-        #expect(try await desk.webLives() == !cascades)
-        #expect(await desk.world.refresh(desk.native.text("refresh_token")).status == 400)
+        let bench = try await Bench(cascades: cascades)
+        #expect(try await bench.webLives())
+        await bench.revoke()
+        #expect(try await bench.webLives() == !cascades)
+        #expect(await bench.endpoints.refresh(bench.native.text("refresh_token")).status == 400)
         // A transfer token needs the refresh token that it comes from, whatever the client says.
-        #expect(await Desk.open(desk.unused, desk.world).redirect["code"] == nil)
+        #expect(await Bench.open(bench.unused, bench.endpoints).redirect["code"] == nil)
     }
 
     @Test("without cascade the app's access tokens still end with its refresh token")
     func ownTokens() async throws {
-        let world = TokenWorld { $0.cascades = false }
-        let first = await world.redeem(try await world.code())
-        let second = await world.refresh(first.text("refresh_token"))
-        for answer in [first, second] { #expect(try await world.lives(answer.text("access_token"))) }
+        let bench = TokenBench { $0.cascades = false }
+        let first = await bench.redeem(try await bench.code())
+        let second = await bench.refresh(first.text("refresh_token"))
+        for answer in [first, second] { #expect(try await bench.lives(answer.text("access_token"))) }
         let form = ["client_id": "native-app", "token": second.text("refresh_token")]
-        #expect(await world.form(form, to: world.revocation.endpoint).status == 200)
-        for answer in [first, second] { #expect(try await !world.lives(answer.text("access_token"))) }
+        #expect(await bench.form(form, to: bench.revocation.endpoint).status == 200)
+        for answer in [first, second] { #expect(try await !bench.lives(answer.text("access_token"))) }
     }
 
     @Test("without cascade a replayed refresh token ends the app's tokens, and logging out everywhere ends all")
     func otherEnds() async throws {
-        let desk = try await Desk(cascades: false)
-        let later = await desk.world.refresh(desk.native.text("refresh_token"))
-        desk.world.clock.advance(by: .seconds(61))
-        #expect(await desk.world.refresh(desk.native.text("refresh_token")).reason == .refreshReplayed)
-        #expect(try await !desk.world.lives(later.text("access_token")))
-        #expect(try await desk.webLives())
-        try await desk.world.store.end(subject: "alice", on: desk.world.loop).get()
-        #expect(try await !desk.webLives())
+        let bench = try await Bench(cascades: false)
+        let later = await bench.endpoints.refresh(bench.native.text("refresh_token"))
+        bench.endpoints.clock.advance(by: .seconds(61))
+        #expect(await bench.endpoints.refresh(bench.native.text("refresh_token")).reason == .refreshReplayed)
+        #expect(try await !bench.endpoints.lives(later.text("access_token")))
+        #expect(try await bench.webLives())
+        try await bench.endpoints.store.end(subject: "alice", on: bench.endpoints.loop).get()
+        #expect(try await !bench.webLives())
     }
 
     @Test(
@@ -100,31 +100,31 @@ struct TransferRevocationTests {
         arguments: [true, false]
     )
     func online(isOnline: Bool) async throws {
-        let world = TokenWorld { client in
+        let bench = TokenBench { client in
             client.allowsRefreshAfterTransfer = true
             client.endsRefreshAfterTransfer = isOnline
         }
-        let cookie = try await world.signIn(kind: .web, origin: .transfer, host: "auth.example.com")
-        let code = try #require(await world.authorize(Self.web, cookie: cookie).redirect["code"])
-        let first = await world.redeem(code, Self.redemption)
-        let second = await world.refresh(first.text("refresh_token"), ["client_id": "web"])
+        let cookie = try await bench.signIn(kind: .web, origin: .transfer, host: "auth.example.com")
+        let code = try #require(await bench.authorize(Self.web, cookie: cookie).redirect["code"])
+        let first = await bench.redeem(code, Self.redemption)
+        let second = await bench.refresh(first.text("refresh_token"), ["client_id": "web"])
         #expect(second.status == 200)
-        let key = try #require(world.authority.key(.session, of: Array(cookie.utf8)))
-        let session = try #require(try await world.store.session(key, on: world.loop).get())
-        try await session.record.end(key, in: world.store, on: world.loop).get()
-        let third = await world.refresh(second.text("refresh_token"), ["client_id": "web"])
+        let key = try #require(bench.authority.key(.session, of: Array(cookie.utf8)))
+        let session = try #require(try await bench.store.session(key, on: bench.loop).get())
+        try await session.record.end(key, in: bench.store, on: bench.loop).get()
+        let third = await bench.refresh(second.text("refresh_token"), ["client_id": "web"])
         #expect(third.status == (isOnline ? 400 : 200))
         if isOnline { #expect(third.reason == .refreshUnknown) }
-        #expect(try await world.lives(second.text("access_token")) == !isOnline)
+        #expect(try await bench.lives(second.text("access_token")) == !isOnline)
     }
 
     @Test("a refresh token of a token that signs in one request needs no browser's session, and ends with the app")
     func oneRequest() async throws {
-        let desk = try await Desk(cascades: true)
+        let bench = try await Bench(cascades: true)
         // The browser has no session that could idle out.
-        desk.world.clock.advance(by: .seconds(1200))
-        #expect(await desk.world.refresh(desk.web.text("refresh_token"), ["client_id": "web"]).status == 200)
-        await desk.revoke()
-        #expect(await desk.world.refresh(desk.web.text("refresh_token"), ["client_id": "web"]).status == 400)
+        bench.endpoints.clock.advance(by: .seconds(1200))
+        #expect(await bench.endpoints.refresh(bench.web.text("refresh_token"), ["client_id": "web"]).status == 200)
+        await bench.revoke()
+        #expect(await bench.endpoints.refresh(bench.web.text("refresh_token"), ["client_id": "web"]).status == 400)
     }
 }

@@ -9,21 +9,21 @@ import Vocabulary
     private static let origin = "https://app.example.com"
     private static let mode: [String: String?] = ["response_mode": "web_message", "prompt": "none"]
 
-    private static func world() -> TokenWorld {
-        TokenWorld { $0.allowedOrigins = [self.origin, "http://127.0.0.1:4711"] }
+    private static func bench() -> TokenBench {
+        TokenBench { $0.allowedOrigins = [self.origin, "http://127.0.0.1:4711"] }
     }
 
     private static func page(_ answer: Answer) -> String { String(decoding: answer.response.body, as: UTF8.self) }
 
     @Test("the page gives the code to the origin of the redirect_uri only, and only that may frame it")
     func code() async throws {
-        let world = Self.world()
-        let cookie = try await world.signIn(kind: .web, origin: .browser, host: "auth.example.com")
+        let bench = Self.bench()
+        let cookie = try await bench.signIn(kind: .web, origin: .browser, host: "auth.example.com")
         for prompt in ["none", nil] {
             var parameters = Self.mode
             parameters["prompt"] = prompt
             parameters["state"] = "\"'</script>&"
-            let answer = await world.authorize(parameters, cookie: cookie)
+            let answer = await bench.authorize(parameters, cookie: cookie)
             let page = Self.page(answer)
             #expect(answer.status == 200 && answer.field("location") == nil)
             #expect(page.contains(#"data-origin="https://app.example.com""#), "\(page)")
@@ -39,35 +39,35 @@ import Vocabulary
 
     @Test("errors come the same way")
     func errors() async throws {
-        let world = Self.world()
-        let answer = await world.authorize(Self.mode)
+        let bench = Self.bench()
+        let answer = await bench.authorize(Self.mode)
         #expect(answer.status == 200 && answer.reason == .credentialMissing)
         #expect(Self.page(answer).contains("&quot;error&quot;:&quot;login_required&quot;"))
-        let other = await world.authorize(Self.mode.merging(["audience": "https://x"]) { $1 })
+        let other = await bench.authorize(Self.mode.merging(["audience": "https://x"]) { $1 })
         #expect(Self.page(other).contains("&quot;error&quot;:&quot;invalid_target&quot;"))
         // Without prompt=none, the user signs in first.
-        let asked = await world.authorize(["response_mode": "web_message"])
+        let asked = await bench.authorize(["response_mode": "web_message"])
         #expect(asked.field("location")?.hasPrefix("/.sallyport/login?") == true)
     }
 
     @Test(
         "a redirect_uri of another origin gets no message, and no code",
-        arguments: ["myapp://auth/callback", "http://127.0.0.1:4712/cb", TokenWorld.callback]
+        arguments: ["myapp://auth/callback", "http://127.0.0.1:4712/cb", TokenBench.callback]
     )
     func notAllowed(target: String) async throws {
-        let world = TokenWorld { $0.allowedOrigins = ["http://127.0.0.1:4711", "https://app.example.com:8443"] }
-        let cookie = try await world.signIn(kind: .web, origin: .browser, host: "auth.example.com")
-        let answer = await world.authorize(Self.mode.merging(["redirect_uri": target]) { $1 }, cookie: cookie)
+        let bench = TokenBench { $0.allowedOrigins = ["http://127.0.0.1:4711", "https://app.example.com:8443"] }
+        let cookie = try await bench.signIn(kind: .web, origin: .browser, host: "auth.example.com")
+        let answer = await bench.authorize(Self.mode.merging(["redirect_uri": target]) { $1 }, cookie: cookie)
         #expect(answer.status == 303 && answer.field("location")?.hasPrefix(target) == true)
         #expect(answer.redirect["error"] == "invalid_request" && answer.redirect["code"] == nil)
     }
 
     @Test("an app on loopback gets it on the port on which it listens")
     func loopback() async throws {
-        let world = Self.world()
-        let cookie = try await world.signIn(kind: .web, origin: .browser, host: "auth.example.com")
+        let bench = Self.bench()
+        let cookie = try await bench.signIn(kind: .web, origin: .browser, host: "auth.example.com")
         let target = ["redirect_uri": "http://127.0.0.1:4711/cb"]
-        let answer = await world.authorize(Self.mode.merging(target) { $1 }, cookie: cookie)
+        let answer = await bench.authorize(Self.mode.merging(target) { $1 }, cookie: cookie)
         #expect(Self.page(answer).contains(#"data-origin="http://127.0.0.1:4711""#))
     }
 

@@ -135,8 +135,8 @@ struct OryExchangeTests {
 
     @Test("With an OpenID provider: create, submit, exchange, read, list, disable, sign out", arguments: Self.clients)
     func provider(client: String) throws {
-        try OpenIDWorld.with(routes: OpenIDWorld.routes + "\n" + Self.exchange) { world throws in
-            try self.walk(client, at: world.gateway)
+        try OpenIDSignInBench.with(routes: OpenIDSignInBench.routes + "\n" + Self.exchange) { bench throws in
+            try self.walk(client, at: bench.gateway)
         }
     }
 }

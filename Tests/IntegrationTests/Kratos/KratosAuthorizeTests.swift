@@ -25,8 +25,8 @@ struct KratosAuthorizeTests {
 
     private static let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 
-    private static func with(_ body: (KratosWorld) throws -> Void) throws {
-        try KratosWorld.with(more: self.clients, body)
+    private static func with(_ body: (KratosGatewayBench) throws -> Void) throws {
+        try KratosGatewayBench.with(more: self.clients, body)
     }
 
     private static func target(_ client: String, _ more: String = "") -> String {
@@ -38,8 +38,8 @@ struct KratosAuthorizeTests {
         "Cookie: ory_kratos_session=\(session.cookie)"
     }
 
-    private static func authorize(_ world: KratosWorld, _ target: String, _ cookie: String) throws -> Answer {
-        try world.get(target, [cookie] + KratosWorld.navigation)
+    private static func authorize(_ bench: KratosGatewayBench, _ target: String, _ cookie: String) throws -> Answer {
+        try bench.get(target, [cookie] + KratosGatewayBench.navigation)
     }
 
     /// The code in the answer of `/authorize`.
@@ -48,20 +48,20 @@ struct KratosAuthorizeTests {
         return String(try #require(location.firstMatch(of: /[?&]code=([A-Za-z0-9_-]+)/), "\(location)").1)
     }
 
-    private static func post(_ world: KratosWorld, _ form: String) throws -> Answer {
+    private static func post(_ bench: KratosGatewayBench, _ form: String) throws -> Answer {
         let type = "Content-Type: application/x-www-form-urlencoded"
-        return try world.gateway.request(Request.post("/oauth/token", [type], body: form))
+        return try bench.gateway.request(Request.post("/oauth/token", [type], body: form))
     }
 
-    private static func redeem(_ world: KratosWorld, _ code: String, client: String) throws -> Answer {
+    private static func redeem(_ bench: KratosGatewayBench, _ code: String, client: String) throws -> Answer {
         try self.post(
-            world,
+            bench,
             "grant_type=authorization_code&client_id=\(client)&code=\(code)&code_verifier=\(self.verifier)"
         )
     }
 
-    private static func refresh(_ world: KratosWorld, _ token: String, client: String) throws -> Answer {
-        try self.post(world, "grant_type=refresh_token&client_id=\(client)&refresh_token=\(token)")
+    private static func refresh(_ bench: KratosGatewayBench, _ token: String, client: String) throws -> Answer {
+        try self.post(bench, "grant_type=refresh_token&client_id=\(client)&refresh_token=\(token)")
     }
 
     private static func refreshToken(_ answer: Answer) throws -> String {
@@ -70,7 +70,7 @@ struct KratosAuthorizeTests {
 
     /// Signs in at Kratos's own page, to which `away` leads, and returns with the cookie that Kratos sets.
     private static func signIn(
-        _ world: KratosWorld,
+        _ bench: KratosGatewayBench,
         _ away: Answer,
         cookies: [String] = [],
         email: String = "ada@example.com"
@@ -78,10 +78,10 @@ struct KratosAuthorizeTests {
         func path(_ answer: Answer) throws -> String {
             try #require(answer.value("location"), "\(answer.lines)").replacing(Request.origin, with: "")
         }
-        let login = try world.get(try path(away), KratosWorld.navigation + cookies)
-        let flow = try world.get(try path(login), KratosWorld.navigation + cookies)
+        let login = try bench.get(try path(away), KratosGatewayBench.navigation + cookies)
+        let flow = try bench.get(try path(login), KratosGatewayBench.navigation + cookies)
         let id = try #require(try path(flow).firstMatch(of: /flow=(.+)/), "\(flow.lines)").1
-        let signedIn = try world.gateway.request(
+        let signedIn = try bench.gateway.request(
             Request.post(
                 "/self-service/login?flow=\(id)",
                 ["Content-Type: application/x-www-form-urlencoded"] + cookies,
@@ -94,85 +94,85 @@ struct KratosAuthorizeTests {
 
     @Test("Kratos's session signs in to a client, whose tokens name Kratos's user")
     func signedIn() throws {
-        try Self.with { world throws in
-            let session = world.kratos.newSession()
-            let back = try Self.authorize(world, Self.target("app"), Self.cookie(session))
+        try Self.with { bench throws in
+            let session = bench.kratos.newSession()
+            let back = try Self.authorize(bench, Self.target("app"), Self.cookie(session))
             #expect(back.value("location")?.hasPrefix("com.example.app:/callback?code=") == true, "\(back.lines)")
-            let tokens = try Self.redeem(world, try Self.code(back), client: "app")
+            let tokens = try Self.redeem(bench, try Self.code(back), client: "app")
             #expect(tokens.status == 200, "\(tokens.text)")
             let access = try #require(tokens.text.firstMatch(of: /"access_token":"([^"]+)"/)).1
-            let info = try world.get("/userinfo", ["Authorization: Bearer \(access)"])
+            let info = try bench.get("/userinfo", ["Authorization: Bearer \(access)"])
             #expect(info.text.contains(session.identityID), "\(info.text)")
-            let metadata = try world.get("/.well-known/oauth-authorization-server", [])
+            let metadata = try bench.get("/.well-known/oauth-authorization-server", [])
             #expect(metadata.text.contains(#""authorization_endpoint":"\#(Request.origin)/authorize""#))
         }
     }
 
     @Test("A browser without a session signs in at Kratos, and comes back to the client with a code")
     func signsIn() throws {
-        try Self.with { world throws in
-            let away = try world.get(Self.target("app"), KratosWorld.navigation)
-            let (target, cookie) = try Self.signIn(world, away)
+        try Self.with { bench throws in
+            let away = try bench.get(Self.target("app"), KratosGatewayBench.navigation)
+            let (target, cookie) = try Self.signIn(bench, away)
             #expect(target.hasPrefix("/authorize?"))
-            let code = try Self.code(try Self.authorize(world, target, cookie))
-            #expect(try Self.redeem(world, code, client: "app").status == 200)
-            let none = try world.get(Self.target("app", "&prompt=none"), KratosWorld.navigation)
+            let code = try Self.code(try Self.authorize(bench, target, cookie))
+            #expect(try Self.redeem(bench, code, client: "app").status == 200)
+            let none = try bench.get(Self.target("app", "&prompt=none"), KratosGatewayBench.navigation)
             #expect(none.value("location")?.contains("error=login_required") == true)
         }
     }
 
     @Test("prompt=login asks a user who is signed in at Kratos once more, and once only")
     func again() throws {
-        try Self.with { world throws in
-            let session = world.kratos.newSession()
-            world.kratos.change { $0.backdate(by: 600) }
-            let away = try Self.authorize(world, Self.target("app", "&prompt=login"), Self.cookie(session))
+        try Self.with { bench throws in
+            let session = bench.kratos.newSession()
+            bench.kratos.change { $0.backdate(by: 600) }
+            let away = try Self.authorize(bench, Self.target("app", "&prompt=login"), Self.cookie(session))
             #expect(away.value("location")?.contains("prompt=login") == true, "\(away.lines)")
-            let (target, cookie) = try Self.signIn(world, away, cookies: [Self.cookie(session)])
+            let (target, cookie) = try Self.signIn(bench, away, cookies: [Self.cookie(session)])
             // The former cookie shows nothing of the new sign-in.
-            let early = try Self.authorize(world, target, Self.cookie(session))
+            let early = try Self.authorize(bench, target, Self.cookie(session))
             #expect(early.value("location")?.contains("prompt=login") == true, "\(early.lines)")
-            #expect(try !Self.code(try Self.authorize(world, target, cookie)).isEmpty)
+            #expect(try !Self.code(try Self.authorize(bench, target, cookie)).isEmpty)
         }
     }
 
     @Test("A user whose second factor Kratos demands gives it first")
     func secondFactor() throws {
-        try Self.with { world throws in
-            world.kratos.change { $0.requiredAAL = "aal2" }
-            let session = world.kratos.newSession()
-            let away = try Self.authorize(world, Self.target("app"), Self.cookie(session))
+        try Self.with { bench throws in
+            bench.kratos.change { $0.requiredAAL = "aal2" }
+            let session = bench.kratos.newSession()
+            let away = try Self.authorize(bench, Self.target("app"), Self.cookie(session))
             #expect(away.value("location")?.contains("aal=aal2") == true, "\(away.lines)")
-            world.kratos.change { state in state.change(session) { $0.aal = "aal2" } }
-            #expect(try !Self.code(try Self.authorize(world, Self.target("app"), Self.cookie(session))).isEmpty)
+            bench.kratos.change { state in state.change(session) { $0.aal = "aal2" } }
+            #expect(try !Self.code(try Self.authorize(bench, Self.target("app"), Self.cookie(session))).isEmpty)
         }
     }
 
     @Test("While Kratos is away, the client is told to try again; nobody is signed out")
     func outage() throws {
-        try Self.with { world throws in
-            let session = world.kratos.newSession()
-            world.kratos.fail("/sessions/whoami", with: .status(500))
-            let answer = try Self.authorize(world, Self.target("app"), Self.cookie(session))
+        try Self.with { bench throws in
+            let session = bench.kratos.newSession()
+            bench.kratos.fail("/sessions/whoami", with: .status(500))
+            let answer = try Self.authorize(bench, Self.target("app"), Self.cookie(session))
             #expect(answer.value("location")?.contains("error=temporarily_unavailable") == true, "\(answer.lines)")
-            world.kratos.heal()
-            #expect(try !Self.code(try Self.authorize(world, Self.target("app"), Self.cookie(session))).isEmpty)
+            bench.kratos.heal()
+            #expect(try !Self.code(try Self.authorize(bench, Self.target("app"), Self.cookie(session))).isEmpty)
         }
     }
 
     @Test("Online refresh tokens end with a sign-out under any later cookie of the session; others go on")
     func signOut() throws {
-        try Self.with { world throws in
-            let session = world.kratos.newSession()
+        try Self.with { bench throws in
+            let session = bench.kratos.newSession()
             func tokens(_ client: String) throws -> String {
-                let code = try Self.code(try Self.authorize(world, Self.target(client), Self.cookie(session)))
-                return try Self.refreshToken(try Self.redeem(world, code, client: client))
+                let code = try Self.code(try Self.authorize(bench, Self.target(client), Self.cookie(session)))
+                return try Self.refreshToken(try Self.redeem(bench, code, client: client))
             }
             let (own, online) = (try tokens("app"), try tokens("online"))
             // Kratos gives the session a new cookie when its user signs in again.
-            let away = try Self.authorize(world, Self.target("app", "&prompt=login"), Self.cookie(session))
-            let (_, cookie) = try Self.signIn(world, away, cookies: [Self.cookie(session)])
-            let out = try world.gateway.request(
+            let away = try Self.authorize(bench, Self.target("app", "&prompt=login"), Self.cookie(session))
+            let (_, cookie) = try Self.signIn(bench, away, cookies: [Self.cookie(session)])
+            let out = try bench.gateway.request(
                 Request.post(
                     "/.sallyport/logout",
                     [cookie, "Accept: application/json", "Sec-Fetch-Site: same-origin", "Origin: \(Request.origin)"],
@@ -180,25 +180,25 @@ struct KratosAuthorizeTests {
                 )
             )
             #expect(out.status == 204)
-            let ended = try Self.refresh(world, online, client: "online")
+            let ended = try Self.refresh(bench, online, client: "online")
             #expect(ended.status == 400 && ended.text.contains("invalid_grant"), "\(ended.text)")
-            #expect(try Self.refresh(world, own, client: "app").status == 200)
+            #expect(try Self.refresh(bench, own, client: "app").status == 200)
         }
     }
 
     @Test("A transfer token of another user than Kratos's signs nobody in: the user signs in anew")
     func otherUser() throws {
-        try Self.with { world throws in
-            let (ada, grace) = (world.kratos.newSession(), world.kratos.newSession(email: "grace@example.com"))
-            let transfer = try world.gateway.mint(ada.token)
+        try Self.with { bench throws in
+            let (ada, grace) = (bench.kratos.newSession(), bench.kratos.newSession(email: "grace@example.com"))
+            let transfer = try bench.gateway.mint(ada.token)
             let target = Self.target("care", "&session_transfer_token=\(transfer)")
-            let answer = try Self.authorize(world, target, Self.cookie(grace))
+            let answer = try Self.authorize(bench, target, Self.cookie(grace))
             let location = try #require(answer.value("location"))
             #expect(location.hasPrefix("/.sallyport/login") || location.contains("/.sallyport/login"), "\(location)")
             #expect(location.contains("prompt=login") && !location.contains(transfer))
-            let own = try world.gateway.mint(ada.token)
+            let own = try bench.gateway.mint(ada.token)
             let same = try Self.authorize(
-                world,
+                bench,
                 Self.target("care", "&session_transfer_token=\(own)"),
                 Self.cookie(ada)
             )

@@ -96,9 +96,9 @@ struct KratosClientTests {
 
     @Test("The client works through the gateway as it does at Kratos")
     func throughGateway() throws {
-        try KratosWorld.with { world throws in
-            try self.run(on: "http://127.0.0.1:\(world.gateway.port)")
-            #expect(world.app.requests.isEmpty)
+        try KratosGatewayBench.with { bench throws in
+            try self.run(on: "http://127.0.0.1:\(bench.gateway.port)")
+            #expect(bench.app.requests.isEmpty)
         }
     }
 

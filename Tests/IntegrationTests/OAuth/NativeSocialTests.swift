@@ -7,7 +7,7 @@ import Vocabulary
 /// Native apps sign in with what the kits of Google, Apple and Facebook give to them, as Auth0's SDKs send it. The doubles
 /// of the three verify what the gateway sends to them.
 @Suite("Native social sign-in", .blocking) struct NativeSocialTests {
-    private struct World {
+    private struct Bench {
         let social: SocialServer
         let gateway: Gateway
 
@@ -60,7 +60,7 @@ import Vocabulary
         ]
     }
 
-    private func with(_ body: (World) throws -> Void) throws {
+    private func with(_ body: (Bench) throws -> Void) throws {
         let social = try SocialServer()
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -75,15 +75,15 @@ import Vocabulary
             more: Self.settings(social.network)
         )
         try Gateway.with(settings, files: Self.files(social.network)) { gateway throws in
-            try body(World(social: social, gateway: gateway))
+            try body(Bench(social: social, gateway: gateway))
             #expect(!gateway.output.contains("secret-part"))
         }
     }
 
     @Test("Each kit signs in: tokens, an id_token, and an account named by provider and subject; once")
     func kinds() throws {
-        try self.with { world throws in
-            let network = world.social.network
+        try self.with { bench throws in
+            let network = bench.social.network
             for (type, token, subject) in [
                 ("google-id-token", network.googleToken(), "google-oauth2|\(SocialNetwork.googleSubject)"),
                 ("apple-authz-code", network.appleCode(), "apple|\(SocialNetwork.appleSubject)"),
@@ -92,20 +92,20 @@ import Vocabulary
                     "facebook|\(SocialNetwork.facebookUser)"
                 ),
             ] {
-                let answer = try world.exchange(type, token)
+                let answer = try bench.exchange(type, token)
                 #expect(answer.status == 200, "\(type): \(answer.text)")
                 for member in ["access_token", "id_token", "refresh_token", "expires_in", "scope"] {
                     #expect(answer.text.contains("\"\(member)\""), "\(type): \(member)")
                 }
-                #expect(try world.userInfo(answer)["sub"]?.string == subject)
-                let again = try world.exchange(type, token)
+                #expect(try bench.userInfo(answer)["sub"]?.string == subject)
+                let again = try bench.exchange(type, token)
                 #expect(again.status == 400 && again.text.contains("invalid_grant"), "\(type): \(again.text)")
             }
             #expect(network.complaints.isEmpty)
             #expect(
-                world.gateway.output.contains("\"code\":\"sens\"") && world.gateway.output.contains("\"code\":\"fens\"")
+                bench.gateway.output.contains("\"code\":\"sens\"") && bench.gateway.output.contains("\"code\":\"fens\"")
             )
-            #expect(world.gateway.output.contains(Reason.socialReplayed.rawValue))
+            #expect(bench.gateway.output.contains(Reason.socialReplayed.rawValue))
         }
     }
 
@@ -132,8 +132,8 @@ import Vocabulary
         ]
     )
     func shapes(type: String, mediaType: String, body: String) throws {
-        try self.with { world throws in
-            let network = world.social.network
+        try self.with { bench throws in
+            let network = bench.social.network
             let token =
                 switch type {
                 case "apple-authz-code": network.appleCode()
@@ -143,7 +143,7 @@ import Vocabulary
             let bytes = body.replacing("TOKEN", with: String(decoding: token.bytes, as: UTF8.self))
                 .replacing("TYPE", with: "http://auth0.com/oauth/token-type/\(type)")
             let request = Request.post("/oauth/token", ["Content-Type: \(mediaType)"], body: bytes)
-            let answer = try world.gateway.request(request)
+            let answer = try bench.gateway.request(request)
             #expect(answer.status == 200, "\(answer.text)")
             let members = JSONText.decode(Array(answer.text.utf8)) ?? .null
             for name in ["access_token", "id_token", "refresh_token", "scope"] {
@@ -156,22 +156,22 @@ import Vocabulary
 
     @Test("user_profile, as an object or as text, fills only what is not known, and verifies nothing")
     func profiles() throws {
-        try self.with { world throws in
+        try self.with { bench throws in
             let profile: JSONValue = ["name": ["firstName": "Ada", "lastName": "Lovelace"], "email": "a@example.org"]
             let text = String(decoding: JSONText.encode(profile), as: UTF8.self)
             for value in [profile, .string(text)] {
-                let token = world.social.network.facebookToken()
+                let token = bench.social.network.facebookToken()
                 let more = ["user_profile": value]
-                let facts = try world.userInfo(
-                    try world.exchange("facebook-info-session-access-token", token, more)
+                let facts = try bench.userInfo(
+                    try bench.exchange("facebook-info-session-access-token", token, more)
                 )
                 #expect(facts["email"] == "a@example.org")
                 #expect(facts["email_verified"] == false)
                 #expect(facts["given_name"] == "Ada" && facts["family_name"] == "Lovelace", "\(facts)")
             }
-            let bad = try world.exchange(
+            let bad = try bench.exchange(
                 "facebook-info-session-access-token",
-                world.social.network.facebookToken(),
+                bench.social.network.facebookToken(),
                 ["user_profile": "{"]
             )
             #expect(bad.text.contains("invalid_request"))
@@ -180,18 +180,18 @@ import Vocabulary
 
     @Test("A refusal is invalid_grant, an outage 503 with Retry-After, and a client without the kit may not")
     func refusals() throws {
-        try self.with { world throws in
-            let network = world.social.network
-            let expired = try world.exchange("google-id-token", network.googleToken(["exp": 1_000_000_000]))
+        try self.with { bench throws in
+            let network = bench.social.network
+            let expired = try bench.exchange("google-id-token", network.googleToken(["exp": 1_000_000_000]))
             #expect(expired.status == 400 && expired.text.contains("invalid_grant"))
-            #expect(eventually { world.gateway.output.contains(Reason.socialRefused.rawValue) })
+            #expect(eventually { bench.gateway.output.contains(Reason.socialRefused.rawValue) })
             network.breakDown(.appleToken, with: .answer(500, "{}"))
-            let away = try world.exchange("apple-authz-code", network.appleCode())
+            let away = try bench.exchange("apple-authz-code", network.appleCode())
             #expect(away.status == 503 && away.text.contains("temporarily_unavailable"))
             #expect(away.lines.contains { $0.lowercased().hasPrefix("retry-after:") })
-            let other = try world.exchange("google-id-token", network.googleToken(), ["client_id": "web"])
+            let other = try bench.exchange("google-id-token", network.googleToken(), ["client_id": "web"])
             #expect(other.text.contains("unauthorized_client"))
-            let target = try world.exchange("google-id-token", network.googleToken(), ["audience": "https://no"])
+            let target = try bench.exchange("google-id-token", network.googleToken(), ["audience": "https://no"])
             #expect(target.text.contains("invalid_target"))
         }
     }

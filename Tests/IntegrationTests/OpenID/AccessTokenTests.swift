@@ -26,57 +26,57 @@ import Vocabulary
 
     @Test("A signed token becomes headers, and only what its scopes allow")
     func signed() throws {
-        try OpenIDWorld.with(OpenIDScript(), Self.audience, routes: Self.routes) { (world) throws in
-            let token = world.provider.accessToken(scopes: ["orders"]) {
+        try OpenIDSignInBench.with(OpenIDScript(), Self.audience, routes: Self.routes) { (bench) throws in
+            let token = bench.provider.accessToken(scopes: ["orders"]) {
                 $0["email"] = "ada@example.com"
                 $0["sid"] = "sid-1"
             }
-            let answer = try world.gateway.get("/orders/1", self.bearer(token))
+            let answer = try bench.gateway.get("/orders/1", self.bearer(token))
             #expect(answer.status == 200, "\(answer.lines)")
-            let received = try #require(world.app.requests.last).lines
+            let received = try #require(bench.app.requests.last).lines
             #expect(received.contains("X-Auth-Subject: user-1") && received.contains("X-Auth-Email: ada@example.com"))
             #expect(received.contains("X-Auth-Origin: native"))
             #expect(received.contains { $0.hasPrefix("X-Auth-Session-Id: ses_") })
             #expect(!received.contains { $0.lowercased().hasPrefix("authorization") }, "\(received)")
-            #expect(try world.gateway.get("/native/", self.bearer(token)).status == 200)
+            #expect(try bench.gateway.get("/native/", self.bearer(token)).status == 200)
 
-            let poor = try world.gateway.get("/orders/1", self.bearer(world.provider.accessToken()))
+            let poor = try bench.gateway.get("/orders/1", self.bearer(bench.provider.accessToken()))
             #expect(poor.status == 403 && poor.reason == "require.scopes")
 
             // As it came, for the app to judge.
-            let raw = try world.gateway.get("/raw/", self.bearer("eyJ.of.the-app"))
+            let raw = try bench.gateway.get("/raw/", self.bearer("eyJ.of.the-app"))
             #expect(raw.status == 200)
-            #expect(world.app.requests.last?.lines.contains("Authorization: Bearer eyJ.of.the-app") == true)
+            #expect(bench.app.requests.last?.lines.contains("Authorization: Bearer eyJ.of.the-app") == true)
         }
     }
 
     @Test("A token that is not accepted is 401 with a challenge, also where none is needed and beside a good cookie")
     func refused() throws {
-        try OpenIDWorld.with(OpenIDScript(), Self.audience, routes: Self.routes) { (world) throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with(OpenIDScript(), Self.audience, routes: Self.routes) { (bench) throws in
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
             let cookie = ["Cookie: sallyport=\(browser.session ?? "")"]
             let challenge = #"Bearer error="invalid_token""#
             for (token, reason) in [
-                (world.provider.accessToken { $0["aud"] = "other" }, "credential.other_audience"),
-                (world.provider.accessToken { $0["exp"] = 1_000_000_000 }, "credential.expired"),
-                (world.provider.accessToken { $0["iss"] = "https://idp.example.com" }, "credential.invalid_token"),
-                (world.provider.accessToken { $0["cnf"] = ["jkt": "x"] }, "credential.invalid_token"),
-                (world.provider.accessToken(type: "logout+jwt"), "credential.invalid_token"),
-                (world.provider.accessToken(type: "JWT") { $0["nonce"] = "n" }, "credential.invalid_token"),
-                (world.provider.accessToken() + "A", "credential.invalid_token"),
+                (bench.provider.accessToken { $0["aud"] = "other" }, "credential.other_audience"),
+                (bench.provider.accessToken { $0["exp"] = 1_000_000_000 }, "credential.expired"),
+                (bench.provider.accessToken { $0["iss"] = "https://idp.example.com" }, "credential.invalid_token"),
+                (bench.provider.accessToken { $0["cnf"] = ["jkt": "x"] }, "credential.invalid_token"),
+                (bench.provider.accessToken(type: "logout+jwt"), "credential.invalid_token"),
+                (bench.provider.accessToken(type: "JWT") { $0["nonce"] = "n" }, "credential.invalid_token"),
+                (bench.provider.accessToken() + "A", "credential.invalid_token"),
                 ("eyJhbGciOiJub25lIn0.e30.AA", "credential.invalid_token"),
-                ("x", "credential.malformed"), (world.provider.opaqueAccessToken(), "credential.malformed"),
+                ("x", "credential.malformed"), (bench.provider.opaqueAccessToken(), "credential.malformed"),
             ] {
                 for (target, fields) in [("/", []), ("/optional/", []), ("/", cookie)] {
-                    let answer = try world.gateway.get(target, self.bearer(token) + fields)
+                    let answer = try bench.gateway.get(target, self.bearer(token) + fields)
                     #expect(answer.status == 401 && answer.reason == reason, "\(reason): \(answer.lines)")
                     #expect(answer.value("www-authenticate") == challenge)
                 }
             }
-            let metrics = try world.gateway.admin("/metrics").text
+            let metrics = try bench.gateway.admin("/metrics").text
             // A signature by no known key may be by a new one.
-            let fetches = world.provider.count(.keys)
+            let fetches = bench.provider.count(.keys)
             #expect((2...5).contains(fetches))
             #expect(metrics.contains("sallyport_provider_calls_total{purpose=\"keys\",result=\"ok\"} \(fetches)"))
         }
@@ -87,15 +87,15 @@ import Vocabulary
     )
     func clientIDAsAudience() throws {
         let keys = "audiences: [native-app, gateway]\naudience_claim: client_id\nintrospection: {}"
-        try OpenIDWorld.with(OpenIDScript(), keys) { (world) throws in
+        try OpenIDSignInBench.with(OpenIDScript(), keys) { (bench) throws in
             func judge(_ type: String = "JWT", _ alter: @escaping (inout [String: JSONValue]) -> Void) throws -> Answer
             {
-                let token = world.provider.accessToken(type: type) { claims in
+                let token = bench.provider.accessToken(type: type) { claims in
                     claims["aud"] = nil
                     claims["token_use"] = "access"
                     alter(&claims)
                 }
-                return try world.gateway.get("/", self.bearer(token))
+                return try bench.gateway.get("/", self.bearer(token))
             }
             #expect(try judge { _ in }.status == 200)
             #expect(try judge("at+jwt") { $0["token_use"] = nil }.status == 200)
@@ -103,13 +103,13 @@ import Vocabulary
             #expect(try judge { $0["client_id"] = nil }.reason == "credential.other_audience")
             #expect(try judge { $0["aud"] = "api" }.reason == "credential.other_audience")
             #expect(try judge { ($0["token_use"], $0["aud"]) = ("id", "gateway") }.reason == "credential.invalid_token")
-            world.provider.change { $0.alterIntrospection = { $0["aud"] = nil } }
-            #expect(try world.gateway.get("/", self.bearer(world.provider.opaqueAccessToken())).status == 200)
+            bench.provider.change { $0.alterIntrospection = { $0["aud"] = nil } }
+            #expect(try bench.gateway.get("/", self.bearer(bench.provider.opaqueAccessToken())).status == 200)
             // And no access token signs a user in.
-            world.provider.change { $0.alterIDToken = { $0["token_use"] = "access" } }
-            var browser = OpenIDBrowser(world)
+            bench.provider.change { $0.alterIDToken = { $0["token_use"] = "access" } }
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 502 && browser.session == nil)
-            world.provider.change { $0.alterIDToken = { $0["token_use"] = "id" } }
+            bench.provider.change { $0.alterIDToken = { $0["token_use"] = "id" } }
             #expect(try browser.open("/x").status == 200)
         }
     }
@@ -140,143 +140,143 @@ import Vocabulary
             let keys = [Self.strangers[0]] + own + own.map { $0.merged(with: ["alg": .null]) } + Self.strangers
             document["keys"] = .array(keys.map { $0.merged(with: ["kid": "one", "use": .null]) })
         }
-        try OpenIDWorld.with(script, Self.audience) { (world) throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with(script, Self.audience) { (bench) throws in
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
         }
         // A token that names no key is tried against those that fit.
         script.alterIDTokenHeader = { $0["kid"] = nil }
-        try OpenIDWorld.with(script, Self.audience) { (world) throws in
-            for _ in 0..<6 { world.provider.rotateKey() }
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with(script, Self.audience) { (bench) throws in
+            for _ in 0..<6 { bench.provider.rotateKey() }
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
         }
     }
 
     @Test("A token of nearly 8 KiB is accepted, a longer one is no token")
     func long() throws {
-        try OpenIDWorld.with(OpenIDScript(), Self.audience) { (world) throws in
+        try OpenIDSignInBench.with(OpenIDScript(), Self.audience) { (bench) throws in
             func token(_ length: Int) -> String {
-                world.provider.accessToken { $0["padding"] = .string(String(repeating: "a", count: length)) }
+                bench.provider.accessToken { $0["padding"] = .string(String(repeating: "a", count: length)) }
             }
             let longest = token(5500)
             #expect((7500...8192).contains(longest.utf8.count), "\(longest.utf8.count)")
-            for _ in 0..<2 { #expect(try world.gateway.get("/", self.bearer(longest)).status == 200) }
-            let tooLong = try world.gateway.get("/", self.bearer(token(6500)))
+            for _ in 0..<2 { #expect(try bench.gateway.get("/", self.bearer(longest)).status == 200) }
+            let tooLong = try bench.gateway.get("/", self.bearer(token(6500)))
             #expect(tooLong.status == 401 && tooLong.reason == "credential.malformed")
         }
     }
 
     @Test("Without audiences no access token is accepted")
     func noAudience() throws {
-        try OpenIDWorld.with(OpenIDScript(), "scopes: [openid]") { (world) throws in
-            let answer = try world.gateway.get("/", self.bearer(world.provider.accessToken()))
+        try OpenIDSignInBench.with(OpenIDScript(), "scopes: [openid]") { (bench) throws in
+            let answer = try bench.gateway.get("/", self.bearer(bench.provider.accessToken()))
             #expect(answer.status == 401 && answer.reason == "credential.malformed")
-            #expect(world.provider.count(.keys) == 0)
+            #expect(bench.provider.count(.keys) == 0)
         }
     }
 
     @Test("The rotation of the provider's key fails no request; a withdrawn key is not accepted for new tokens")
     func rotation() throws {
-        try OpenIDWorld.with(OpenIDScript(), Self.audience) { (world) throws in
-            let old = world.provider.accessToken()
-            #expect(try world.gateway.get("/", self.bearer(old)).status == 200)
-            world.provider.rotateKey()
+        try OpenIDSignInBench.with(OpenIDScript(), Self.audience) { (bench) throws in
+            let old = bench.provider.accessToken()
+            #expect(try bench.gateway.get("/", self.bearer(old)).status == 200)
+            bench.provider.rotateKey()
             for _ in 0..<3 {
-                #expect(try world.gateway.get("/", self.bearer(world.provider.accessToken())).status == 200)
-                #expect(try world.gateway.get("/", self.bearer(old)).status == 200)
+                #expect(try bench.gateway.get("/", self.bearer(bench.provider.accessToken())).status == 200)
+                #expect(try bench.gateway.get("/", self.bearer(old)).status == 200)
             }
-            #expect(world.provider.count(.keys) <= 3)
+            #expect(bench.provider.count(.keys) <= 3)
         }
     }
 
     @Test("F15: Signed tokens are accepted during an outage of the provider, once its keys are known")
     func outage() throws {
-        try OpenIDWorld.with(OpenIDScript(), Self.audience) { (world) throws in
-            let first = world.provider.accessToken()
-            #expect(try world.gateway.get("/", self.bearer(first)).status == 200)
-            world.provider.stop()
-            #expect(try world.gateway.get("/", self.bearer(first)).status == 200)
-            #expect(try world.gateway.get("/", self.bearer(world.provider.accessToken())).status == 200)
+        try OpenIDSignInBench.with(OpenIDScript(), Self.audience) { (bench) throws in
+            let first = bench.provider.accessToken()
+            #expect(try bench.gateway.get("/", self.bearer(first)).status == 200)
+            bench.provider.stop()
+            #expect(try bench.gateway.get("/", self.bearer(first)).status == 200)
+            #expect(try bench.gateway.get("/", self.bearer(bench.provider.accessToken())).status == 200)
         }
-        try OpenIDWorld.with(OpenIDScript(), Self.audience, isUp: false) { (world) throws in
-            let token = world.provider.accessToken()
-            let answer = try world.gateway.get("/", self.bearer(token))
+        try OpenIDSignInBench.with(OpenIDScript(), Self.audience, isUp: false) { (bench) throws in
+            let token = bench.provider.accessToken()
+            let answer = try bench.gateway.get("/", self.bearer(token))
             #expect(answer.status == 503 && answer.reason == "provider.unavailable", "\(answer.lines)")
             #expect(answer.value("retry-after") != nil)
-            try world.provider.start()
-            #expect(eventually { (try? world.gateway.get("/", self.bearer(token)).status) == 200 })
+            try bench.provider.start()
+            #expect(eventually { (try? bench.gateway.get("/", self.bearer(token)).status) == 200 })
         }
     }
 
     @Test("An opaque token is introspected once, and refused soon after the provider revoked it")
     func opaque() throws {
-        try OpenIDWorld.with(OpenIDScript(), Self.introspection) { (world) throws in
-            let token = world.provider.opaqueAccessToken()
-            for _ in 0..<5 { #expect(try world.gateway.get("/", self.bearer(token)).status == 200) }
-            #expect(world.provider.count(.introspection) == 1)
-            let received = try #require(world.app.requests.last).lines
+        try OpenIDSignInBench.with(OpenIDScript(), Self.introspection) { (bench) throws in
+            let token = bench.provider.opaqueAccessToken()
+            for _ in 0..<5 { #expect(try bench.gateway.get("/", self.bearer(token)).status == 200) }
+            #expect(bench.provider.count(.introspection) == 1)
+            let received = try #require(bench.app.requests.last).lines
             #expect(received.contains("X-Auth-Subject: user-1") && received.contains("X-Auth-Email: ada@example.com"))
-            let unknown = try world.gateway.get("/", self.bearer("never-issued"))
+            let unknown = try bench.gateway.get("/", self.bearer("never-issued"))
             #expect(unknown.status == 401 && unknown.reason == "credential.invalid_token")
-            world.provider.change { $0.alterIntrospection = { $0["aud"] = nil } }
-            let other = try world.gateway.get("/", self.bearer(world.provider.opaqueAccessToken()))
+            bench.provider.change { $0.alterIntrospection = { $0["aud"] = nil } }
+            let other = try bench.gateway.get("/", self.bearer(bench.provider.opaqueAccessToken()))
             #expect(other.status == 401 && other.reason == "credential.other_audience")
         }
     }
 
     @Test("While introspection fails, a new token is 503, and a known one is served; afterwards all is well")
     func introspectionFails() throws {
-        try OpenIDWorld.with(OpenIDScript(), Self.introspection) { (world) throws in
-            let known = world.provider.opaqueAccessToken()
-            #expect(try world.gateway.get("/", self.bearer(known)).status == 200)
-            let token = world.provider.opaqueAccessToken()
+        try OpenIDSignInBench.with(OpenIDScript(), Self.introspection) { (bench) throws in
+            let known = bench.provider.opaqueAccessToken()
+            #expect(try bench.gateway.get("/", self.bearer(known)).status == 200)
+            let token = bench.provider.opaqueAccessToken()
             for fault in [
                 OpenIDFault.answer(status: 500), .answer(status: 429, fields: [(name: "Retry-After", value: "1")]),
                 .answer(status: 401), .answer(status: 200, body: "<html>"), .closes,
                 .answer(status: 200, body: #"{"active":true,"sub":""# + String(repeating: "a", count: 70_000)),
             ] {
-                world.provider.fail(.introspection, with: fault, fault)
-                let answer = try world.gateway.get("/", self.bearer(token))
+                bench.provider.fail(.introspection, with: fault, fault)
+                let answer = try bench.gateway.get("/", self.bearer(token))
                 #expect(answer.status == 503 && answer.reason == "provider.unavailable", "\(answer.lines)")
                 #expect(answer.value("retry-after") != nil)
-                #expect(try world.gateway.get("/", self.bearer(known)).status == 200)
-                world.provider.heal(.introspection)
+                #expect(try bench.gateway.get("/", self.bearer(known)).status == 200)
+                bench.provider.heal(.introspection)
             }
-            #expect(try world.gateway.get("/", self.bearer(token)).status == 200)
+            #expect(try bench.gateway.get("/", self.bearer(token)).status == 200)
         }
     }
 
     @Test("Requests that present one unknown token at the same time ask the provider once")
     func singleFlight() throws {
-        try OpenIDWorld.with(OpenIDScript(), Self.introspection) { (world) throws in
-            let request = Request.get("/", self.bearer(world.provider.opaqueAccessToken()))
-            world.provider.hold(.introspection)
-            let wires = try (0..<16).map { _ in try world.gateway.connect() }
+        try OpenIDSignInBench.with(OpenIDScript(), Self.introspection) { (bench) throws in
+            let request = Request.get("/", self.bearer(bench.provider.opaqueAccessToken()))
+            bench.provider.hold(.introspection)
+            let wires = try (0..<16).map { _ in try bench.gateway.connect() }
             for wire in wires { wire.send(request) }
-            #expect(eventually { world.provider.waiting(at: .introspection) == 1 })
-            world.provider.heal(.introspection)
+            #expect(eventually { bench.provider.waiting(at: .introspection) == 1 })
+            bench.provider.heal(.introspection)
             for wire in wires { #expect(try wire.answer().status == 200) }
-            #expect(world.provider.count(.introspection) == 1)
+            #expect(bench.provider.count(.introspection) == 1)
         }
     }
 
     @Test("A token that was signed out here stays out, though the provider accepts it; the user's next one is accepted")
     func signOut() throws {
-        try OpenIDWorld.with(OpenIDScript(), Self.introspection) { (world) throws in
+        try OpenIDSignInBench.with(OpenIDScript(), Self.introspection) { (bench) throws in
             for (token, next) in [
-                (world.provider.accessToken(), world.provider.accessToken { $0["jti"] = "next" }),
-                (world.provider.opaqueAccessToken(), world.provider.opaqueAccessToken()),
+                (bench.provider.accessToken(), bench.provider.accessToken { $0["jti"] = "next" }),
+                (bench.provider.opaqueAccessToken(), bench.provider.opaqueAccessToken()),
             ] {
-                #expect(try world.gateway.get("/", self.bearer(token)).status == 200)
+                #expect(try bench.gateway.get("/", self.bearer(token)).status == 200)
                 let logout = Request.post("/.sallyport/logout", self.bearer(token), body: "")
-                for _ in 0..<2 { #expect(try world.gateway.request(logout).status == 204) }
-                let answer = try world.gateway.get("/", self.bearer(token))
+                for _ in 0..<2 { #expect(try bench.gateway.request(logout).status == 204) }
+                let answer = try bench.gateway.get("/", self.bearer(token))
                 #expect(answer.status == 401 && answer.reason == "session.unknown", "\(answer.lines)")
-                #expect(try world.gateway.get("/", self.bearer(next)).status == 200)
+                #expect(try bench.gateway.get("/", self.bearer(next)).status == 200)
             }
             let invalid = Request.post("/.sallyport/logout", self.bearer("never-issued"), body: "")
-            #expect(try world.gateway.request(invalid).status == 401)
+            #expect(try bench.gateway.request(invalid).status == 401)
         }
     }
 
@@ -290,17 +290,17 @@ import Vocabulary
             apis: [{audience: "https://api.example.com", scopes: [read], routes: [orders]}]
             \(Self.routes.replacing("- path: /orders/**\n    require: {scopes: [orders]}", with: "- {path: /orders/**, name: orders}"))
             """
-        try OpenIDWorld.with(OpenIDScript(), Self.introspection, routes: apis) { (world) throws in
-            let token = isOpaque ? world.provider.opaqueAccessToken() : world.provider.accessToken()
+        try OpenIDSignInBench.with(OpenIDScript(), Self.introspection, routes: apis) { (bench) throws in
+            let token = isOpaque ? bench.provider.opaqueAccessToken() : bench.provider.accessToken()
             let url = Request.origin + "/oauth/token"
             func exchange(_ fields: [String], _ more: String = "") throws -> Answer {
                 let body =
                     "grant_type=urn:ietf:params:oauth:grant-type:token-exchange&client_id=app&subject_token=\(token)"
                     + "&subject_token_type=urn:ietf:params:oauth:token-type:access_token&audience=https://api.example.com"
                 let type = "Content-Type: application/x-www-form-urlencoded"
-                return try world.gateway.request(Request.post("/oauth/token", [type] + fields, body: body))
+                return try bench.gateway.request(Request.post("/oauth/token", [type] + fields, body: body))
             }
-            #expect(try world.gateway.get("/", self.bearer(token)).status == 200)
+            #expect(try bench.gateway.get("/", self.bearer(token)).status == 200)
             // Without a proof nothing is bound.
             let unbound = try exchange([])
             #expect(unbound.status == 200 && unbound.text.contains(#""token_type":"Bearer""#), "\(unbound.text)")
@@ -310,22 +310,22 @@ import Vocabulary
             let access = String(try #require(answer.text.firstMatch(of: /spa_[A-Za-z0-9_-]+/)).0)
             #expect(
                 eventually {
-                    (try? world.gateway.get("/", self.bearer(token)))?.reason == "credential.bound_to_key"
+                    (try? bench.gateway.get("/", self.bearer(token)))?.reason == "credential.bound_to_key"
                 }
             )
-            #expect(try world.gateway.get("/sessions/whoami", ["X-Session-Token: \(token)"]).status == 401)
+            #expect(try bench.gateway.get("/sessions/whoami", ["X-Session-Token: \(token)"]).status == 401)
             #expect(try exchange([]).text.contains("invalid_dpop_proof"))
             let thief = ProofKey()
             #expect(try thief.send { try exchange([thief.field("POST", url)]) }.text.contains("invalid_dpop_proof"))
             func call(_ path: String, _ token: String) throws -> Int {
                 let proof = key.field("GET", Request.origin + path, token: token)
-                return try world.gateway.get(path, ["Authorization: DPoP \(token)", proof]).status
+                return try bench.gateway.get(path, ["Authorization: DPoP \(token)", proof]).status
             }
             #expect(try call("/", token) == 200)
             #expect(try call("/orders/1", access) == 200)
             #expect(try call("/", access) == 401)
             // The end of the provider's token ends what came of it.
-            let out = try world.gateway.request(Request.post("/.sallyport/logout", self.bearer(token), body: ""))
+            let out = try bench.gateway.request(Request.post("/.sallyport/logout", self.bearer(token), body: ""))
             #expect([200, 204].contains(out.status), "\(out.lines)")
             #expect(eventually { (try? call("/orders/1", access)) == 401 })
         }
@@ -338,19 +338,19 @@ import Vocabulary
             apis: [{audience: "https://api.example.com", scopes: [read], routes: [orders]}]
             routes: [{path: /**}, {path: /orders/**, name: orders}]
             """
-        try OpenIDWorld.with(OpenIDScript(), Self.audience, routes: apis) { (world) throws in
+        try OpenIDSignInBench.with(OpenIDScript(), Self.audience, routes: apis) { (bench) throws in
             let type = "Content-Type: application/x-www-form-urlencoded"
-            let token = world.provider.accessToken { $0["sid"] = "sid-1" }
+            let token = bench.provider.accessToken { $0["sid"] = "sid-1" }
             let body =
                 "grant_type=urn:ietf:params:oauth:grant-type:token-exchange&client_id=app&subject_token=\(token)"
                 + "&subject_token_type=urn:ietf:params:oauth:token-type:access_token"
-            let answer = try world.gateway.request(Request.post("/oauth/token", [type], body: body))
+            let answer = try bench.gateway.request(Request.post("/oauth/token", [type], body: body))
             let access = String(try #require(answer.text.firstMatch(of: /spa_[A-Za-z0-9_-]+/), "\(answer.text)").0)
-            #expect(try world.gateway.get("/orders/1", self.bearer(access)).status == 200)
-            let logout = "logout_token=" + world.provider.logoutToken(sessionID: "sid-1", subject: nil)
-            let ended = try world.gateway.request(Request.post("/.sallyport/backchannel-logout", [type], body: logout))
+            #expect(try bench.gateway.get("/orders/1", self.bearer(access)).status == 200)
+            let logout = "logout_token=" + bench.provider.logoutToken(sessionID: "sid-1", subject: nil)
+            let ended = try bench.gateway.request(Request.post("/.sallyport/backchannel-logout", [type], body: logout))
             #expect(ended.status == 200, "\(ended.lines)")
-            #expect(try world.gateway.get("/orders/1", self.bearer(access)).status == 401)
+            #expect(try bench.gateway.get("/orders/1", self.bearer(access)).status == 401)
         }
     }
 

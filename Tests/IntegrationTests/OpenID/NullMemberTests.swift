@@ -44,27 +44,27 @@ import Vocabulary
 
     @Test("Users sign in, are renewed, and are signed out by its logout token") func signIn() throws {
         for (session, subject) in [(true, false), (false, true)] {
-            try OpenIDWorld.with(Self.script, self.oidc) { (world) throws in
-                var browser = OpenIDBrowser(world)
+            try OpenIDSignInBench.with(Self.script, self.oidc) { (bench) throws in
+                var browser = OpenIDBrowser(bench)
                 #expect(try browser.open("/x").status == 200)
                 let cookie = browser.session
                 var user = browser
                 #expect(
                     eventually {
                         _ = try? user.load("/x", ["Sec-Fetch-Mode: cors", "Accept: */*"])
-                        return world.provider.refreshes > 0
+                        return bench.provider.refreshes > 0
                     }
                 )
                 #expect(try browser.load("/x", ["Sec-Fetch-Mode: cors", "Accept: */*"]).status == 200)
                 #expect(browser.session == cookie)
-                let token = world.provider.logoutToken(
-                    sessionID: session ? world.provider.sessionID : nil,
+                let token = bench.provider.logoutToken(
+                    sessionID: session ? bench.provider.sessionID : nil,
                     subject: subject ? "user-1" : nil,
                     type: "JWT",
                     Self.nulls("sid", "sub", "nonce", "nbf", "azp")
                 )
                 let type = "Content-Type: application/x-www-form-urlencoded"
-                let ended = try world.gateway.request(
+                let ended = try bench.gateway.request(
                     Request.post("/.sallyport/backchannel-logout", [type], body: "logout_token=\(token)")
                 )
                 #expect(ended.status == 200, "\(ended.lines) \(ended.text)")
@@ -79,16 +79,16 @@ import Vocabulary
 
     @Test("Its access tokens are accepted, signed or opaque; null for what a token must have is refused")
     func accessTokens() throws {
-        try OpenIDWorld.with(Self.script, self.oidc) { (world) throws in
+        try OpenIDSignInBench.with(Self.script, self.oidc) { (bench) throws in
             func judge(_ token: String) throws -> Answer {
-                try world.gateway.get("/x", ["Authorization: Bearer \(token)"])
+                try bench.gateway.get("/x", ["Authorization: Bearer \(token)"])
             }
-            #expect(try judge(world.provider.accessToken()).status == 200)
-            #expect(try judge(world.provider.accessToken(type: "JWT")).status == 200)
-            #expect(try judge(world.provider.opaqueAccessToken()).status == 200)
+            #expect(try judge(bench.provider.accessToken()).status == 200)
+            #expect(try judge(bench.provider.accessToken(type: "JWT")).status == 200)
+            #expect(try judge(bench.provider.opaqueAccessToken()).status == 200)
             for name in ["iss", "sub", "aud", "exp"] {
-                let answer = try judge(world.provider.accessToken { $0[name] = .null })
-                let same = try judge(world.provider.accessToken { $0[name] = nil })
+                let answer = try judge(bench.provider.accessToken { $0[name] = .null })
+                let same = try judge(bench.provider.accessToken { $0[name] = nil })
                 #expect(answer.status == 401 && answer.reason == same.reason, "\(name): \(answer.lines)")
             }
         }

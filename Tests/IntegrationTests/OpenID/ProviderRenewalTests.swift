@@ -29,8 +29,8 @@ import Vocabulary
     }
 
     /// The value of a field in the last request that the app received.
-    private func last(_ name: String, _ world: OpenIDWorld) -> String? {
-        world.app.requests.last?.lines.first { $0.hasPrefix("\(name): ") }.map { String($0.dropFirst(name.count + 2)) }
+    private func last(_ name: String, _ bench: OpenIDSignInBench) -> String? {
+        bench.app.requests.last?.lines.first { $0.hasPrefix("\(name): ") }.map { String($0.dropFirst(name.count + 2)) }
     }
 
     /// Uses the session until the app sees what is expected.
@@ -48,52 +48,52 @@ import Vocabulary
         "In use, tokens and claims are renewed, the app sees the new ones, and no token is in a log or at the session page"
     )
     func renewal() throws {
-        try OpenIDWorld.with(Self.provider(life: .seconds(3)), "", routes: Self.routes) { (world) throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with(Self.provider(life: .seconds(3)), "", routes: Self.routes) { (bench) throws in
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
-            let (access, id) = (try #require(self.last("X-Access", world)), try #require(self.last("X-Id", world)))
-            #expect(self.last("X-Name", world) == "Ada" && id.split(separator: ".").count == 3)
-            world.provider.change { $0.user.claims["name"] = "Countess Lovelace" }
+            let (access, id) = (try #require(self.last("X-Access", bench)), try #require(self.last("X-Id", bench)))
+            #expect(self.last("X-Name", bench) == "Ada" && id.split(separator: ".").count == 3)
+            bench.provider.change { $0.user.claims["name"] = "Countess Lovelace" }
             let session = browser.session
-            self.use(browser) { _ in self.last("X-Name", world) == "Countess Lovelace" }
-            #expect(self.last("X-Access", world) != access && self.last("X-Id", world) != id)
+            self.use(browser) { _ in self.last("X-Name", bench) == "Countess Lovelace" }
+            #expect(self.last("X-Access", bench) != access && self.last("X-Id", bench) != id)
             #expect(browser.session == session)
-            self.use(browser) { _ in world.provider.refreshes >= 3 }
-            #expect(world.provider.reuses == 0)
+            self.use(browser) { _ in bench.provider.refreshes >= 3 }
+            #expect(bench.provider.reuses == 0)
             let document = try browser.load("/.sallyport/session", Self.script).text
-            #expect(!document.contains(try #require(self.last("X-Access", world))))
+            #expect(!document.contains(try #require(self.last("X-Access", bench))))
             let renewed = #"sallyport_provider_renewals_total{result="renewed"}"#
-            #expect(eventually { ((try? world.gateway.metric(renewed)) ?? 0) >= 3 })
+            #expect(eventually { ((try? bench.gateway.metric(renewed)) ?? 0) >= 3 })
             // What a client claims to be a token of the provider does not reach the app.
             _ = try browser.load("/x", Self.script + ["X-Access: forged", "x_id: forged"])
-            #expect(world.app.requests.last?.lines.contains { $0.contains("forged") } == false)
+            #expect(bench.app.requests.last?.lines.contains { $0.contains("forged") } == false)
         }
     }
 
     @Test("A user who returns after the tokens expired gets fresh ones with the first request")
     func afterAPause() throws {
-        try OpenIDWorld.with(Self.provider(life: .seconds(2)), "", routes: Self.routes) { (world) throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with(Self.provider(life: .seconds(2)), "", routes: Self.routes) { (bench) throws in
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
-            let access = self.last("X-Access", world)
+            let access = self.last("X-Access", bench)
             // Longer than the life of the tokens, and than a loop knows a session without reading it.
             Thread.sleep(forTimeInterval: 6)
             #expect(try browser.load("/x", Self.script).status == 200)
-            #expect(self.last("X-Access", world) != access && self.last("X-Access", world) != nil)
-            #expect(world.provider.refreshes == 1)
+            #expect(self.last("X-Access", bench) != access && self.last("X-Access", bench) != nil)
+            #expect(bench.provider.refreshes == 1)
         }
     }
 
     @Test("When the provider ends its grant, the session ends everywhere, with an audit event")
     func ended() throws {
-        try OpenIDWorld.with(Self.provider(life: .seconds(2)), "") { (world) throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with(Self.provider(life: .seconds(2)), "") { (bench) throws in
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
-            world.provider.endGrants()
+            bench.provider.endGrants()
             self.use(browser) { $0.status == 401 }
-            #expect(eventually { world.gateway.output.contains(#""reason":"session.provider_ended""#) })
+            #expect(eventually { bench.gateway.output.contains(#""reason":"session.provider_ended""#) })
             let event = try #require(
-                world.gateway.output.split(separator: "\n").first { $0.contains("session.provider_ended") }
+                bench.gateway.output.split(separator: "\n").first { $0.contains("session.provider_ended") }
             )
             #expect(event.contains(#""event":"session.ended""#) && event.contains("user-1"))
         }
@@ -111,16 +111,16 @@ import Vocabulary
         ]
     )
     func outage(_ fault: OpenIDFault) throws {
-        try OpenIDWorld.with(Self.provider(life: .seconds(2)), "") { (world) throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with(Self.provider(life: .seconds(2)), "") { (bench) throws in
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
-            world.provider.breakDown(.token, with: fault)
+            bench.provider.breakDown(.token, with: fault)
             let end = Date().addingTimeInterval(6)
             while Date() < end { #expect(try browser.load("/x", Self.script).status == 200) }
-            #expect(try world.gateway.metric(#"sallyport_provider_renewals_total{result="later"}"#) > 0)
-            world.provider.heal(.token)
+            #expect(try bench.gateway.metric(#"sallyport_provider_renewals_total{result="later"}"#) > 0)
+            bench.provider.heal(.token)
             self.use(browser) { _ in
-                ((try? world.gateway.metric(#"sallyport_provider_renewals_total{result="renewed"}"#)) ?? 0) > 0
+                ((try? bench.gateway.metric(#"sallyport_provider_renewals_total{result="renewed"}"#)) ?? 0) > 0
             }
         }
     }
@@ -129,44 +129,44 @@ import Vocabulary
         "If the answer is lost, the app that needs tokens gets requests until they expire; then a page signs in again"
     )
     func lost() throws {
-        try OpenIDWorld.with(Self.provider(life: .seconds(4)), "", routes: Self.routes) { (world) throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with(Self.provider(life: .seconds(4)), "", routes: Self.routes) { (bench) throws in
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
             let session = browser.session
-            world.provider.fail(.token, with: .closesAfterwards, .closesAfterwards)
+            bench.provider.fail(.token, with: .closesAfterwards, .closesAfterwards)
             self.use(browser) { $0.status == 401 && $0.reason == "session.renewal_ambiguous" }
-            #expect(world.gateway.output.contains(#""event":"session.renewal_failed""#))
-            #expect(browser.session == session && world.provider.refreshes == 2)
+            #expect(bench.gateway.output.contains(#""event":"session.renewal_failed""#))
+            #expect(browser.session == session && bench.provider.refreshes == 2)
             // The provider knows the user, so nobody types a password.
             #expect(try browser.open("/y").status == 200)
-            #expect(world.app.requests.last?.target == "/y" && self.last("X-Access", world) != nil)
+            #expect(bench.app.requests.last?.target == "/y" && self.last("X-Access", bench) != nil)
             #expect(browser.session != session)
         }
     }
 
     @Test("If the answer is lost, an app that needs no tokens notices nothing")
     func lostUnnoticed() throws {
-        try OpenIDWorld.with(Self.provider(life: .seconds(2)), "") { (world) throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with(Self.provider(life: .seconds(2)), "") { (bench) throws in
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
-            world.provider.fail(.token, with: .closesAfterwards, .closesAfterwards)
-            self.use(browser) { _ in world.gateway.output.contains(#""event":"session.renewal_failed""#) }
+            bench.provider.fail(.token, with: .closesAfterwards, .closesAfterwards)
+            self.use(browser) { _ in bench.gateway.output.contains(#""event":"session.renewal_failed""#) }
             let end = Date().addingTimeInterval(3)
             while Date() < end { #expect(try browser.load("/x", Self.script).status == 200) }
-            #expect(world.provider.refreshes == 2)
+            #expect(bench.provider.refreshes == 2)
         }
     }
 
     @Test("A sign-out revokes the tokens at the provider")
     func revocation() throws {
-        try OpenIDWorld.with(Self.provider(life: .seconds(300)), "") { (world) throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with(Self.provider(life: .seconds(300)), "") { (bench) throws in
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
-            #expect(world.provider.grantCount == 1)
+            #expect(bench.provider.grantCount == 1)
             let fields = ["Origin: \(Request.origin)", "Content-Length: 0"]
             _ = try browser.load("/.sallyport/logout", fields, method: "POST")
-            #expect(eventually { world.provider.grantCount == 0 })
-            #expect(world.provider.count(.revocation) == 1)
+            #expect(eventually { bench.provider.grantCount == 0 })
+            #expect(bench.provider.count(.revocation) == 1)
         }
     }
 }

@@ -10,24 +10,24 @@ import Vocabulary
 
     @Test("A page without a session leads to the provider and back, and the app sees who the user is")
     func signIn() throws {
-        try OpenIDWorld.with { world throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with { bench throws in
+            var browser = OpenIDBrowser(bench)
             let asked = try browser.load("/reports?year=2026&q=a%2Fb")
             let login = "\(Request.origin)/.sallyport/login?return_to=/reports%3Fyear%3D2026%26q%3Da%252Fb"
             #expect(asked.status == 303 && asked.value("location") == login && asked.values("set-cookie").isEmpty)
             let page = try browser.follow(asked)
             #expect(page.status == 200, "\(page.lines)")
-            let received = try #require(world.app.requests.last)
+            let received = try #require(bench.app.requests.last)
             #expect(received.target == "/reports?year=2026&q=a%2Fb")
             #expect(received.lines.contains("X-Auth-Subject: user-1"))
             #expect(received.lines.contains("X-Auth-Email: ada@example.com"))
             #expect(!received.lines.contains { $0.hasPrefix("Cookie:") }, "\(received.lines)")
             #expect(Set(browser.jar.keys) == ["sallyport", "sallyport-account", "sallyport-recent"])
-            let call = try #require(world.provider.calls(of: .authorization).last)
+            let call = try #require(bench.provider.calls(of: .authorization).last)
             #expect(call["redirect_uri"] == "\(Request.origin)/.sallyport/callback")
             let document = try browser.load("/.sallyport/session", Self.script)
             #expect(document.text.contains("\"external_id\":\"user-1\""))
-            let metrics = try world.gateway.admin("/metrics").text
+            let metrics = try bench.gateway.admin("/metrics").text
             #expect(metrics.contains(#"sallyport_sign_ins_total{kind="web",result="ok"} 1"#))
         }
     }
@@ -36,26 +36,26 @@ import Vocabulary
     func objectGroups() throws {
         let user = OpenIDScript.User("user-1", claims: ["groups": [["name": "top-secret-staff"], ["name": "admin"]]])
         let line = "X-Auth-Groups cannot be written"
-        try OpenIDWorld.with { world throws in
-            world.provider.change { $0.user = user }
+        try OpenIDSignInBench.with { bench throws in
+            bench.provider.change { $0.user = user }
             for _ in 0..<3 {
-                var browser = OpenIDBrowser(world)
+                var browser = OpenIDBrowser(bench)
                 let callback = try browser.callback()
                 #expect(try browser.load(callback).status == 303)
-                #expect(world.gateway.output.components(separatedBy: line).count == 2, "at the sign-in, once")
+                #expect(bench.gateway.output.components(separatedBy: line).count == 2, "at the sign-in, once")
                 let page = try browser.load("/x")
                 #expect(page.status == 403 && page.pageReason == "identity.unsafe_value")
             }
-            #expect(world.gateway.output.contains("from the claim groups, is a list of objects"))
-            #expect(!world.gateway.output.contains("top-secret-staff"))
+            #expect(bench.gateway.output.contains("from the claim groups, is a list of objects"))
+            #expect(!bench.gateway.output.contains("top-secret-staff"))
         }
-        try OpenIDWorld.with(OpenIDScript(), "claims: {acr: {mfa: aal2}, traits: {groups: \"groups[].name\"}}") {
-            world throws in
-            world.provider.change { $0.user = user }
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with(OpenIDScript(), "claims: {acr: {mfa: aal2}, traits: {groups: \"groups[].name\"}}") {
+            bench throws in
+            bench.provider.change { $0.user = user }
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
-            #expect(world.app.requests.last?.lines.contains("X-Auth-Groups: top-secret-staff,admin") == true)
-            #expect(!world.gateway.output.contains(line))
+            #expect(bench.app.requests.last?.lines.contains("X-Auth-Groups: top-secret-staff,admin") == true)
+            #expect(!bench.gateway.output.contains(line))
         }
     }
 
@@ -70,38 +70,39 @@ import Vocabulary
               groups_only: [app-*]
             """
         let identity = "identity: {headers: {X-Groups: identity.traits.groups, X-Teams: identity.traits.teams}}\n"
-        try OpenIDWorld.with(OpenIDScript(), settings, routes: OpenIDWorld.routes + "\n" + identity) { world throws in
-            world.provider.change {
+        try OpenIDSignInBench.with(OpenIDScript(), settings, routes: OpenIDSignInBench.routes + "\n" + identity) {
+            bench throws in
+            bench.provider.change {
                 $0.user = OpenIDScript.User("user-1", claims: ["groups": .array(many), "custom:teams": "[red, blue]"])
             }
-            var browser = OpenIDBrowser(world)
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
-            let received = try #require(world.app.requests.last).lines
+            let received = try #require(bench.app.requests.last).lines
             #expect(received.contains("X-Groups: app-staff") && received.contains("X-Teams: red,blue"))
         }
     }
 
     @Test("A callback that a browser sends several times at once redeems its code once, and all get its session")
     func callbackAtOnce() throws {
-        try OpenIDWorld.with { world throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with { bench throws in
+            var browser = OpenIDBrowser(bench)
             let callback = try browser.callback("return_to=/x")
             let request = browser.request(callback)
-            world.provider.hold(.token)
-            let wires = try (0..<4).map { _ in try world.gateway.connect() }
+            bench.provider.hold(.token)
+            let wires = try (0..<4).map { _ in try bench.gateway.connect() }
             for wire in wires { wire.send(request) }
-            #expect(eventually { world.provider.waiting(at: .token) > 0 })
-            world.provider.heal(.token)
+            #expect(eventually { bench.provider.waiting(at: .token) > 0 })
+            bench.provider.heal(.token)
             let all = try wires.map { try $0.answer() }
             #expect(all.allSatisfy { $0.status == 303 && $0.value("location") == "/x" }, "\(all.map(\.lines))")
-            #expect(Set(all.map(\.sessionCookie)).count == 1 && world.provider.count(.token) == 1)
+            #expect(Set(all.map(\.sessionCookie)).count == 1 && bench.provider.count(.token) == 1)
         }
     }
 
     @Test("Two tabs sign in at once; a bookmark of the callback and the back button end well")
     func tabs() throws {
-        try OpenIDWorld.with { world throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with { bench throws in
+            var browser = OpenIDBrowser(bench)
             let first = try browser.callback("return_to=/first")
             let second = try browser.callback("return_to=/second")
             #expect(try browser.load(second).value("location") == "/second")
@@ -112,8 +113,8 @@ import Vocabulary
                 let again = try browser.load(target)
                 #expect(again.status == 303 && again.value("location") == "/" && browser.session == session)
             }
-            #expect(world.provider.count(.token) == 1)
-            var other = OpenIDBrowser(world)
+            #expect(bench.provider.count(.token) == 1)
+            var other = OpenIDBrowser(bench)
             let stolen = try other.load(first)
             #expect(stolen.status == 400 && stolen.pageReason == "signin.state_mismatch" && other.jar.isEmpty)
         }
@@ -121,16 +122,16 @@ import Vocabulary
 
     @Test("A page that needs a second factor asks the provider for it, and leads back")
     func stepUp() throws {
-        try OpenIDWorld.with { world throws in
-            world.provider.change { $0.levels = ["mfa"] }
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with { bench throws in
+            bench.provider.change { $0.levels = ["mfa"] }
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
             let old = browser.session
             #expect(try browser.open("/strong/x?a=1").status == 200)
-            let received = try #require(world.app.requests.last)
+            let received = try #require(bench.app.requests.last)
             #expect(received.target == "/strong/x?a=1" && received.lines.contains("X-Auth-Aal: aal2"))
             #expect(browser.session != old)
-            let call = try #require(world.provider.calls(of: .authorization).last)
+            let call = try #require(bench.provider.calls(of: .authorization).last)
             #expect(call["acr_values"] == "mfa" && call["prompt"] == nil)
             let program = try browser.load("/strong/x", Self.script)
             #expect(program.status == 200)
@@ -148,45 +149,45 @@ import Vocabulary
               - client_id: web
                 session_transfer: {allowed_authentication_methods: [query], enforce_device_binding: none}
             """
-        try OpenIDWorld.with(OpenIDScript(), "audiences: [api]", routes: routes) { world throws in
-            world.provider.change { $0.levels = ["mfa"] }
+        try OpenIDSignInBench.with(OpenIDScript(), "audiences: [api]", routes: routes) { bench throws in
+            bench.provider.change { $0.levels = ["mfa"] }
             let form = [
                 "grant_type=urn:ietf:params:oauth:grant-type:token-exchange", "client_id=app",
-                "subject_token=\(world.provider.accessToken())",
+                "subject_token=\(bench.provider.accessToken())",
                 "subject_token_type=urn:ietf:params:oauth:token-type:access_token",
                 "audience=urn:\(Request.host):session_transfer",
             ]
             let type = ["Content-Type: application/x-www-form-urlencoded"]
-            let minted = try world.gateway.request(
+            let minted = try bench.gateway.request(
                 Request.post("/oauth/token", type, body: form.joined(separator: "&"))
             )
             let token = try #require(minted.text.firstMatch(of: /"access_token":"([^"]+)"/), "\(minted.text)").1
 
-            var browser = OpenIDBrowser(world)
+            var browser = OpenIDBrowser(bench)
             let arrived = try browser.load("/strong/x?a=1&session_transfer_token=\(token)")
             let transferred = try #require(browser.session)
             #expect(arrived.value("location") == "\(Request.origin)/strong/x?a=1")
             let asked = try browser.load("/strong/x?a=1")
             let login = "\(Request.origin)/.sallyport/login?return_to=/strong/x%3Fa%3D1&aal=aal2"
             #expect(asked.status == 303 && asked.value("location") == login, "\(asked.lines)")
-            #expect(world.provider.count(.authorization) == 0 && world.app.requests.isEmpty)
+            #expect(bench.provider.count(.authorization) == 0 && bench.app.requests.isEmpty)
 
             #expect(try browser.follow(asked).status == 200)
-            let calls = world.provider.calls(of: .authorization)
+            let calls = bench.provider.calls(of: .authorization)
             #expect(calls.count == 1 && calls.last?["acr_values"] == "mfa" && calls.last?["prompt"] == nil)
-            let received = try #require(world.app.requests.last)
+            let received = try #require(bench.app.requests.last)
             #expect(received.target == "/strong/x?a=1" && received.lines.contains("X-Auth-Aal: aal2"))
             #expect(received.lines.contains("X-Auth-Subject: user-1"))
             #expect(received.lines.contains("X-Auth-Origin: browser"))
             #expect(browser.session != nil && browser.session != transferred)
-            #expect(try world.gateway.get("/x", ["Cookie: sallyport=\(transferred)"]).status == 401)
+            #expect(try bench.gateway.get("/x", ["Cookie: sallyport=\(transferred)"]).status == 401)
         }
     }
 
     @Test("A user who does not reach the level gets a page and keeps the session; a program gets a challenge")
     func insufficient() throws {
-        try OpenIDWorld.with { world throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with { bench throws in
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
             let session = browser.session
             let page = try browser.open("/strong/x")
@@ -203,10 +204,10 @@ import Vocabulary
 
     @Test("A page that needs a recent sign-in tells the provider how recent")
     func maxAge() throws {
-        try OpenIDWorld.with { world throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with { bench throws in
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/fresh/x").status == 200)
-            #expect(world.provider.calls(of: .authorization).last?["max_age"] == "600")
+            #expect(bench.provider.calls(of: .authorization).last?["max_age"] == "600")
         }
     }
 
@@ -216,12 +217,12 @@ import Vocabulary
               - client_id: app
                 callbacks: ["com.example.app:/callback"]
             """
-        try OpenIDWorld.with(routes: OpenIDWorld.routes + "\n" + clients) { world throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with(routes: OpenIDSignInBench.routes + "\n" + clients) { bench throws in
+            var browser = OpenIDBrowser(bench)
             let query = "client_id=app&response_type=code&code_challenge_method=S256&login_hint=ada%2Bx%26y@example.com"
             let challenge = "&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
             _ = try? browser.open("/authorize?" + query + challenge)
-            let call = try #require(world.provider.calls(of: .authorization).last)
+            let call = try #require(bench.provider.calls(of: .authorization).last)
             #expect(call["login_hint"] == "ada+x&y@example.com" && call["prompt"] == nil)
         }
     }
@@ -230,19 +231,19 @@ import Vocabulary
         "While the provider is away, sign-in is a page with 503 and sessions go on; when it is back, the page's link works"
     )
     func outage() throws {
-        try OpenIDWorld.with { world throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with { bench throws in
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
             let session = browser.session
-            var other = OpenIDBrowser(world)
+            var other = OpenIDBrowser(bench)
             let callback = try other.callback("return_to=/y")
             let cookies = other.jar
-            world.provider.stop()
+            bench.provider.stop()
             let page = try other.load(callback)
             #expect(page.status == 503 && page.pageReason == "provider.unavailable" && page.value("retry-after") != nil)
             #expect(other.jar == cookies && page.text.contains("href=\"/.sallyport/login?return_to=/y\""))
             #expect(try browser.open("/x").status == 200 && browser.session == session)
-            try world.provider.start()
+            try bench.provider.start()
             #expect(eventually { (try? other.open("/.sallyport/login?return_to=/y").status) == 200 })
         }
     }
@@ -251,38 +252,38 @@ import Vocabulary
         "F15: The gateway starts while its issuer is down: it is not ready, sign-in is 503, and it recovers by itself"
     )
     func lateIssuer() throws {
-        try OpenIDWorld.with(isUp: false) { world throws in
-            var browser = OpenIDBrowser(world)
-            #expect(try world.gateway.admin("/readyz").status == 503)
+        try OpenIDSignInBench.with(isUp: false) { bench throws in
+            var browser = OpenIDBrowser(bench)
+            #expect(try bench.gateway.admin("/readyz").status == 503)
             let page = try browser.open("/x")
             #expect(page.status == 503 && page.pageReason == "provider.unavailable" && browser.jar.isEmpty)
-            try world.provider.start()
-            #expect(eventually { (try? world.gateway.admin("/readyz").status) == 200 })
+            try bench.provider.start()
+            #expect(eventually { (try? bench.gateway.admin("/readyz").status) == 200 })
             #expect(try browser.open("/x").status == 200)
         }
     }
 
     @Test("A posted form without a session is a page that keeps nothing; a script learns where to sign in")
     func forms() throws {
-        try OpenIDWorld.with { world throws in
+        try OpenIDSignInBench.with { bench throws in
             let fields = [
                 "Sec-Fetch-Mode: navigate", "Sec-Fetch-Site: same-origin", "Referer: \(Request.origin)/form?id=1",
                 "Content-Type: application/x-www-form-urlencoded",
             ]
-            let page = try world.gateway.request(Request.post("/orders", fields, body: "card=4111"))
+            let page = try bench.gateway.request(Request.post("/orders", fields, body: "card=4111"))
             #expect(page.status == 401 && page.pageReason == "credential.missing")
             #expect(page.text.contains("was not sent on and is not kept.") && !page.text.contains("4111"))
             #expect(page.text.contains("href=\"/.sallyport/login?return_to=/form%3Fid%3D1\""))
-            let told = try world.gateway.get("/api", Self.script)
+            let told = try bench.gateway.get("/api", Self.script)
             #expect(told.status == 401 && told.text.contains(#""login_url":"\#(Request.origin)/.sallyport/login""#))
-            #expect(world.app.requests.isEmpty)
+            #expect(bench.app.requests.isEmpty)
         }
     }
 
     @Test("HEAD and prefetches begin nothing, and the callback takes nothing but a page load")
     func speculation() throws {
-        try OpenIDWorld.with { world throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with { bench throws in
+            var browser = OpenIDBrowser(bench)
             let head = try browser.load("/.sallyport/login", method: "HEAD")
             #expect(head.status == 204 && head.value("location") == nil)
             let prefetch = try browser.load("/.sallyport/login", OpenIDBrowser.navigation + ["Sec-Purpose: prefetch"])
@@ -292,7 +293,7 @@ import Vocabulary
             #expect(try browser.load(callback, method: "HEAD").status == 405)
             #expect(try browser.load(callback, OpenIDBrowser.navigation + ["Purpose: prefetch"]).status == 403)
             #expect(try browser.load(callback, Self.script).status == 403)
-            #expect(browser.jar == jar && world.provider.count(.token) == 0)
+            #expect(browser.jar == jar && bench.provider.count(.token) == 0)
             #expect(try browser.load(callback).status == 303)
         }
     }

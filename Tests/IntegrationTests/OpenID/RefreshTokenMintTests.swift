@@ -15,75 +15,75 @@ import Testing
           - {path: /**, client: web}
         """
 
-    private func mint(_ token: String, _ world: OpenIDWorld) throws -> Answer {
+    private func mint(_ token: String, _ bench: OpenIDSignInBench) throws -> Answer {
         let body =
             "grant_type=refresh_token&client_id=app&refresh_token=\(token)"
             + "&audience=urn:\(Request.host):session_transfer"
         let type = "Content-Type: application/x-www-form-urlencoded"
-        return try world.gateway.request(Request.post("/oauth/token", [type], body: body))
+        return try bench.gateway.request(Request.post("/oauth/token", [type], body: body))
     }
 
     @Test("The provider proves it without seeing it used, and the browser is signed in, again and again")
     func mints() throws {
-        try OpenIDWorld.with(OpenIDScript(), Self.introspection, routes: Self.routes) { (world) throws in
-            let token = world.provider.refreshToken()
+        try OpenIDSignInBench.with(OpenIDScript(), Self.introspection, routes: Self.routes) { (bench) throws in
+            let token = bench.provider.refreshToken()
             for _ in 0..<2 {
-                let minted = try self.mint(token, world)
+                let minted = try self.mint(token, bench)
                 #expect(minted.status == 200 && minted.text.contains(#""token_type":"N_A""#), "\(minted.text)")
                 #expect(minted.text.contains(#""id_token":"ey"#) && !minted.text.contains("refresh_token"))
                 let transfer = String(try #require(minted.text.firstMatch(of: /spt_[A-Za-z0-9_-]+/)).0)
-                let arrived = try world.gateway.get("/hello?session_transfer_token=\(transfer)")
+                let arrived = try bench.gateway.get("/hello?session_transfer_token=\(transfer)")
                 let cookie = try #require(arrived.sessionCookie, "\(arrived.lines)")
-                #expect(try world.gateway.get("/hello", ["Cookie: sallyport=\(cookie)"]).status == 200)
-                let received = try #require(world.app.requests.last).lines
+                #expect(try bench.gateway.get("/hello", ["Cookie: sallyport=\(cookie)"]).status == 200)
+                let received = try #require(bench.app.requests.last).lines
                 #expect(received.contains("X-Auth-Subject: user-1"), "\(received)")
                 #expect(received.contains("X-Auth-Email: ada@example.com"), "\(received)")
             }
-            #expect(world.provider.count(.introspection) == 1 && world.provider.count(.token) == 0)
+            #expect(bench.provider.count(.introspection) == 1 && bench.provider.count(.token) == 0)
             let series = #"sallyport_tokens_total{act="refresh_token",result="ok"}"#
-            #expect(try world.gateway.metric(series) == 2)
+            #expect(try bench.gateway.metric(series) == 2)
         }
     }
 
     @Test("Another client's token, an access token and a revoked one are invalid_grant; it is no access token either")
     func refused() throws {
-        try OpenIDWorld.with(OpenIDScript(), Self.introspection, routes: Self.routes) { (world) throws in
-            let revoked = world.provider.refreshToken()
-            world.provider.endGrants()
+        try OpenIDSignInBench.with(OpenIDScript(), Self.introspection, routes: Self.routes) { (bench) throws in
+            let revoked = bench.provider.refreshToken()
+            bench.provider.endGrants()
             for token in [
-                world.provider.refreshToken(of: "web-app"), world.provider.opaqueAccessToken(), revoked, "never-issued",
+                bench.provider.refreshToken(of: "web-app"), bench.provider.opaqueAccessToken(), revoked, "never-issued",
             ] {
-                let answer = try self.mint(token, world)
+                let answer = try self.mint(token, bench)
                 #expect(answer.status == 400 && answer.text.contains("invalid_grant"), "\(answer.text)")
                 #expect(answer.text.contains("Unknown or invalid refresh token."), "\(answer.text)")
             }
-            let token = world.provider.refreshToken()
-            #expect(try self.mint(token, world).status == 200)
-            let bearer = try world.gateway.get("/", ["Authorization: Bearer \(token)"])
+            let token = bench.provider.refreshToken()
+            #expect(try self.mint(token, bench).status == 200)
+            let bearer = try bench.gateway.get("/", ["Authorization: Bearer \(token)"])
             #expect(bearer.status == 401 && bearer.reason == "credential.invalid_token", "\(bearer.lines)")
         }
     }
 
     @Test("While introspection fails, a mint is 503 and blames no token")
     func introspectionFails() throws {
-        try OpenIDWorld.with(OpenIDScript(), Self.introspection, routes: Self.routes) { (world) throws in
-            let token = world.provider.refreshToken()
-            world.provider.fail(.introspection, with: .answer(status: 500), .answer(status: 500))
-            let answer = try self.mint(token, world)
+        try OpenIDSignInBench.with(OpenIDScript(), Self.introspection, routes: Self.routes) { (bench) throws in
+            let token = bench.provider.refreshToken()
+            bench.provider.fail(.introspection, with: .answer(status: 500), .answer(status: 500))
+            let answer = try self.mint(token, bench)
             #expect(answer.status == 503 && answer.text.contains("temporarily_unavailable"), "\(answer.text)")
             #expect(answer.value("retry-after") != nil)
-            world.provider.heal(.introspection)
-            #expect(try self.mint(token, world).status == 200)
+            bench.provider.heal(.introspection)
+            #expect(try self.mint(token, bench).status == 200)
         }
     }
 
     @Test("Without the key it is invalid_grant, and the provider is not asked")
     func notConfigured() throws {
         let introspection = "audiences: [api]\nintrospection: {}"
-        try OpenIDWorld.with(OpenIDScript(), introspection, routes: Self.routes) { (world) throws in
-            let answer = try self.mint(world.provider.refreshToken(), world)
+        try OpenIDSignInBench.with(OpenIDScript(), introspection, routes: Self.routes) { (bench) throws in
+            let answer = try self.mint(bench.provider.refreshToken(), bench)
             #expect(answer.status == 400 && answer.text.contains("invalid_grant"), "\(answer.text)")
-            #expect(world.provider.count(.introspection) == 0)
+            #expect(bench.provider.count(.introspection) == 0)
         }
     }
 }

@@ -13,7 +13,7 @@ struct TwoProvidersTests {
     private static let staff = "http://staff.example.com"
     private static let office = "http://office.example.com"
 
-    private struct World {
+    private struct Bench {
         let kratos: KratosDouble
         let openID: OpenIDProvider
         let gateway: Gateway
@@ -36,7 +36,7 @@ struct TwoProvidersTests {
     }
 
     /// - Parameter customers: The kind of provider that customers have.
-    private func with(customers: String? = nil, _ body: (World) throws -> Void) throws {
+    private func with(customers: String? = nil, _ body: (Bench) throws -> Void) throws {
         let kratos = try KratosDouble(publicURL: Self.shop)
         defer { kratos.stop() }
         let openID = try OpenIDProvider(OpenIDScript())
@@ -88,7 +88,7 @@ struct TwoProvidersTests {
         ]
         try Gateway.with(settings, files: files) { gateway in
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
-            try body(World(kratos: kratos, openID: openID, gateway: gateway, app: app, settings: settings))
+            try body(Bench(kratos: kratos, openID: openID, gateway: gateway, app: app, settings: settings))
         }
     }
 
@@ -101,18 +101,18 @@ struct TwoProvidersTests {
         "Customers sign in at Kratos, staff at the OpenID provider, each on the hosts that are theirs, with one ticket"
     )
     func signIns() throws {
-        try self.with { world throws in
-            let customer = world.kratos.newSession()
-            var staff = WebUser(world.gateway)
+        try self.with { bench throws in
+            let customer = bench.kratos.newSession()
+            var staff = WebUser(bench.gateway)
             let arrival = try staff.open("\(Self.staff)/x")
             #expect(arrival.url == "\(Self.staff)/x" && arrival.answer.status == 200, "\(staff.trail)")
-            #expect(staff.trail.contains { $0.hasPrefix(world.openID.issuer) })
+            #expect(staff.trail.contains { $0.hasPrefix(bench.openID.issuer) })
             let office = try staff.open("\(Self.office)/y")
             #expect(office.url == "\(Self.office)/y" && office.answer.status == 200, "\(staff.trail)")
-            #expect(!staff.trail.contains { $0.hasPrefix(world.openID.issuer) || $0.hasPrefix(Self.shop) })
-            let mine = try world.get(Self.shop, "/x", ["Cookie: ory_kratos_session=\(customer.cookie)"])
+            #expect(!staff.trail.contains { $0.hasPrefix(bench.openID.issuer) || $0.hasPrefix(Self.shop) })
+            let mine = try bench.get(Self.shop, "/x", ["Cookie: ory_kratos_session=\(customer.cookie)"])
             #expect(mine.status == 200 && mine.text.contains("\r\nX-User: \(customer.identityID)\r\n"))
-            var stranger = WebUser(world.gateway)
+            var stranger = WebUser(bench.gateway)
             let login = try stranger.send("GET", "\(Self.shop)/x")
             #expect(login.status == 303 && login.value("location")?.hasPrefix("\(Self.shop)/.sallyport/login") == true)
             let away = try stranger.send("GET", login.value("location") ?? "")
@@ -122,59 +122,59 @@ struct TwoProvidersTests {
 
     @Test("A session, cookie or token of one provider does not count on the hosts of the other, nor is the other asked")
     func apart() throws {
-        try self.with { world throws in
-            let customer = world.kratos.newSession()
+        try self.with { bench throws in
+            let customer = bench.kratos.newSession()
             let token = ["X-Session-Token: \(customer.token)"]
             let cookie = ["Cookie: ory_kratos_session=\(customer.cookie)"]
             for origin in [Self.staff, Self.office] {
                 for fields in [token, cookie] {
-                    let answer = try world.get(origin, "/x", fields)
+                    let answer = try bench.get(origin, "/x", fields)
                     #expect(answer.status == 401 && !answer.text.contains("X-User"), "\(origin) \(fields)")
                 }
             }
-            #expect(world.kratos.calls(of: "/sessions/whoami").isEmpty)
-            #expect(try world.get(Self.shop, "/x", token).status == 200)
+            #expect(bench.kratos.calls(of: "/sessions/whoami").isEmpty)
+            #expect(try bench.get(Self.shop, "/x", token).status == 200)
             // This gateway knows the token now.
-            #expect(try world.get(Self.staff, "/x", token).status == 401)
-            #expect(try world.get(Self.staff, "/optional/x", token).status == 401)
-            let open = try world.get(Self.staff, "/optional/x", cookie)
+            #expect(try bench.get(Self.staff, "/x", token).status == 401)
+            #expect(try bench.get(Self.staff, "/optional/x", token).status == 401)
+            let open = try bench.get(Self.staff, "/optional/x", cookie)
             #expect(open.status == 200 && !open.text.contains("\r\nX-User:"))
-            var staff = WebUser(world.gateway)
+            var staff = WebUser(bench.gateway)
             _ = try staff.open("\(Self.staff)/x")
             let value = try #require(staff.jars["staff.example.com"]?["sallyport"])
-            #expect(try world.get(Self.staff, staff).status == 200)
-            #expect(try world.get(Self.shop, "/x", ["Cookie: sallyport=\(value)"]).status == 401)
+            #expect(try bench.get(Self.staff, staff).status == 200)
+            #expect(try bench.get(Self.shop, "/x", ["Cookie: sallyport=\(value)"]).status == 401)
             // What Kratos answers itself is on its own host only.
-            #expect(try world.get(Self.shop, "/sessions/whoami", token).status == 200)
-            #expect(try world.get(Self.staff, "/sessions/whoami", token).status == 401)
-            #expect(world.kratos.calls(of: "/sessions/whoami").count == 2)
+            #expect(try bench.get(Self.shop, "/sessions/whoami", token).status == 200)
+            #expect(try bench.get(Self.staff, "/sessions/whoami", token).status == 401)
+            #expect(bench.kratos.calls(of: "/sessions/whoami").count == 2)
         }
     }
 
     @Test("A transfer token signs in on the hosts of its provider only, and is minted for that provider's clients only")
     func handoff() throws {
-        try self.with(customers: Self.users) { world throws in
-            let session = try self.native(world)
-            #expect(try world.get(Self.shop, "/x", ["X-Session-Token: \(session)"]).status == 200)
-            let other = try world.get(Self.staff, "/x", ["X-Session-Token: \(session)"])
+        try self.with(customers: Self.users) { bench throws in
+            let session = try self.native(bench)
+            #expect(try bench.get(Self.shop, "/x", ["X-Session-Token: \(session)"]).status == 200)
+            let other = try bench.get(Self.staff, "/x", ["X-Session-Token: \(session)"])
             #expect(other.status == 401 && other.reason == "session.other_provider")
             for (origin, client) in [
                 (Self.shop, "staff-app"), (Self.staff, "shop-app"), (Self.staff, "staff-app"),
             ] {
-                let answer = try self.mint(world, origin, session, client: client)
+                let answer = try self.mint(bench, origin, session, client: client)
                 #expect((400...403).contains(answer.status) && !answer.text.contains("access_token"), "\(answer.text)")
             }
-            let minted = try self.mint(world, Self.shop, session, client: "shop-app")
+            let minted = try self.mint(bench, Self.shop, session, client: "shop-app")
             let token = try #require(minted.text.firstMatch(of: /"access_token":"([^"]+)"/)).1
-            var user = WebUser(world.gateway)
+            var user = WebUser(bench.gateway)
             let target = "/page?session_transfer_token=\(token)"
             let refused = try user.send("GET", Self.staff + target)
             #expect(refused.status == 303 && user.jars["staff.example.com"]?["sallyport"] == nil)
-            #expect(eventually { world.gateway.output.contains("\"reason\":\"session.other_provider\"") })
+            #expect(eventually { bench.gateway.output.contains("\"reason\":\"session.other_provider\"") })
             // It is burned, as in any other wrong place.
             _ = try user.send("GET", Self.shop + target)
             #expect(user.jars["shop.example.com"]?["sallyport"] == nil)
-            let second = try self.mint(world, Self.shop, session, client: "shop-app")
+            let second = try self.mint(bench, Self.shop, session, client: "shop-app")
             let next = try #require(second.text.firstMatch(of: /"access_token":"([^"]+)"/)).1
             let landed = try user.open("\(Self.shop)/page?session_transfer_token=\(next)")
             #expect(landed.answer.status == 200 && landed.answer.text.contains("\r\nX-User: ada\r\n"))
@@ -183,14 +183,14 @@ struct TwoProvidersTests {
 
     @Test("Users with the same id are two people: operators name the provider, and end one of them")
     func operators() throws {
-        try self.with(customers: Self.users) { world throws in
-            world.openID.change { $0.user = OpenIDScript.User("ada", claims: ["email": "ada@staff.example.com"]) }
-            let session = try self.native(world)
-            var staff = WebUser(world.gateway)
+        try self.with(customers: Self.users) { bench throws in
+            bench.openID.change { $0.user = OpenIDScript.User("ada", claims: ["email": "ada@staff.example.com"]) }
+            let session = try self.native(bench)
+            var staff = WebUser(bench.gateway)
             #expect(try staff.open("\(Self.staff)/x").answer.text.contains("\r\nX-User: ada\r\n"))
             func listed(_ provider: String) throws -> String {
                 let target = "/sessions?subject=ada&provider=\(provider)"
-                return try world.gateway.operate("GET", target, token: OperatorTokens.reader).text
+                return try bench.gateway.operate("GET", target, token: OperatorTokens.reader).text
             }
             #expect(try listed("customers").contains("\"kind\":\"native\""))
             #expect(try !listed("customers").contains("\"kind\":\"web\""))
@@ -198,53 +198,53 @@ struct TwoProvidersTests {
             // A sign-out that ends nothing must not look like one.
             #expect(try listed("other").contains("request.parameters"))
             for target in ["/subjects/ada/sign-out?provider=other", "/subjects/ada/sign-out"] {
-                #expect(try world.gateway.operate("POST", target, token: OperatorTokens.all).status == 400)
+                #expect(try bench.gateway.operate("POST", target, token: OperatorTokens.all).status == 400)
             }
             let target = "/subjects/ada/sign-out?provider=staff"
-            #expect(try world.gateway.operate("POST", target, token: OperatorTokens.all).status == 204)
-            #expect(try world.get(Self.staff, staff).status == 401)
-            #expect(try world.get(Self.shop, "/x", ["X-Session-Token: \(session)"]).status == 200)
-            #expect(eventually { world.gateway.output.contains(#""subject":"ada","provider":"staff""#) })
+            #expect(try bench.gateway.operate("POST", target, token: OperatorTokens.all).status == 204)
+            #expect(try bench.get(Self.staff, staff).status == 401)
+            #expect(try bench.get(Self.shop, "/x", ["X-Session-Token: \(session)"]).status == 200)
+            #expect(eventually { bench.gateway.output.contains(#""subject":"ada","provider":"staff""#) })
         }
     }
 
     @Test("A session belongs to the name of its provider: under another one it does not count, until the name is back")
     func renamed() throws {
-        try self.with { world throws in
-            var staff = WebUser(world.gateway)
+        try self.with { bench throws in
+            var staff = WebUser(bench.gateway)
             _ = try staff.open("\(Self.staff)/x")
-            #expect(try world.get(Self.staff, staff).status == 200)
-            try world.gateway.reload(
-                world.settings.replacing("name: staff", with: "name: crew").replacing(
+            #expect(try bench.get(Self.staff, staff).status == 200)
+            try bench.gateway.reload(
+                bench.settings.replacing("name: staff", with: "name: crew").replacing(
                     "provider: staff",
                     with: "provider: crew"
                 )
             )
-            #expect(try world.get(Self.staff, staff).status == 401)
-            try world.gateway.reload(world.settings)
-            #expect(try world.get(Self.staff, staff).status == 200)
+            #expect(try bench.get(Self.staff, staff).status == 401)
+            try bench.gateway.reload(bench.settings)
+            #expect(try bench.get(Self.staff, staff).status == 200)
         }
     }
 
     @Test("Each provider's hosts have an issuer of their own, and the readiness names the provider that is away")
     func issuers() throws {
-        try self.with { world throws in
+        try self.with { bench throws in
             for origin in [Self.shop, Self.staff] {
-                let metadata = try world.get(origin, "/.well-known/openid-configuration")
+                let metadata = try bench.get(origin, "/.well-known/openid-configuration")
                 #expect(metadata.status == 200 && metadata.text.replacing(#"\/"#, with: "/").contains("\"\(origin)/"))
             }
-            #expect(try world.gateway.admin("/readyz?verbose").text.contains("provider staff"))
+            #expect(try bench.gateway.admin("/readyz?verbose").text.contains("provider staff"))
         }
     }
 
     // MARK: Steps
 
-    private func native(_ world: World) throws -> String {
-        let flow = try world.get(Self.shop, "/self-service/login/api")
+    private func native(_ bench: Bench) throws -> String {
+        let flow = try bench.get(Self.shop, "/self-service/login/api")
         let action = try #require(flow.text.firstMatch(of: /"action":"https?:\\?\/\\?\/[^\/"]*?(\\?\/self[^"]*)"/)).1
         let body = #"{"method":"password","identifier":"ada","password":"\#(User.ada.password)"}"#
         let answer = try self.post(
-            world,
+            bench,
             Self.shop,
             String(action).replacing(#"\/"#, with: "/"),
             "application/json",
@@ -253,7 +253,7 @@ struct TwoProvidersTests {
         return String(try #require(answer.text.firstMatch(of: /"session_token":"([^"]+)"/), "\(answer.text)").1)
     }
 
-    private func mint(_ world: World, _ origin: String, _ token: String, client: String) throws -> Answer {
+    private func mint(_ bench: Bench, _ origin: String, _ token: String, client: String) throws -> Answer {
         let form = [
             "grant_type=urn:ietf:params:oauth:grant-type:token-exchange", "client_id=\(client)",
             "subject_token=\(token)", "subject_token_type=urn:sallyport:params:oauth:token-type:session_token",
@@ -261,7 +261,7 @@ struct TwoProvidersTests {
             "audience=urn:\(origin.dropFirst("http://".count)):session_transfer",
         ]
         return try self.post(
-            world,
+            bench,
             origin,
             "/oauth/token",
             "application/x-www-form-urlencoded",
@@ -270,7 +270,7 @@ struct TwoProvidersTests {
     }
 
     private func post(
-        _ world: World,
+        _ bench: Bench,
         _ origin: String,
         _ target: String,
         _ type: String,
@@ -280,6 +280,6 @@ struct TwoProvidersTests {
             "POST \(target) HTTP/1.1", "Host: \(origin.dropFirst("http://".count))", "Accept: application/json",
             "Content-Type: \(type)", "Content-Length: \(body.utf8.count)",
         ]
-        return try world.gateway.request(lines.joined(separator: "\r\n") + "\r\n\r\n" + body)
+        return try bench.gateway.request(lines.joined(separator: "\r\n") + "\r\n\r\n" + body)
     }
 }

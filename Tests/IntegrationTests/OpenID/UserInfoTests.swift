@@ -32,40 +32,40 @@ import Vocabulary
 
     @Test("A sign-in goes on with the id_token's claims, with one warning a minute and a count")
     func auto() throws {
-        try OpenIDWorld.with(OpenIDScript(), Self.claims, routes: Self.routes) { (world) throws in
+        try OpenIDSignInBench.with(OpenIDScript(), Self.claims, routes: Self.routes) { (bench) throws in
             for (number, fault) in Self.faults.enumerated() {
-                world.provider.breakDown(.userinfo, with: fault)
-                var browser = OpenIDBrowser(world)
+                bench.provider.breakDown(.userinfo, with: fault)
+                var browser = OpenIDBrowser(bench)
                 #expect(try browser.open("/x").status == 200, "\(fault)")
-                let lines = try #require(world.app.requests.last).lines
+                let lines = try #require(bench.app.requests.last).lines
                 #expect(lines.contains("X-User: user-1") && lines.contains("X-Email: ada@example.com"), "\(lines)")
                 #expect(!lines.contains { $0.hasPrefix("X-Team") })
-                #expect(try world.gateway.metric(Self.missed) == Double(number + 1))
+                #expect(try bench.gateway.metric(Self.missed) == Double(number + 1))
             }
-            #expect(eventually { world.gateway.output.contains(Self.warning) })
-            #expect(world.gateway.output.split(separator: Self.warning).count == 2, "one line")
-            world.provider.heal(.userinfo)
-            world.provider.change { $0.user.userinfo["team"] = "blue" }
-            var browser = OpenIDBrowser(world)
+            #expect(eventually { bench.gateway.output.contains(Self.warning) })
+            #expect(bench.gateway.output.split(separator: Self.warning).count == 2, "one line")
+            bench.provider.heal(.userinfo)
+            bench.provider.change { $0.user.userinfo["team"] = "blue" }
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
-            #expect(world.app.requests.last?.lines.contains("X-Team: blue") == true)
-            #expect(try world.gateway.metric(Self.missed) == Double(Self.faults.count))
+            #expect(bench.app.requests.last?.lines.contains("X-Team: blue") == true)
+            #expect(try bench.gateway.metric(Self.missed) == Double(Self.faults.count))
         }
     }
 
     @Test("A sub that differs is refused; where userinfo is required, so is every failure")
     func refused() throws {
         for use in ["auto", "required"] {
-            try OpenIDWorld.with(OpenIDScript(), "\(Self.claims)\nuserinfo: \(use)", routes: Self.routes) {
-                (world) throws in
-                world.provider.change { $0.alterUserinfo = { $0["sub"] = "user-2" } }
-                var browser = OpenIDBrowser(world)
+            try OpenIDSignInBench.with(OpenIDScript(), "\(Self.claims)\nuserinfo: \(use)", routes: Self.routes) {
+                (bench) throws in
+                bench.provider.change { $0.alterUserinfo = { $0["sub"] = "user-2" } }
+                var browser = OpenIDBrowser(bench)
                 let page = try browser.open("/x")
                 #expect(page.status == 502 && browser.session == nil, "\(page.lines)")
                 guard use == "required" else { return }
                 for fault in Self.faults {
-                    world.provider.breakDown(.userinfo, with: fault)
-                    var browser = OpenIDBrowser(world)
+                    bench.provider.breakDown(.userinfo, with: fault)
+                    var browser = OpenIDBrowser(bench)
                     let page = try browser.open("/x")
                     #expect([502, 503].contains(page.status) && browser.session == nil, "\(fault): \(page.lines)")
                 }
@@ -75,10 +75,11 @@ import Vocabulary
 
     @Test("Where userinfo is off, it is not asked")
     func off() throws {
-        try OpenIDWorld.with(OpenIDScript(), "\(Self.claims)\nuserinfo: off", routes: Self.routes) { (world) throws in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with(OpenIDScript(), "\(Self.claims)\nuserinfo: off", routes: Self.routes) {
+            (bench) throws in
+            var browser = OpenIDBrowser(bench)
             #expect(try browser.open("/x").status == 200)
-            #expect(world.provider.count(.userinfo) == 0)
+            #expect(bench.provider.count(.userinfo) == 0)
         }
     }
 }

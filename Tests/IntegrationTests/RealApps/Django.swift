@@ -69,28 +69,28 @@ extension RealApp {
 @Suite("A Django app behind the gateway", .blocking) struct DjangoTests {
     @Test("Django's own session of one user is no session of another, and none without the gateway's")
     func sessions() throws {
-        try RealAppWorld.with(.django) { world throws in
-            var ada = try world.signIn(RealAppWorld.ada)
-            var nameless = try world.signIn(RealAppWorld.nameless)
-            var grace = try world.signIn(RealAppWorld.grace)
-            #expect(try world.user(&ada) == "ada")
+        try RealAppBench.with(.django) { bench throws in
+            var ada = try bench.signIn(RealAppBench.ada)
+            var nameless = try bench.signIn(RealAppBench.nameless)
+            var grace = try bench.signIn(RealAppBench.grace)
+            #expect(try bench.user(&ada) == "ada")
             let kept = try #require(ada.jars[Request.host]?["sessionid"])
             for (browser, name) in [(grace, "grace"), (nameless, nil)] {
                 var thief = browser
                 thief.jars[Request.host]?["sessionid"] = kept
-                #expect(try world.user(&thief) == name)
+                #expect(try bench.user(&thief) == name)
             }
-            #expect(try world.user(&grace) == "grace")
-            #expect(try world.user(&nameless) == nil)
-            #expect(try world.userWithoutGateway(["Cookie: sessionid=\(kept)"]) == nil)
+            #expect(try bench.user(&grace) == "grace")
+            #expect(try bench.user(&nameless) == nil)
+            #expect(try bench.userWithoutGateway(["Cookie: sessionid=\(kept)"]) == nil)
         }
     }
 
     @Test("Django takes a form that it made, and no other")
     func forms() throws {
-        try RealAppWorld.with(.django) { world throws in
-            var ada = try world.signIn(RealAppWorld.ada)
-            let token = try #require(try world.ask(&ada).text.firstMatch(of: /token: (\w+)/)?.1)
+        try RealAppBench.with(.django) { bench throws in
+            var ada = try bench.signIn(RealAppBench.ada)
+            let token = try #require(try bench.ask(&ada).text.firstMatch(of: /token: (\w+)/)?.1)
             // With the client's word for https, Django would expect another origin.
             let fields = [
                 "Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded",

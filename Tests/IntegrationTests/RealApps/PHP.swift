@@ -28,17 +28,17 @@ extension RealApp {
 @Suite("A PHP page behind the gateway", .blocking) struct PHPTests {
     @Test("The field itself is ASCII: everything else in a name, and %, is percent-encoded")
     func encoding() throws {
-        try RealAppWorld.with(.php) { world throws in
-            var mary = try world.signIn(RealAppWorld.mary)
-            #expect(try world.ask(&mary).text.contains("field: M%C3%A1ry %E2%9C%93 100%25\n"))
+        try RealAppBench.with(.php) { bench throws in
+            var mary = try bench.signIn(RealAppBench.mary)
+            #expect(try bench.ask(&mary).text.contains("field: M%C3%A1ry %E2%9C%93 100%25\n"))
         }
     }
 
     @Test("With encoding: utf8 the field is the name itself")
     func plainUTF8() throws {
-        try RealAppWorld.with(.php, identity: "  encoding: utf8\n") { world throws in
-            var mary = try world.signIn(RealAppWorld.mary)
-            let page = String(decoding: try world.ask(&mary).body, as: UTF8.self)
+        try RealAppBench.with(.php, identity: "  encoding: utf8\n") { bench throws in
+            var mary = try bench.signIn(RealAppBench.mary)
+            let page = String(decoding: try bench.ask(&mary).body, as: UTF8.self)
             #expect(page.contains("field: Máry ✓ 100%\n"), "\(page)")
         }
     }

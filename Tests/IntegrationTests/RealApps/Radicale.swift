@@ -36,7 +36,7 @@ extension RealApp {
 
     @Test("A user keeps a calendar that nobody else can read or change")
     func calendar() throws {
-        try RealAppWorld.with(.radicale) { world throws in
+        try RealAppBench.with(.radicale) { bench throws in
             func send(
                 _ browser: inout WebUser,
                 _ method: String,
@@ -46,12 +46,12 @@ extension RealApp {
                 let fields = ["Origin: \(Request.origin)", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty"]
                 return try browser.send(method, Request.origin + path, fields, body: body)
             }
-            var ada = try world.signIn(RealAppWorld.ada)
+            var ada = try bench.signIn(RealAppBench.ada)
             #expect(try send(&ada, "MKCALENDAR", "/ada/notes/", "").status == 201)
             #expect(try send(&ada, "PUT", "/ada/notes/1.ics", Self.event).status == 201)
             #expect(try send(&ada, "GET", "/ada/notes/1.ics").text.contains("SUMMARY:Notes on the engine"))
 
-            var grace = try world.signIn(RealAppWorld.grace)
+            var grace = try bench.signIn(RealAppBench.grace)
             for (method, body) in [("GET", nil), ("PUT", Self.event), ("DELETE", nil)] {
                 #expect(try send(&grace, method, "/ada/notes/1.ics", body).status == 403, "\(method)")
             }

@@ -37,7 +37,7 @@ struct RealApp: Sendable, CustomTestStringConvertible {
 }
 
 /// A gateway in front of such an app, whose users sign in at a scripted OpenID provider.
-struct RealAppWorld {
+struct RealAppBench {
     let app: RealApp
     let appPort: Int
     let provider: OpenIDProvider
@@ -55,7 +55,7 @@ struct RealAppWorld {
     /// Runs `body` with all of them; they are stopped afterwards.
     ///
     /// - Parameter identity: Further lines of `identity`.
-    static func with(_ app: RealApp, identity: String = "", _ body: (RealAppWorld) throws -> Void) throws {
+    static func with(_ app: RealApp, identity: String = "", _ body: (RealAppBench) throws -> Void) throws {
         try app.requireInstalled()
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -83,7 +83,7 @@ struct RealAppWorld {
         let files = ["client-secret": script.clients[0].secret ?? ""]
         try Gateway.with(settings + RealApp.readme("yaml") + identity, files: files) { gateway in
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
-            try body(RealAppWorld(app: app, appPort: port, provider: provider, gateway: gateway))
+            try body(RealAppBench(app: app, appPort: port, provider: provider, gateway: gateway))
         }
     }
 

@@ -48,39 +48,39 @@ struct RealBrowserTests {
         "A person signs in, out and again, over two hosts and in two tabs, while the provider is restarted in between"
     )
     func walk() throws {
-        try RealWorld.with(.idpyoidc) { (world) throws in
+        try RealProviderBench.with(.idpyoidc) { (bench) throws in
             let browser = try Browser()
             defer { browser.close() }
-            try browser.visit("\(world.second)/a?b=1")
+            try browser.visit("\(bench.second)/a?b=1")
             try Self.keepPictures(browser, "provider")
             try Self.signIn(browser, as: .ada)
-            try browser.wait(until: Self.isShown("\(world.second)/a?b=1", by: .ada))
+            try browser.wait(until: Self.isShown("\(bench.second)/a?b=1", by: .ada))
             try Self.keepPictures(browser, "app")
-            try browser.visit("\(world.first)/b")
-            try browser.wait(until: Self.isShown("\(world.first)/b", by: .ada))
+            try browser.visit("\(bench.first)/b")
+            try browser.wait(until: Self.isShown("\(bench.first)/b", by: .ada))
 
-            world.provider.process.stop()
-            try browser.visit("\(world.second)/c")
-            try browser.wait(until: Self.isShown("\(world.second)/c", by: .ada))
-            try world.provider.process.start()
+            bench.provider.process.stop()
+            try browser.visit("\(bench.second)/c")
+            try browser.wait(until: Self.isShown("\(bench.second)/c", by: .ada))
+            try bench.provider.process.start()
 
-            try Self.signOut(browser, at: world.second)
+            try Self.signOut(browser, at: bench.second)
             try Self.keepPictures(browser, "signed-out")
-            try browser.visit("\(world.first)/d")
+            try browser.visit("\(bench.first)/d")
             try browser.wait(until: Self.passwordPage)
 
             // Two tabs at once, the second as long as the first has not signed in.
             let tab = try browser.openTab()
-            try browser.visit("\(world.second)/e")
+            try browser.visit("\(bench.second)/e")
             try Self.signIn(browser, as: .grace)
-            try browser.wait(until: Self.isShown("\(world.second)/e", by: .grace))
+            try browser.wait(until: Self.isShown("\(bench.second)/e", by: .grace))
             let other = try browser.openTab()
-            try browser.visit("\(world.first)/f")
-            try browser.wait(until: Self.isShown("\(world.first)/f", by: .grace))
+            try browser.visit("\(bench.first)/f")
+            try browser.wait(until: Self.isShown("\(bench.first)/f", by: .grace))
             browser.show(tab)
-            try Self.signOut(browser, at: world.first)
+            try Self.signOut(browser, at: bench.first)
             browser.show(other)
-            try browser.visit("\(world.second)/g")
+            try browser.visit("\(bench.second)/g")
             try browser.wait(until: Self.passwordPage)
         }
     }

@@ -64,8 +64,8 @@ struct RealExchangeTests {
         {'begin': begin, 'finish': finish}[step](*sys.argv[5:])
         """#
 
-    private static func app(_ client: String, _ world: RealWorld, _ arguments: String...) throws -> String {
-        let own = [client, "127.0.0.1:\(world.gateway.port)", String(world.first.dropFirst("http://".count))]
+    private static func app(_ client: String, _ bench: RealProviderBench, _ arguments: String...) throws -> String {
+        let own = [client, "127.0.0.1:\(bench.gateway.port)", String(bench.first.dropFirst("http://".count))]
         let run = try Servers.run(OryClient.python ?? "", ["-c", Self.script] + own + arguments)
         guard run.status == 0 else { throw BenchFailure("\(arguments.first ?? ""): \(run.output)") }
         return run.output.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -112,22 +112,22 @@ struct RealExchangeTests {
         RealProviderKind.allCases
     )
     func walk(client: String, kind: RealProviderKind) throws {
-        try RealWorld.with(kind, rest: Self.exchange) { world throws in
+        try RealProviderBench.with(kind, rest: Self.exchange) { bench throws in
             let browser = try Browser()
             defer { browser.close() }
             var codes: [String] = []
             // The second time the provider knows the user.
             for flow in ["login", "registration"] {
-                let begun = try Self.app(client, world, "begin", flow).split(separator: " ").map(String.init)
-                try #require(begun.count == 2 && begun[1].hasPrefix("\(world.first)/.sallyport/app?flow="))
+                let begun = try Self.app(client, bench, "begin", flow).split(separator: " ").map(String.init)
+                try #require(begun.count == 2 && begun[1].hasPrefix("\(bench.first)/.sallyport/app?flow="))
                 let back = try Self.signIn(browser, at: begun[1], as: .ada)
                 #expect(back.hasPrefix("myapp://auth/callback?code="))
                 codes += [begun[0], try AppSignIn.code(in: back)]
             }
-            #expect(try Self.app(client, world, "finish", codes[0], codes[1], codes[2], codes[3]) == "done")
+            #expect(try Self.app(client, bench, "finish", codes[0], codes[1], codes[2], codes[3]) == "done")
             // The browser itself is signed in at the provider only, which may have cookies that scripts see.
             #expect(try !browser.value("document.cookie").contains("sallyport"))
-            #expect(!world.gateway.output.contains("spi_") && !world.gateway.output.contains("spx_"))
+            #expect(!bench.gateway.output.contains("spi_") && !bench.gateway.output.contains("spx_"))
         }
     }
 }

@@ -18,8 +18,8 @@ import Testing
     )
     func rotation(_ kind: RealProviderKind) throws {
         let settings = kind.tokenSettings + "\naudiences: \(RealProviderKind.audiences)"
-        try RealWorld.with(kind, settings, rest: Self.headers) { (world) throws in
-            var user = WebUser(world.gateway)
+        try RealProviderBench.with(kind, settings, rest: Self.headers) { (bench) throws in
+            var user = WebUser(bench.gateway)
             let tokens = Mutex<[String]>([])
             let failures = Mutex<[String]>([])
             let sent = Mutex(0)
@@ -27,9 +27,9 @@ import Testing
 
             // A sign-in for each set of keys; the provider knows the user after the first.
             func signIn() throws {
-                user.jars[String(world.first.dropFirst(7))] = nil
-                #expect(try world.open("\(world.first)/", &user).answer.status == 200)
-                let token = try #require(world.app.requests.last { $0.target == "/" }?.values("X-Access").first)
+                user.jars[String(bench.first.dropFirst(7))] = nil
+                #expect(try bench.open("\(bench.first)/", &user).answer.status == 200)
+                let token = try #require(bench.app.requests.last { $0.target == "/" }?.values("X-Access").first)
                 tokens.withLock { $0.append(token) }
             }
             try signIn()
@@ -44,8 +44,8 @@ import Testing
                             number.isMultiple(of: 2) ? $0[$0.count - 1] : $0[turn % $0.count]
                         }
                         let fields = "Accept: */*\r\nAuthorization: Bearer \(token)"
-                        let request = "GET /api HTTP/1.1\r\nHost: \(world.first.dropFirst(7))\r\n\(fields)\r\n\r\n"
-                        let answer = try? world.gateway.request(request)
+                        let request = "GET /api HTTP/1.1\r\nHost: \(bench.first.dropFirst(7))\r\n\(fields)\r\n\r\n"
+                        let answer = try? bench.gateway.request(request)
                         sent.withLock { $0 += 1 }
                         if answer?.status != 200 {
                             let reason = "\(answer?.status ?? 0) \(answer?.reason ?? "")"
@@ -59,7 +59,7 @@ import Testing
                 workers.wait()
             }
             for _ in 0..<3 {
-                try world.provider.rotateKeys()
+                try bench.provider.rotateKeys()
                 try signIn()
                 let before = sent.withLock { $0 }
                 #expect(eventually { sent.withLock { $0 } > before + 40 })
@@ -75,22 +75,22 @@ import Testing
         arguments: RealProviderKind.allCases
     )
     func renewal(_ kind: RealProviderKind) throws {
-        try RealWorld.with(kind, kind.tokenSettings, rest: Self.headers, life: 5) { (world) throws in
-            var user = WebUser(world.gateway)
-            #expect(try world.open("\(world.first)/", &user).answer.status == 200)
+        try RealProviderBench.with(kind, kind.tokenSettings, rest: Self.headers, life: 5) { (bench) throws in
+            var user = WebUser(bench.gateway)
+            #expect(try bench.open("\(bench.first)/", &user).answer.status == 200)
             var seen: Set<String> = []
             let renewed = #"sallyport_provider_renewals_total{result="renewed"}"#
             let isRenewed = eventually {
-                guard let page = try? user.open("\(world.first)/"), page.answer.status == 200,
-                    page.url == "\(world.first)/", let token = world.field("X-Access")
+                guard let page = try? user.open("\(bench.first)/"), page.answer.status == 200,
+                    page.url == "\(bench.first)/", let token = bench.field("X-Access")
                 else { return false }
                 seen.insert(token)
                 return seen.count > 3
             }
-            #expect(isRenewed, "\(seen.count) \(world.gateway.output.suffix(2000))")
-            #expect(try world.gateway.metric(renewed) >= 3)
+            #expect(isRenewed, "\(seen.count) \(bench.gateway.output.suffix(2000))")
+            #expect(try bench.gateway.metric(renewed) >= 3)
             for result in ["ended", "ambiguous"] {
-                #expect(try world.gateway.metric("sallyport_provider_renewals_total{result=\"\(result)\"}") == 0)
+                #expect(try bench.gateway.metric("sallyport_provider_renewals_total{result=\"\(result)\"}") == 0)
             }
         }
     }

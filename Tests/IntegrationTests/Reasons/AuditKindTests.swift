@@ -9,8 +9,8 @@ import Vocabulary
 @Suite("Kinds of audit events", .blocking) struct AuditKindTests {
     /// The simplest way to produce a kind.
     private enum Scenario {
-        /// An action on the gateway of `ReasonWorld`, and the codes with which its output then has the kind.
-        case act([AuditEvent.Code?], (ReasonWorld) throws -> Void)
+        /// An action on the gateway of `ReasonBench`, and the codes with which its output then has the kind.
+        case act([AuditEvent.Code?], (ReasonBench) throws -> Void)
         /// Kinds that need a group of servers: the display name of a test with such a group, in a file that names the
         /// kind.
         case elsewhere(String)
@@ -20,15 +20,15 @@ import Vocabulary
     private static func scenario(_ kind: AuditEvent.Kind) -> Scenario {
         switch kind {
         case .sessionCreated:
-            .act([.signedIn, .silentlySignedIn]) { world in
-                _ = try world.gateway.browser()
-                _ = try world.gateway.native()
+            .act([.signedIn, .silentlySignedIn]) { bench in
+                _ = try bench.gateway.browser()
+                _ = try bench.gateway.native()
             }
         case .signInFailed:
-            .act([.signInFailed, .silentSignInFailed]) { world in
-                _ = try world.signIn("ada@example.com", "wrong")
-                let flow = try world.gateway.get("/self-service/login/api").text.firstMatch(of: /flow=([^"]+)"/)
-                _ = try world.raw(
+            .act([.signInFailed, .silentSignInFailed]) { bench in
+                _ = try bench.signIn("ada@example.com", "wrong")
+                let flow = try bench.gateway.get("/self-service/login/api").text.firstMatch(of: /flow=([^"]+)"/)
+                _ = try bench.raw(
                     Request.post(
                         "/self-service/login?flow=\(flow?.1 ?? "")",
                         ["Content-Type: application/json"],
@@ -41,22 +41,22 @@ import Vocabulary
                 kind == .authorizationGranted
                     ? [.silentlySignedIn, .delegatedSilentlySignedIn]
                     : [.silentSignInFailed, .delegatedSilentSignInFailed]
-            ) { world in
-                let signedIn = try world.withToken(try world.delegatedToken(), path: "/care/page")
+            ) { bench in
+                let signedIn = try bench.withToken(try bench.delegatedToken(), path: "/care/page")
                 let acting = ["Cookie: sallyport=\(signedIn.sessionCookie ?? "")"]
                 if kind == .authorizationGranted {
-                    _ = try world.code()
-                    _ = try world.authorize("care", "https://care.example/cb", acting)
+                    _ = try bench.code()
+                    _ = try bench.authorize("care", "https://care.example/cb", acting)
                 } else {
-                    _ = try world.authorize("app&prompt=none", "myapp://auth/callback", [])
-                    _ = try world.authorize("app", "myapp://auth/callback", acting)
+                    _ = try bench.authorize("app&prompt=none", "myapp://auth/callback", [])
+                    _ = try bench.authorize("app", "myapp://auth/callback", acting)
                 }
             }
         case .sessionCascaded:
-            .act([nil]) { world in
-                let native = try world.gateway.native()
-                _ = try world.withToken(try world.gateway.mint(native))
-                _ = try world.gateway.request(
+            .act([nil]) { bench in
+                let native = try bench.gateway.native()
+                _ = try bench.withToken(try bench.gateway.mint(native))
+                _ = try bench.gateway.request(
                     Request.get(
                         "/self-service/logout/api",
                         ["Content-Type: application/json"],
@@ -76,40 +76,40 @@ import Vocabulary
                 _ = try $0.raw(Request.post("/", try $0.cookie() + ["Sec-Fetch-Site: cross-site"], body: ""))
             }
         case .bindingMismatch:
-            .act([.warning]) { world in
-                let cookie = try world.cookie(fields: [ReasonWorld.from("10.0.0.1")])
-                _ = try world.gateway.get("/bound/", cookie + [ReasonWorld.from("10.0.0.2")])
+            .act([.warning]) { bench in
+                let cookie = try bench.cookie(fields: [ReasonBench.from("10.0.0.1")])
+                _ = try bench.gateway.get("/bound/", cookie + [ReasonBench.from("10.0.0.2")])
             }
         case .tokenIssued:
-            .act([.codeRedeemed, .minted, .exchanged, .socialExchanged, .delegatedCodeRedeemed]) { world in
-                _ = try world.redeemDelegated(try world.delegatedCode())
-                _ = try world.tokenRequest(
+            .act([.codeRedeemed, .minted, .exchanged, .socialExchanged, .delegatedCodeRedeemed]) { bench in
+                _ = try bench.redeemDelegated(try bench.delegatedCode())
+                _ = try bench.tokenRequest(
                     "grant_type=urn:ietf:params:oauth:grant-type:token-exchange",
                     "client_id=app",
-                    "subject_token=\(String(decoding: world.social.network.googleToken().bytes, as: UTF8.self))",
+                    "subject_token=\(String(decoding: bench.social.network.googleToken().bytes, as: UTF8.self))",
                     "subject_token_type=http://auth0.com/oauth/token-type/google-id-token"
                 )
-                _ = try world.refresh(try world.refreshToken())
-                _ = try world.tokenRequest(
+                _ = try bench.refresh(try bench.refreshToken())
+                _ = try bench.tokenRequest(
                     "grant_type=urn:ietf:params:oauth:grant-type:token-exchange",
                     "client_id=native",
-                    "subject_token=\(try world.gateway.native())",
+                    "subject_token=\(try bench.gateway.native())",
                     "subject_token_type=urn:sallyport:params:oauth:token-type:session_token"
                 )
             }
         case .tokenRefused:
-            .act([.codeRefused, .mintFailed, .exchangeFailed, .socialRefused, .delegatedCodeRefused]) { world in
+            .act([.codeRefused, .mintFailed, .exchangeFailed, .socialRefused, .delegatedCodeRefused]) { bench in
                 let other = String(repeating: "a", count: 43)
-                _ = try world.redeemDelegated(try world.delegatedCode(), verifier: other)
-                _ = try world.tokenRequest(
+                _ = try bench.redeemDelegated(try bench.delegatedCode(), verifier: other)
+                _ = try bench.tokenRequest(
                     "grant_type=urn:ietf:params:oauth:grant-type:token-exchange",
                     "client_id=app",
                     "subject_token=x",
                     "subject_token_type=http://auth0.com/oauth/token-type/google-id-token"
                 )
-                _ = try world.redeem("x")
-                _ = try world.refresh("x")
-                _ = try world.tokenRequest(
+                _ = try bench.redeem("x")
+                _ = try bench.refresh("x")
+                _ = try bench.tokenRequest(
                     "grant_type=urn:ietf:params:oauth:grant-type:token-exchange",
                     "client_id=native",
                     "subject_token=x",
@@ -121,15 +121,15 @@ import Vocabulary
                 _ = try $0.form("/oauth/revoke", "client_id=app&token=\(try $0.refreshToken())")
             }
         case .codeReplayed:
-            .act([.codeRefused]) { world in
-                let code = try world.code()
-                for _ in 0..<2 { _ = try world.redeem(code) }
+            .act([.codeRefused]) { bench in
+                let code = try bench.code()
+                for _ in 0..<2 { _ = try bench.redeem(code) }
             }
         case .refreshTokenReplayed:
-            .act([.mintFailed]) { world in
-                let first = try world.refreshToken()
-                _ = try world.refresh(try ReasonWorld.refreshToken(in: try world.refresh(first)))
-                _ = try world.refresh(first)
+            .act([.mintFailed]) { bench in
+                let first = try bench.refreshToken()
+                _ = try bench.refresh(try ReasonBench.refreshToken(in: try bench.refresh(first)))
+                _ = try bench.refresh(first)
             }
         case .ruleDryRun:
             .act([nil]) { _ = try $0.withToken(try $0.gateway.transferToken(), ["User-Agent: tried"]) }
@@ -137,28 +137,28 @@ import Vocabulary
         case .transferTokenMintRefused:
             .act([.mintFailed]) { _ = try $0.gateway.exchange(try $0.gateway.native(), client: "web") }
         case .transferTokenAsked:
-            .act([nil]) { world in
+            .act([nil]) { bench in
                 let link = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"]
-                _ = try world.gateway.get("/?session_transfer_token=\(try world.gateway.transferToken())", link)
+                _ = try bench.gateway.get("/?session_transfer_token=\(try bench.gateway.transferToken())", link)
             }
         case .transferTokenConsumed:
-            .act([.signedIn, .silentlySignedIn, .delegatedSignedIn]) { world in
-                _ = try world.withToken(try world.delegatedToken(), path: "/care/page")
-                _ = try world.withToken(try world.gateway.transferToken())
-                _ = try world.withToken(try world.gateway.transferToken(), try world.cookie())
+            .act([.signedIn, .silentlySignedIn, .delegatedSignedIn]) { bench in
+                _ = try bench.withToken(try bench.delegatedToken(), path: "/care/page")
+                _ = try bench.withToken(try bench.gateway.transferToken())
+                _ = try bench.withToken(try bench.gateway.transferToken(), try bench.cookie())
             }
         case .transferTokenRejected: .act([.warning]) { _ = try $0.withToken("x") }
         case .transferTokenRepeated:
-            .act([nil]) { world in
+            .act([nil]) { bench in
                 // The browser's session stays, so the token can lead to it again.
-                let cookie = try world.cookie()
-                let token = try world.gateway.transferToken()
-                for _ in 0..<2 { _ = try world.withToken(token, cookie) }
+                let cookie = try bench.cookie()
+                let token = try bench.gateway.transferToken()
+                for _ in 0..<2 { _ = try bench.withToken(token, cookie) }
             }
         case .transferTokenReplayed:
-            .act([.warning]) { world in
-                let token = try world.gateway.transferToken()
-                for _ in 0..<2 { _ = try world.withToken(token) }
+            .act([.warning]) { bench in
+                let token = try bench.gateway.transferToken()
+                for _ in 0..<2 { _ = try bench.withToken(token) }
             }
         case .clientChanged:
             .act([nil]) {
@@ -185,17 +185,17 @@ import Vocabulary
 
     @Test("Kinds that one gateway produces are recorded with each of their codes")
     func acts() throws {
-        let world = try ReasonWorld()
-        defer { world.stop() }
+        let bench = try ReasonBench()
+        defer { bench.stop() }
         var seen: Set<AuditEvent.Code> = []
         for kind in AuditEvent.Kind.allCases {
             guard case .act(let codes, let act) = Self.scenario(kind) else { continue }
             func count(_ code: AuditEvent.Code?) -> Int {
                 let text = "\"event\":\"\(kind.rawValue)\"" + (code.map { ",\"code\":\"\($0.rawValue)\"" } ?? "")
-                return world.gateway.output.components(separatedBy: text).count - 1
+                return bench.gateway.output.components(separatedBy: text).count - 1
             }
             let before = codes.map(count)
-            try act(world)
+            try act(bench)
             for (code, before) in zip(codes, before) {
                 #expect(eventually { count(code) > before }, "\(kind.rawValue) with \(code?.rawValue ?? "no code")")
             }

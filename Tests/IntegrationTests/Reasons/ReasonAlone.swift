@@ -87,42 +87,42 @@ struct ReasonAlone {
     /// Comes back from a provider that does what the script says.
     func signIn(
         asking query: String = "return_to=/",
-        settings: String = OpenIDWorld.levels,
+        settings: String = OpenIDSignInBench.levels,
         _ change: (inout OpenIDScript) -> Void = { _ in }
     ) throws {
         var script = OpenIDScript()
         change(&script)
-        try OpenIDWorld.with(script, settings) { world in
-            var browser = OpenIDBrowser(world)
-            self.expect(world.gateway, try browser.load(try browser.callback(query)))
+        try OpenIDSignInBench.with(script, settings) { bench in
+            var browser = OpenIDBrowser(bench)
+            self.expect(bench.gateway, try browser.load(try browser.callback(query)))
         }
     }
 
     /// Comes back from the provider with the cookies of another browser.
     func strangeSignIn() throws {
-        try OpenIDWorld.with { world in
-            var browser = OpenIDBrowser(world)
-            var other = OpenIDBrowser(world)
-            self.expect(world.gateway, try other.load(try browser.callback()))
+        try OpenIDSignInBench.with { bench in
+            var browser = OpenIDBrowser(bench)
+            var other = OpenIDBrowser(bench)
+            self.expect(bench.gateway, try other.load(try browser.callback()))
         }
     }
 
     func speculativeSignIn() throws {
-        try OpenIDWorld.with { world in
-            var browser = OpenIDBrowser(world)
-            self.expect(world.gateway, try browser.load("/.sallyport/login", ["Sec-Purpose: prefetch"]))
+        try OpenIDSignInBench.with { bench in
+            var browser = OpenIDBrowser(bench)
+            self.expect(bench.gateway, try browser.load("/.sallyport/login", ["Sec-Purpose: prefetch"]))
         }
     }
 
     /// Loses each session before the next page.
     func repeatedSignIn() throws {
-        try OpenIDWorld.with { world in
-            var browser = OpenIDBrowser(world)
+        try OpenIDSignInBench.with { bench in
+            var browser = OpenIDBrowser(bench)
             for _ in 0..<3 {
                 _ = try browser.load(try browser.callback())
                 browser.loseSession()
             }
-            self.expect(world.gateway, try browser.load("/.sallyport/login"))
+            self.expect(bench.gateway, try browser.load("/.sallyport/login"))
         }
     }
 

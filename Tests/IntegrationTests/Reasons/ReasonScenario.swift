@@ -5,10 +5,10 @@ import Vocabulary
 
 /// The simplest way to produce a reason.
 enum ReasonScenario {
-    /// Sends a request to the gateway of `ReasonWorld` and returns the answer; nil if there is none.
-    case request((ReasonWorld) throws -> Answer?)
+    /// Sends a request to the gateway of `ReasonBench` and returns the answer; nil if there is none.
+    case request((ReasonBench) throws -> Answer?)
     /// The same with a status that differs from the table's, because of the protocol or of a redirect.
-    case answered(Int, (ReasonWorld) throws -> Answer)
+    case answered(Int, (ReasonBench) throws -> Answer)
     /// Reasons that need their own gateway or store.
     case alone((ReasonAlone) throws -> Void)
     /// Reasons that the built binary produces only after a long time or in a race: the display name of a test in
@@ -40,9 +40,9 @@ extension Reason {
         case .requestCrossSite:
             .request { try $0.raw(Request.post("/", try $0.cookie() + ["Sec-Fetch-Site: cross-site"], body: "")) }
         case .requestMediaType:
-            .request { world in
-                let flow = try world.gateway.get("/self-service/login/api").text.firstMatch(of: /flow=([^"]+)"/)
-                return try world.raw(
+            .request { bench in
+                let flow = try bench.gateway.get("/self-service/login/api").text.firstMatch(of: /flow=([^"]+)"/)
+                return try bench.raw(
                     Request.post(
                         "/self-service/login?flow=\(flow?.1 ?? "")",
                         ["Content-Type: text/plain"],
@@ -66,15 +66,15 @@ extension Reason {
             .request { try $0.gateway.get("/", ["Authorization: Bearer a", "X-Session-Token: b"]) }
         case .credentialMalformed: .request { try $0.gateway.get("/", ["Authorization: Bearer x"]) }
         case .credentialAmbiguousCookie:
-            .request { world in
-                let tokens = try [world.gateway.browser(), world.gateway.browser(.grace)]
-                return try world.gateway.get("/", ["Cookie: sallyport=\(tokens[0]); sallyport=\(tokens[1])"])
+            .request { bench in
+                let tokens = try [bench.gateway.browser(), bench.gateway.browser(.grace)]
+                return try bench.gateway.get("/", ["Cookie: sallyport=\(tokens[0]); sallyport=\(tokens[1])"])
             }
         case .credentialOtherKey:
-            .request { world in
-                let foreign = try ReasonWorld()
+            .request { bench in
+                let foreign = try ReasonBench()
                 defer { foreign.stop() }
-                return try world.gateway.get("/", ["Authorization: Bearer \(try foreign.gateway.native())"])
+                return try bench.gateway.get("/", ["Authorization: Bearer \(try foreign.gateway.native())"])
             }
         case .credentialBoundToKey:
             .request { try $0.proven { token, _ in ["Authorization: Bearer \(token)"] }.answer }
@@ -85,9 +85,9 @@ extension Reason {
         case .proofNonceNeeded: .request { try $0.proven(withNonce: false).answer }
         case .proofOtherKey: .request { try $0.proven(isOwn: false).answer }
         case .proofReplayed:
-            .request { world in
-                let fields = try world.proven().fields
-                return try world.gateway.get("/query/", fields)
+            .request { bench in
+                let fields = try bench.proven().fields
+                return try bench.gateway.get("/query/", fields)
             }
         case .sessionUnknown: .answered(400) { try $0.gateway.exchange(try $0.unknownToken()) }
         case .sessionForgotten:
@@ -95,14 +95,14 @@ extension Reason {
         case .sessionIdle, .sessionExpired:
             .inProcess("An end by time is reported once, by the sweep or by the request that finds it")
         case .sessionSignedOut:
-            .request { world in
-                _ = try world.gateway.signOut(try world.gateway.browser())
+            .request { bench in
+                _ = try bench.gateway.signOut(try bench.gateway.browser())
                 return nil
             }
         case .sessionOperatorEnded:
-            .request { world in
-                _ = try world.gateway.browser()
-                _ = try world.gateway.operate("POST", "/subjects/user-1815/sign-out", token: OperatorTokens.all)
+            .request { bench in
+                _ = try bench.gateway.browser()
+                _ = try bench.gateway.operate("POST", "/subjects/user-1815/sign-out", token: OperatorTokens.all)
                 return nil
             }
         case .sessionProviderSignedOut:
@@ -110,9 +110,9 @@ extension Reason {
         case .sessionOtherClient:
             .inProcess("a session of another client is refused, a session of this client is accepted")
         case .sessionOtherHost:
-            .request { world in
-                let text = Request.get("/", try world.cookie())
-                return try world.raw(text.replacing("Host: \(Request.host)", with: "Host: \(ReasonWorld.otherHost)"))
+            .request { bench in
+                let text = Request.get("/", try bench.cookie())
+                return try bench.raw(text.replacing("Host: \(Request.host)", with: "Host: \(ReasonBench.otherHost)"))
             }
         case .sessionOtherProvider:
             .inProcess("Required: only a live session passes, and the reason depends on the credential")
@@ -125,23 +125,23 @@ extension Reason {
         case .sessionPasswordChanged:
             .alone { try $0.user(replacing: "JK3x34E88OjnlWzoh", with: "KK3x34E88OjnlWzoh") }
         case .sessionTokenReplaced:
-            .request { world in
-                let first = try world.gateway.browser()
+            .request { bench in
+                let first = try bench.gateway.browser()
                 var token = first
                 for _ in 0..<2 {
                     let fields = ["Cookie: sallyport=\(token)"]
-                    let handoff = "/?session_transfer_token=\(try world.gateway.transferToken())"
-                    token = try world.gateway.get(handoff, fields).sessionCookie ?? ""
+                    let handoff = "/?session_transfer_token=\(try bench.gateway.transferToken())"
+                    token = try bench.gateway.get(handoff, fields).sessionCookie ?? ""
                 }
-                return try world.gateway.get("/", ["Cookie: sallyport=\(first)"])
+                return try bench.gateway.get("/", ["Cookie: sallyport=\(first)"])
             }
         case .sessionRevoked:
-            .request { world in
-                let token = try world.gateway.browser()
-                let stream = try world.gateway.connect()
+            .request { bench in
+                let token = try bench.gateway.browser()
+                let stream = try bench.gateway.connect()
                 stream.send(Request.get("/stream", ["Cookie: sallyport=\(token)"]))
                 _ = stream.receive(through: "data: 1")
-                _ = try world.gateway.signOut(token)
+                _ = try bench.gateway.signOut(token)
                 _ = stream.receiveAll()
                 return nil
             }
@@ -155,18 +155,18 @@ extension Reason {
         case .codeMismatch: .request { try $0.redeem(try $0.code(), verifier: "x") }
         case .codeOtherClient: .request { try $0.redeem(try $0.code(), client: "other") }
         case .codeReplayed:
-            .request { world in
-                let code = try world.code()
-                _ = try world.redeem(code)
-                return try world.redeem(code)
+            .request { bench in
+                let code = try bench.code()
+                _ = try bench.redeem(code)
+                return try bench.redeem(code)
             }
         case .codeUnknown: .request { try $0.redeem("x") }
         case .refreshOtherClient: .request { try $0.refresh(try $0.refreshToken(), client: "other") }
         case .refreshReplayed:
-            .request { world in
-                let first = try world.refreshToken()
-                _ = try world.refresh(try ReasonWorld.refreshToken(in: try world.refresh(first)))
-                return try world.refresh(first)
+            .request { bench in
+                let first = try bench.refreshToken()
+                _ = try bench.refresh(try ReasonBench.refreshToken(in: try bench.refresh(first)))
+                return try bench.refresh(first)
             }
         case .refreshUnknown: .request { try $0.refresh("x") }
         case .refreshUserGone:
@@ -206,9 +206,9 @@ extension Reason {
         case .signInStateMismatch: .alone { try $0.strangeSignIn() }
         case .signInFlowExpired: .inProcess("An expired flow is gone, and the answer names a new one")
         case .signInFlowUnknown:
-            .request { world in
+            .request { bench in
                 let fields = ["Content-Type: application/json"]
-                return try world.raw(Request.post("/self-service/login?flow=none", fields, body: "{}"))
+                return try bench.raw(Request.post("/self-service/login?flow=none", fields, body: "{}"))
             }
         case .signInIncomplete: .request { try $0.form("/.sallyport/login", "identifier=ada") }
         case .signInMalformed: .request { try $0.raw(Request.post("/self-service/login", body: "{}")) }
@@ -237,10 +237,10 @@ extension Reason {
             .request { try $0.gateway.operate("POST", "/subjects/x/sign-out", token: OperatorTokens.reader) }
         case .operatorUnknown: .request { try $0.gateway.operate("GET", "/sessions?subject=x", token: "x") }
         case .signInThrottled:
-            .request { world in
-                let from = [ReasonWorld.from("192.0.2.1")]
-                for _ in 0..<10 { _ = try world.signIn("throttled", "wrong", from) }
-                return try world.signIn("throttled", "wrong", from)
+            .request { bench in
+                let from = [ReasonBench.from("192.0.2.1")]
+                for _ in 0..<10 { _ = try bench.signIn("throttled", "wrong", from) }
+                return try bench.signIn("throttled", "wrong", from)
             }
 
         case .requireAAL: .request { try $0.asUser("/aal/") }
@@ -248,53 +248,53 @@ extension Reason {
         case .requireScopes: .request { try $0.asUser("/scopes/") }
         case .requireOrigin: .request { try $0.asUser("/origin/") }
         case .requireActor:
-            .request { world in
-                let signedIn = try world.withToken(try world.delegatedToken(), path: "/care/page")
-                return try world.gateway.get("/care/own/", ["Cookie: sallyport=\(signedIn.sessionCookie ?? "")"])
+            .request { bench in
+                let signedIn = try bench.withToken(try bench.delegatedToken(), path: "/care/page")
+                return try bench.gateway.get("/care/own/", ["Cookie: sallyport=\(signedIn.sessionCookie ?? "")"])
             }
         case .requireMaxAge:
-            .request { world in
-                let cookie = try world.cookie()
-                var answer = try world.gateway.get("/age/", cookie)
+            .request { bench in
+                let cookie = try bench.cookie()
+                var answer = try bench.gateway.get("/age/", cookie)
                 _ = eventually {
-                    answer = (try? world.gateway.get("/age/", cookie)) ?? answer
+                    answer = (try? bench.gateway.get("/age/", cookie)) ?? answer
                     return answer.status != 200
                 }
                 return answer
             }
         case .bindingIPMismatch:
-            .request { world in
-                let cookie = try world.cookie(fields: [ReasonWorld.from("10.0.0.1")])
-                return try world.gateway.get("/bound/", cookie + [ReasonWorld.from("10.0.0.2")])
+            .request { bench in
+                let cookie = try bench.cookie(fields: [ReasonBench.from("10.0.0.1")])
+                return try bench.gateway.get("/bound/", cookie + [ReasonBench.from("10.0.0.2")])
             }
         case .bindingASNMismatch:
-            .request { world in
-                let cookie = try world.cookie(fields: [ReasonWorld.from("10.0.0.1")])
-                return try world.gateway.get("/network/", cookie + [ReasonWorld.from("10.0.1.1")])
+            .request { bench in
+                let cookie = try bench.cookie(fields: [ReasonBench.from("10.0.0.1")])
+                return try bench.gateway.get("/network/", cookie + [ReasonBench.from("10.0.1.1")])
             }
         case .bindingASNUnknown:
-            .request { world in
-                let cookie = try world.cookie(fields: [ReasonWorld.from("10.0.0.1")])
-                return try world.gateway.get("/network/", cookie + [ReasonWorld.from("10.0.9.1")])
+            .request { bench in
+                let cookie = try bench.cookie(fields: [ReasonBench.from("10.0.0.1")])
+                return try bench.gateway.get("/network/", cookie + [ReasonBench.from("10.0.9.1")])
             }
 
         case .handoffUnknown:
-            .answered(303) { world in
-                let token = try world.gateway.transferToken()
-                return try world.withToken(String(token.prefix(58)) + (token.hasSuffix("A") ? "B" : "A"))
+            .answered(303) { bench in
+                let token = try bench.gateway.transferToken()
+                return try bench.withToken(String(token.prefix(58)) + (token.hasSuffix("A") ? "B" : "A"))
             }
         case .handoffExpired: .inProcess("every rule gives its verdict")
         case .handoffReplayed:
-            .answered(303) { world in
-                let token = try world.gateway.transferToken()
-                _ = try world.withToken(token)
-                return try world.withToken(token)
+            .answered(303) { bench in
+                let token = try bench.gateway.transferToken()
+                _ = try bench.withToken(token)
+                return try bench.withToken(token)
             }
         case .handoffBurned:
-            .answered(303) { world in
-                let token = try world.gateway.transferToken()
-                _ = try world.withToken(token, [ReasonWorld.from("10.0.0.1")])
-                return try world.withToken(token)
+            .answered(303) { bench in
+                let token = try bench.gateway.transferToken()
+                _ = try bench.withToken(token, [ReasonBench.from("10.0.0.1")])
+                return try bench.withToken(token)
             }
         case .handoffQuarantined: .alone { try $0.quarantined() }
         case .handoffMalformed: .answered(303) { try $0.withToken("x") }
@@ -303,21 +303,21 @@ extension Reason {
             .answered(401) { try $0.gateway.get("/query/", ["Cookie: session_transfer_token=x"]) }
         case .handoffNotNavigation: .request { try $0.withToken("x", ["Sec-Purpose: prefetch"]) }
         case .handoffOtherUser:
-            .request { world in
-                let token = try world.gateway.transferToken()
-                let cookie = try world.gateway.browser(.grace)
-                return try world.gateway.get("/", ["Cookie: sallyport=\(cookie); session_transfer_token=\(token)"])
+            .request { bench in
+                let token = try bench.gateway.transferToken()
+                let cookie = try bench.gateway.browser(.grace)
+                return try bench.gateway.get("/", ["Cookie: sallyport=\(cookie); session_transfer_token=\(token)"])
             }
         case .handoffOtherHost:
-            .answered(303) { world in
-                let native = try world.gateway.native()
-                return try world.withToken(try world.gateway.mint(native, audience: ReasonWorld.otherHost))
+            .answered(303) { bench in
+                let native = try bench.gateway.native()
+                return try bench.withToken(try bench.gateway.mint(native, audience: ReasonBench.otherHost))
             }
         case .handoffOtherOrganization: .inProcess("every rule gives its verdict")
         case .handoffCrossSite:
-            .answered(303) { world in
+            .answered(303) { bench in
                 let fields = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"]
-                return try world.withToken("a.b", fields)
+                return try bench.withToken("a.b", fields)
             }
         case .handoffOtherAccount:
             .alone { try $0.otherAccount() }
@@ -328,15 +328,15 @@ extension Reason {
         case .handoffNotPermitted:
             .request { try $0.gateway.exchange(try $0.gateway.native(), client: "web") }
         case .handoffNested:
-            .request { world in
-                let answer = try world.withToken(try world.gateway.transferToken())
-                return try world.gateway.exchange(answer.sessionCookie ?? "")
+            .request { bench in
+                let answer = try bench.withToken(try bench.gateway.transferToken())
+                return try bench.gateway.exchange(answer.sessionCookie ?? "")
             }
         case .handoffThrottled:
-            .request { world in
-                let native = try world.gateway.native()
-                for _ in 0..<10 { _ = try world.gateway.mint(native) }
-                return try world.gateway.exchange(native)
+            .request { bench in
+                let native = try bench.gateway.native()
+                for _ in 0..<10 { _ = try bench.gateway.mint(native) }
+                return try bench.gateway.exchange(native)
             }
 
         case .ruleDenied:
@@ -361,14 +361,14 @@ extension Reason {
         case .oauthUnauthorizedClient: .request { try $0.gateway.exchange("x", client: "other") }
         case .oauthUnsupportedGrantType: .request { try $0.tokenRequest("client_id=native", "grant_type=password") }
         case .identityUnsafeValue:
-            .request { world in
-                let token = try world.signIn("broken", User.ada.password).sessionCookie ?? ""
-                return try world.gateway.get("/", ["Cookie: sallyport=\(token)"])
+            .request { bench in
+                let token = try bench.signIn("broken", User.ada.password).sessionCookie ?? ""
+                return try bench.gateway.get("/", ["Cookie: sallyport=\(token)"])
             }
         case .identityTooLarge:
-            .request { world in
-                let token = try world.signIn("long", User.ada.password).sessionCookie ?? ""
-                return try world.gateway.get("/", ["Cookie: sallyport=\(token)"])
+            .request { bench in
+                let token = try bench.signIn("long", User.ada.password).sessionCookie ?? ""
+                return try bench.gateway.get("/", ["Cookie: sallyport=\(token)"])
             }
 
         case .storeUnavailable: .alone { try $0.storeUnavailable() }
@@ -384,19 +384,19 @@ extension Reason {
         case .upstreamMalformed: .request { try $0.gateway.get("/public/garbage") }
         case .upstreamTruncated: .answered(200) { try $0.gateway.get("/public/truncated") }
         case .gatewayOverloaded:
-            .request { world in
-                let busy = try world.gateway.connect()
+            .request { bench in
+                let busy = try bench.gateway.connect()
                 busy.send(Request.get("/one/stream"))
                 _ = busy.receive(through: "data: 1")
-                return try withExtendedLifetime(busy) { try world.gateway.get("/one/") }
+                return try withExtendedLifetime(busy) { try bench.gateway.get("/one/") }
             }
         case .gatewayDraining: .alone { try $0.draining() }
         case .clientGone:
-            .request { world in
-                let wire = try world.gateway.connect()
-                let count = world.app.requests.count
+            .request { bench in
+                let wire = try bench.gateway.connect()
+                let count = bench.app.requests.count
                 wire.send(Request.get("/public/silent"))
-                _ = eventually { world.app.requests.count > count }
+                _ = eventually { bench.app.requests.count > count }
                 wire.reset()
                 return nil
             }

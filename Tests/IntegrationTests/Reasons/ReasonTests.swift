@@ -7,19 +7,19 @@ import Vocabulary
 @Suite("Reason ids", .blocking) struct ReasonTests {
     @Test("Requests to one gateway produce reasons with the table's status and a line in the log")
     func requests() throws {
-        let world = try ReasonWorld()
-        defer { world.stop() }
+        let bench = try ReasonBench()
+        defer { bench.stop() }
         for reason in Reason.allCases {
             let id = reason.rawValue
-            let before = world.count(id)
+            let before = bench.count(id)
             var answer: Answer?
             var status = reason.refusal?.status
             switch reason.scenario {
-            case .request(let send): answer = try send(world)
-            case .answered(let other, let send): (status, answer) = (other, try send(world))
+            case .request(let send): answer = try send(bench)
+            case .answered(let other, let send): (status, answer) = (other, try send(bench))
             case .alone, .inProcess: continue
             }
-            #expect(eventually { world.count(id) > before }, "\(id) is not in the log: \(answer?.lines ?? [])")
+            #expect(eventually { bench.count(id) > before }, "\(id) is not in the log: \(answer?.lines ?? [])")
             guard let answer, let status else { continue }
             #expect(answer.status == status, "\(id): \(answer.lines) \(answer.text)")
             if let told = answer.reason {

@@ -19,7 +19,7 @@ struct AccessTokenKindTests {
         var testDescription: String { self.description }
     }
 
-    private static let own = JSONValue.string(OpenIDDesk.clientID)
+    private static let own = JSONValue.string(OpenIDProviderBench.clientID)
     /// What the good token has, removed.
     private static let bare: [String: JSONValue] = ["scope": .null, "client_id": .null, "jti": .null]
 
@@ -54,7 +54,7 @@ struct AccessTokenKindTests {
 
         Token("a bare id_token for the client, which is an audience too", "JWT", bare(["aud": own]), false),
         Token("the same with azp", "JWT", bare(["aud": own, "azp": own]), false),
-        Token("the same for several", "JWT", bare(["aud": [own, .string(BearerDesk.audience)], "azp": own]), false),
+        Token("the same for several", "JWT", bare(["aud": [own, .string(BearerBench.audience)], "azp": own]), false),
         Token("an access token for the client itself, with scope", "JWT", bare(["aud": own, "scope": "a"]), true),
         Token("an access token for the client itself, with scp", nil, bare(["aud": own, "scp": ["a"]]), true),
         Token("an access token of another client for this one", "JWT", bare(["aud": own, "azp": "app"]), true),
@@ -62,8 +62,8 @@ struct AccessTokenKindTests {
 
     @Test("An id_token or logout token never passes as an access token", arguments: tokens)
     func kind(token: Token) async throws {
-        let desk = try BearerDesk { $0.audiences.append(OpenIDDesk.clientID) }
-        let verdict = await desk.judge(desk.token(token.claims, type: token.type))
+        let bench = try BearerBench { $0.audiences.append(OpenIDProviderBench.clientID) }
+        let verdict = await bench.judge(bench.token(token.claims, type: token.type))
         #expect((verdict.known != nil) == token.isAccepted)
         if !token.isAccepted { #expect(verdict == .unknown(.credentialInvalidToken)) }
     }

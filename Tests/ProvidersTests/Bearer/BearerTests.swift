@@ -11,45 +11,45 @@ import Vocabulary
 struct BearerTests {
     @Test("A good token becomes a user with scopes, client and session")
     func good() async throws {
-        let desk = try BearerDesk { settings in
+        let bench = try BearerBench { settings in
             settings.claims.levels = [ClaimSettings.Level(claim: .acr, value: "gold", level: .aal2)]
         }
-        let token = desk.token([
-            "sid": "sid-1", "acr": "gold", "amr": ["pwd", "otp"], "auth_time": .integer(desk.now.seconds - 60),
+        let token = bench.token([
+            "sid": "sid-1", "acr": "gold", "amr": ["pwd", "otp"], "auth_time": .integer(bench.now.seconds - 60),
         ])
-        #expect(desk.provider.judge(token) == nil, "the keys are not known yet")
-        let known = try #require(await desk.judge(token).known)
+        #expect(bench.provider.judge(token) == nil, "the keys are not known yet")
+        let known = try #require(await bench.judge(token).known)
         #expect(known.identity == Identity(id: "user-1", traits: ["email": "jane@example.com"]))
         #expect(known.scopes == ["orders:read", "orders:write"] && known.clientID == "app")
         #expect(known.sessionID == "sid-1" && known.aal == .aal2 && known.methods == ["pwd", "otp"])
-        #expect(known.authenticatedAt == desk.now.advanced(by: .seconds(-60)))
-        #expect(known.issuedAt == desk.now.advanced(by: .seconds(-10)))
-        #expect(known.expiresAt == desk.now.advanced(by: .seconds(360)), "with the leeway")
-        #expect(desk.provider.judge(token) == .known(known), "now at once")
+        #expect(known.authenticatedAt == bench.now.advanced(by: .seconds(-60)))
+        #expect(known.issuedAt == bench.now.advanced(by: .seconds(-10)))
+        #expect(known.expiresAt == bench.now.advanced(by: .seconds(360)), "with the leeway")
+        #expect(bench.provider.judge(token) == .known(known), "now at once")
     }
 
     @Test("A token's groups may be objects, and only those that matter are kept")
     func groups() async throws {
-        let desk = try BearerDesk { settings in
+        let bench = try BearerBench { settings in
             settings.claims.traits = [ClaimSettings.Trait(name: "groups", path: ["groups", "name"])]
             settings.claims.groupsOnly = ["app-*"]
         }
         let groups = (0..<1500).map { JSONValue.object(["name": .string("everyone-\($0)")]) } + [["name": "app-a"]]
-        let known = try #require(await desk.judge(desk.token(["groups": .array(groups)])).known)
+        let known = try #require(await bench.judge(bench.token(["groups": .array(groups)])).known)
         #expect(known.identity == Identity(id: "user-1", traits: ["groups": ["app-a"]]))
     }
 
     @Test("A token of a user who may not sign in is good for requests, and is marked")
     func admission() async throws {
-        let desk = try BearerDesk { $0.allow.emailDomains = ["example.com"] }
+        let bench = try BearerBench { $0.allow.emailDomains = ["example.com"] }
         for (claims, isAdmitted) in [
             (["email_verified": true], true), ([:], false),
             (["email_verified": true, "email": "a@example.org"], false),
         ] as [([String: JSONValue], Bool)] {
-            let known = try #require(await desk.judge(desk.token(claims)).known)
+            let known = try #require(await bench.judge(bench.token(claims)).known)
             #expect(known.isAdmitted == isAdmitted, "\(claims)")
         }
-        #expect(try desk.provider.configuration != BearerDesk().provider.configuration)
+        #expect(try bench.provider.configuration != BearerBench().provider.configuration)
     }
 
     /// Changes to a good token, and the reason for which it is refused then; nil: it is accepted.
@@ -71,13 +71,13 @@ struct BearerTests {
         Change("nothing", [:], nil),
         Change("no issuer", ["iss": .null], .credentialInvalidToken),
         Change("another issuer", ["iss": "https://evil.example.com"], .credentialInvalidToken),
-        Change("the issuer with a slash", ["iss": .string(OpenIDDesk.issuer + "/")], .credentialInvalidToken),
+        Change("the issuer with a slash", ["iss": .string(OpenIDProviderBench.issuer + "/")], .credentialInvalidToken),
         Change("no audience", ["aud": .null], .credentialOtherAudience),
         Change("an empty list of audiences", ["aud": []], .credentialOtherAudience),
         Change("another audience", ["aud": "https://api.example.com.evil.example"], .credentialOtherAudience),
-        Change("an audience in a longer list", ["aud": ["x", .string(BearerDesk.audience)]], nil),
+        Change("an audience in a longer list", ["aud": ["x", .string(BearerBench.audience)]], nil),
         Change("the second accepted audience", ["aud": "https://other.example.com"], nil),
-        Change("an audience that is no text", ["aud": [1, .string(BearerDesk.audience)]], .credentialInvalidToken),
+        Change("an audience that is no text", ["aud": [1, .string(BearerBench.audience)]], .credentialInvalidToken),
         Change("no end", ["exp": .null], .credentialInvalidToken),
         Change("an end in the last minute", ["exp": .integer(now - 59)], nil),
         Change("an end a minute ago", ["exp": .integer(now - 60)], .credentialExpired),
@@ -104,8 +104,8 @@ struct BearerTests {
 
     @Test("Each claim is checked", arguments: changes)
     func claims(change: Change) async throws {
-        let desk = try BearerDesk()
-        let verdict = await desk.judge(desk.token(change.claims))
+        let bench = try BearerBench()
+        let verdict = await bench.judge(bench.token(change.claims))
         if let reason = change.reason {
             #expect(verdict == .unknown(reason))
         } else {
@@ -121,22 +121,22 @@ struct BearerTests {
         ] as [([String: JSONValue], [String])]
     )
     func scopes(claims: [String: JSONValue], expected: [String]) async throws {
-        let desk = try BearerDesk()
-        let known = await desk.judge(desk.token(["scope": .null].merging(claims) { $1 })).known
+        let bench = try BearerBench()
+        let known = await bench.judge(bench.token(["scope": .null].merging(claims) { $1 })).known
         #expect(known?.scopes == expected)
     }
 
     @Test("Without auth_time no recent sign-in is claimed, and none from the future is believed")
     func authenticatedAt() async throws {
-        let desk = try BearerDesk()
-        #expect(await desk.judge(desk.token()).known?.authenticatedAt == UnixTime(seconds: 0))
-        let future = desk.token(["auth_time": .integer(desk.now.seconds + 86_400)])
-        #expect(await desk.judge(future).known?.authenticatedAt == desk.now.advanced(by: .seconds(-10)))
+        let bench = try BearerBench()
+        #expect(await bench.judge(bench.token()).known?.authenticatedAt == UnixTime(seconds: 0))
+        let future = bench.token(["auth_time": .integer(bench.now.seconds + 86_400)])
+        #expect(await bench.judge(future).known?.authenticatedAt == bench.now.advanced(by: .seconds(-10)))
     }
 
     @Test("Without audiences no access token is accepted")
     func noAudience() {
-        #expect(throws: DeskFailure.self) { try BearerDesk { $0.audiences = [] } }
+        #expect(throws: BenchFailure.self) { try BearerBench { $0.audiences = [] } }
     }
 
     /// Amazon Cognito's access tokens have no `aud`, and its id_tokens no `client_id`.
@@ -146,7 +146,7 @@ struct BearerTests {
             $0.audiences = ["app", "tablet"]
             $0.audienceClaim = .clientID
         }
-        let desk = try BearerDesk(change: change)
+        let bench = try BearerBench(change: change)
         for (claims, reason) in [
             (["aud": .null], nil), (["aud": .null, "client_id": "tablet"], nil),
             (["aud": .null, "token_use": "access"], nil),
@@ -166,7 +166,7 @@ struct BearerTests {
             (["aud": .null, "token_use": "refresh"], .credentialInvalidToken),
             (["aud": .null, "exp": .null], .credentialInvalidToken),
         ] as [([String: JSONValue], Reason?)] {
-            let verdict = await desk.judge(desk.token(claims, type: "JWT"))
+            let verdict = await bench.judge(bench.token(claims, type: "JWT"))
             if let reason {
                 #expect(verdict == .unknown(reason), "\(claims)")
             } else {
@@ -174,11 +174,11 @@ struct BearerTests {
             }
         }
         // Where it is not told, such a token is for nobody.
-        let usual = try BearerDesk { $0.audiences = ["app"] }
+        let usual = try BearerBench { $0.audiences = ["app"] }
         #expect(await usual.judge(usual.token(["aud": .null])) == .unknown(.credentialOtherAudience))
         #expect(
             try usual.provider.configuration
-                != BearerDesk(change: {
+                != BearerBench(change: {
                     $0.audiences = ["app"]
                     $0.audienceClaim = .clientID
                 }).provider.configuration
@@ -187,11 +187,11 @@ struct BearerTests {
 
     @Test("Codes of a shared secret are never accepted, whatever the settings allow")
     func sharedSecret() async throws {
-        let desk = try BearerDesk { $0.algorithms = ["ES256", "HS256"] }
-        _ = await desk.judge(desk.token())
+        let bench = try BearerBench { $0.algorithms = ["ES256", "HS256"] }
+        _ = await bench.judge(bench.token())
         for (algorithm, key) in [("HS256", "client-secret"), ("none", "")] {
-            let signed = Self.signed(algorithm, desk.claims(), key)
-            #expect(await desk.judge(signed) == .unknown(.credentialInvalidToken))
+            let signed = Self.signed(algorithm, bench.claims(), key)
+            #expect(await bench.judge(signed) == .unknown(.credentialInvalidToken))
         }
     }
 
@@ -204,60 +204,60 @@ struct BearerTests {
 
     @Test("A key of another issuer, a changed token and a header that brings its own key are refused")
     func forged() async throws {
-        let desk = try BearerDesk()
+        let bench = try BearerBench()
         let other = SigningKey.generated(.es256)
-        let good = desk.token()
-        #expect(await desk.judge(good).known != nil)
-        let fetches = desk.desk.transport.calls(of: OpenIDDesk.keysURL).count
+        let good = bench.token()
+        #expect(await bench.judge(good).known != nil)
+        let fetches = bench.openID.transport.calls(of: OpenIDProviderBench.keysURL).count
         var changed = good.bytes
         changed[60] = changed[60] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
-        let keyID = desk.desk.key.publicKey.keyID.map(JSONValue.string) ?? .null
+        let keyID = bench.openID.key.publicKey.keyID.map(JSONValue.string) ?? .null
         let tokens = [
-            Secret(changed), desk.token(header: [("kid", keyID)], by: other),
-            desk.token(header: [("jwk", other.publicKey.value)], by: other),
-            desk.token(header: [("jku", "https://evil.example.com/keys")]), desk.token(header: [("crit", ["exp"])]),
-            desk.token(header: [("kid", "../../../dev/null")], by: other),
-            desk.token(header: [("kid", "x' UNION SELECT 'y")], by: other),
+            Secret(changed), bench.token(header: [("kid", keyID)], by: other),
+            bench.token(header: [("jwk", other.publicKey.value)], by: other),
+            bench.token(header: [("jku", "https://evil.example.com/keys")]), bench.token(header: [("crit", ["exp"])]),
+            bench.token(header: [("kid", "../../../dev/null")], by: other),
+            bench.token(header: [("kid", "x' UNION SELECT 'y")], by: other),
         ]
-        for token in tokens { #expect(await desk.judge(token) == .unknown(.credentialInvalidToken)) }
-        #expect(desk.desk.transport.calls(of: OpenIDDesk.keysURL).count <= fetches + 4)
+        for token in tokens { #expect(await bench.judge(token) == .unknown(.credentialInvalidToken)) }
+        #expect(bench.openID.transport.calls(of: OpenIDProviderBench.keysURL).count <= fetches + 4)
     }
 
     @Test(
         "A flood of unknown key ids causes few fetches in each cool-down, no outage, and a new key is found after one"
     )
     func rotation() async throws {
-        let desk = try BearerDesk()
-        #expect(await desk.judge(desk.token()).known != nil)
+        let bench = try BearerBench()
+        #expect(await bench.judge(bench.token()).known != nil)
         let other = SigningKey.generated(.es256)
         for index in 0..<200 {
             #expect(
-                await desk.judge(desk.token(header: [("kid", .string("k\(index)"))], by: other))
+                await bench.judge(bench.token(header: [("kid", .string("k\(index)"))], by: other))
                     == .unknown(.credentialInvalidToken)
             )
         }
-        #expect(desk.desk.transport.calls(of: OpenIDDesk.keysURL).count <= 5)
-        desk.desk.clock.advance(by: .seconds(31))
-        desk.desk.transport.on(
-            OpenIDDesk.keysURL,
-            .json(JWKSet(keys: [desk.desk.key.publicKey, other.publicKey]).value)
+        #expect(bench.openID.transport.calls(of: OpenIDProviderBench.keysURL).count <= 5)
+        bench.openID.clock.advance(by: .seconds(31))
+        bench.openID.transport.on(
+            OpenIDProviderBench.keysURL,
+            .json(JWKSet(keys: [bench.openID.key.publicKey, other.publicKey]).value)
         )
-        #expect(await desk.judge(desk.token(by: other)).known != nil)
-        #expect(await desk.judge(desk.token()).known != nil, "the old key is still published")
+        #expect(await bench.judge(bench.token(by: other)).known != nil)
+        #expect(await bench.judge(bench.token()).known != nil, "the old key is still published")
     }
 
     @Test("While the issuer's keys were never read, no token is refused; afterwards an outage changes nothing")
     func outage() async throws {
-        let desk = try BearerDesk()
+        let bench = try BearerBench()
         let answer = ProviderAnswer(status: 503)
-        desk.desk.transport.on(OpenIDDesk.keysURL, answer)
-        #expect(await desk.judge(desk.token()) == .unavailable)
-        desk.desk.transport.on(OpenIDDesk.keysURL, .json(JWKSet(keys: [desk.desk.key.publicKey]).value))
-        desk.desk.clock.advance(by: .seconds(60))
-        #expect(await desk.judge(desk.token()).known != nil)
-        desk.desk.transport.on(OpenIDDesk.keysURL, answer)
-        desk.desk.clock.advance(by: .seconds(3600))
-        #expect(await desk.judge(desk.token()).known != nil)
+        bench.openID.transport.on(OpenIDProviderBench.keysURL, answer)
+        #expect(await bench.judge(bench.token()) == .unavailable)
+        bench.openID.transport.on(OpenIDProviderBench.keysURL, .json(JWKSet(keys: [bench.openID.key.publicKey]).value))
+        bench.openID.clock.advance(by: .seconds(60))
+        #expect(await bench.judge(bench.token()).known != nil)
+        bench.openID.transport.on(OpenIDProviderBench.keysURL, answer)
+        bench.openID.clock.advance(by: .seconds(3600))
+        #expect(await bench.judge(bench.token()).known != nil)
     }
 
     @Test(
@@ -265,13 +265,13 @@ struct BearerTests {
         arguments: JWSAlgorithm.asymmetric.sorted { $0.rawValue < $1.rawValue }
     )
     func algorithms(algorithm: JWSAlgorithm) async throws {
-        let desk = try BearerDesk(algorithm)
-        #expect(await desk.judge(desk.token()).known != nil)
+        let bench = try BearerBench(algorithm)
+        #expect(await bench.judge(bench.token()).known != nil)
     }
 
     @Test("Only what looks like a signed token is tried as one")
     func syntax() throws {
-        let desk = try BearerDesk()
+        let bench = try BearerBench()
         let long = "eyJ." + String(repeating: "a", count: 8187) + ".s"
         for (token, mayKnow) in [
             ("eyJhbGciOiJFUzI1NiJ9.eyJ9.c2ln", true), (long, false), (String(long.dropLast()), false),
@@ -280,20 +280,20 @@ struct BearerTests {
             ("ey.a.b", false), (".a.b", false), ("eyJ.a b.c", false), ("eyJ.a%2e.c", false), ("eyJ.a+.c", false),
             ("eyJ.a=.c", false), ("eyJ.ä.c", false), ("eyJ.a\u{0}.c", false), ("a.eyJ.b", false),
         ] {
-            #expect(Array(token.utf8).withUnsafeBytes { desk.provider.mayKnow($0) } == mayKnow, "\(token.prefix(30))")
+            #expect(Array(token.utf8).withUnsafeBytes { bench.provider.mayKnow($0) } == mayKnow, "\(token.prefix(30))")
         }
         let longest = "eyJ." + String(repeating: "a", count: 8186) + ".s"
-        #expect(longest.utf8.count == 8192 && Array(longest.utf8).withUnsafeBytes { desk.provider.mayKnow($0) })
+        #expect(longest.utf8.count == 8192 && Array(longest.utf8).withUnsafeBytes { bench.provider.mayKnow($0) })
     }
 
     @Test("The configuration has another name when something that decides about tokens changes")
     func configuration() throws {
-        let base = try BearerDesk().provider.configuration
-        #expect(try BearerDesk().provider.configuration == base)
+        let base = try BearerBench().provider.configuration
+        #expect(try BearerBench().provider.configuration == base)
         let changes: [(inout OpenIDSettings) -> Void] = [
-            { $0.audiences = [BearerDesk.audience] }, { $0.algorithms = ["ES256"] }, { $0.client.id = "other" },
+            { $0.audiences = [BearerBench.audience] }, { $0.algorithms = ["ES256"] }, { $0.client.id = "other" },
             { $0.claims.subject = ["email"] },
         ]
-        for change in changes { #expect(try BearerDesk(change: change).provider.configuration != base) }
+        for change in changes { #expect(try BearerBench(change: change).provider.configuration != base) }
     }
 }

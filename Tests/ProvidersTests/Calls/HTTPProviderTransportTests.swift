@@ -153,7 +153,7 @@ struct HTTPProviderTransportTests {
     @Test("A call that is cancelled ends, and after the shutdown no call is sent")
     func ended() async throws {
         let server = try await RawServer.start(Self.group) { _ in .silence }
-        let client = ProviderHTTPClient(group: try ProviderClientRig.group.get())
+        let client = ProviderHTTPClient(group: try ProviderClientBench.group.get())
         let transport = try client.transport()
         let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/", timeLimit: .seconds(60))
         let task = Task { await transport.failure(of: call) }

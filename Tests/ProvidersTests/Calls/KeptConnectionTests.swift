@@ -16,7 +16,7 @@ struct KeptConnectionTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
     /// A provider on loopback that answers the first call, and reacts to each further one as the list says, then answers.
-    private struct World {
+    private struct Bench {
         enum Way: CaseIterable { case plain, tls, tunnel }
 
         let transport: HTTPProviderTransport
@@ -26,7 +26,7 @@ struct KeptConnectionTests {
         static func with(
             _ reactions: [RawServer.Reaction],
             _ way: Way = .plain,
-            _ body: (World) async throws -> Void
+            _ body: (Bench) async throws -> Void
         ) async throws {
             let certificates = try Certificates()
             let host = way == .tunnel ? "idp.kept.invalid" : "localhost"
@@ -57,10 +57,10 @@ struct KeptConnectionTests {
                     case .tls: "https://localhost:\(server.port)/"
                     case .tunnel: "https://\(host)/"
                     }
-                let world = World(transport: transport, url: url, server: server)
+                let bench = Bench(transport: transport, url: url, server: server)
                 #expect(try await transport.send(ProviderCall("GET", url)).status == 200)
-                try await world.settle()
-                try await body(world)
+                try await bench.settle()
+                try await body(bench)
             }
             try await proxy.stop()
             try await server.stop()
@@ -68,7 +68,7 @@ struct KeptConnectionTests {
 
         /// Returns when a connection whose answer has come can be used again.
         func settle() async throws {
-            try await ProviderClientRig.group.get().next().submit {}.get()
+            try await ProviderClientBench.group.get().next().submit {}.get()
         }
     }
 
@@ -80,29 +80,29 @@ struct KeptConnectionTests {
 
     @Test("A question whose kept connection ends is asked once more, on a new one", arguments: Self.questions)
     func again(_ method: String, _ purpose: ProviderCall.Purpose, _ body: String) async throws {
-        for way in World.Way.allCases {
+        for way in Bench.Way.allCases {
             let head = "HTTP/1.1 200 OK\r\n\r\n"
-            try await World.with([.close] + (method == "HEAD" ? [.answer(head)] : []), way) { world in
-                let call = ProviderCall(method, world.url, for: purpose, body: Array(body.utf8))
-                let answer = try await world.transport.send(call)
+            try await Bench.with([.close] + (method == "HEAD" ? [.answer(head)] : []), way) { bench in
+                let call = ProviderCall(method, bench.url, for: purpose, body: Array(body.utf8))
+                let answer = try await bench.transport.send(call)
                 #expect(answer.status == 200, "\(way)")
-                #expect(world.server.requests.count == 3 && world.server.connections == 2, "\(way)")
-                #expect(world.server.requests[1] == world.server.requests[2])
+                #expect(bench.server.requests.count == 3 && bench.server.connections == 2, "\(way)")
+                #expect(bench.server.requests[1] == bench.server.requests[2])
             }
         }
     }
 
     @Test("It is asked no third time, and in no more than its time")
     func onlyOnce() async throws {
-        try await World.with([.close, .close]) { world in
-            let error = try #require(await world.transport.failure(of: ProviderCall("GET", world.url)))
+        try await Bench.with([.close, .close]) { bench in
+            let error = try #require(await bench.transport.failure(of: ProviderCall("GET", bench.url)))
             #expect(!error.isUnsent && error.cause == .other)
-            #expect(world.server.requests.count == 3 && world.server.connections == 2)
+            #expect(bench.server.requests.count == 3 && bench.server.connections == 2)
         }
-        try await World.with([.close, .silence]) { world in
-            let call = ProviderCall("GET", world.url, timeLimit: .seconds(3))
-            let error = try #require(await world.transport.failure(of: call))
-            #expect(!error.isUnsent && error.cause == .time && world.server.requests.count == 3)
+        try await Bench.with([.close, .silence]) { bench in
+            let call = ProviderCall("GET", bench.url, timeLimit: .seconds(3))
+            let error = try #require(await bench.transport.failure(of: call))
+            #expect(!error.isUnsent && error.cause == .time && bench.server.requests.count == 3)
         }
     }
 
@@ -115,10 +115,10 @@ struct KeptConnectionTests {
         ]
     )
     func begun(_ reaction: RawServer.Reaction) async throws {
-        try await World.with([reaction]) { world in
-            let call = ProviderCall("GET", world.url, timeLimit: .seconds(3))
-            #expect(await world.transport.failure(of: call)?.isUnsent == false)
-            #expect(world.server.requests.count == 2 && world.server.connections == 1)
+        try await Bench.with([reaction]) { bench in
+            let call = ProviderCall("GET", bench.url, timeLimit: .seconds(3))
+            #expect(await bench.transport.failure(of: call)?.isUnsent == false)
+            #expect(bench.server.requests.count == 2 && bench.server.connections == 1)
         }
     }
 
@@ -131,31 +131,31 @@ struct KeptConnectionTests {
         ]
     )
     func once(_ method: String, _ purpose: ProviderCall.Purpose, _ field: String) async throws {
-        for way in World.Way.allCases {
-            try await World.with([.close], way) { world in
+        for way in Bench.Way.allCases {
+            try await Bench.with([.close], way) { bench in
                 let fields = field.isEmpty ? [] : [(name: field, value: "a")]
-                let call = ProviderCall(method, world.url, for: purpose, fields: fields)
-                #expect(await world.transport.failure(of: call)?.isUnsent == false)
-                #expect(world.server.requests.count == 2 && world.server.connections == 2, "\(way)")
+                let call = ProviderCall(method, bench.url, for: purpose, fields: fields)
+                #expect(await bench.transport.failure(of: call)?.isUnsent == false)
+                #expect(bench.server.requests.count == 2 && bench.server.connections == 2, "\(way)")
             }
         }
     }
 
     @Test("A question may follow on the connection of a call that has an effect")
     func follows() async throws {
-        try await World.with([]) { world in
-            try await world.settle()
-            _ = try await world.transport.send(ProviderCall("POST", world.url))
-            try await world.settle()
-            _ = try await world.transport.send(ProviderCall("GET", world.url, for: .userinfo))
-            #expect(world.server.requests.count == 3 && world.server.connections == 2)
+        try await Bench.with([]) { bench in
+            try await bench.settle()
+            _ = try await bench.transport.send(ProviderCall("POST", bench.url))
+            try await bench.settle()
+            _ = try await bench.transport.send(ProviderCall("GET", bench.url, for: .userinfo))
+            #expect(bench.server.requests.count == 3 && bench.server.connections == 2)
         }
     }
 
     @Test("Calls of both kinds at once have all the connections that there may be, and none waits for an idle one")
     func room() async throws {
-        try await World.with([]) { world in
-            let (transport, url) = (world.transport, world.url)
+        try await Bench.with([]) { bench in
+            let (transport, url) = (bench.transport, bench.url)
             for _ in 0..<5 {
                 await withTaskGroup(of: Int?.self) { group in
                     for index in 0..<40 {
@@ -164,11 +164,11 @@ struct KeptConnectionTests {
                     }
                     for await status in group { #expect(status == 200) }
                 }
-                try await world.settle()
+                try await bench.settle()
                 let answer = try await transport.send(ProviderCall("POST", url))
                 #expect(answer.status == 200)
             }
-            #expect(world.server.requests.count == 206)
+            #expect(bench.server.requests.count == 206)
         }
     }
 }

@@ -145,7 +145,7 @@ struct IntrospectionTests {
     private func refreshTokens(
         _ change: (inout IntrospectionSettings) -> Void = { _ in }
     ) throws -> IntrospectionProvider {
-        let issuer = try OpenIDDesk().provider.issuer
+        let issuer = try OpenIDProviderBench().provider.issuer
         let settings = self.settings {
             $0.refreshTokenClients = ["app", "tablet"]
             change(&$0)
@@ -230,7 +230,7 @@ struct IntrospectionTests {
         #expect(try provider.configuration != self.provider().configuration)
         #expect(try provider.configuration != self.refreshTokens { $0.refreshTokenClients = ["app"] }.configuration)
         #expect(throws: ProviderSetUpError.self) { try self.refreshTokens { $0.refreshTokenClients = [] } }
-        #expect(try self.refreshTokens { $0.audiences = [] }.name == OpenIDDesk.issuer)
+        #expect(try self.refreshTokens { $0.audiences = [] }.name == OpenIDProviderBench.issuer)
     }
 
     @Test(
@@ -292,10 +292,10 @@ struct IntrospectionTests {
     @Test("No token of the gateway's own form is ever sent to a provider", arguments: ["sps_", "spt_", "spr_", "spa_"])
     func ownTokens(prefix: String) async throws {
         self.transport.on(Self.url, Self.answer())
-        let desk = try await TokenDesk([try self.provider()])
+        let tokens = try await TokenEndpointBench([try self.provider()])
         let token = prefix + String(repeating: "A", count: TokenAuthority.tokenLength - 4)
-        #expect(try await desk.resolve(token).session == nil)
-        #expect(try await desk.resolve("x" + token.dropFirst()).session != nil)
+        #expect(try await tokens.resolve(token).session == nil)
+        #expect(try await tokens.resolve("x" + token.dropFirst()).session != nil)
         #expect(self.transport.calls.count == 1)
     }
 
@@ -303,27 +303,27 @@ struct IntrospectionTests {
         "An issuer's endpoint is found in its metadata; what it signs is judged by its keys, and only the rest is asked"
     )
     func discovered() async throws {
-        let bench = try BearerDesk()
+        let bench = try BearerBench()
         let introspection = "https://idp.example.com/realms/main/introspect"
-        let metadata = OpenIDDesk.metadata(["introspection_endpoint": .string(introspection)])
-        bench.desk.transport.on(OpenIDDesk.metadataURL, .json(metadata))
-        bench.desk.transport.on(introspection, Self.answer())
+        let metadata = OpenIDProviderBench.metadata(["introspection_endpoint": .string(introspection)])
+        bench.openID.transport.on(OpenIDProviderBench.metadataURL, .json(metadata))
+        bench.openID.transport.on(introspection, Self.answer())
         let opaque = try IntrospectionProvider(
             self.settings { $0.url = nil },
-            of: bench.desk.provider.issuer,
-            transport: bench.desk.transport,
-            clock: bench.desk.clock.clock
+            of: bench.openID.provider.issuer,
+            transport: bench.openID.transport,
+            clock: bench.openID.clock.clock
         )
         #expect(opaque.name == bench.provider.name)
-        let desk = try await TokenDesk([bench.provider, opaque])
+        let tokens = try await TokenEndpointBench([bench.provider, opaque])
         let signed = String(decoding: bench.token().bytes, as: UTF8.self)
-        #expect(try await desk.resolve(signed).session?.subject == "user-1")
-        #expect(bench.desk.transport.calls(of: introspection).isEmpty)
-        #expect(try await desk.resolve("opaque-token").session?.subject == "user-1")
-        #expect(bench.desk.transport.calls(of: introspection).count == 1)
+        #expect(try await tokens.resolve(signed).session?.subject == "user-1")
+        #expect(bench.openID.transport.calls(of: introspection).isEmpty)
+        #expect(try await tokens.resolve("opaque-token").session?.subject == "user-1")
+        #expect(bench.openID.transport.calls(of: introspection).count == 1)
         // A forged one is not tried there either.
-        #expect(try await desk.resolve(signed + "A") == .none(.credentialInvalidToken))
-        #expect(bench.desk.transport.calls(of: introspection).count == 1)
+        #expect(try await tokens.resolve(signed + "A") == .none(.credentialInvalidToken))
+        #expect(bench.openID.transport.calls(of: introspection).count == 1)
     }
 
     @Test("Settings that cannot be used are named")
@@ -339,15 +339,15 @@ struct IntrospectionTests {
     @Test("A revoked token is refused when the last verdict has run out, at the latest after 30 seconds")
     func revoked() async throws {
         self.transport.on(Self.url, Self.answer())
-        let desk = try await TokenDesk([try self.provider()])
-        #expect(try await desk.resolve("token-one").session != nil)
+        let tokens = try await TokenEndpointBench([try self.provider()])
+        #expect(try await tokens.resolve("token-one").session != nil)
         self.transport.on(Self.url, .json(["active": false]))
-        desk.clock.advance(by: .seconds(23))
-        #expect(try await desk.resolve("token-one").session != nil)
-        desk.clock.advance(by: .seconds(7))
-        #expect(try await desk.resolve("token-one") == .none(.credentialInvalidToken))
+        tokens.clock.advance(by: .seconds(23))
+        #expect(try await tokens.resolve("token-one").session != nil)
+        tokens.clock.advance(by: .seconds(7))
+        #expect(try await tokens.resolve("token-one") == .none(.credentialInvalidToken))
         self.transport.on(Self.url, Self.answer(["exp": "absent", "sid": .null]))
-        desk.clock.advance(by: .seconds(2))
-        #expect(try await desk.resolve("token-one").session != nil, "a negative answer is used for two seconds")
+        tokens.clock.advance(by: .seconds(2))
+        #expect(try await tokens.resolve("token-one").session != nil, "a negative answer is used for two seconds")
     }
 }

@@ -6,46 +6,48 @@ import Vocabulary
 
 @Suite("Sign-outs at Kratos")
 struct KratosRevocationTests {
-    private static let logout = "\(KratosDesk.url)/self-service/logout/api"
-    private static let begin = "\(KratosDesk.url)/self-service/logout/browser"
-    private let token = PresentedToken(Secret(KratosDesk.token))
-    private let cookie = PresentedToken(Secret(KratosDesk.cookie), as: .web)
+    private static let logout = "\(KratosProviderBench.url)/self-service/logout/api"
+    private static let begin = "\(KratosProviderBench.url)/self-service/logout/browser"
+    private let token = PresentedToken(Secret(KratosProviderBench.token))
+    private let cookie = PresentedToken(Secret(KratosProviderBench.cookie), as: .web)
 
     @Test(
         "A token ends by the native logout, which is told of it in the body; a token that Kratos does not know has ended",
         arguments: [(204, true), (403, true), (500, false), (429, false), (400, false)]
     )
     func native(status: Int, isEnded: Bool) async throws {
-        let desk = KratosDesk()
-        desk.transport.on(Self.logout, ProviderAnswer(status: status))
-        #expect(await desk.provider.revoke(self.token, sessionID: "s-1") == isEnded)
-        let call = try #require(desk.transport.calls.first)
+        let bench = KratosProviderBench()
+        bench.transport.on(Self.logout, ProviderAnswer(status: status))
+        #expect(await bench.provider.revoke(self.token, sessionID: "s-1") == isEnded)
+        let call = try #require(bench.transport.calls.first)
         #expect(call.method == "DELETE" && call.field("content-type") == "application/json")
-        #expect(JSONText.decode(call.body) == ["session_token": .string(KratosDesk.token)])
+        #expect(JSONText.decode(call.body) == ["session_token": .string(KratosProviderBench.token)])
     }
 
     @Test("A cookie ends by the logout of browsers: a logout token for the cookie, then both")
     func browser() async throws {
-        let desk = KratosDesk()
-        desk.transport.on(Self.begin, .json(["logout_token": "lo t", "logout_url": "http://kratos/x"]))
-        let url = "\(KratosDesk.url)/self-service/logout?token=lo%20t"
-        desk.transport.on(url, ProviderAnswer(status: 204))
-        #expect(await desk.provider.revoke(self.cookie, sessionID: "s-1"))
-        #expect(desk.transport.calls.map(\.url) == [Self.begin, url])
-        for call in desk.transport.calls { #expect(call.field("cookie") == "ory_kratos_session=\(KratosDesk.cookie)") }
+        let bench = KratosProviderBench()
+        bench.transport.on(Self.begin, .json(["logout_token": "lo t", "logout_url": "http://kratos/x"]))
+        let url = "\(KratosProviderBench.url)/self-service/logout?token=lo%20t"
+        bench.transport.on(url, ProviderAnswer(status: 204))
+        #expect(await bench.provider.revoke(self.cookie, sessionID: "s-1"))
+        #expect(bench.transport.calls.map(\.url) == [Self.begin, url])
+        for call in bench.transport.calls {
+            #expect(call.field("cookie") == "ory_kratos_session=\(KratosProviderBench.cookie)")
+        }
     }
 
     @Test("A cookie that Kratos does not know has ended; any other failure is one")
     func browserFailures() async throws {
-        let desk = KratosDesk()
-        desk.transport.on(Self.begin, KratosDesk.error(401))
-        #expect(await desk.provider.revoke(self.cookie, sessionID: nil))
-        for answer in [ProviderAnswer(status: 500), .json([:]), KratosDesk.error(429)] {
-            desk.transport.on(Self.begin, answer)
-            #expect(await !desk.provider.revoke(self.cookie, sessionID: nil))
+        let bench = KratosProviderBench()
+        bench.transport.on(Self.begin, KratosProviderBench.error(401))
+        #expect(await bench.provider.revoke(self.cookie, sessionID: nil))
+        for answer in [ProviderAnswer(status: 500), .json([:]), KratosProviderBench.error(429)] {
+            bench.transport.on(Self.begin, answer)
+            #expect(await !bench.provider.revoke(self.cookie, sessionID: nil))
         }
-        desk.transport.on(Self.begin, failing: ProviderCallError(isUnsent: true, detail: "away"))
-        #expect(await !desk.provider.revoke(self.cookie, sessionID: nil))
+        bench.transport.on(Self.begin, failing: ProviderCallError(isUnsent: true, detail: "away"))
+        #expect(await !bench.provider.revoke(self.cookie, sessionID: nil))
     }
 
     @Test(
@@ -53,14 +55,16 @@ struct KratosRevocationTests {
         arguments: [(204, true), (404, true), (500, false)]
     )
     func admin(status: Int, isEnded: Bool) async throws {
-        let desk = KratosDesk { $0.adminURL = PublicURL(isHTTPS: false, host: "kratos", port: 4434) }
-        desk.transport.on("\(KratosDesk.admin)/admin/sessions/s-1", ProviderAnswer(status: status))
-        desk.transport.on(Self.logout, ProviderAnswer(status: 204))
+        let bench = KratosProviderBench { $0.adminURL = PublicURL(isHTTPS: false, host: "kratos", port: 4434) }
+        bench.transport.on("\(KratosProviderBench.admin)/admin/sessions/s-1", ProviderAnswer(status: status))
+        bench.transport.on(Self.logout, ProviderAnswer(status: 204))
         for presented in [self.token, self.cookie] {
-            #expect(await desk.provider.revoke(presented, sessionID: "s-1") == isEnded)
+            #expect(await bench.provider.revoke(presented, sessionID: "s-1") == isEnded)
         }
-        #expect(desk.transport.calls.allSatisfy { $0.method == "DELETE" && $0.url.hasPrefix(KratosDesk.admin) })
-        #expect(await desk.provider.revoke(self.token, sessionID: "../x"))
-        #expect(desk.transport.calls.last?.url == Self.logout)
+        #expect(
+            bench.transport.calls.allSatisfy { $0.method == "DELETE" && $0.url.hasPrefix(KratosProviderBench.admin) }
+        )
+        #expect(await bench.provider.revoke(self.token, sessionID: "../x"))
+        #expect(bench.transport.calls.last?.url == Self.logout)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 import Vocabulary
 
 /// A provider like GitHub with a scripted server.
-private struct OAuth2Desk {
+private struct OAuth2ProviderBench {
     static let authorizationURL = "https://git.example.com/login/oauth/authorize"
     static let tokenURL = "https://git.example.com/login/oauth/access_token"
     static let userinfoURL = "https://api.git.example.com/user"
@@ -35,12 +35,16 @@ private struct OAuth2Desk {
         self.transport.on(Self.userinfoURL, .json(["id": 583_231, "login": "jane", "email": .null]))
     }
 
-    func begin(_ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDDesk.callback)) async throws -> OpenIDDesk.Begun {
+    func begin(_ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDProviderBench.callback)) async throws
+        -> OpenIDProviderBench.Begun
+    {
         let beginning = self.provider.begin(wish)
-        return OpenIDDesk.Begun(url: beginning.url, id: beginning.id, state: beginning.state)
+        return OpenIDProviderBench.Begun(url: beginning.url, id: beginning.id, state: beginning.state)
     }
 
-    func signIn(_ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDDesk.callback)) async throws -> Completion {
+    func signIn(_ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDProviderBench.callback)) async throws
+        -> Completion
+    {
         let begun = try await self.begin(wish)
         let completion = await self.provider.completion(begun.callback(), state: begun.state)
         return completion.judged(by: self.provider.demand(of: wish), at: self.clock.now)
@@ -52,11 +56,11 @@ struct OAuth2ProviderTests {
     @Test("The browser is sent with PKCE and state, and with no parameter that only OpenID knows")
     func begin() async throws {
         let wish = BrowserSignIn(
-            callback: OpenIDDesk.callback,
+            callback: OpenIDProviderBench.callback,
             demand: SignInDemand(aal: .aal2, maxAge: .seconds(5), loginHint: "jane@example.com")
         )
-        let begun = try await OAuth2Desk().begin(wish)
-        #expect(begun.url.hasPrefix(OAuth2Desk.authorizationURL + "?"))
+        let begun = try await OAuth2ProviderBench().begin(wish)
+        #expect(begun.url.hasPrefix(OAuth2ProviderBench.authorizationURL + "?"))
         #expect(
             Set(begun.parameters.keys) == [
                 "response_type", "client_id", "redirect_uri", "state", "scope", "code_challenge",
@@ -68,17 +72,17 @@ struct OAuth2ProviderTests {
 
     @Test("A provider without PKCE gets no challenge and no verifier")
     func withoutPKCE() async throws {
-        let desk = try OAuth2Desk { $0.usesPKCE = false }
-        let begun = try await desk.begin()
+        let bench = try OAuth2ProviderBench { $0.usesPKCE = false }
+        let begun = try await bench.begin()
         #expect(begun.parameters["code_challenge"] == nil && begun.parameters["code_challenge_method"] == nil)
-        #expect(await desk.provider.completion(begun.callback(), state: begun.state).user != nil)
-        #expect(desk.transport.calls(of: OAuth2Desk.tokenURL).first?.form["code_verifier"] == nil)
+        #expect(await bench.provider.completion(begun.callback(), state: begun.state).user != nil)
+        #expect(bench.transport.calls(of: OAuth2ProviderBench.tokenURL).first?.form["code_verifier"] == nil)
     }
 
     @Test("The user is who the userinfo URL says; a number becomes the subject's text")
     func signIn() async throws {
-        let desk = try OAuth2Desk()
-        let completion = try await desk.signIn()
+        let bench = try OAuth2ProviderBench()
+        let completion = try await bench.signIn()
         let user = try #require(completion.user, "\(completion)")
         #expect(user.identity.id == "583231" && user.identity.traits == ["username": "jane"])
         #expect(user.aal == .aal1 && user.methods == ["oauth2"])
@@ -87,8 +91,8 @@ struct OAuth2ProviderTests {
         #expect(evidence.provider == "git" && evidence.sessionID == nil)
         #expect(evidence.tokens?.accessToken == Secret("gho_1") && evidence.tokens?.tokenType == "Bearer")
         let (token, info) = (
-            try #require(desk.transport.calls(of: OAuth2Desk.tokenURL).first),
-            try #require(desk.transport.calls(of: OAuth2Desk.userinfoURL).first)
+            try #require(bench.transport.calls(of: OAuth2ProviderBench.tokenURL).first),
+            try #require(bench.transport.calls(of: OAuth2ProviderBench.userinfoURL).first)
         )
         #expect(token.field("accept") == "application/json" && token.form["client_secret"] == "secret")
         #expect(token.form["code_verifier"]?.utf8.count == 43)
@@ -97,10 +101,10 @@ struct OAuth2ProviderTests {
 
     @Test("An answer in form encoding is read like one in JSON; a repeated member is not")
     func formAnswer() async throws {
-        let desk = try OAuth2Desk()
+        let bench = try OAuth2ProviderBench()
         func answer(_ body: String) {
-            desk.transport.on(
-                OAuth2Desk.tokenURL,
+            bench.transport.on(
+                OAuth2ProviderBench.tokenURL,
                 ProviderAnswer(
                     status: 200,
                     fields: [("content-type", "application/x-www-form-urlencoded; charset=utf-8")],
@@ -109,13 +113,13 @@ struct OAuth2ProviderTests {
             )
         }
         answer("access_token=gho_1&scope=read%3Auser+gist&token_type=bearer&expires_in=60&refresh_token=r")
-        let tokens = try #require(try await desk.signIn().evidence?.tokens)
+        let tokens = try #require(try await bench.signIn().evidence?.tokens)
         #expect(tokens.accessToken == Secret("gho_1") && tokens.scopes == ["read:user", "gist"])
-        #expect(tokens.expiresAt == desk.clock.now.advanced(by: .seconds(60)) && tokens.refreshToken == Secret("r"))
+        #expect(tokens.expiresAt == bench.clock.now.advanced(by: .seconds(60)) && tokens.refreshToken == Secret("r"))
         answer("access_token=a&access_token=b")
-        #expect(try await desk.signIn().outage != nil)
+        #expect(try await bench.signIn().outage != nil)
         answer("error=bad_verification_code&error_description=x")
-        let completion = try await desk.signIn()
+        let completion = try await bench.signIn()
         #expect(
             completion.cause == .signInProviderError && completion.detail?.contains("bad_verification_code") == true
         )
@@ -123,81 +127,89 @@ struct OAuth2ProviderTests {
 
     @Test("Without a usable subject nobody is signed in")
     func subject() async throws {
-        let desk = try OAuth2Desk()
+        let bench = try OAuth2ProviderBench()
         for id: JSONValue in [.null, "", .number(1.5), .number(1e30), true, ["1"], "a\u{0}b"] {
-            desk.transport.on(OAuth2Desk.userinfoURL, .json(["id": id, "login": "jane"]))
-            #expect(try await desk.signIn().cause == .signInProviderError, "\(id)")
+            bench.transport.on(OAuth2ProviderBench.userinfoURL, .json(["id": id, "login": "jane"]))
+            #expect(try await bench.signIn().cause == .signInProviderError, "\(id)")
         }
-        desk.transport.on(OAuth2Desk.userinfoURL, .json(["id": 1_000_000_000_000_000]))
-        #expect(try await desk.signIn().user?.identity.id == "1000000000000000")
-        desk.transport.on(OAuth2Desk.userinfoURL, ProviderAnswer(status: 401))
-        #expect(try await desk.signIn().cause == .signInProviderError)
-        desk.transport.on(OAuth2Desk.userinfoURL, ProviderAnswer(status: 503))
-        #expect(try await desk.signIn().outage != nil)
+        bench.transport.on(OAuth2ProviderBench.userinfoURL, .json(["id": 1_000_000_000_000_000]))
+        #expect(try await bench.signIn().user?.identity.id == "1000000000000000")
+        bench.transport.on(OAuth2ProviderBench.userinfoURL, ProviderAnswer(status: 401))
+        #expect(try await bench.signIn().cause == .signInProviderError)
+        bench.transport.on(OAuth2ProviderBench.userinfoURL, ProviderAnswer(status: 503))
+        #expect(try await bench.signIn().outage != nil)
     }
 
     @Test("What such a provider cannot say is not met: a recent sign-in, a level, a verified address")
     func demands() async throws {
-        let desk = try OAuth2Desk()
-        let callback = OpenIDDesk.callback
+        let bench = try OAuth2ProviderBench()
+        let callback = OpenIDProviderBench.callback
         #expect(
-            try await desk.signIn(BrowserSignIn(callback: callback, demand: SignInDemand(maxAge: .seconds(60)))).cause
+            try await bench.signIn(BrowserSignIn(callback: callback, demand: SignInDemand(maxAge: .seconds(60)))).cause
                 == .signInInsufficient
         )
         #expect(
-            try await desk.signIn(BrowserSignIn(callback: callback, demand: SignInDemand(aal: .aal2))).cause
+            try await bench.signIn(BrowserSignIn(callback: callback, demand: SignInDemand(aal: .aal2))).cause
                 == .signInInsufficient
         )
-        #expect(try await OAuth2Desk { $0.allow.emailDomains = ["example.com"] }.signIn().cause == .signInNotAllowed)
+        #expect(
+            try await OAuth2ProviderBench { $0.allow.emailDomains = ["example.com"] }.signIn().cause
+                == .signInNotAllowed
+        )
     }
 
     @Test("What does not belong to the sign-in is refused; another sign-in's state completes nothing")
     func mismatch() async throws {
-        let desk = try OAuth2Desk()
-        let (begun, other) = (try await desk.begin(), try await desk.begin())
+        let bench = try OAuth2ProviderBench()
+        let (begun, other) = (try await bench.begin(), try await bench.begin())
         let cases = [
-            await desk.provider.completion(begun.callback(["state": "x"]), state: begun.state),
-            await desk.provider.completion(begun.callback(), state: other.state),
-            await desk.provider.completion(begun.callback() + [("code", "other")], state: begun.state),
-            await desk.provider.completion(begun.callback(), state: Secret("")),
-            await (try OAuth2Desk { $0.name = "other" }).provider.completion(begun.callback(), state: begun.state),
+            await bench.provider.completion(begun.callback(["state": "x"]), state: begun.state),
+            await bench.provider.completion(begun.callback(), state: other.state),
+            await bench.provider.completion(begun.callback() + [("code", "other")], state: begun.state),
+            await bench.provider.completion(begun.callback(), state: Secret("")),
+            await (try OAuth2ProviderBench { $0.name = "other" }).provider.completion(
+                begun.callback(),
+                state: begun.state
+            ),
         ]
         for completion in cases { #expect(completion.cause == .signInStateMismatch, "\(completion)") }
-        #expect(desk.transport.calls.isEmpty)
+        #expect(bench.transport.calls.isEmpty)
         #expect(
-            await desk.provider.completion(begun.callback(["error": "access_denied"]), state: begun.state).cause
+            await bench.provider.completion(begun.callback(["error": "access_denied"]), state: begun.state).cause
                 == .signInCancelled
         )
     }
 
     @Test("A refresh brings the user's claims anew; another subject is the end")
     func refresh() async throws {
-        let desk = try OAuth2Desk()
+        let bench = try OAuth2ProviderBench()
         let tokens = ProviderTokenSet(accessToken: Secret("gho_1"), refreshToken: Secret("ghr_1"), scopes: ["a"])
-        desk.transport.on(
-            OAuth2Desk.tokenURL,
+        bench.transport.on(
+            OAuth2ProviderBench.tokenURL,
             .json(["access_token": "gho_2", "refresh_token": "ghr_2", "expires_in": 28_800])
         )
-        desk.transport.on(OAuth2Desk.userinfoURL, .json(["id": 583_231, "login": "jane-2"]))
-        guard case .refreshed(let new, let user) = await desk.provider.refresh(tokens, of: "583231") else {
+        bench.transport.on(OAuth2ProviderBench.userinfoURL, .json(["id": 583_231, "login": "jane-2"]))
+        guard case .refreshed(let new, let user) = await bench.provider.refresh(tokens, of: "583231") else {
             Issue.record("no refresh")
             return
         }
         #expect(new.accessToken == Secret("gho_2") && new.refreshToken == Secret("ghr_2") && new.scopes == ["a"])
         #expect(user?.identity.traits == ["username": "jane-2"])
-        #expect(desk.transport.calls(of: OAuth2Desk.userinfoURL).last?.field("authorization") == "Bearer gho_2")
-        guard case .ended = await desk.provider.refresh(tokens, of: "1") else {
+        #expect(
+            bench.transport.calls(of: OAuth2ProviderBench.userinfoURL).last?.field("authorization") == "Bearer gho_2"
+        )
+        guard case .ended = await bench.provider.refresh(tokens, of: "1") else {
             Issue.record("another subject")
             return
         }
-        desk.transport.on(OAuth2Desk.userinfoURL, ProviderAnswer(status: 500))
-        guard case .refreshed(_, nil) = await desk.provider.refresh(tokens, of: "583231") else {
+        bench.transport.on(OAuth2ProviderBench.userinfoURL, ProviderAnswer(status: 500))
+        guard case .refreshed(_, nil) = await bench.provider.refresh(tokens, of: "583231") else {
             Issue.record("an outage of userinfo")
             return
         }
         // As GitHub reports it.
-        desk.transport.on(OAuth2Desk.tokenURL, .json(["error": "bad_refresh_token"]))
-        guard case .ended = await desk.provider.refresh(tokens, of: "583231") else {
+        bench.transport.on(OAuth2ProviderBench.tokenURL, .json(["error": "bad_refresh_token"]))
+        guard case .ended = await bench.provider.refresh(tokens, of: "583231") else {
             Issue.record("an error code of its own")
             return
         }
@@ -205,14 +217,17 @@ struct OAuth2ProviderTests {
 
     @Test("It has no sign-out, and URLs that cannot be used are named")
     func setUp() async throws {
-        #expect(await (try OAuth2Desk()).provider.signOutURL(idToken: nil, returnTo: "https://a", state: nil) == nil)
+        #expect(
+            await (try OAuth2ProviderBench()).provider.signOutURL(idToken: nil, returnTo: "https://a", state: nil)
+                == nil
+        )
         let cases: [(String, (inout OAuth2Settings) -> Void)] = [
             ("authorization_url", { $0.authorizationURL = "http://git.example.com" }),
             ("token_url", { $0.tokenURL = "" }), ("userinfo_url", { $0.userinfoURL = "https://a@b" }),
         ]
         for (key, change) in cases {
             do {
-                _ = try OAuth2Desk(change: change)
+                _ = try OAuth2ProviderBench(change: change)
                 Issue.record("\(key) was accepted")
             } catch let error as ProviderSetUpError {
                 #expect(error.description.hasPrefix(key))

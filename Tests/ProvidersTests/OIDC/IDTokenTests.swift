@@ -14,18 +14,18 @@ struct IDTokenTests {
         arguments: [JWSAlgorithm.rs256, .ps256, .es256, .edDSA, .rs384, .es384, .ps512, .es512]
     )
     func algorithms(_ algorithm: JWSAlgorithm) async throws {
-        let desk = try OpenIDDesk(algorithm)
-        let completion = try await desk.signIn()
+        let bench = try OpenIDProviderBench(algorithm)
+        let completion = try await bench.signIn()
         let user = try #require(completion.user, "\(completion)")
-        #expect(user.identity.id == OpenIDDesk.subject && user.aal == .aal1 && user.methods == ["oidc"])
+        #expect(user.identity.id == OpenIDProviderBench.subject && user.aal == .aal1 && user.methods == ["oidc"])
         #expect(user.identity.traits == ["email": "jane@example.com"])
         #expect(user.authenticatedAt == Authentication.unknownTime)
         let evidence = try #require(completion.evidence)
-        #expect(evidence.provider == OpenIDDesk.issuer && evidence.sessionID == "s-1")
+        #expect(evidence.provider == OpenIDProviderBench.issuer && evidence.sessionID == "s-1")
         let tokens = try #require(evidence.tokens)
         #expect(tokens.accessToken == Secret("access-1") && tokens.refreshToken == Secret("refresh-1"))
         #expect(tokens.tokenType == "Bearer" && tokens.dpopKey == nil && tokens.idToken != nil)
-        #expect(tokens.expiresAt == desk.clock.now.advanced(by: .seconds(600)))
+        #expect(tokens.expiresAt == bench.clock.now.advanced(by: .seconds(600)))
         #expect(tokens.scopes == ["openid", "profile", "email"])
     }
 
@@ -46,21 +46,21 @@ struct IDTokenTests {
 
     @Test("A token with a wrong claim is refused, and the detail names the claim", arguments: Self.faults)
     func refused(_ fault: (claim: String, value: JSONValue, detail: String)) async throws {
-        let desk = try OpenIDDesk()
-        let completion = try await desk.signIn(claims: [fault.claim: fault.value])
+        let bench = try OpenIDProviderBench()
+        let completion = try await bench.signIn(claims: [fault.claim: fault.value])
         #expect(completion.cause == .signInInvalidToken, "\(completion)")
         #expect(completion.detail?.contains(fault.detail) == true, "\(completion)")
     }
 
     @Test("A token whose typ is that of another kind of token is refused")
     func types() async throws {
-        let desk = try OpenIDDesk()
+        let bench = try OpenIDProviderBench()
         for type in ["at+jwt", "application/at+jwt", "logout+jwt", "AT+JWT", "dpop+jwt", "secevent+jwt"] {
-            let completion = try await desk.signIn(type: type)
+            let completion = try await bench.signIn(type: type)
             #expect(completion.cause == .signInInvalidToken && completion.detail?.contains("typ") == true, "\(type)")
         }
         for type in [nil, "JWT", "jwt", "id_token+jwt"] {
-            #expect(try await desk.signIn(type: type).user != nil, "\(type ?? "none")")
+            #expect(try await bench.signIn(type: type).user != nil, "\(type ?? "none")")
         }
     }
 
@@ -74,7 +74,7 @@ struct IDTokenTests {
 
     @Test("F17: Clocks may differ by a minute, and what is right in another form is right", arguments: Self.variants)
     func accepted(_ claims: [String: JSONValue]) async throws {
-        let completion = try await OpenIDDesk().signIn(claims: claims)
+        let completion = try await OpenIDProviderBench().signIn(claims: claims)
         #expect(completion.user != nil, "\(completion)")
     }
 
@@ -84,8 +84,8 @@ struct IDTokenTests {
         for (algorithm, hash) in cases {
             let digest = hash.digest(of: Array("access-1".utf8))
             let right = JSONValue.string(Base64URL.encode(digest.prefix(digest.count / 2)))
-            #expect(try await OpenIDDesk(algorithm).signIn(claims: ["at_hash": right]).user != nil)
-            let other = try await OpenIDDesk(algorithm).signIn(
+            #expect(try await OpenIDProviderBench(algorithm).signIn(claims: ["at_hash": right]).user != nil)
+            let other = try await OpenIDProviderBench(algorithm).signIn(
                 claims: ["at_hash": right],
                 tokens: ["access_token": "access-2"]
             )
@@ -95,18 +95,18 @@ struct IDTokenTests {
 
     @Test("A token by another key, of an algorithm that is not allowed, without signature, or by the secret is refused")
     func signature() async throws {
-        let desk = try OpenIDDesk { $0.algorithms = ["ES256"] }
-        #expect(try await desk.signIn(by: SigningKey.generated(.es256)).cause == .signInInvalidToken)
-        #expect(try await desk.signIn(by: SigningKey.generated(.rs256)).cause == .signInInvalidToken)
-        let begun = try await desk.begin()
-        let claims = JSONText.encode(desk.claims(nonce: begun.parameters["nonce"]))
+        let bench = try OpenIDProviderBench { $0.algorithms = ["ES256"] }
+        #expect(try await bench.signIn(by: SigningKey.generated(.es256)).cause == .signInInvalidToken)
+        #expect(try await bench.signIn(by: SigningKey.generated(.rs256)).cause == .signInInvalidToken)
+        let begun = try await bench.begin()
+        let claims = JSONText.encode(bench.claims(nonce: begun.parameters["nonce"]))
         let payload = Base64URL.encode(claims)
         let secret = Array("client-secret".utf8)
         func token(_ header: String, _ signature: (String) -> [UInt8]) -> String {
             let signed = Base64URL.encode(Array(header.utf8)) + "." + payload
             return signed + "." + Base64URL.encode(signature(signed))
         }
-        let good = desk.idToken(desk.claims(nonce: begun.parameters["nonce"]))
+        let good = bench.idToken(bench.claims(nonce: begun.parameters["nonce"]))
         let forged = [
             token(#"{"alg":"none"}"#) { _ in [] },
             token(#"{"alg":"HS256"}"#) { HMACKey(secret).sha256(Array($0.utf8)).bytes },
@@ -114,66 +114,71 @@ struct IDTokenTests {
             String(good.dropLast(2)) + "AA", "a.b.c", "", "a", good + ".e",
         ]
         for text in forged {
-            desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: text)))
-            let completion = await desk.provider.completion(begun.callback(), state: begun.state)
+            bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: text)))
+            let completion = await bench.provider.completion(begun.callback(), state: begun.state)
             #expect(completion.cause == .signInInvalidToken, "\(text.prefix(20)): \(completion)")
             #expect(completion.detail?.contains("client-secret") == false)
         }
-        desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: nil)))
-        #expect(await desk.provider.completion(begun.callback(), state: begun.state).cause == .signInInvalidToken)
+        bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: nil)))
+        #expect(await bench.provider.completion(begun.callback(), state: begun.state).cause == .signInInvalidToken)
     }
 
     @Test("A key that the issuer has begun to use is fetched once; unknown ones do not make it fetch again and again")
     func rotation() async throws {
-        let desk = try OpenIDDesk()
-        #expect(try await desk.signIn().user != nil)
+        let bench = try OpenIDProviderBench()
+        #expect(try await bench.signIn().user != nil)
         let next = SigningKey.generated(.es256)
-        desk.transport.on(OpenIDDesk.keysURL, .json(JWKSet(keys: [next.publicKey, desk.key.publicKey]).value))
-        #expect(try await desk.signIn(by: next).user != nil)
-        #expect(try await desk.signIn().user != nil)
-        let fetches = desk.transport.calls(of: OpenIDDesk.keysURL).count
+        bench.transport.on(
+            OpenIDProviderBench.keysURL,
+            .json(JWKSet(keys: [next.publicKey, bench.key.publicKey]).value)
+        )
+        #expect(try await bench.signIn(by: next).user != nil)
+        #expect(try await bench.signIn().user != nil)
+        let fetches = bench.transport.calls(of: OpenIDProviderBench.keysURL).count
         #expect(fetches == 2)
-        for _ in 0..<3 { #expect(try await desk.signIn(by: SigningKey.generated(.es256)).cause == .signInInvalidToken) }
-        for _ in 0..<20 {
-            #expect(try await desk.signIn(by: SigningKey.generated(.es256)).outage?.contains("may be new") == true)
+        for _ in 0..<3 {
+            #expect(try await bench.signIn(by: SigningKey.generated(.es256)).cause == .signInInvalidToken)
         }
-        #expect(desk.transport.calls(of: OpenIDDesk.keysURL).count == fetches + 3)
+        for _ in 0..<20 {
+            #expect(try await bench.signIn(by: SigningKey.generated(.es256)).outage?.contains("may be new") == true)
+        }
+        #expect(bench.transport.calls(of: OpenIDProviderBench.keysURL).count == fetches + 3)
     }
 
     @Test("A key that takes the kid of the former one signs users in at once")
     func sameKeyID() async throws {
-        let desk = try OpenIDDesk()
-        #expect(try await desk.signIn().user != nil)
+        let bench = try OpenIDProviderBench()
+        #expect(try await bench.signIn().user != nil)
         let next = SigningKey.generated(.es256)
-        let value = next.publicKey.value.merged(with: ["kid": .string(desk.key.publicKey.keyID ?? "")])
-        desk.transport.on(OpenIDDesk.keysURL, .json(["keys": [value]]))
-        let begun = try await desk.begin()
-        let claims = JSONText.encode(desk.claims(nonce: begun.parameters["nonce"]))
-        let token = Secret(next.sign(claims, keyID: desk.key.publicKey.keyID))
-        desk.transport.on(
-            OpenIDDesk.tokenURL,
-            .json(OpenIDDesk.tokens(idToken: String(decoding: token.bytes, as: UTF8.self)))
+        let value = next.publicKey.value.merged(with: ["kid": .string(bench.key.publicKey.keyID ?? "")])
+        bench.transport.on(OpenIDProviderBench.keysURL, .json(["keys": [value]]))
+        let begun = try await bench.begin()
+        let claims = JSONText.encode(bench.claims(nonce: begun.parameters["nonce"]))
+        let token = Secret(next.sign(claims, keyID: bench.key.publicKey.keyID))
+        bench.transport.on(
+            OpenIDProviderBench.tokenURL,
+            .json(OpenIDProviderBench.tokens(idToken: String(decoding: token.bytes, as: UTF8.self)))
         )
-        let completion = await desk.provider.completion(begun.callback(), state: begun.state)
+        let completion = await bench.provider.completion(begun.callback(), state: begun.state)
         #expect(completion.user != nil, "\(completion)")
     }
 
     @Test("One kid for several keys: each signs users in by its own algorithm, and by no other")
     func sharedKeyID() async throws {
-        let desk = try OpenIDDesk()
+        let bench = try OpenIDProviderBench()
         let keys = [JWSAlgorithm.es256, .rs256, .rs256, .es384].map { SigningKey.generated($0) }
         let published = keys.map { $0.publicKey.value.merged(with: ["kid": "one", "alg": .null]) }
-        desk.transport.on(OpenIDDesk.keysURL, .json(["keys": .array(published)]))
+        bench.transport.on(OpenIDProviderBench.keysURL, .json(["keys": .array(published)]))
         func signIn(_ key: SigningKey, _ algorithm: JWSAlgorithm) async throws -> Completion {
             // So that the keys may be asked for again.
-            desk.clock.advance(by: .seconds(30))
-            let begun = try await desk.begin()
+            bench.clock.advance(by: .seconds(30))
+            let begun = try await bench.begin()
             let header = JSONText.encode(["alg": .string(algorithm.rawValue), "kid": "one"])
-            let claims = JSONText.encode(desk.claims(nonce: begun.parameters["nonce"]))
+            let claims = JSONText.encode(bench.claims(nonce: begun.parameters["nonce"]))
             let text = Base64URL.encode(header) + "." + Base64URL.encode(claims)
             let token = text + "." + Base64URL.encode(key.signature(of: Array(text.utf8)))
-            desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: token)))
-            return await desk.provider.completion(begun.callback(), state: begun.state)
+            bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: token)))
+            return await bench.provider.completion(begun.callback(), state: begun.state)
         }
         for key in keys {
             let completion = try await signIn(key, key.algorithm)
@@ -187,18 +192,18 @@ struct IDTokenTests {
 
     /// A sign-in whose id_token has half a surrogate pair in place of each `~` in these claims.
     private func cutSignIn(_ claims: [String: JSONValue]) async throws -> Completion {
-        let desk = try OpenIDDesk {
+        let bench = try OpenIDProviderBench {
             $0.claims.traits = ["email", "name", "groups"].map { .init(name: $0, path: [$0]) }
         }
-        let begun = try await desk.begin()
+        let begun = try await bench.begin()
         let whole = String(
-            decoding: JSONText.encode(desk.claims(nonce: begun.parameters["nonce"], claims)),
+            decoding: JSONText.encode(bench.claims(nonce: begun.parameters["nonce"], claims)),
             as: UTF8.self
         )
         let cut = whole.split(separator: "~", omittingEmptySubsequences: false).joined(separator: #"\ud83d"#)
-        let token = String(decoding: desk.key.sign(Array(cut.utf8)), as: UTF8.self)
-        desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: token)))
-        return await desk.provider.completion(begun.callback(), state: begun.state)
+        let token = String(decoding: bench.key.sign(Array(cut.utf8)), as: UTF8.self)
+        bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: token)))
+        return await bench.provider.completion(begun.callback(), state: begun.state)
     }
 
     @Test("A claim that was cut within a character keeps nobody from signing in, unless it names somebody")
@@ -208,7 +213,7 @@ struct IDTokenTests {
         #expect(user.identity.traits["name"] == "Anna \u{FFFD}")
         #expect(user.identity.traits["groups"] == ["staff", "\u{FFFD}"])
         for claims in [
-            ["sub": "user-~"], ["iss": .string(OpenIDDesk.issuer + "~")], ["aud": ["gateway", "~"]],
+            ["sub": "user-~"], ["iss": .string(OpenIDProviderBench.issuer + "~")], ["aud": ["gateway", "~"]],
             ["sid": "s-~"], ["nonce": "~"], ["jti": "~"], ["~": "a"],
         ] as [[String: JSONValue]] {
             #expect(try await self.cutSignIn(claims).cause == .signInInvalidToken, "\(claims)")
@@ -217,8 +222,8 @@ struct IDTokenTests {
 
     @Test("Without the issuer's keys nothing is decided")
     func noKeys() async throws {
-        let desk = try OpenIDDesk()
-        desk.transport.on(OpenIDDesk.keysURL, ProviderAnswer(status: 503))
-        #expect(try await desk.signIn().outage?.contains("the issuer's keys are not known") == true)
+        let bench = try OpenIDProviderBench()
+        bench.transport.on(OpenIDProviderBench.keysURL, ProviderAnswer(status: 503))
+        #expect(try await bench.signIn().outage?.contains("the issuer's keys are not known") == true)
     }
 }

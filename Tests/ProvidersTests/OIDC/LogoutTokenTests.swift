@@ -12,18 +12,18 @@ struct LogoutTokenTests {
     private func verdict(
         _ changes: [String: JSONValue] = [:],
         type: String? = "logout+jwt",
-        desk: OpenIDDesk? = nil,
+        bench: OpenIDProviderBench? = nil,
         key: SigningKey? = nil
     ) async throws -> Result<LogoutToken, NotDone> {
-        let desk = try desk ?? OpenIDDesk()
+        let bench = try bench ?? OpenIDProviderBench()
         var all: [String: JSONValue] = [
             "jti": "logout-1", "events": Self.event, "nonce": .null, "email": .null,
         ]
         for (name, value) in changes { all[name] = value }
-        let claims = desk.claims(nonce: nil, all)
+        let claims = bench.claims(nonce: nil, all)
         let header = type.map { [("typ", JSONValue.string($0))] } ?? []
-        let token = Secret((key ?? desk.key).sign(JSONText.encode(claims), header: header))
-        return await Result(try await desk.provider.logoutToken(token))
+        let token = Secret((key ?? bench.key).sign(JSONText.encode(claims), header: header))
+        return await Result(try await bench.provider.logoutToken(token))
     }
 
     private static let longestSessionID = String(repeating: "a", count: ProviderEvidence.longestSessionID)
@@ -49,8 +49,8 @@ struct LogoutTokenTests {
     @Test("Where the issuer names its sessions in id_tokens, a session that is not known stands for no other")
     func namesSessions() async throws {
         for announced in [.bool(true), .bool(false), .null] as [JSONValue] {
-            let desk = try OpenIDDesk(metadata: ["backchannel_logout_session_supported": announced])
-            guard case .success(let token) = try await self.verdict(desk: desk) else {
+            let bench = try OpenIDProviderBench(metadata: ["backchannel_logout_session_supported": announced])
+            guard case .success(let token) = try await self.verdict(bench: bench) else {
                 Issue.record("\(announced)")
                 continue
             }
@@ -60,7 +60,7 @@ struct LogoutTokenTests {
 
     @Test("A token that fails one check ends nothing")
     func refused() async throws {
-        let now = try OpenIDDesk().clock.now.seconds
+        let now = try OpenIDProviderBench().clock.now.seconds
         for changes in [
             ["iss": "https://other.example.com"], ["aud": "other"], ["aud": .null], ["iat": .null], ["jti": .null],
             ["events": .null], ["events": [:]],
@@ -80,13 +80,13 @@ struct LogoutTokenTests {
     @Test("A token of another key is refused; an issuer whose keys are unknown is no refusal")
     func keys() async throws {
         #expect(try await self.verdict(key: SigningKey.generated(.es256)).cause == .logoutInvalidToken)
-        let flooded = try OpenIDDesk()
-        for _ in 0..<5 { _ = try await self.verdict(desk: flooded, key: SigningKey.generated(.es256)) }
+        let flooded = try OpenIDProviderBench()
+        for _ in 0..<5 { _ = try await self.verdict(bench: flooded, key: SigningKey.generated(.es256)) }
         let next = SigningKey.generated(.es256)
-        flooded.transport.on(OpenIDDesk.keysURL, .json(JWKSet(keys: [next.publicKey]).value))
-        #expect(try await self.verdict(desk: flooded, key: next).outage != nil, "the provider is to repeat it")
-        let desk = try OpenIDDesk()
-        desk.transport.on(OpenIDDesk.keysURL, ProviderAnswer(status: 503))
-        #expect(try await self.verdict(desk: desk).outage != nil)
+        flooded.transport.on(OpenIDProviderBench.keysURL, .json(JWKSet(keys: [next.publicKey]).value))
+        #expect(try await self.verdict(bench: flooded, key: next).outage != nil, "the provider is to repeat it")
+        let bench = try OpenIDProviderBench()
+        bench.transport.on(OpenIDProviderBench.keysURL, ProviderAnswer(status: 503))
+        #expect(try await self.verdict(bench: bench).outage != nil)
     }
 }

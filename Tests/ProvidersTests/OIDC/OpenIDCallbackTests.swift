@@ -12,7 +12,7 @@ struct OpenIDCallbackTests {
         (["code": nil], .signInStateMismatch), (["code": ""], .signInStateMismatch),
         (["code": String(repeating: "a", count: 4097)], .signInStateMismatch),
         (["iss": "https://evil.example.com"], .signInStateMismatch),
-        (["iss": ""], .signInStateMismatch), (["iss": OpenIDDesk.issuer + "/"], .signInStateMismatch),
+        (["iss": ""], .signInStateMismatch), (["iss": OpenIDProviderBench.issuer + "/"], .signInStateMismatch),
         (["error": "access_denied"], .signInCancelled), (["error": "login_required"], .signInInteractionRequired),
         (["error": "interaction_required"], .signInInteractionRequired),
         (["error": "consent_required"], .signInInteractionRequired),
@@ -29,83 +29,83 @@ struct OpenIDCallbackTests {
         arguments: Self.refusals
     )
     func refused(_ refusal: (changes: [String: String?], cause: Reason)) async throws {
-        let desk = try OpenIDDesk()
-        let begun = try await desk.begin()
-        let completion = await desk.provider.completion(begun.callback(refusal.changes), state: begun.state)
+        let bench = try OpenIDProviderBench()
+        let begun = try await bench.begin()
+        let completion = await bench.provider.completion(begun.callback(refusal.changes), state: begun.state)
         #expect(completion.cause == refusal.cause, "\(completion)")
         #expect(completion.detail?.contains("<") == false)
-        #expect(desk.transport.calls(of: OpenIDDesk.tokenURL).isEmpty)
+        #expect(bench.transport.calls(of: OpenIDProviderBench.tokenURL).isEmpty)
     }
 
     @Test("A repeated parameter is refused, whichever it is")
     func repeated() async throws {
-        let desk = try OpenIDDesk()
-        let begun = try await desk.begin()
+        let bench = try OpenIDProviderBench()
+        let begun = try await bench.begin()
         for name in ["state", "code", "iss", "other"] {
             let parameters = begun.callback() + [(name, "x"), (name, "x")]
-            #expect(await desk.provider.completion(parameters, state: begun.state).cause == .signInStateMismatch)
+            #expect(await bench.provider.completion(parameters, state: begun.state).cause == .signInStateMismatch)
         }
-        #expect(desk.transport.calls(of: OpenIDDesk.tokenURL).isEmpty)
+        #expect(bench.transport.calls(of: OpenIDProviderBench.tokenURL).isEmpty)
     }
 
     @Test("iss must be there if the issuer announces it, and is right if it is the issuer")
     func issuerParameter() async throws {
-        let desk = try OpenIDDesk(metadata: ["authorization_response_iss_parameter_supported": true])
-        let begun = try await desk.begin()
-        desk.transport.on(
-            OpenIDDesk.tokenURL,
-            .json(OpenIDDesk.tokens(idToken: desk.idToken(desk.claims(nonce: begun.parameters["nonce"]))))
+        let bench = try OpenIDProviderBench(metadata: ["authorization_response_iss_parameter_supported": true])
+        let begun = try await bench.begin()
+        bench.transport.on(
+            OpenIDProviderBench.tokenURL,
+            .json(OpenIDProviderBench.tokens(idToken: bench.idToken(bench.claims(nonce: begun.parameters["nonce"]))))
         )
-        #expect(await desk.provider.completion(begun.callback(), state: begun.state).cause == .signInStateMismatch)
+        #expect(await bench.provider.completion(begun.callback(), state: begun.state).cause == .signInStateMismatch)
         #expect(
-            await desk.provider.completion(begun.callback(["error": "access_denied"]), state: begun.state).cause
+            await bench.provider.completion(begun.callback(["error": "access_denied"]), state: begun.state).cause
                 == .signInStateMismatch
         )
-        let right = begun.callback(["iss": OpenIDDesk.issuer])
-        #expect(await desk.provider.completion(right, state: begun.state).user != nil)
+        let right = begun.callback(["iss": OpenIDProviderBench.issuer])
+        #expect(await bench.provider.completion(right, state: begun.state).user != nil)
     }
 
     @Test("The state of another sign-in, of another provider, or no state completes nothing")
     func foreignState() async throws {
-        let desk = try OpenIDDesk()
-        let (first, second) = (try await desk.begin(), try await desk.begin())
-        #expect(await desk.provider.completion(first.callback(), state: second.state).cause == .signInStateMismatch)
+        let bench = try OpenIDProviderBench()
+        let (first, second) = (try await bench.begin(), try await bench.begin())
+        #expect(await bench.provider.completion(first.callback(), state: second.state).cause == .signInStateMismatch)
         let others: [[UInt8]] = [[], [1], [1] + first.state.bytes.dropFirst(), first.state.bytes + [0]]
         for bytes in others {
             #expect(
-                await desk.provider.completion(first.callback(), state: Secret(bytes)).cause == .signInStateMismatch
+                await bench.provider.completion(first.callback(), state: Secret(bytes)).cause == .signInStateMismatch
             )
         }
         for count in 0..<first.state.bytes.count {
             let cut = Secret(Array(first.state.bytes.prefix(count)))
-            #expect(await desk.provider.completion(first.callback(), state: cut).cause == .signInStateMismatch)
+            #expect(await bench.provider.completion(first.callback(), state: cut).cause == .signInStateMismatch)
         }
-        let other = try OpenIDDesk { $0.issuer = "https://other.example.com" }
+        let other = try OpenIDProviderBench { $0.issuer = "https://other.example.com" }
         #expect(await other.provider.completion(first.callback(), state: first.state).cause == .signInStateMismatch)
-        #expect(desk.transport.calls(of: OpenIDDesk.tokenURL).isEmpty)
+        #expect(bench.transport.calls(of: OpenIDProviderBench.tokenURL).isEmpty)
     }
 
     @Test("A fault of the provider that passes is no refusal")
     func temporary() async throws {
-        let desk = try OpenIDDesk()
-        let begun = try await desk.begin()
+        let bench = try OpenIDProviderBench()
+        let begun = try await bench.begin()
         let parameters = begun.callback(["error": "temporarily_unavailable"])
-        let outage = await desk.provider.completion(parameters, state: begun.state).outage
+        let outage = await bench.provider.completion(parameters, state: begun.state).outage
         #expect(outage == "the provider answered temporarily_unavailable")
     }
 
     @Test("What the token endpoint answers instead of tokens is a refusal or unavailable; no text shows a secret")
     func tokenEndpoint() async throws {
-        let desk = try OpenIDDesk()
-        let begun = try await desk.begin()
+        let bench = try OpenIDProviderBench()
+        let begun = try await bench.begin()
         let refusals: [ProviderAnswer] = [
             .json(["error": "invalid_grant"], status: 400), .json(["error": "invalid_client"], status: 401),
             .json(["error": "code-1 secret"], status: 400), ProviderAnswer(status: 302), ProviderAnswer(status: 404),
             .json(["error": "bad_verification_code"]), .json([:], status: 400),
         ]
         for answer in refusals {
-            desk.transport.on(OpenIDDesk.tokenURL, answer)
-            let completion = await desk.provider.completion(begun.callback(), state: begun.state)
+            bench.transport.on(OpenIDProviderBench.tokenURL, answer)
+            let completion = await bench.provider.completion(begun.callback(), state: begun.state)
             #expect(completion.cause == .signInProviderError, "\(answer): \(completion)")
             #expect(completion.detail?.contains("secret") == false)
         }
@@ -116,13 +116,16 @@ struct OpenIDCallbackTests {
             ProviderAnswer(status: 200, body: Array(#"{"access_token":"a","access_token":"b"}"#.utf8)),
         ]
         for answer in outages {
-            desk.transport.on(OpenIDDesk.tokenURL, answer)
-            let outage = await desk.provider.completion(begun.callback(), state: begun.state).outage
+            bench.transport.on(OpenIDProviderBench.tokenURL, answer)
+            let outage = await bench.provider.completion(begun.callback(), state: begun.state).outage
             #expect(outage?.contains("token endpoint") == true, "\(answer)")
         }
         for isUnsent in [true, false] {
-            desk.transport.on(OpenIDDesk.tokenURL, failing: ProviderCallError(isUnsent: isUnsent, detail: "away"))
-            #expect(await desk.provider.completion(begun.callback(), state: begun.state).outage?.isEmpty == false)
+            bench.transport.on(
+                OpenIDProviderBench.tokenURL,
+                failing: ProviderCallError(isUnsent: isUnsent, detail: "away")
+            )
+            #expect(await bench.provider.completion(begun.callback(), state: begun.state).outage?.isEmpty == false)
         }
     }
 }

@@ -14,22 +14,22 @@ struct OpenIDClaimsTests {
 
     @Test("The userinfo endpoint is asked only for what the id_token lacks; the id_token counts first")
     func userinfo() async throws {
-        let complete = try OpenIDDesk()
+        let complete = try OpenIDProviderBench()
         #expect(try await complete.signIn().user != nil)
-        #expect(complete.transport.calls(of: OpenIDDesk.userinfoURL).isEmpty)
+        #expect(complete.transport.calls(of: OpenIDProviderBench.userinfoURL).isEmpty)
 
-        let desk = try OpenIDDesk { $0.claims.traits = Self.traits(["email", "name", "picture"]) }
-        desk.transport.on(
-            OpenIDDesk.userinfoURL,
-            .json(["sub": .string(OpenIDDesk.subject), "email": "other@example.com", "name": "Jane"])
+        let bench = try OpenIDProviderBench { $0.claims.traits = Self.traits(["email", "name", "picture"]) }
+        bench.transport.on(
+            OpenIDProviderBench.userinfoURL,
+            .json(["sub": .string(OpenIDProviderBench.subject), "email": "other@example.com", "name": "Jane"])
         )
-        let user = try #require(try await desk.signIn().user)
+        let user = try #require(try await bench.signIn().user)
         #expect(user.identity.traits == ["email": "jane@example.com", "name": "Jane"])
-        let call = try #require(desk.transport.calls(of: OpenIDDesk.userinfoURL).first)
+        let call = try #require(bench.transport.calls(of: OpenIDProviderBench.userinfoURL).first)
         #expect(call.method == "GET" && call.field("authorization") == "Bearer access-1" && call.field("dpop") == nil)
         #expect(call.field("accept") == "application/json, application/jwt;q=0.9")
 
-        let without = try OpenIDDesk(metadata: ["userinfo_endpoint": .null]) {
+        let without = try OpenIDProviderBench(metadata: ["userinfo_endpoint": .null]) {
             $0.claims.traits = Self.traits(["email", "name"])
         }
         #expect(try await without.signIn().user?.identity.traits == ["email": "jane@example.com"])
@@ -37,30 +37,30 @@ struct OpenIDClaimsTests {
 
     @Test("How and when the user authenticated stands in the id_token, and never in userinfo")
     func userinfoOfSignIn() async throws {
-        let desk = try OpenIDDesk {
+        let bench = try OpenIDProviderBench {
             $0.claims.traits = Self.traits(["name"])
             $0.claims.levels = [
                 ClaimSettings.Level(claim: .acr, value: "phr", level: .aal2),
                 ClaimSettings.Level(claim: .amr, value: "otp", level: .aal3),
             ]
         }
-        desk.transport.on(
-            OpenIDDesk.userinfoURL,
+        bench.transport.on(
+            OpenIDProviderBench.userinfoURL,
             .json([
-                "sub": .string(OpenIDDesk.subject), "name": "Jane", "acr": "phr", "amr": ["otp"],
-                "auth_time": .integer(desk.clock.now.seconds),
+                "sub": .string(OpenIDProviderBench.subject), "name": "Jane", "acr": "phr", "amr": ["otp"],
+                "auth_time": .integer(bench.clock.now.seconds),
             ])
         )
-        let user = try #require(try await desk.signIn().user)
+        let user = try #require(try await bench.signIn().user)
         #expect(user.identity.traits == ["name": "Jane"] && user.aal == .aal1 && user.methods == ["oidc"])
         #expect(user.authenticatedAt == Authentication.unknownTime)
-        let wish = BrowserSignIn(callback: OpenIDDesk.callback, demand: SignInDemand(aal: .aal2))
-        #expect(try await desk.signIn(wish).cause == .signInInsufficient)
+        let wish = BrowserSignIn(callback: OpenIDProviderBench.callback, demand: SignInDemand(aal: .aal2))
+        #expect(try await bench.signIn(wish).cause == .signInInsufficient)
     }
 
     @Test("Whether an address is verified is said of the address in the same document only")
     func verifiedElsewhere() async throws {
-        let desk = try OpenIDDesk {
+        let bench = try OpenIDProviderBench {
             $0.claims.traits = Self.traits(["email", "email_verified"])
             $0.allow.emailDomains = ["example.com"]
         }
@@ -68,13 +68,14 @@ struct OpenIDClaimsTests {
             ("eve@evil.example", true, false), ("Jane@example.com", true, false), ("jane@example.com", false, false),
             ("jane@example.com", true, true),
         ] as [(String, Bool, Bool)] {
-            desk.transport.on(
-                OpenIDDesk.userinfoURL,
+            bench.transport.on(
+                OpenIDProviderBench.userinfoURL,
                 .json([
-                    "sub": .string(OpenIDDesk.subject), "email": .string(email), "email_verified": .bool(verified),
+                    "sub": .string(OpenIDProviderBench.subject), "email": .string(email),
+                    "email_verified": .bool(verified),
                 ])
             )
-            let completion = try await desk.signIn()
+            let completion = try await bench.signIn()
             #expect(completion.cause == (isAdmitted ? nil : .signInNotAllowed), "\(email)")
             if isAdmitted {
                 #expect(
@@ -86,16 +87,16 @@ struct OpenIDClaimsTests {
 
     @Test("An id_token with the groups of a large company signs the user in")
     func largeToken() async throws {
-        let desk = try OpenIDDesk { $0.claims.traits = Self.traits(["email"]) }
+        let bench = try OpenIDProviderBench { $0.claims.traits = Self.traits(["email"]) }
         let groups = (0..<900).map { JSONValue.string("group-\($0)-" + String(repeating: "g", count: 24)) }
-        #expect(try await desk.signIn(claims: ["groups": .array(groups)]).user != nil)
+        #expect(try await bench.signIn(claims: ["groups": .array(groups)]).user != nil)
         let tooMany = (0..<3000).map { JSONValue.string("group-\($0)-" + String(repeating: "g", count: 24)) }
-        #expect(try await desk.signIn(claims: ["groups": .array(tooMany)]).cause == .signInInvalidToken)
+        #expect(try await bench.signIn(claims: ["groups": .array(tooMany)]).cause == .signInInvalidToken)
     }
 
     @Test("Traits come from paths; lists, texts and numbers keep their form; a missing one is left out")
     func traits() async throws {
-        let desk = try OpenIDDesk(metadata: ["userinfo_endpoint": .null]) {
+        let bench = try OpenIDProviderBench(metadata: ["userinfo_endpoint": .null]) {
             $0.claims.traits = [
                 ClaimSettings.Trait(name: "groups", path: ["realm_access", "roles"]),
                 ClaimSettings.Trait(name: "level", path: ["custom", "level"]),
@@ -105,7 +106,7 @@ struct OpenIDClaimsTests {
                 ClaimSettings.Trait(name: "deep", path: ["email", "x"]),
             ]
         }
-        let completion = try await desk.signIn(claims: [
+        let completion = try await bench.signIn(claims: [
             "realm_access": ["roles": ["staff", "admin"]], "custom": ["level": 3],
             "https://example.com/roles": ["one"],
         ])
@@ -157,11 +158,11 @@ struct OpenIDClaimsTests {
 
     @Test("Methods are those of amr, bounded; the time of the sign-in is auth_time, and unknown without it")
     func methods() async throws {
-        let desk = try OpenIDDesk()
+        let bench = try OpenIDProviderBench()
         let amr: [JSONValue] = ["pwd", 1, "o\ntp", .string(String(repeating: "a", count: 65)), "otp"]
-        let user = try await desk.signIn(claims: ["amr": .array(amr), "auth_time": 1_799_999_000]).user
+        let user = try await bench.signIn(claims: ["amr": .array(amr), "auth_time": 1_799_999_000]).user
         #expect(user?.methods == ["pwd", "otp"] && user?.authenticatedAt == UnixTime(seconds: 1_799_999_000))
-        let many = try await desk.signIn(claims: ["amr": .array((0..<40).map { .string("m\($0)") })]).user
+        let many = try await bench.signIn(claims: ["amr": .array((0..<40).map { .string("m\($0)") })]).user
         #expect(many?.methods.count == 16)
         let times: [(JSONValue, UnixTime)] = [
             (1_800_000_050, UnixTime(seconds: 1_800_000_000)), (.number(1.5), UnixTime(milliseconds: 1500)),
@@ -169,7 +170,7 @@ struct OpenIDClaimsTests {
             (.number(1e300), Authentication.unknownTime),
         ]
         for (claim, time) in times {
-            #expect(try await desk.signIn(claims: ["auth_time": claim]).user?.authenticatedAt == time, "\(claim)")
+            #expect(try await bench.signIn(claims: ["auth_time": claim]).user?.authenticatedAt == time, "\(claim)")
         }
     }
 
@@ -191,12 +192,12 @@ struct OpenIDClaimsTests {
 
     @Test("The session id of the provider is left out if it could not stand in logs")
     func sessionID() async throws {
-        let desk = try OpenIDDesk()
+        let bench = try OpenIDProviderBench()
         for sid: JSONValue in [.null, "", "a\nb", .string(String(repeating: "a", count: 1025))] {
-            let completion = try await desk.signIn(claims: ["sid": sid])
+            let completion = try await bench.signIn(claims: ["sid": sid])
             #expect(completion.evidence != nil && completion.evidence?.sessionID == nil)
         }
         let longest = String(repeating: "a", count: ProviderEvidence.longestSessionID)
-        #expect(try await desk.signIn(claims: ["sid": .string(longest)]).evidence?.sessionID == longest)
+        #expect(try await bench.signIn(claims: ["sid": .string(longest)]).evidence?.sessionID == longest)
     }
 }

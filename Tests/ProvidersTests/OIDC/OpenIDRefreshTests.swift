@@ -7,22 +7,23 @@ import Vocabulary
 
 @Suite("Refreshing, revoking and signing out at an OpenID provider")
 struct OpenIDRefreshTests {
-    private static let subject = OpenIDDesk.subject
+    private static let subject = OpenIDProviderBench.subject
 
-    /// A desk with a user who has signed in.
+    /// A bench with a user who has signed in.
     private func signedIn(
         metadata: [String: JSONValue] = [:],
         claims: [String: JSONValue] = [:],
         change: (inout OpenIDSettings) -> Void = { _ in }
-    ) async throws -> (OpenIDDesk, ProviderTokenSet) {
-        let desk = try OpenIDDesk(metadata: metadata, change: change)
-        let completion = try await desk.signIn(claims: claims)
-        return (desk, try #require(completion.evidence?.tokens, "\(completion)"))
+    ) async throws -> (OpenIDProviderBench, ProviderTokenSet) {
+        let bench = try OpenIDProviderBench(metadata: metadata, change: change)
+        let completion = try await bench.signIn(claims: claims)
+        return (bench, try #require(completion.evidence?.tokens, "\(completion)"))
     }
 
-    private func refreshed(_ desk: OpenIDDesk, _ tokens: ProviderTokenSet) async -> (ProviderTokenSet, Authentication?)?
-    {
-        let answer = await desk.provider.refresh(tokens, of: Self.subject)
+    private func refreshed(_ bench: OpenIDProviderBench, _ tokens: ProviderTokenSet) async -> (
+        ProviderTokenSet, Authentication?
+    )? {
+        let answer = await bench.provider.refresh(tokens, of: Self.subject)
         guard case .refreshed(let new, let user) = answer else {
             Issue.record("\(answer)")
             return nil
@@ -32,18 +33,20 @@ struct OpenIDRefreshTests {
 
     @Test("The refresh token is sent once, in the client's name; the new tokens and claims come back")
     func refresh() async throws {
-        let (desk, tokens) = try await self.signedIn()
-        let token = desk.idToken(desk.claims(nonce: nil, ["email": "new@example.com"]))
-        let sent = desk.transport.calls(of: OpenIDDesk.tokenURL).count
-        desk.transport.on(
-            OpenIDDesk.tokenURL,
-            .json(OpenIDDesk.tokens(idToken: token, ["access_token": "access-2", "refresh_token": "refresh-2"]))
+        let (bench, tokens) = try await self.signedIn()
+        let token = bench.idToken(bench.claims(nonce: nil, ["email": "new@example.com"]))
+        let sent = bench.transport.calls(of: OpenIDProviderBench.tokenURL).count
+        bench.transport.on(
+            OpenIDProviderBench.tokenURL,
+            .json(
+                OpenIDProviderBench.tokens(idToken: token, ["access_token": "access-2", "refresh_token": "refresh-2"])
+            )
         )
-        let (new, user) = try #require(await self.refreshed(desk, tokens))
+        let (new, user) = try #require(await self.refreshed(bench, tokens))
         #expect(new.accessToken == Secret("access-2") && new.refreshToken == Secret("refresh-2"))
         #expect(new.idToken == Secret(token) && new.scopes == tokens.scopes)
         #expect(user?.identity.traits == ["email": "new@example.com"] && user?.identity.id == Self.subject)
-        let calls = desk.transport.calls(of: OpenIDDesk.tokenURL).dropFirst(sent)
+        let calls = bench.transport.calls(of: OpenIDProviderBench.tokenURL).dropFirst(sent)
         let call = try #require(calls.first)
         #expect(calls.count == 1 && call.form == ["grant_type": "refresh_token", "refresh_token": "refresh-1"])
         #expect(call.field("authorization")?.hasPrefix("Basic ") == true)
@@ -51,9 +54,9 @@ struct OpenIDRefreshTests {
 
     @Test("What an answer leaves out stays: the refresh token, the id_token, the scopes")
     func partial() async throws {
-        let (desk, tokens) = try await self.signedIn(metadata: ["userinfo_endpoint": .null])
-        desk.transport.on(OpenIDDesk.tokenURL, .json(["access_token": "access-2"]))
-        let (new, user) = try #require(await self.refreshed(desk, tokens))
+        let (bench, tokens) = try await self.signedIn(metadata: ["userinfo_endpoint": .null])
+        bench.transport.on(OpenIDProviderBench.tokenURL, .json(["access_token": "access-2"]))
+        let (new, user) = try #require(await self.refreshed(bench, tokens))
         #expect(new.accessToken == Secret("access-2") && new.refreshToken == tokens.refreshToken)
         #expect(new.idToken == tokens.idToken && new.scopes == tokens.scopes && new.expiresAt == nil)
         #expect(user == nil)
@@ -61,7 +64,7 @@ struct OpenIDRefreshTests {
 
     @Test("Each answer means what RFC 6749 says, and no fault of the gateway or outage ends a session")
     func outcomes() async throws {
-        let (desk, tokens) = try await self.signedIn()
+        let (bench, tokens) = try await self.signedIn()
         enum Kind: Equatable { case ended, later(Duration?), ambiguous, refreshed }
         func kind(_ refresh: ProviderRefresh) -> Kind {
             switch refresh {
@@ -98,35 +101,38 @@ struct OpenIDRefreshTests {
             (.json(["token_type": "Bearer"]), .ambiguous),
         ]
         for (answer, expected) in cases {
-            desk.transport.on(OpenIDDesk.tokenURL, answer)
-            #expect(kind(await desk.provider.refresh(tokens, of: Self.subject)) == expected, "\(answer)")
+            bench.transport.on(OpenIDProviderBench.tokenURL, answer)
+            #expect(kind(await bench.provider.refresh(tokens, of: Self.subject)) == expected, "\(answer)")
         }
         for (isUnsent, expected) in [(true, Kind.later(nil)), (false, .ambiguous)] {
-            desk.transport.on(OpenIDDesk.tokenURL, failing: ProviderCallError(isUnsent: isUnsent, detail: "away"))
-            #expect(kind(await desk.provider.refresh(tokens, of: Self.subject)) == expected)
+            bench.transport.on(
+                OpenIDProviderBench.tokenURL,
+                failing: ProviderCallError(isUnsent: isUnsent, detail: "away")
+            )
+            #expect(kind(await bench.provider.refresh(tokens, of: Self.subject)) == expected)
         }
         var none = tokens
         none.refreshToken = nil
-        #expect(kind(await desk.provider.refresh(none, of: Self.subject)) == .later(nil))
+        #expect(kind(await bench.provider.refresh(none, of: Self.subject)) == .later(nil))
     }
 
     @Test("An answer for another user or client is the end")
     func foreign() async throws {
-        let (desk, tokens) = try await self.signedIn()
+        let (bench, tokens) = try await self.signedIn()
         for change: [String: JSONValue] in [
             ["sub": "user-2"], ["iss": "https://evil.example.com"], ["aud": "other"], ["azp": "other"],
             ["sub": "user-1\u{301}"],
         ] {
-            let token = desk.idToken(desk.claims(nonce: nil, change))
-            desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: token)))
-            guard case .ended = await desk.provider.refresh(tokens, of: Self.subject) else {
+            let token = bench.idToken(bench.claims(nonce: nil, change))
+            bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: token)))
+            guard case .ended = await bench.provider.refresh(tokens, of: Self.subject) else {
                 Issue.record("\(change)")
                 continue
             }
         }
-        desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: nil)))
-        desk.transport.on(OpenIDDesk.userinfoURL, .json(["sub": "user-2", "email": "eve@example.com"]))
-        guard case .ended = await desk.provider.refresh(tokens, of: Self.subject) else {
+        bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: nil)))
+        bench.transport.on(OpenIDProviderBench.userinfoURL, .json(["sub": "user-2", "email": "eve@example.com"]))
+        guard case .ended = await bench.provider.refresh(tokens, of: Self.subject) else {
             Issue.record("userinfo of another user")
             return
         }
@@ -134,58 +140,61 @@ struct OpenIDRefreshTests {
 
     @Test("An id_token that cannot be relied on changes nothing but the tokens")
     func unreliable() async throws {
-        let (desk, tokens) = try await self.signedIn(metadata: ["userinfo_endpoint": .null])
-        let forged = desk.idToken(desk.claims(nonce: nil, ["sub": "user-2"]), by: SigningKey.generated(.es256))
-        let old = desk.idToken(desk.claims(nonce: nil, ["exp": 1]))
+        let (bench, tokens) = try await self.signedIn(metadata: ["userinfo_endpoint": .null])
+        let forged = bench.idToken(bench.claims(nonce: nil, ["sub": "user-2"]), by: SigningKey.generated(.es256))
+        let old = bench.idToken(bench.claims(nonce: nil, ["exp": 1]))
         for text in [forged, old, "garbage"] {
-            desk.transport.on(
-                OpenIDDesk.tokenURL,
-                .json(OpenIDDesk.tokens(idToken: text, ["access_token": "access-2"]))
+            bench.transport.on(
+                OpenIDProviderBench.tokenURL,
+                .json(OpenIDProviderBench.tokens(idToken: text, ["access_token": "access-2"]))
             )
-            let (new, user) = try #require(await self.refreshed(desk, tokens))
+            let (new, user) = try #require(await self.refreshed(bench, tokens))
             #expect(new.accessToken == Secret("access-2") && new.idToken == tokens.idToken && user == nil)
         }
     }
 
     @Test("Claims that the id_token lacks come from userinfo; while it is away, the user stays as they were")
     func userinfo() async throws {
-        let (desk, tokens) = try await self.signedIn()
-        let token = desk.idToken(desk.claims(nonce: nil, ["email": .null]))
-        desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: token)))
-        let (new, user) = try #require(await self.refreshed(desk, tokens))
+        let (bench, tokens) = try await self.signedIn()
+        let token = bench.idToken(bench.claims(nonce: nil, ["email": .null]))
+        bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: token)))
+        let (new, user) = try #require(await self.refreshed(bench, tokens))
         #expect(user == nil && new.idToken == Secret(token))
-        desk.transport.on(OpenIDDesk.userinfoURL, .json(["sub": .string(Self.subject), "email": "new@example.com"]))
-        #expect(await self.refreshed(desk, tokens)?.1?.identity.traits == ["email": "new@example.com"])
-        desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: nil)))
-        #expect(await self.refreshed(desk, tokens)?.1?.identity.traits == ["email": "new@example.com"])
+        bench.transport.on(
+            OpenIDProviderBench.userinfoURL,
+            .json(["sub": .string(Self.subject), "email": "new@example.com"])
+        )
+        #expect(await self.refreshed(bench, tokens)?.1?.identity.traits == ["email": "new@example.com"])
+        bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: nil)))
+        #expect(await self.refreshed(bench, tokens)?.1?.identity.traits == ["email": "new@example.com"])
     }
 
     @Test(
         "Without an id_token that counts, what the former one said stays where userinfo is silent, and no session ends"
     )
     func withoutIDToken() async throws {
-        let (desk, tokens) = try await self.signedIn(claims: ["groups": ["staff"]]) { $0.allow.groups = ["staff"] }
+        let (bench, tokens) = try await self.signedIn(claims: ["groups": ["staff"]]) { $0.allow.groups = ["staff"] }
         let key = SigningKey.generated(.es256)
         let answers = [
-            nil, desk.idToken(desk.claims(nonce: nil, ["groups": ["other"]]), by: key),
-            desk.idToken(desk.claims(nonce: nil, ["exp": 1, "groups": ["other"]])),
+            nil, bench.idToken(bench.claims(nonce: nil, ["groups": ["other"]]), by: key),
+            bench.idToken(bench.claims(nonce: nil, ["exp": 1, "groups": ["other"]])),
         ]
         let cases: [([String: JSONValue], String)] = [
             ([:], "jane@example.com"), (["email": "new@example.com"], "new@example.com"),
         ]
         for (userinfo, email) in cases {
             let document: [String: JSONValue] = ["sub": .string(Self.subject)].merging(userinfo) { $1 }
-            desk.transport.on(OpenIDDesk.userinfoURL, .json(.object(document)))
+            bench.transport.on(OpenIDProviderBench.userinfoURL, .json(.object(document)))
             for idToken in answers {
-                desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: idToken)))
-                let (new, user) = try #require(await self.refreshed(desk, tokens), "\(idToken ?? "none")")
+                bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: idToken)))
+                let (new, user) = try #require(await self.refreshed(bench, tokens), "\(idToken ?? "none")")
                 #expect(new.idToken == tokens.idToken)
                 #expect(user?.identity.traits == ["email": .string(email)])
             }
         }
         // What userinfo says counts.
-        desk.transport.on(OpenIDDesk.userinfoURL, .json(["sub": .string(Self.subject), "groups": ["other"]]))
-        guard case .ended = await desk.provider.refresh(tokens, of: Self.subject) else {
+        bench.transport.on(OpenIDProviderBench.userinfoURL, .json(["sub": .string(Self.subject), "groups": ["other"]]))
+        guard case .ended = await bench.provider.refresh(tokens, of: Self.subject) else {
             Issue.record("a user who may not sign in any more")
             return
         }
@@ -199,14 +208,14 @@ struct OpenIDRefreshTests {
                 ClaimSettings.Level(claim: .acr, value: "phrh", level: .aal3),
             ]
         }
-        let (desk, tokens) = try await self.signedIn(
+        let (bench, tokens) = try await self.signedIn(
             claims: ["acr": "phr", "amr": ["otp"], "auth_time": 1_799_000_000],
             change: levels
         )
         for (changes, level) in [([:], AssuranceLevel.aal2), (["acr": JSONValue.string("phrh")], .aal3)] {
-            let token = desk.idToken(desk.claims(nonce: nil, changes))
-            desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: token)))
-            let user = try #require(await self.refreshed(desk, tokens)?.1)
+            let token = bench.idToken(bench.claims(nonce: nil, changes))
+            bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: token)))
+            let user = try #require(await self.refreshed(bench, tokens)?.1)
             #expect(user.aal == level && user.methods == ["otp"])
             #expect(user.authenticatedAt == UnixTime(seconds: 1_799_000_000))
         }
@@ -214,26 +223,26 @@ struct OpenIDRefreshTests {
 
     @Test("A user who may not sign in any more is signed out")
     func notAllowed() async throws {
-        let (desk, tokens) = try await self.signedIn(claims: ["groups": ["staff"]]) { $0.allow.groups = ["staff"] }
+        let (bench, tokens) = try await self.signedIn(claims: ["groups": ["staff"]]) { $0.allow.groups = ["staff"] }
         for (groups, isEnd) in [(JSONValue.array(["staff"]), false), (["other"], true)] {
-            let token = desk.idToken(desk.claims(nonce: nil, ["groups": groups]))
-            desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: token)))
-            let answer = await desk.provider.refresh(tokens, of: Self.subject)
+            let token = bench.idToken(bench.claims(nonce: nil, ["groups": groups]))
+            bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: token)))
+            let answer = await bench.provider.refresh(tokens, of: Self.subject)
             if case .ended = answer { #expect(isEnd) } else { #expect(!isEnd) }
         }
     }
 
     @Test("The key of the tokens signs the refresh, and stays")
     func boundTokens() async throws {
-        let desk = try OpenIDDesk { $0.usesDPoP = true }
+        let bench = try OpenIDProviderBench { $0.usesDPoP = true }
         let bound: [String: JSONValue] = ["token_type": "DPoP"]
-        let tokens = try #require(try await desk.signIn(tokens: bound).evidence?.tokens)
-        let (new, _) = try #require(await self.refreshed(desk, tokens))
+        let tokens = try #require(try await bench.signIn(tokens: bound).evidence?.tokens)
+        let (new, _) = try #require(await self.refreshed(bench, tokens))
         #expect(new.dpopKey == tokens.dpopKey && new.tokenType == "DPoP")
-        #expect(desk.transport.calls(of: OpenIDDesk.tokenURL).last?.field("dpop") != nil)
+        #expect(bench.transport.calls(of: OpenIDProviderBench.tokenURL).last?.field("dpop") != nil)
         var broken = tokens
         broken.dpopKey = Secret("no key")
-        guard case .ended = await desk.provider.refresh(broken, of: Self.subject) else {
+        guard case .ended = await bench.provider.refresh(broken, of: Self.subject) else {
             Issue.record("tokens without their key are of no use")
             return
         }
@@ -241,23 +250,23 @@ struct OpenIDRefreshTests {
 
     @Test("Before the issuer is known nothing is sent")
     func unknownIssuer() async throws {
-        let desk = try OpenIDDesk()
+        let bench = try OpenIDProviderBench()
         let tokens = ProviderTokenSet(accessToken: Secret("a"), refreshToken: Secret("b"))
-        guard case .later = await desk.provider.refresh(tokens, of: Self.subject) else {
+        guard case .later = await bench.provider.refresh(tokens, of: Self.subject) else {
             Issue.record("a refresh without metadata")
             return
         }
-        #expect(desk.transport.calls(of: OpenIDDesk.tokenURL).isEmpty)
+        #expect(bench.transport.calls(of: OpenIDProviderBench.tokenURL).isEmpty)
     }
 
     @Test("The refresh token is revoked, or the access token; where there is no endpoint, nothing is sent")
     func revocation() async throws {
-        let (desk, tokens) = try await self.signedIn()
-        await desk.provider.revoke(tokens)
+        let (bench, tokens) = try await self.signedIn()
+        await bench.provider.revoke(tokens)
         var bare = tokens
         bare.refreshToken = nil
-        await desk.provider.revoke(bare)
-        let forms = desk.transport.calls(of: OpenIDDesk.revocationURL).map(\.form)
+        await bench.provider.revoke(bare)
+        let forms = bench.transport.calls(of: OpenIDProviderBench.revocationURL).map(\.form)
         #expect(
             forms == [
                 ["token": "refresh-1", "token_type_hint": "refresh_token"],
@@ -272,29 +281,31 @@ struct OpenIDRefreshTests {
 
     @Test("The sign-out URL names the client, the session and the way back")
     func signOut() async throws {
-        let desk = try OpenIDDesk(metadata: ["end_session_endpoint": .string(OpenIDDesk.endSessionURL + "?a=b")])
+        let bench = try OpenIDProviderBench(metadata: [
+            "end_session_endpoint": .string(OpenIDProviderBench.endSessionURL + "?a=b")
+        ])
         func url(_ idToken: Secret?, _ state: String?) async throws -> [String: String] {
             let text = try #require(
-                await desk.provider.signOutURL(
+                await bench.provider.signOutURL(
                     idToken: idToken,
                     returnTo: "https://app.example.com/?x=1&y",
                     state: state
                 )
             )
-            #expect(text.hasPrefix(OpenIDDesk.endSessionURL + "?a=b&"))
+            #expect(text.hasPrefix(OpenIDProviderBench.endSessionURL + "?a=b&"))
             let pairs = try #require(FormText.strictPairs((text.split(separator: "?", maxSplits: 1).last ?? "").utf8))
             return Dictionary(uniqueKeysWithValues: pairs)
         }
         let all = try await url(Secret("id-token"), "s-1")
         #expect(
             all == [
-                "a": "b", "id_token_hint": "id-token", "client_id": OpenIDDesk.clientID,
+                "a": "b", "id_token_hint": "id-token", "client_id": OpenIDProviderBench.clientID,
                 "post_logout_redirect_uri": "https://app.example.com/?x=1&y", "state": "s-1",
             ]
         )
         let long = try await url(Secret(String(repeating: "a", count: 4097)), nil)
         #expect(long["id_token_hint"] == nil && long["state"] == nil && long["client_id"] != nil)
-        let without = try OpenIDDesk(metadata: ["end_session_endpoint": .null])
+        let without = try OpenIDProviderBench(metadata: ["end_session_endpoint": .null])
         #expect(await without.provider.signOutURL(idToken: nil, returnTo: "https://app.example.com", state: nil) == nil)
     }
 }

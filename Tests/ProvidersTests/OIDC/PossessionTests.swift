@@ -39,45 +39,51 @@ struct PossessionTests {
 
     @Test("With dpop the code is redeemed with a proof, and the key is kept with the tokens, a new one each time")
     func signIn() async throws {
-        let desk = try OpenIDDesk {
+        let bench = try OpenIDProviderBench {
             $0.usesDPoP = true
             $0.claims.traits = [ClaimSettings.Trait(name: "name", path: ["name"])]
         }
-        desk.transport.on(OpenIDDesk.userinfoURL, .json(["sub": .string(OpenIDDesk.subject), "name": "Jane"]))
-        let tokens = try #require(try await desk.signIn(tokens: Self.bound).evidence?.tokens)
+        bench.transport.on(
+            OpenIDProviderBench.userinfoURL,
+            .json(["sub": .string(OpenIDProviderBench.subject), "name": "Jane"])
+        )
+        let tokens = try #require(try await bench.signIn(tokens: Self.bound).evidence?.tokens)
         #expect(tokens.tokenType == "DPoP")
         let key = try SigningKey(pkcs8: try #require(tokens.dpopKey))
-        let call = try #require(desk.transport.calls(of: OpenIDDesk.tokenURL).first)
+        let call = try #require(bench.transport.calls(of: OpenIDProviderBench.tokenURL).first)
         let proof = try Proof(call.field("dpop"))
         #expect(proof.thumbprint == key.publicKey.thumbprint)
         #expect(proof.header["typ"] == "dpop+jwt" && proof.header["alg"] == "ES256" && proof.header["kid"] == nil)
-        #expect(proof.claims["htm"] == "POST" && proof.claims["htu"] == .string(OpenIDDesk.tokenURL))
-        #expect(proof.claims["iat"] == .integer(desk.clock.now.seconds))
+        #expect(proof.claims["htm"] == "POST" && proof.claims["htu"] == .string(OpenIDProviderBench.tokenURL))
+        #expect(proof.claims["iat"] == .integer(bench.clock.now.seconds))
         #expect(proof.claims["ath"] == nil && proof.claims["nonce"] == nil)
-        let asked = try #require(desk.transport.calls(of: OpenIDDesk.userinfoURL).first)
+        let asked = try #require(bench.transport.calls(of: OpenIDProviderBench.userinfoURL).first)
         #expect(asked.field("authorization") == "DPoP access-1")
         let second = try Proof(asked.field("dpop"))
         #expect(second.thumbprint == proof.thumbprint && second.claims["htm"] == "GET")
         #expect(second.claims["ath"] == .string(SHA256.digest(Array("access-1".utf8)).base64URL))
         #expect(second.claims["jti"] != proof.claims["jti"])
-        let other = try #require(try await desk.signIn(tokens: Self.bound).evidence?.tokens?.dpopKey)
+        let other = try #require(try await bench.signIn(tokens: Self.bound).evidence?.tokens?.dpopKey)
         #expect(other != tokens.dpopKey)
     }
 
     @Test("Tokens that the provider did not bind, or bound to no key of ours, are refused")
     func unbound() async throws {
-        let demanding = try OpenIDDesk { $0.usesDPoP = true }
+        let demanding = try OpenIDProviderBench { $0.usesDPoP = true }
         #expect(try await demanding.signIn().cause == .signInProviderError)
-        #expect(try await OpenIDDesk().signIn(tokens: Self.bound).cause == .signInProviderError)
+        #expect(try await OpenIDProviderBench().signIn(tokens: Self.bound).cause == .signInProviderError)
     }
 
     @Test("A provider that demands proofs gets them, and its nonce; the nonce is remembered for its server")
     func demanded() async throws {
-        let desk = try OpenIDDesk()
-        let begun = try await desk.begin()
-        let token = desk.idToken(desk.claims(nonce: begun.parameters["nonce"]))
-        let good = ProviderAnswer.json(OpenIDDesk.tokens(idToken: token, Self.bound), fields: [("dpop-nonce", "n-2")])
-        desk.transport.on(OpenIDDesk.tokenURL) { call in
+        let bench = try OpenIDProviderBench()
+        let begun = try await bench.begin()
+        let token = bench.idToken(bench.claims(nonce: begun.parameters["nonce"]))
+        let good = ProviderAnswer.json(
+            OpenIDProviderBench.tokens(idToken: token, Self.bound),
+            fields: [("dpop-nonce", "n-2")]
+        )
+        bench.transport.on(OpenIDProviderBench.tokenURL) { call in
             guard let text = call.field("dpop") else { return .json(["error": "invalid_dpop_proof"], status: 400) }
             let nonce = (try? Proof(text))?.claims["nonce"]
             guard nonce == "n-1" || nonce == "n-2" else {
@@ -86,18 +92,18 @@ struct PossessionTests {
             return good
         }
         let tokens = try #require(
-            await desk.provider.completion(begun.callback(), state: begun.state).evidence?.tokens
+            await bench.provider.completion(begun.callback(), state: begun.state).evidence?.tokens
         )
-        #expect(desk.transport.calls(of: OpenIDDesk.tokenURL).count == 3)
-        desk.transport.on(
-            OpenIDDesk.tokenURL,
+        #expect(bench.transport.calls(of: OpenIDProviderBench.tokenURL).count == 3)
+        bench.transport.on(
+            OpenIDProviderBench.tokenURL,
             .json(["error": "use_dpop_nonce"], status: 400, fields: [("dpop-nonce", "n-3")])
         )
-        guard case .later = await desk.provider.refresh(tokens, of: OpenIDDesk.subject) else {
+        guard case .later = await bench.provider.refresh(tokens, of: OpenIDProviderBench.subject) else {
             Issue.record("a provider that keeps demanding nonces is no end")
             return
         }
-        let calls = desk.transport.calls(of: OpenIDDesk.tokenURL).dropFirst(3)
+        let calls = bench.transport.calls(of: OpenIDProviderBench.tokenURL).dropFirst(3)
         // Followed once.
         #expect(calls.count == 2)
         #expect(try calls.map { try Proof($0.field("dpop")).claims["nonce"] } == ["n-2", "n-3"])
@@ -106,11 +112,11 @@ struct PossessionTests {
     @Test("A resource server's demand for a nonce is followed once, and its nonces are its own")
     func resourceNonce() async throws {
         let userinfo = "https://api.example.com/userinfo"
-        let desk = try OpenIDDesk(metadata: ["userinfo_endpoint": .string(userinfo)]) {
+        let bench = try OpenIDProviderBench(metadata: ["userinfo_endpoint": .string(userinfo)]) {
             $0.usesDPoP = true
             $0.claims.traits = [ClaimSettings.Trait(name: "name", path: ["name"])]
         }
-        desk.transport.on(userinfo) { call in
+        bench.transport.on(userinfo) { call in
             guard let proof = try? Proof(call.field("dpop")), proof.claims["nonce"] == "r-1" else {
                 return ProviderAnswer(
                     status: 401,
@@ -120,24 +126,24 @@ struct PossessionTests {
                     ]
                 )
             }
-            return .json(["sub": .string(OpenIDDesk.subject), "name": "Jane"])
+            return .json(["sub": .string(OpenIDProviderBench.subject), "name": "Jane"])
         }
-        #expect(try await desk.signIn(tokens: Self.bound).user != nil)
-        #expect(desk.transport.calls(of: userinfo).count == 2)
-        #expect(try await desk.signIn(tokens: Self.bound).user != nil)
-        #expect(desk.transport.calls(of: userinfo).count == 3)
-        let proof = try Proof(desk.transport.calls(of: OpenIDDesk.tokenURL).last?.field("dpop"))
+        #expect(try await bench.signIn(tokens: Self.bound).user != nil)
+        #expect(bench.transport.calls(of: userinfo).count == 2)
+        #expect(try await bench.signIn(tokens: Self.bound).user != nil)
+        #expect(bench.transport.calls(of: userinfo).count == 3)
+        let proof = try Proof(bench.transport.calls(of: OpenIDProviderBench.tokenURL).last?.field("dpop"))
         #expect(proof.claims["nonce"] == nil)
     }
 
     @Test("htu is the URL without its query")
     func query() async throws {
-        let url = OpenIDDesk.tokenURL + "?tenant=1"
-        let desk = try OpenIDDesk(metadata: ["token_endpoint": .string(url)]) { $0.usesDPoP = true }
-        desk.transport.on(url, ProviderAnswer(status: 500))
-        let begun = try await desk.begin()
-        _ = await desk.provider.completion(begun.callback(), state: begun.state)
-        let proof = try Proof(desk.transport.calls(of: url).first?.field("dpop"))
-        #expect(proof.claims["htu"] == .string(OpenIDDesk.tokenURL))
+        let url = OpenIDProviderBench.tokenURL + "?tenant=1"
+        let bench = try OpenIDProviderBench(metadata: ["token_endpoint": .string(url)]) { $0.usesDPoP = true }
+        bench.transport.on(url, ProviderAnswer(status: 500))
+        let begun = try await bench.begin()
+        _ = await bench.provider.completion(begun.callback(), state: begun.state)
+        let proof = try Proof(bench.transport.calls(of: url).first?.field("dpop"))
+        #expect(proof.claims["htu"] == .string(OpenIDProviderBench.tokenURL))
     }
 }

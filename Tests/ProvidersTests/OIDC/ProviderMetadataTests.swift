@@ -8,7 +8,7 @@ import Vocabulary
 struct ProviderMetadataTests {
     private func metadata(
         _ value: JSONValue,
-        of issuer: String = OpenIDDesk.issuer
+        of issuer: String = OpenIDProviderBench.issuer
     ) throws -> Result<ProviderMetadata, MetadataError> {
         let issuer = try ProviderURL(issuer)
         do throws(MetadataError) {
@@ -20,7 +20,7 @@ struct ProviderMetadataTests {
 
     @Test("Endpoints and abilities are read")
     func read() throws {
-        let document = OpenIDDesk.metadata([
+        let document = OpenIDProviderBench.metadata([
             "authorization_response_iss_parameter_supported": true,
             "introspection_endpoint": "https://other.example.com/introspect", "end_session_endpoint": .null,
             "code_challenge_methods_supported": ["plain", "S256"],
@@ -28,8 +28,11 @@ struct ProviderMetadataTests {
             "token_endpoint_auth_methods_supported": ["private_key_jwt"],
         ])
         let metadata = try self.metadata(document).get()
-        #expect(metadata.authorizationEndpoint.text == OpenIDDesk.authorizationURL)
-        #expect(metadata.tokenEndpoint.text == OpenIDDesk.tokenURL && metadata.keySetURL.text == OpenIDDesk.keysURL)
+        #expect(metadata.authorizationEndpoint.text == OpenIDProviderBench.authorizationURL)
+        #expect(
+            metadata.tokenEndpoint.text == OpenIDProviderBench.tokenURL
+                && metadata.keySetURL.text == OpenIDProviderBench.keysURL
+        )
         #expect(metadata.introspectionEndpoint?.text == "https://other.example.com/introspect")
         #expect(metadata.endSessionEndpoint == nil && metadata.announcesIssuer)
         #expect(metadata.challengeMethods == ["plain", "S256"] && metadata.signingAlgorithms == ["RS256"])
@@ -48,7 +51,7 @@ struct ProviderMetadataTests {
     }
 
     private static let faults: [(changes: [String: JSONValue], words: String)] = [
-        (["issuer": .string(OpenIDDesk.issuer + "/")], "slash at the end counts"),
+        (["issuer": .string(OpenIDProviderBench.issuer + "/")], "slash at the end counts"),
         (["issuer": "https://evil.example.com"], "must be identical"), (["issuer": .null], "issuer is missing"),
         (["issuer": "a\nb"], "issuer"), (["token_endpoint": .null], "token_endpoint is missing"),
         (["authorization_endpoint": .null], "authorization_endpoint is missing"), (["jwks_uri": .null], "jwks_uri"),
@@ -63,7 +66,7 @@ struct ProviderMetadataTests {
         arguments: Self.faults
     )
     func refused(_ fault: (changes: [String: JSONValue], words: String)) throws {
-        guard case .failure(let error) = try self.metadata(OpenIDDesk.metadata(fault.changes)) else {
+        guard case .failure(let error) = try self.metadata(OpenIDProviderBench.metadata(fault.changes)) else {
             Issue.record("accepted")
             return
         }
@@ -90,9 +93,9 @@ struct ProviderMetadataTests {
             ]
         }
         let good: [String: JSONValue] = ["introspection_endpoint": "https://idp.example.com/introspect"]
-        let all = endpoints(try self.metadata(OpenIDDesk.metadata(good)).get())
+        let all = endpoints(try self.metadata(OpenIDProviderBench.metadata(good)).get())
         for value in Self.unusable {
-            let metadata = try self.metadata(OpenIDDesk.metadata(good.merging([name: value]) { $1 })).get()
+            let metadata = try self.metadata(OpenIDProviderBench.metadata(good.merging([name: value]) { $1 })).get()
             #expect(
                 metadata.faults.count == 1 && metadata.faults[0].hasPrefix("\(name) "),
                 "\(value): \(metadata.faults)"
@@ -103,7 +106,7 @@ struct ProviderMetadataTests {
             #expect(endpoints(metadata) == expected, "\(value)")
         }
         let faulty = Dictionary(uniqueKeysWithValues: Self.optional.map { ($0, JSONValue.string("")) })
-        let metadata = try self.metadata(OpenIDDesk.metadata(faulty)).get()
+        let metadata = try self.metadata(OpenIDProviderBench.metadata(faulty)).get()
         #expect(metadata.faults.count == 4 && endpoints(metadata).allSatisfy { $0 == nil })
     }
 
@@ -120,7 +123,7 @@ struct ProviderMetadataTests {
 
     @Test("What is no JSON object, or repeats a member, is refused")
     func syntax() throws {
-        let issuer = try ProviderURL(OpenIDDesk.issuer)
+        let issuer = try ProviderURL(OpenIDProviderBench.issuer)
         for text in ["", "<html>", "[]", "null", #"{"issuer":"a","issuer":"a"}"#] {
             #expect(throws: MetadataError.self) { try ProviderMetadata(Array(text.utf8), of: issuer) }
         }
@@ -133,13 +136,17 @@ struct MetadataCacheTests {
     private let clock = MovableClock()
 
     private func cache() throws -> MetadataCache {
-        MetadataCache(issuer: try ProviderURL(OpenIDDesk.issuer), transport: self.transport, clock: self.clock.clock)
+        MetadataCache(
+            issuer: try ProviderURL(OpenIDProviderBench.issuer),
+            transport: self.transport,
+            clock: self.clock.clock
+        )
     }
 
     private var asked: Int { self.transport.calls.count }
 
     private func answer(_ changes: [String: JSONValue] = [:]) {
-        self.transport.on(OpenIDDesk.metadataURL, .json(OpenIDDesk.metadata(changes)))
+        self.transport.on(OpenIDProviderBench.metadataURL, .json(OpenIDProviderBench.metadata(changes)))
     }
 
     @Test("It is asked for once, however many wait for it")
@@ -162,7 +169,10 @@ struct MetadataCacheTests {
     )
     func schedule() async throws {
         let cache = try self.cache()
-        self.transport.on(OpenIDDesk.metadataURL, failing: ProviderCallError(isUnsent: true, detail: "refused"))
+        self.transport.on(
+            OpenIDProviderBench.metadataURL,
+            failing: ProviderCallError(isUnsent: true, detail: "refused")
+        )
         for pause in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
             let before = self.asked
             #expect(await cache.current() == nil)
@@ -187,7 +197,7 @@ struct MetadataCacheTests {
         cache.start()
         try await waitUntil("metadata") { cache.known != nil }
         #expect(self.asked == 1)
-        self.transport.on(OpenIDDesk.metadataURL, ProviderAnswer(status: 500))
+        self.transport.on(OpenIDProviderBench.metadataURL, ProviderAnswer(status: 500))
         self.clock.advance(by: .seconds(3600))
         #expect(await cache.refreshIfDue() == cache.known)
         #expect(self.asked == 2 && cache.known != nil && cache.failure != nil)

@@ -11,9 +11,9 @@ import Vocabulary
 struct AppleVerifierTests {
     @Test("A code is redeemed as the app, without a redirect, by a client secret that Apple accepts")
     func signIn() async throws {
-        let desk = try SocialDesk()
+        let bench = try SocialVerifierBench()
         let profile: JSONValue = ["name": ["firstName": "Ada", "lastName": "King"], "email": "ada@example.com"]
-        let verdict = try await desk.verify(.apple, desk.network.appleCode(), profile)
+        let verdict = try await bench.verify(.apple, bench.network.appleCode(), profile)
         let user = try #require(verdict.user, "\(verdict)")
         #expect(user.identity.id == "apple|\(SocialNetwork.appleSubject)")
         #expect(
@@ -22,11 +22,11 @@ struct AppleVerifierTests {
                 "family_name": "King",
             ]
         )
-        #expect(user.authenticatedAt == desk.clock.now && user.methods == ["apple"])
+        #expect(user.authenticatedAt == bench.clock.now && user.methods == ["apple"])
         #expect(verdict.evidence?.provider == "apple" && verdict.evidence?.tokens == nil)
         // The double verifies the client secret.
-        #expect(desk.network.complaints.isEmpty)
-        let request = try #require(desk.network.requests(of: .appleToken).first)
+        #expect(bench.network.complaints.isEmpty)
+        let request = try #require(bench.network.requests(of: .appleToken).first)
         #expect(request["redirect_uri"] == nil && request["client_id"] == "com.example.app")
     }
 
@@ -34,16 +34,16 @@ struct AppleVerifierTests {
     func refused() async throws {
         var registration = SocialNetwork.Registration()
         registration.bundleIDs.append("com.example.second")
-        let desk = try SocialDesk(registration) { $0.apple?.bundleIDs = ["com.example.app"] }
-        let code = desk.network.appleCode()
-        #expect(try await desk.verify(.apple, code).user != nil)
-        let cases = [code, Secret("unknown-secret-part"), desk.network.appleCode(for: "com.example.second")]
+        let bench = try SocialVerifierBench(registration) { $0.apple?.bundleIDs = ["com.example.app"] }
+        let code = bench.network.appleCode()
+        #expect(try await bench.verify(.apple, code).user != nil)
+        let cases = [code, Secret("unknown-secret-part"), bench.network.appleCode(for: "com.example.second")]
         for code in cases {
-            let verdict = try await desk.verify(.apple, code)
+            let verdict = try await bench.verify(.apple, code)
             #expect(verdict.refusal?.contains("invalid_grant") == true, "\(verdict)")
             #expect(!"\(verdict)".contains("secret-part"))
         }
-        #expect(desk.network.complaints.isEmpty)
+        #expect(bench.network.complaints.isEmpty)
     }
 
     @Test(
@@ -51,9 +51,9 @@ struct AppleVerifierTests {
         arguments: ["", "a b", "a\nb", "\u{E9}", String(repeating: "a", count: 2049)]
     )
     func malformed(_ code: String) async throws {
-        let desk = try SocialDesk()
-        #expect(try await desk.verify(.apple, Secret(code)).refusal != nil)
-        #expect(desk.network.requests(of: .appleToken).isEmpty)
+        let bench = try SocialVerifierBench()
+        #expect(try await bench.verify(.apple, Secret(code)).refusal != nil)
+        #expect(bench.network.requests(of: .appleToken).isEmpty)
     }
 
     private static let outages: [(fault: SocialFault, words: String)] = [
@@ -71,15 +71,15 @@ struct AppleVerifierTests {
 
     @Test("An outage, garbage and Apple's doubts of the gateway itself are never the code's fault", arguments: outages)
     func outage(_ outage: (fault: SocialFault, words: String)) async throws {
-        let desk = try SocialDesk()
-        desk.network.breakDown(.appleToken, with: outage.fault)
-        let code = desk.network.appleCode()
-        let verdict = try await desk.verify(.apple, code)
+        let bench = try SocialVerifierBench()
+        bench.network.breakDown(.appleToken, with: outage.fault)
+        let code = bench.network.appleCode()
+        let verdict = try await bench.verify(.apple, code)
         #expect(verdict.outage?.contains(outage.words) == true, "\(verdict)")
         #expect(verdict.outage?.contains("\n") == false)
         // The code is still good.
-        desk.network.breakDown(.appleToken, with: nil)
-        #expect(try await desk.verify(.apple, code).user != nil)
+        bench.network.breakDown(.appleToken, with: nil)
+        #expect(try await bench.verify(.apple, code).user != nil)
     }
 
     @Test("Wrong credentials of the gateway are an outage")
@@ -90,8 +90,8 @@ struct AppleVerifierTests {
             { $0.apple?.bundleIDs = ["com.example.unregistered"] },
         ]
         for change in changes {
-            let desk = try SocialDesk(change: change)
-            let verdict = try await desk.verify(.apple, desk.network.appleCode())
+            let bench = try SocialVerifierBench(change: change)
+            let verdict = try await bench.verify(.apple, bench.network.appleCode())
             #expect(verdict.outage?.contains("invalid_client") == true, "\(verdict)")
         }
     }
@@ -106,30 +106,30 @@ struct AppleVerifierTests {
 
     @Test("An id_token with a wrong claim is refused, also one with a nonce", arguments: Self.faults)
     func claims(_ fault: (claim: String, value: JSONValue, detail: String)) async throws {
-        let desk = try SocialDesk()
-        let verdict = try await desk.verify(.apple, desk.network.appleCode(claims: [fault.claim: fault.value]))
+        let bench = try SocialVerifierBench()
+        let verdict = try await bench.verify(.apple, bench.network.appleCode(claims: [fault.claim: fault.value]))
         #expect(verdict.refusal?.contains(fault.detail) == true, "\(verdict)")
     }
 
     @Test("A nonce that is demanded must be that of the id_token")
     func nonce() async throws {
-        let desk = try SocialDesk()
+        let bench = try SocialVerifierBench()
         for (claim, isGood) in [("n", true), ("m", false), (.null, false)] as [(JSONValue, Bool)] {
-            let code = desk.network.appleCode(claims: ["nonce": claim])
-            let verdict = await desk.verify(.apple, SocialSignIn(artefact: code, nonce: "n"))
+            let code = bench.network.appleCode(claims: ["nonce": claim])
+            let verdict = await bench.verify(.apple, SocialSignIn(artefact: code, nonce: "n"))
             #expect((verdict.user != nil) == isGood && (verdict.refusal != nil) != isGood, "\(verdict)")
         }
     }
 
     @Test("Only an id_token by Apple's RS256 key counts, and without the keys nothing is decided")
     func keys() async throws {
-        let desk = try SocialDesk()
+        let bench = try SocialVerifierBench()
         for key in [SocialNetwork.strangeKey, .generated(.es256)] {
             #expect(
-                try await desk.verify(.apple, desk.network.appleCode(by: key)).refusal?.contains("id_token") == true
+                try await bench.verify(.apple, bench.network.appleCode(by: key)).refusal?.contains("id_token") == true
             )
         }
-        let cut = try SocialDesk()
+        let cut = try SocialVerifierBench()
         cut.network.breakDown(.appleKeys, with: .answer(500, ""))
         #expect(try await cut.verify(.apple, cut.network.appleCode()).outage?.contains("keys") == true)
     }
@@ -138,21 +138,21 @@ struct AppleVerifierTests {
     func bundleIDs() async throws {
         var registration = SocialNetwork.Registration()
         registration.bundleIDs.append("com.example.second")
-        let desk = try SocialDesk(registration)
+        let bench = try SocialVerifierBench(registration)
         func verify(_ bundleID: String?) async -> SocialOutcome {
-            let code = desk.network.appleCode(for: "com.example.second")
-            return await desk.verify(.apple, SocialSignIn(artefact: code, bundleID: bundleID))
+            let code = bench.network.appleCode(for: "com.example.second")
+            return await bench.verify(.apple, SocialSignIn(artefact: code, bundleID: bundleID))
         }
         #expect(await verify("com.example.second").user != nil)
         #expect(await verify("com.example.app").refusal?.contains("invalid_grant") == true)
         #expect(await verify(nil).refusal?.contains("several") == true)
         #expect(await verify("com.example.other").refusal?.contains("not in") == true)
-        #expect(desk.network.requests(of: .appleToken).count == 2)
+        #expect(bench.network.requests(of: .appleToken).count == 2)
     }
 
     @Test("The same code has the same id, and its form does not show the code")
     func artefacts() async throws {
-        let (one, two) = (try SocialDesk(), try SocialDesk())
+        let (one, two) = (try SocialVerifierBench(), try SocialVerifierBench())
         let code = one.network.appleCode()
         #expect(two.network.appleCode() == code)
         let first = try #require(try await one.verify(.apple, code).artefact)
@@ -172,7 +172,7 @@ struct AppleVerifierTests {
         ]
         for (key, change) in cases {
             do {
-                _ = try SocialDesk(change: change)
+                _ = try SocialVerifierBench(change: change)
                 Issue.record("\(key) was accepted")
             } catch let error as ProviderSetUpError {
                 #expect(error.description.hasPrefix(key) && !error.description.contains("canary"))

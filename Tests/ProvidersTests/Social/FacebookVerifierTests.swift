@@ -10,16 +10,16 @@ import Vocabulary
 struct FacebookVerifierTests {
     @Test("Facebook says who the user is, and only the app what they are called")
     func signIn() async throws {
-        let desk = try SocialDesk()
+        let bench = try SocialVerifierBench()
         let profile: JSONValue = ["email": "ada@example.com", "name": "Ada", "email_verified": true]
-        let verdict = try await desk.verify(.facebook, desk.network.facebookToken(), profile)
+        let verdict = try await bench.verify(.facebook, bench.network.facebookToken(), profile)
         let user = try #require(verdict.user, "\(verdict)")
         #expect(user.identity.id == "facebook|\(SocialNetwork.facebookUser)")
         #expect(user.identity.traits == ["email": "ada@example.com", "email_verified": false, "name": "Ada"])
         #expect(user.methods == ["facebook"] && verdict.evidence?.provider == "facebook")
         // The double verifies the app's access token and its proof.
-        #expect(desk.network.complaints.isEmpty && desk.network.requests(of: .facebookDebug).count == 1)
-        let nameless = try await desk.verify(.facebook, desk.network.facebookToken())
+        #expect(bench.network.complaints.isEmpty && bench.network.requests(of: .facebookDebug).count == 1)
+        let nameless = try await bench.verify(.facebook, bench.network.facebookToken())
         #expect(nameless.user?.identity.traits == [:])
     }
 
@@ -36,8 +36,8 @@ struct FacebookVerifierTests {
 
     @Test("A token that is invalid, expired, of another app or of another kind is refused", arguments: Self.faults)
     func refused(_ fault: (changes: [String: JSONValue], words: String)) async throws {
-        let desk = try SocialDesk()
-        let verdict = try await desk.verify(.facebook, desk.network.facebookToken(fault.changes))
+        let bench = try SocialVerifierBench()
+        let verdict = try await bench.verify(.facebook, bench.network.facebookToken(fault.changes))
         #expect(verdict.refusal?.contains(fault.words) == true, "\(verdict)")
     }
 
@@ -48,27 +48,27 @@ struct FacebookVerifierTests {
 
     @Test("What is right in another form is right", arguments: Self.variants)
     func accepted(_ changes: [String: JSONValue]) async throws {
-        let desk = try SocialDesk()
-        let verdict = try await desk.verify(.facebook, desk.network.facebookToken(changes))
+        let bench = try SocialVerifierBench()
+        let verdict = try await bench.verify(.facebook, bench.network.facebookToken(changes))
         #expect(verdict.user?.identity.id == "facebook|\(SocialNetwork.facebookUser)", "\(verdict)")
     }
 
     @Test("A token that Facebook does not know is refused, and so is what no token can be")
     func unknown() async throws {
-        let desk = try SocialDesk()
-        #expect(try await desk.verify(.facebook, Secret("unknownsecretpart")).refusal?.contains("not valid") == true)
-        desk.network.breakDown(
+        let bench = try SocialVerifierBench()
+        #expect(try await bench.verify(.facebook, Secret("unknownsecretpart")).refusal?.contains("not valid") == true)
+        bench.network.breakDown(
             .facebookDebug,
             with: .answer(400, #"{"error":{"type":"OAuthException","code":100,"message":"of another app"}}"#)
         )
-        #expect(try await desk.verify(.facebook, desk.network.facebookToken()).refusal?.contains("100") == true)
-        let count = desk.network.requests(of: .facebookDebug).count
+        #expect(try await bench.verify(.facebook, bench.network.facebookToken()).refusal?.contains("100") == true)
+        let count = bench.network.requests(of: .facebookDebug).count
         for text in ["", "a b", "a&access_token=b", "a\r\n", "\u{E9}", String(repeating: "a", count: 1025)] {
-            #expect(try await desk.verify(.facebook, Secret(text)).refusal != nil)
+            #expect(try await bench.verify(.facebook, Secret(text)).refusal != nil)
         }
-        let demanding = SocialSignIn(artefact: desk.network.facebookToken(), nonce: "n")
-        #expect(await desk.verify(.facebook, demanding).refusal?.contains("nonce") == true)
-        #expect(desk.network.requests(of: .facebookDebug).count == count)
+        let demanding = SocialSignIn(artefact: bench.network.facebookToken(), nonce: "n")
+        #expect(await bench.verify(.facebook, demanding).refusal?.contains("nonce") == true)
+        #expect(bench.network.requests(of: .facebookDebug).count == count)
     }
 
     private static let outages: [(fault: SocialFault, words: String)] = [
@@ -89,9 +89,9 @@ struct FacebookVerifierTests {
         arguments: outages
     )
     func outage(_ outage: (fault: SocialFault, words: String)) async throws {
-        let desk = try SocialDesk()
-        desk.network.breakDown(.facebookDebug, with: outage.fault)
-        let verdict = try await desk.verify(.facebook, desk.network.facebookToken())
+        let bench = try SocialVerifierBench()
+        bench.network.breakDown(.facebookDebug, with: outage.fault)
+        let verdict = try await bench.verify(.facebook, bench.network.facebookToken())
         #expect(verdict.outage?.contains(outage.words) == true, "\(verdict)")
     }
 
@@ -100,47 +100,47 @@ struct FacebookVerifierTests {
         for change in [
             { $0.facebook?.appSecret = Secret("wrong-canary") }, { $0.facebook?.appID = "77" },
         ] as [(inout NativeSocialSettings) -> Void] {
-            let desk = try SocialDesk(change: change)
-            let verdict = try await desk.verify(.facebook, desk.network.facebookToken())
+            let bench = try SocialVerifierBench(change: change)
+            let verdict = try await bench.verify(.facebook, bench.network.facebookToken())
             #expect(verdict.outage?.contains("code 190") == true, "\(verdict)")
             #expect(!"\(verdict)".contains("canary") && !"\(verdict)".contains("secretpart"))
-            #expect(desk.network.complaints == ["access_token is not the app's"])
-            #expect(!"\(desk.verifiers)".contains("canary"))
+            #expect(bench.network.complaints == ["access_token is not the app's"])
+            #expect(!"\(bench.verifiers)".contains("canary"))
         }
     }
 
     @Test("The same token has the same id, with and without its padding, until it ends")
     func artefacts() async throws {
-        let desk = try SocialDesk()
-        let token = desk.network.facebookToken()
-        let first = try #require(try await desk.verify(.facebook, token).artefact)
-        #expect(first.lifetime == .seconds(5_183_924 + 60) && first.issuedAt == desk.clock.now)
-        let ageless = desk.network.facebookToken(["issued_at": .null])
-        let unknown = try #require(try await desk.verify(.facebook, ageless).artefact)
+        let bench = try SocialVerifierBench()
+        let token = bench.network.facebookToken()
+        let first = try #require(try await bench.verify(.facebook, token).artefact)
+        #expect(first.lifetime == .seconds(5_183_924 + 60) && first.issuedAt == bench.clock.now)
+        let ageless = bench.network.facebookToken(["issued_at": .null])
+        let unknown = try #require(try await bench.verify(.facebook, ageless).artefact)
         #expect(unknown.issuedAt == nil)
-        #expect(try await desk.verify(.facebook, token, ["name": "B"]).artefact?.id == first.id)
+        #expect(try await bench.verify(.facebook, token, ["name": "B"]).artefact?.id == first.id)
         for bytes in [Array(token.bytes.dropLast(2)), token.bytes.dropLast(4), token.bytes + Array("ZD".utf8)] {
-            #expect(try await desk.verify(.facebook, Secret(bytes)).artefact?.id == first.id)
+            #expect(try await bench.verify(.facebook, Secret(bytes)).artefact?.id == first.id)
         }
-        #expect(try await desk.verify(.facebook, desk.network.facebookToken()).artefact?.id != first.id)
+        #expect(try await bench.verify(.facebook, bench.network.facebookToken()).artefact?.id != first.id)
         #expect(!"\(first)".contains("secretpart"))
     }
 
     @Test("Each kind has its own scope: the bytes of one artefact are not another's")
     func scopes() async throws {
-        let desk = try SocialDesk()
+        let bench = try SocialVerifierBench()
         let ids = [
-            try await desk.verify(.google, desk.network.googleToken()).artefact?.id.scope,
-            try await desk.verify(.apple, desk.network.appleCode()).artefact?.id.scope,
-            try await desk.verify(.facebook, desk.network.facebookToken()).artefact?.id.scope,
+            try await bench.verify(.google, bench.network.googleToken()).artefact?.id.scope,
+            try await bench.verify(.apple, bench.network.appleCode()).artefact?.id.scope,
+            try await bench.verify(.facebook, bench.network.facebookToken()).artefact?.id.scope,
         ]
         #expect(Set(ids).count == 3 && !ids.contains(nil))
     }
 
     @Test("A kind that is not configured has no verifier, and the kinds have Auth0's names")
     func kinds() throws {
-        let desk = try SocialDesk { $0 = NativeSocialSettings(google: $0.google) }
-        #expect(desk.verifiers[.google] != nil && desk.verifiers[.apple] == nil && desk.verifiers[.facebook] == nil)
+        let bench = try SocialVerifierBench { $0 = NativeSocialSettings(google: $0.google) }
+        #expect(bench.verifiers[.google] != nil && bench.verifiers[.apple] == nil && bench.verifiers[.facebook] == nil)
         #expect(
             SocialSubjectToken.allCases.map(\.rawValue) == [
                 "http://auth0.com/oauth/token-type/google-id-token",

@@ -12,8 +12,8 @@ import Vocabulary
 struct GoogleVerifierTests {
     @Test("A token for a known audience signs the user in, who is named by Google's id and never by an address")
     func signIn() async throws {
-        let desk = try SocialDesk()
-        let verdict = try await desk.verify(.google, desk.network.googleToken())
+        let bench = try SocialVerifierBench()
+        let verdict = try await bench.verify(.google, bench.network.googleToken())
         let user = try #require(verdict.user, "\(verdict)")
         #expect(user.identity.id == "google-oauth2|\(SocialNetwork.googleSubject)")
         #expect(
@@ -25,9 +25,9 @@ struct GoogleVerifierTests {
         #expect(user.aal == .aal1 && user.methods == ["google-oauth2"])
         #expect(user.authenticatedAt == Authentication.unknownTime)
         #expect(verdict.evidence == ProviderEvidence(provider: "google-oauth2"))
-        let again = try await desk.verify(.google, desk.network.googleToken(["email": "other@gmail.com"]))
+        let again = try await bench.verify(.google, bench.network.googleToken(["email": "other@gmail.com"]))
         #expect(again.user?.identity.id == user.identity.id)
-        #expect(desk.network.complaints.isEmpty)
+        #expect(bench.network.complaints.isEmpty)
     }
 
     private static let variants: [[String: JSONValue]] = [
@@ -41,11 +41,11 @@ struct GoogleVerifierTests {
         arguments: variants
     )
     func accepted(_ claims: [String: JSONValue]) async throws {
-        let desk = try SocialDesk {
+        let bench = try SocialVerifierBench {
             $0.google?.audiences.append("second")
             $0.google?.authorizedParties = ["1234-android.apps.googleusercontent.com"]
         }
-        let verdict = try await desk.verify(.google, desk.network.googleToken(claims))
+        let verdict = try await bench.verify(.google, bench.network.googleToken(claims))
         #expect(verdict.user != nil, "\(verdict)")
     }
 
@@ -64,16 +64,16 @@ struct GoogleVerifierTests {
 
     @Test("A token with a wrong claim is refused, and the detail names the claim", arguments: Self.faults)
     func refused(_ fault: (claim: String, value: JSONValue, detail: String)) async throws {
-        let desk = try SocialDesk()
-        let verdict = try await desk.verify(.google, desk.network.googleToken([fault.claim: fault.value]))
+        let bench = try SocialVerifierBench()
+        let verdict = try await bench.verify(.google, bench.network.googleToken([fault.claim: fault.value]))
         #expect(verdict.refusal?.contains(fault.detail) == true, "\(verdict)")
     }
 
     @Test("Only Google's published RS256 keys count")
     func signatures() async throws {
-        let desk = try SocialDesk()
-        let network = desk.network
-        #expect(try await desk.verify(.google, network.googleToken()).user != nil)
+        let bench = try SocialVerifierBench()
+        let network = bench.network
+        #expect(try await bench.verify(.google, network.googleToken()).user != nil)
         let good = String(decoding: network.googleToken().bytes, as: UTF8.self)
         let parts = good.split(separator: ".").map(String.init)
         func header(_ members: JSONValue) -> String { Base64URL.encode(JSONText.encode(members)) }
@@ -92,35 +92,35 @@ struct GoogleVerifierTests {
             ("\(good).x", "three parts"),
         ]
         for (token, words) in forged {
-            let verdict = try await desk.verify(.google, Secret(token))
+            let verdict = try await bench.verify(.google, Secret(token))
             #expect(verdict.refusal?.contains(words) == true, "\(token.prefix(40)): \(verdict)")
         }
         let other = network.googleToken(by: SocialNetwork.strangeKey, header: [("kid", keyID)])
-        #expect(try await desk.verify(.google, other).refusal != nil)
+        #expect(try await bench.verify(.google, other).refusal != nil)
         #expect(
-            try await desk.verify(.google, network.googleToken(by: .generated(.es256))).refusal?.contains("ES256")
+            try await bench.verify(.google, network.googleToken(by: .generated(.es256))).refusal?.contains("ES256")
                 == true
         )
         let access = network.googleToken(header: [("typ", "at+jwt")])
-        #expect(try await desk.verify(.google, access).refusal?.contains("typ") == true)
+        #expect(try await bench.verify(.google, access).refusal?.contains("typ") == true)
     }
 
     @Test("A new key of Google's is found; unknown ones cost few fetches per cool-down")
     func rotation() async throws {
-        let desk = try SocialDesk()
-        #expect(try await desk.verify(.google, desk.network.googleToken()).user != nil)
-        desk.network.rotateGoogleKey()
-        #expect(try await desk.verify(.google, desk.network.googleToken()).user != nil)
-        #expect(desk.network.requests(of: .googleKeys).count == 2)
-        let unknown = desk.network.googleToken(by: SocialNetwork.strangeKey)
+        let bench = try SocialVerifierBench()
+        #expect(try await bench.verify(.google, bench.network.googleToken()).user != nil)
+        bench.network.rotateGoogleKey()
+        #expect(try await bench.verify(.google, bench.network.googleToken()).user != nil)
+        #expect(bench.network.requests(of: .googleKeys).count == 2)
+        let unknown = bench.network.googleToken(by: SocialNetwork.strangeKey)
         for _ in 0..<3 {
-            #expect(try await desk.verify(.google, unknown).refusal?.contains("kid") == true)
+            #expect(try await bench.verify(.google, unknown).refusal?.contains("kid") == true)
         }
-        #expect(try await desk.verify(.google, unknown).outage?.contains("cannot be asked") == true)
-        #expect(desk.network.requests(of: .googleKeys).count == 5)
-        desk.clock.advance(by: .seconds(31))
-        #expect(try await desk.verify(.google, unknown).refusal != nil)
-        #expect(desk.network.requests(of: .googleKeys).count == 6)
+        #expect(try await bench.verify(.google, unknown).outage?.contains("cannot be asked") == true)
+        #expect(bench.network.requests(of: .googleKeys).count == 5)
+        bench.clock.advance(by: .seconds(31))
+        #expect(try await bench.verify(.google, unknown).refusal != nil)
+        #expect(bench.network.requests(of: .googleKeys).count == 6)
     }
 
     @Test(
@@ -128,33 +128,33 @@ struct GoogleVerifierTests {
         arguments: [SocialFault.silence, .answer(500, ""), .answer(200, "<html>"), .answer(200, "{\"keys\":[]}")]
     )
     func outage(_ fault: SocialFault) async throws {
-        let desk = try SocialDesk()
-        desk.network.breakDown(.googleKeys, with: fault)
-        #expect(try await desk.verify(.google, desk.network.googleToken()).outage?.contains("keys") == true)
-        desk.network.breakDown(.googleKeys, with: nil)
-        desk.clock.advance(by: .seconds(2))
-        #expect(try await desk.verify(.google, desk.network.googleToken()).user != nil)
+        let bench = try SocialVerifierBench()
+        bench.network.breakDown(.googleKeys, with: fault)
+        #expect(try await bench.verify(.google, bench.network.googleToken()).outage?.contains("keys") == true)
+        bench.network.breakDown(.googleKeys, with: nil)
+        bench.clock.advance(by: .seconds(2))
+        #expect(try await bench.verify(.google, bench.network.googleToken()).user != nil)
     }
 
     @Test("While the keys cannot be read, a token by an unknown key may be good")
     func outageOfRotation() async throws {
-        let desk = try SocialDesk()
-        #expect(try await desk.verify(.google, desk.network.googleToken()).user != nil)
-        desk.network.breakDown(.googleKeys, with: .answer(503, ""))
-        let unknown = desk.network.googleToken(by: SocialNetwork.strangeKey)
-        #expect(try await desk.verify(.google, unknown).outage != nil)
-        #expect(try await desk.verify(.google, desk.network.googleToken()).user != nil)
+        let bench = try SocialVerifierBench()
+        #expect(try await bench.verify(.google, bench.network.googleToken()).user != nil)
+        bench.network.breakDown(.googleKeys, with: .answer(503, ""))
+        let unknown = bench.network.googleToken(by: SocialNetwork.strangeKey)
+        #expect(try await bench.verify(.google, unknown).outage != nil)
+        #expect(try await bench.verify(.google, bench.network.googleToken()).user != nil)
     }
 
     @Test("A nonce counts only where it is demanded, and then it must be there")
     func nonce() async throws {
-        let desk = try SocialDesk()
+        let bench = try SocialVerifierBench()
         for (claim, demanded, isGood) in [
             (JSONValue.null, nil, true), ("n", nil, true), ("n", "n", true), ("n", "m", false), (.null, "n", false),
             ("", "n", false),
         ] as [(JSONValue, String?, Bool)] {
-            let token = desk.network.googleToken(["nonce": claim])
-            let verdict = await desk.verify(.google, SocialSignIn(artefact: token, nonce: demanded))
+            let token = bench.network.googleToken(["nonce": claim])
+            let verdict = await bench.verify(.google, SocialSignIn(artefact: token, nonce: demanded))
             #expect((verdict.user != nil) == isGood && (verdict.refusal != nil) != isGood, "\(verdict)")
         }
     }
@@ -163,28 +163,28 @@ struct GoogleVerifierTests {
         "The same token has the same id for as long as it is good, whatever is said besides; another token has another"
     )
     func artefacts() async throws {
-        let desk = try SocialDesk()
-        let token = desk.network.googleToken()
-        let first = try #require(try await desk.verify(.google, token).artefact)
-        #expect(first.lifetime == .seconds(3660) && first.issuedAt == desk.clock.now)
-        desk.clock.advance(by: .seconds(60))
-        let second = try #require(try await desk.verify(.google, token, ["name": "B"]).artefact)
+        let bench = try SocialVerifierBench()
+        let token = bench.network.googleToken()
+        let first = try #require(try await bench.verify(.google, token).artefact)
+        #expect(first.lifetime == .seconds(3660) && first.issuedAt == bench.clock.now)
+        bench.clock.advance(by: .seconds(60))
+        let second = try #require(try await bench.verify(.google, token, ["name": "B"]).artefact)
         #expect(second.id == first.id && second.lifetime == .seconds(3600))
-        let other = try #require(try await desk.verify(.google, desk.network.googleToken()).artefact)
+        let other = try #require(try await bench.verify(.google, bench.network.googleToken()).artefact)
         #expect(other.id != first.id)
         #expect(!first.id.id.contains(String(decoding: token.bytes.suffix(20), as: UTF8.self)))
     }
 
     @Test("What the app says fills gaps only, and verifies nothing")
     func profile() async throws {
-        let desk = try SocialDesk()
+        let bench = try SocialVerifierBench()
         let profile: JSONValue = [
             "email": "admin@example.com", "email_verified": true, "given_name": "Eve", "family_name": "E",
             "name": "Eve E",
             "sub": "1", "groups": ["admin"],
         ]
         func traits(_ changes: [String: JSONValue]) async throws -> JSONValue? {
-            try await desk.verify(.google, desk.network.googleToken(changes), profile).user?.identity.traits
+            try await bench.verify(.google, bench.network.googleToken(changes), profile).user?.identity.traits
         }
         let full = try await traits([:])
         #expect(full?["email"] == "ada@gmail.com" && full?["email_verified"] == true && full?["name"] == "Ada Lovelace")
@@ -199,9 +199,9 @@ struct GoogleVerifierTests {
         // Verified is what stands beside an address of Google's.
         let halves = try await traits(["email_verified": .null])
         #expect(halves?["email"] == "ada@gmail.com" && halves?["email_verified"] == nil)
-        let same = try await desk.verify(
+        let same = try await bench.verify(
             .google,
-            desk.network.googleToken(["email": "admin@example.com", "email_verified": false]),
+            bench.network.googleToken(["email": "admin@example.com", "email_verified": false]),
             profile
         )
         #expect(same.user?.identity.traits["email_verified"] == false)

@@ -21,39 +21,39 @@ struct SocialNetworkTests {
 
     @Test("Apple redeems no code with a redirect, a second time, or for a client secret that is not good now")
     func apple() async throws {
-        let desk = try SocialDesk()
-        #expect(try await desk.verify(.apple, desk.network.appleCode()).user != nil)
-        let good = try #require(desk.network.requests(of: .appleToken).first)
+        let bench = try SocialVerifierBench()
+        #expect(try await bench.verify(.apple, bench.network.appleCode()).user != nil)
+        let good = try #require(bench.network.requests(of: .appleToken).first)
         func send(_ changes: [String: String?] = [:]) -> JSONValue? {
-            let fresh = String(decoding: desk.network.appleCode().bytes, as: UTF8.self)
+            let fresh = String(decoding: bench.network.appleCode().bytes, as: UTF8.self)
             let all = ["code": Optional(fresh)].merging(changes) { $1 }
-            return self.error(desk.network.answer(to: self.again(good, all)))
+            return self.error(bench.network.answer(to: self.again(good, all)))
         }
-        #expect(send() == nil && desk.network.complaints.isEmpty)
-        #expect(send(["code": good["code"]]) == "invalid_grant" && desk.network.complaints.isEmpty)
+        #expect(send() == nil && bench.network.complaints.isEmpty)
+        #expect(send(["code": good["code"]]) == "invalid_grant" && bench.network.complaints.isEmpty)
         #expect(send(["redirect_uri": "https://a"]) == "invalid_grant")
-        #expect(desk.network.complaints.count == 1 && desk.network.complaints[0].contains("redirect_uri"))
+        #expect(bench.network.complaints.count == 1 && bench.network.complaints[0].contains("redirect_uri"))
         let secret = try #require(good["client_secret"])
         for wrong in [secret + "A", String(secret.dropLast(4)), "", "a.b.c"] {
             #expect(send(["client_secret": wrong]) == "invalid_client")
         }
-        desk.clock.advance(by: .seconds(301))
+        bench.clock.advance(by: .seconds(301))
         #expect(send() == "invalid_client")
-        #expect(desk.network.complaints.count == 6)
+        #expect(bench.network.complaints.count == 6)
     }
 
     @Test("Facebook answers only whoever knows the app's secret")
     func facebook() async throws {
-        let desk = try SocialDesk()
-        #expect(try await desk.verify(.facebook, desk.network.facebookToken()).user != nil)
-        let good = try #require(desk.network.requests(of: .facebookDebug).first)
-        #expect(self.error(desk.network.answer(to: self.again(good, [:]))) == nil)
+        let bench = try SocialVerifierBench()
+        #expect(try await bench.verify(.facebook, bench.network.facebookToken()).user != nil)
+        let good = try #require(bench.network.requests(of: .facebookDebug).first)
+        #expect(self.error(bench.network.answer(to: self.again(good, [:]))) == nil)
         for (changes, code) in [
             (["access_token": "1234567890|x"], 190), (["access_token": nil], 190),
             (["appsecret_proof": good["appsecret_proof"]?.uppercased()], 100), (["appsecret_proof": nil], 100),
         ] as [([String: String?], JSONValue)] {
-            #expect(self.error(desk.network.answer(to: self.again(good, changes)))?["code"] == code)
+            #expect(self.error(bench.network.answer(to: self.again(good, changes)))?["code"] == code)
         }
-        #expect(desk.network.answer(to: SocialRequest("POST", "/facebook/debug_token"))?.status == 405)
+        #expect(bench.network.answer(to: SocialRequest("POST", "/facebook/debug_token"))?.status == 405)
     }
 }

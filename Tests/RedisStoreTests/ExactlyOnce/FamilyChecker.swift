@@ -44,10 +44,10 @@ final class FamilyChecker: OnceChecker {
                 requestID: "test"
             )
         )
-        self.services = pair.stores.map { fixture in
+        self.services = pair.stores.map { bench in
             TokenService(
-                store: fixture.store,
-                authority: fixture.authority,
+                store: bench.store,
+                authority: bench.authority,
                 refreshTokens: RefreshTokenAuthority(current: Secret("the secret of the refresh tokens")),
                 apis: APIDirectory([]),
                 lifetimes: SessionSettings().native,
@@ -55,7 +55,7 @@ final class FamilyChecker: OnceChecker {
                 limiter: NoLimit(),
                 journal: AuditJournal { _ in true },
                 loops: loops,
-                clock: fixture.clock
+                clock: bench.clock
             )
         }
     }

@@ -30,10 +30,10 @@ final class RaceChecker<Specimen: SingleUseSpecimen>: Sendable {
 
     /// A record that descends from `parent`.
     func mint(from parent: NewSession) async throws -> RecordKey {
-        let fixture = self.pair[0]
-        let key = fixture.authority.make(Specimen.token, in: parent.key.lineage).key
-        let record = Specimen.made(from: parent, now: fixture.clock.now(), life: .seconds(60))
-        try await fixture.store.create(record, key: key, on: loops.next()).get()
+        let bench = self.pair[0]
+        let key = bench.authority.make(Specimen.token, in: parent.key.lineage).key
+        let record = Specimen.made(from: parent, now: bench.clock.now(), life: .seconds(60))
+        try await bench.store.create(record, key: key, on: loops.next()).get()
         return key
     }
 
@@ -47,12 +47,12 @@ final class RaceChecker<Specimen: SingleUseSpecimen>: Sendable {
         }
     }
 
-    private func run(for key: RecordKey, through fixture: StoreFixture, tries: Int) async {
-        let attempt = fixture.authority.newAttempt()
-        let draft = fixture.draft(lineage: key.lineage)
+    private func run(for key: RecordKey, through bench: RedisStoreBench, tries: Int) async {
+        let attempt = bench.authority.newAttempt()
+        let draft = bench.draft(lineage: key.lineage)
         self.entries.withLock { _ = $0[key, default: Entry()].runners.insert(draft.key) }
         for _ in 0..<tries {
-            if let isDone = try? await self.attempt(attempt, draft, at: key, through: fixture) {
+            if let isDone = try? await self.attempt(attempt, draft, at: key, through: bench) {
                 if isDone { self.entries.withLock { _ = $0[key]?.winners.insert(draft.key) } }
                 return
             }
@@ -66,21 +66,21 @@ final class RaceChecker<Specimen: SingleUseSpecimen>: Sendable {
         _ attempt: AttemptID,
         _ draft: NewSession,
         at key: RecordKey,
-        through fixture: StoreFixture
+        through bench: RedisStoreBench
     ) async throws -> Bool {
         let marker = Marker.used(attempt, session: draft.key)
-        switch try await fixture.store.singleUse(key, as: Specimen.self, on: loops.next()).get() {
+        switch try await bench.store.singleUse(key, as: Specimen.self, on: loops.next()).get() {
         case .absent: return false
         case .spent(let standing):
             guard standing == marker else { return false }
-            try await fixture.store.confirm(marker, of: key, on: loops.next()).get()
+            try await bench.store.confirm(marker, of: key, on: loops.next()).get()
             return true
         case .live(let stored):
-            let answer = try await fixture.store.consume(
+            let answer = try await bench.store.consume(
                 key,
                 judged: stored.version,
                 marker: marker,
-                creating: Specimen.offspring(with: draft, now: fixture.clock.now()),
+                creating: Specimen.offspring(with: draft, now: bench.clock.now()),
                 on: loops.next()
             ).get()
             return answer == .done
@@ -104,12 +104,12 @@ final class RaceChecker<Specimen: SingleUseSpecimen>: Sendable {
 
     /// For each record that an attempt with this session makes, whether it is there.
     private func parts(beside session: RecordKey) async throws -> [Bool] {
-        let fixture = self.pair[0]
-        let blank = NewSession(key: session, session: fixture.draft(lineage: session.lineage).session)
+        let bench = self.pair[0]
+        let blank = NewSession(key: session, session: bench.draft(lineage: session.lineage).session)
         var parts: [Bool] = []
-        for new in Specimen.offspring(with: blank, now: fixture.clock.now()) {
+        for new in Specimen.offspring(with: blank, now: bench.clock.now()) {
             let place = Keyspace.record(new.key)
-            let reply = try await fixture.untilAnswered("a look") {
+            let reply = try await bench.untilAnswered("a look") {
                 try await self.pair.clients[0].send(RedisCommand("EXISTS", [place]), on: loops.next()).get()
             }
             parts.append(reply == .integer(1))

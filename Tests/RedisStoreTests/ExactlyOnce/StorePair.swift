@@ -6,7 +6,7 @@ import Vocabulary
 
 /// Two stores over the same Redis with clients of their own, started as two gateways start them.
 struct StorePair: Sendable {
-    let stores: [StoreFixture]
+    let stores: [RedisStoreBench]
     let clients: [RedisClient]
 
     /// Runs `body` with two stores that are connected.
@@ -18,7 +18,7 @@ struct StorePair: Sendable {
         let clients = try (0..<2).map { _ in
             try RedisClient(configuration: configuration, group: loops, localClock: .steady())
         }
-        let pair = StorePair(stores: clients.map { StoreFixture($0, clock: clock) }, clients: clients)
+        let pair = StorePair(stores: clients.map { RedisStoreBench($0, clock: clock) }, clients: clients)
         do {
             for store in pair.stores { try await store.store.start() }
             for client in clients { try await client.waitUntilConnected() }
@@ -35,7 +35,7 @@ struct StorePair: Sendable {
     }
 
     /// The store of the runner with this number.
-    subscript(_ runner: Int) -> StoreFixture { self.stores[runner % self.stores.count] }
+    subscript(_ runner: Int) -> RedisStoreBench { self.stores[runner % self.stores.count] }
 }
 
 /// What counts once, with the traffic that tries to count it twice.

@@ -24,10 +24,10 @@ import Vocabulary
         try await RedisCluster.with { cluster in
             try await withClient(cluster.configuration()) { client in
                 try await client.waitUntilConnected()
-                let fixture = StoreFixture(client)
+                let bench = RedisStoreBench(client)
                 var keys: Set<RecordKey> = []
-                for _ in 0..<8 { keys.insert(try await fixture.signIn().key) }
-                #expect(try await fixture.lists(keys))
+                for _ in 0..<8 { keys.insert(try await bench.signIn().key) }
+                #expect(try await bench.lists(keys))
             }
         }
     }
@@ -58,11 +58,11 @@ import Vocabulary
     private actor Tokens {
         let keys: [RecordKey]
         private(set) var uses: [RecordKey: Int] = [:]
-        private let fixture: StoreFixture
+        private let bench: RedisStoreBench
 
-        init(_ keys: [RecordKey], _ fixture: StoreFixture) {
+        init(_ keys: [RecordKey], _ bench: RedisStoreBench) {
             self.keys = keys
-            self.fixture = fixture
+            self.bench = bench
         }
 
         private func note(_ key: RecordKey, _ outcome: Consumption?) {
@@ -73,7 +73,7 @@ import Vocabulary
         func race(_ count: Int) async {
             await withTaskGroup(of: Void.self) { group in
                 for key in self.keys.prefix(count) + self.keys.prefix(count) {
-                    group.addTask { await self.note(key, await self.fixture.tryToConsume(key)) }
+                    group.addTask { await self.note(key, await self.bench.tryToConsume(key)) }
                 }
             }
         }
@@ -86,41 +86,41 @@ import Vocabulary
                 // Few retries: keys that are split between nodes are unavailable soon.
                 try await withClient(cluster.configuration(commandTimeout: .milliseconds(400))) { client in
                     try await client.waitUntilConnected()
-                    let fixture = StoreFixture(client)
-                    let lineage = cluster.lineage(at: 0, fixture)
+                    let bench = RedisStoreBench(client)
+                    let lineage = cluster.lineage(at: 0, bench)
                     let slot = HashSlot.of(Keyspace.lineage(lineage))
                     let old = cluster.primaries[0]
-                    let parent = try await fixture.signIn(in: lineage)
+                    let parent = try await bench.signIn(in: lineage)
                     var keys: [RecordKey] = []
-                    for _ in 0..<12 { keys.append(try await fixture.mint(from: parent)) }
-                    let tokens = Tokens(keys, fixture)
+                    for _ in 0..<12 { keys.append(try await bench.mint(from: parent)) }
+                    let tokens = Tokens(keys, bench)
                     await tokens.race(2)
                     #expect(await tokens.uses.count == 2)
 
                     try cluster.beginMoving(slot, from: old, to: new)
                     await tokens.race(4)
-                    #expect(try await fixture.session(parent.key) != nil)
+                    #expect(try await bench.session(parent.key) != nil)
                     try cluster.moveKeys(5, of: slot, from: old, to: new)
                     await tokens.race(6)
                     while try cluster.moveKeys(100, of: slot, from: old, to: new) > 0 {}
                     // Only ASK tells where they are, because no slot map names the new node yet.
                     #expect(client.status.nodes.count == 3)
-                    #expect(try await fixture.session(parent.key) != nil)
+                    #expect(try await bench.session(parent.key) != nil)
                     await tokens.race(8)
                     try cluster.finishMoving(slot, to: new)
-                    #expect(try await fixture.session(parent.key) != nil)
+                    #expect(try await bench.session(parent.key) != nil)
                     // Used tokens are known as used; the others were minted under another primary.
                     let used = await tokens.uses
                     for key in keys {
                         if used[key] == nil {
-                            #expect(await fixture.tryToConsume(key) == .quarantined)
-                        } else if case .spent = try await fixture.transfer(key) {
+                            #expect(await bench.tryToConsume(key) == .quarantined)
+                        } else if case .spent = try await bench.transfer(key) {
                         } else {
                             Issue.record("a used token without its marker")
                         }
                     }
-                    let fresh = try await fixture.mint(from: parent)
-                    #expect(await fixture.tryToConsume(fresh) == .done)
+                    let fresh = try await bench.mint(from: parent)
+                    #expect(await bench.tryToConsume(fresh) == .done)
                     try await waitUntil("the newcomer in the map") { client.status.nodes.count == 4 }
 
                     try cluster.beginMoving(slot, from: new, to: old)
@@ -129,13 +129,13 @@ import Vocabulary
                     await tokens.race(10)
                     try new.command("CLUSTER", "SETSLOT", "\(slot)", "NODE", old.command("CLUSTER", "MYID"))
                     try cluster.finishMoving(slot, to: old)
-                    #expect(try await fixture.session(parent.key) != nil)
+                    #expect(try await bench.session(parent.key) != nil)
                     try await waitUntil("every token used") {
                         await tokens.race(12)
                         return await tokens.uses.count == 12
                     }
                     #expect(await tokens.uses.values.allSatisfy { $0 == 1 })
-                    #expect(await fixture.tryToConsume(fresh) == nil)
+                    #expect(await bench.tryToConsume(fresh) == nil)
                 }
             }
         }
@@ -148,27 +148,27 @@ import Vocabulary
         try await RedisCluster.with(replicated: true) { cluster in
             try await withClient(cluster.configuration()) { client in
                 try await client.waitUntilConnected()
-                let fixture = StoreFixture(client)
-                let parent = try await fixture.signIn(in: cluster.lineage(at: 1, fixture))
-                let before = try await fixture.mint(from: parent)
+                let bench = RedisStoreBench(client)
+                let parent = try await bench.signIn(in: cluster.lineage(at: 1, bench))
+                let before = try await bench.mint(from: parent)
                 cluster.primaries[1].kill()
                 try await waitUntil("a new primary") { cluster.replicas[1].isPrimary }
                 let elected = ContinuousClock.now
-                _ = try await fixture.untilAnswered("a read") { try await fixture.session(parent.key) }
+                _ = try await bench.untilAnswered("a read") { try await bench.session(parent.key) }
                 print("usable \(ContinuousClock.now - elected) after the cluster's election")
-                let refused = try await fixture.untilAnswered("a consumption") {
-                    try await fixture.consumeAnew(before)
+                let refused = try await bench.untilAnswered("a consumption") {
+                    try await bench.consumeAnew(before)
                 }
                 #expect(refused == .quarantined)
-                let after = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
-                let accepted = try await fixture.untilAnswered("a consumption") {
-                    try await fixture.consumeAnew(after)
+                let after = try await bench.untilAnswered("a mint") { try await bench.mint(from: parent) }
+                let accepted = try await bench.untilAnswered("a consumption") {
+                    try await bench.consumeAnew(after)
                 }
                 #expect(accepted == .done)
-                let other = try await fixture.untilAnswered("another shard") {
-                    try await fixture.signIn(in: cluster.lineage(at: 2, fixture))
+                let other = try await bench.untilAnswered("another shard") {
+                    try await bench.signIn(in: cluster.lineage(at: 2, bench))
                 }
-                #expect(try await fixture.session(other.key) != nil)
+                #expect(try await bench.session(other.key) != nil)
             }
         }
     }

@@ -36,18 +36,18 @@ import Vocabulary
         try await Self.withReplica { primary, replica, configuration in
             try await withClient(configuration) { client in
                 try await client.waitUntilConnected()
-                let fixture = StoreFixture(client)
-                let parent = try await fixture.untilAnswered("a sign-in") { try await fixture.signIn() }
-                let token = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
+                let bench = RedisStoreBench(client)
+                let parent = try await bench.untilAnswered("a sign-in") { try await bench.signIn() }
+                let token = try await bench.untilAnswered("a mint") { try await bench.mint(from: parent) }
                 let before = Self.unreplicated(client)
-                guard case .live(let stored) = try await fixture.transfer(token) else {
+                guard case .live(let stored) = try await bench.transfer(token) else {
                     Issue.record("the token is not live")
                     return
                 }
-                let draft = fixture.draft(lineage: token.lineage)
-                let marker = Marker.used(fixture.authority.newAttempt(), session: draft.key)
+                let draft = bench.draft(lineage: token.lineage)
+                let marker = Marker.used(bench.authority.newAttempt(), session: draft.key)
                 func consume() async throws -> Consumption {
-                    try await fixture.store.consume(
+                    try await bench.store.consume(
                         token,
                         judged: stored.version,
                         marker: marker,
@@ -56,17 +56,17 @@ import Vocabulary
                     ).get()
                 }
                 replica.pause()
-                await #expect(throws: StoreError.unavailable) { try await fixture.mint(from: parent) }
+                await #expect(throws: StoreError.unavailable) { try await bench.mint(from: parent) }
                 await #expect(throws: StoreError.unavailable) { try await consume() }
-                #expect(try await fixture.session(parent.key) != nil)
+                #expect(try await bench.session(parent.key) != nil)
                 #expect(Self.unreplicated(client) - before == 2)
                 try await waitUntil("a status that says so") {
                     client.status.nodes[0].writeRefusal?.error == .unconfirmed
                 }
                 replica.resume()
                 // The same attempt asks again and finds its own work.
-                #expect(try await fixture.untilAnswered("a consumption") { try await consume() } == .done)
-                _ = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
+                #expect(try await bench.untilAnswered("a consumption") { try await consume() } == .done)
+                _ = try await bench.untilAnswered("a mint") { try await bench.mint(from: parent) }
 
                 try await waitUntil("a status without it") { client.status.nodes[0].writeRefusal == nil }
 
@@ -74,11 +74,11 @@ import Vocabulary
                 replica.kill()
                 try await waitUntil("a primary without replicas") { try primary.info("connected_slaves") == "0" }
                 for _ in 0..<3 {
-                    await #expect(throws: StoreError.unavailable) { try await fixture.mint(from: parent) }
+                    await #expect(throws: StoreError.unavailable) { try await bench.mint(from: parent) }
                 }
                 // Gone for good: without replicas nothing is confirmed, and no failover can lose anything.
-                let last = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
-                #expect(await fixture.tryToConsume(last) == .done)
+                let last = try await bench.untilAnswered("a mint") { try await bench.mint(from: parent) }
+                #expect(await bench.tryToConsume(last) == .done)
             }
         }
     }
@@ -98,14 +98,14 @@ import Vocabulary
             }
             try await withClient(server.configuration()) { client in
                 try await client.waitUntilConnected()
-                let fixture = StoreFixture(client)
-                let holder = try await fixture.untilAnswered("a sign-in") { try await fixture.signIn() }
+                let bench = RedisStoreBench(client)
+                let holder = try await bench.untilAnswered("a sign-in") { try await bench.signIn() }
                 func end(_ key: RecordKey) async throws -> (wasThere: Bool, writes: [String]) {
-                    (try await fixture.store.end(key, on: loops.next()).get(), try writes())
+                    (try await bench.store.end(key, on: loops.next()).get(), try writes())
                 }
                 #expect(try await end(holder.key) == (true, ["cmdstat_del:calls=1", "none"]))
                 #expect(try await end(holder.key) == (false, ["cmdstat_del:calls=2", "cmdstat_pexpire:calls=1"]))
-                let nobody = fixture.draft(lineage: Lineage(tag: "0000000000"))
+                let nobody = bench.draft(lineage: Lineage(tag: "0000000000"))
                 #expect(try await end(nobody.key) == (false, ["cmdstat_del:calls=3", "cmdstat_pexpire:calls=1"]))
             }
         }
@@ -119,10 +119,10 @@ import Vocabulary
         try await Self.withReplica { _, replica, configuration in
             try await withClient(configuration) { client in
                 try await client.waitUntilConnected()
-                let fixture = StoreFixture(client)
-                let holder = try await fixture.untilAnswered("a sign-in") { try await fixture.signIn() }
+                let bench = RedisStoreBench(client)
+                let holder = try await bench.untilAnswered("a sign-in") { try await bench.signIn() }
                 func signOut() async throws -> Session? {
-                    let store = fixture.store
+                    let store = bench.store
                     let end = try await store.end(presented: holder.key, reaching: { _ in reach }, on: loops.next())
                         .get()
                     guard case .ended(let session) = end else { return nil }
@@ -137,10 +137,10 @@ import Vocabulary
                 replica.pause()
                 for _ in 0..<3 {
                     await #expect(throws: StoreError.unavailable) { try await signOut() }
-                    #expect(try await fixture.session(holder.key) == nil)
+                    #expect(try await bench.session(holder.key) == nil)
                 }
                 replica.resume()
-                let ended = try await fixture.untilAnswered("a sign-out") { try await signOut() }
+                let ended = try await bench.untilAnswered("a sign-out") { try await signOut() }
                 #expect(try !isLiveAtReplica())
                 #expect(ended?.id == (reach == .lineage ? holder.session.id : nil))
             }
@@ -151,10 +151,10 @@ import Vocabulary
     func presentedInVain() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let holder = try await fixture.signIn()
+                let bench = RedisStoreBench(client)
+                let holder = try await bench.signIn()
                 func signOut(_ key: RecordKey, _ reach: EndReach) async throws -> String {
-                    let store = fixture.store
+                    let store = bench.store
                     return
                         switch try await store.end(presented: key, reaching: { _ in reach }, on: loops.next()).get()
                     {
@@ -165,9 +165,9 @@ import Vocabulary
                 }
                 #expect(try await signOut(holder.key, .nothing) == "kept")
                 // A forged token of the same family.
-                let forged = fixture.authority.make(.session, in: holder.key.lineage).key
+                let forged = bench.authority.make(.session, in: holder.key.lineage).key
                 #expect(try await signOut(forged, .lineage) == "absent")
-                #expect(try await fixture.session(holder.key) != nil)
+                #expect(try await bench.session(holder.key) != nil)
             }
         }
     }
@@ -181,15 +181,15 @@ import Vocabulary
                 try await withClient(configuration) { second in
                     try await first.waitUntilConnected()
                     try await second.waitUntilConnected()
-                    try await self.repeated(StoreFixture(first), StoreFixture(second), primary, replica)
+                    try await self.repeated(RedisStoreBench(first), RedisStoreBench(second), primary, replica)
                 }
             }
         }
     }
 
     private func repeated(
-        _ first: StoreFixture,
-        _ second: StoreFixture,
+        _ first: RedisStoreBench,
+        _ second: RedisStoreBench,
         _ primary: RedisServer,
         _ replica: RedisServer
     ) async throws {
@@ -198,12 +198,12 @@ import Vocabulary
         let draft = first.draft(lineage: token.lineage)
         let marker = Marker.used(first.authority.newAttempt(), session: draft.key)
         let place = String(decoding: Keyspace.marker(token), as: UTF8.self)
-        func consume(_ fixture: StoreFixture, _ judged: RecordVersion, as marker: Marker) async throws -> Consumption {
-            try await fixture.store.consume(token, judged: judged, marker: marker, creating: draft, on: loops.next())
+        func consume(_ bench: RedisStoreBench, _ judged: RecordVersion, as marker: Marker) async throws -> Consumption {
+            try await bench.store.consume(token, judged: judged, marker: marker, creating: draft, on: loops.next())
                 .get()
         }
-        func judged(_ fixture: StoreFixture) async throws -> RecordVersion {
-            guard case .live(let stored) = try await fixture.transfer(token) else { throw RedisError.unexpected }
+        func judged(_ bench: RedisStoreBench) async throws -> RecordVersion {
+            guard case .live(let stored) = try await bench.transfer(token) else { throw RedisError.unexpected }
             return stored.version
         }
         let versions = (try await judged(first), try await judged(second))
@@ -243,12 +243,12 @@ import Vocabulary
         try await RedisServer.with(Self.quick) { primary in
             try await withClient(primary.configuration()) { client in
                 try await client.waitUntilConnected()
-                let fixture = StoreFixture(client)
-                let parent = try await fixture.signIn()
+                let bench = RedisStoreBench(client)
+                let parent = try await bench.signIn()
                 #expect(try primary.calls(of: "wait") == 0)
                 try await RedisServer.with(replicaOf: primary) { _ in
                     try await waitUntil("a confirmed write") {
-                        _ = try await fixture.mint(from: parent)
+                        _ = try await bench.mint(from: parent)
                         return try primary.calls(of: "wait") > 0
                     }
                 }

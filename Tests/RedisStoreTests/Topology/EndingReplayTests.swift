@@ -19,11 +19,11 @@ import Vocabulary
         /// Never ended.
         let kept: NewSession
 
-        init(_ fixture: StoreFixture) async throws {
-            self.single = try await fixture.signIn(subject: "ada")
-            self.family = try await fixture.signIn(subject: "grace")
-            self.subject = try await fixture.signIn(subject: "mary")
-            self.kept = try await fixture.signIn(subject: "bob")
+        init(_ bench: RedisStoreBench) async throws {
+            self.single = try await bench.signIn(subject: "ada")
+            self.family = try await bench.signIn(subject: "grace")
+            self.subject = try await bench.signIn(subject: "mary")
+            self.kept = try await bench.signIn(subject: "bob")
         }
 
         var ended: [RecordKey] { [self.single.key, self.family.key, self.subject.key] }
@@ -53,14 +53,14 @@ import Vocabulary
         try await RedisServer.with(["--dbfilename", "dump.rdb"]) { server in
             try await Listener.with(server.configuration()) { listener in
                 let holders = try await withClient(server.configuration()) { other in
-                    let fixture = StoreFixture(other)
-                    let holders = try await Holders(fixture)
+                    let bench = RedisStoreBench(other)
+                    let holders = try await Holders(bench)
                     try server.command("SAVE")
-                    try await holders.end(through: survivor == .ender ? listener.store : fixture.store)
+                    try await holders.end(through: survivor == .ender ? listener.store : bench.store)
                     // News arrives within milliseconds.
                     try await Task.sleep(for: .milliseconds(500))
                     // Begun after the end of all sessions of its subject.
-                    let again = try await fixture.signIn(subject: "mary")
+                    let again = try await bench.signIn(subject: "mary")
                     #expect(try await self.read(again.key, through: listener.store) != nil)
                     return holders
                 }
@@ -73,7 +73,7 @@ import Vocabulary
                 for key in holders.ended { #expect(try await self.read(key, through: listener.store) == nil) }
                 // A gateway that knows nothing of it.
                 try await withClient(server.configuration()) { other in
-                    let stranger = StoreFixture(other)
+                    let stranger = RedisStoreBench(other)
                     for key in holders.ended {
                         try await waitUntil("it has ended for all") {
                             try await self.read(key, through: stranger.store) == nil
@@ -95,7 +95,7 @@ import Vocabulary
     func nothingForgotten() async throws {
         try await RedisServer.with(["--appendonly", "yes", "--appendfsync", "always"]) { server in
             try await Listener.with(server.configuration()) { listener in
-                let holders = try await withClient(server.configuration()) { try await Holders(StoreFixture($0)) }
+                let holders = try await withClient(server.configuration()) { try await Holders(RedisStoreBench($0)) }
                 try await holders.end(through: listener.store)
                 server.kill()
                 try await server.start()
@@ -116,7 +116,7 @@ import Vocabulary
             try server.command("CONFIG", "SET", "min-replicas-to-write", "0")
             try await Listener.with(server.configuration()) { listener in
                 let holders = try await withClient(server.configuration()) { other in
-                    let holders = try await Holders(StoreFixture(other))
+                    let holders = try await Holders(RedisStoreBench(other))
                     try server.command("SAVE")
                     return holders
                 }
@@ -148,10 +148,10 @@ import Vocabulary
             try await Listener.with(cluster.configuration()) { listener in
                 let server = cluster.primaries[1]
                 let ended = try await withClient(cluster.configuration()) { other in
-                    let fixture = StoreFixture(other)
+                    let bench = RedisStoreBench(other)
                     var keys: [RecordKey] = []
                     for primary in [0, 1, 1, 2] {
-                        keys.append(try await fixture.signIn(in: cluster.lineage(at: primary, fixture)).key)
+                        keys.append(try await bench.signIn(in: cluster.lineage(at: primary, bench)).key)
                     }
                     try server.command("SAVE")
                     for key in keys { _ = try await listener.store.end(key, on: loops.next()).get() }

@@ -60,18 +60,18 @@ import Vocabulary
     func cluster() async throws {
         try await RedisCluster.with(arguments: ["--cluster-require-full-coverage", "no"]) { cluster in
             try await Listener.with(cluster.configuration()) { listener in
-                let fixture = StoreFixture(listener.client)
-                let lineage = cluster.lineage(at: 0, fixture)
-                _ = try await fixture.signIn(in: lineage)
+                let bench = RedisStoreBench(listener.client)
+                let lineage = cluster.lineage(at: 0, bench)
+                _ = try await bench.signIn(in: lineage)
                 for primary in cluster.primaries.dropFirst() { primary.pause() }
                 defer { for primary in cluster.primaries { primary.resume() } }
                 try await waitUntil("it is noticed") {
                     listener.client.status.cutOff?.quorum == Quorum(heard: 1, count: 3)
                 }
-                await #expect(throws: StoreError.unavailable) { try await fixture.signIn(in: lineage) }
+                await #expect(throws: StoreError.unavailable) { try await bench.signIn(in: lineage) }
                 for primary in cluster.primaries { primary.resume() }
                 try await waitUntil("it is over") { listener.client.status.cutOff == nil }
-                _ = try await fixture.untilAnswered("a sign-in") { try await fixture.signIn(in: lineage) }
+                _ = try await bench.untilAnswered("a sign-in") { try await bench.signIn(in: lineage) }
             }
         }
     }
@@ -110,8 +110,8 @@ import Vocabulary
                 )
                 try await client.start()
                 try await client.waitUntilConnected()
-                let fixture = StoreFixture(client)
-                let holder = try await fixture.signIn()
+                let bench = RedisStoreBench(client)
+                let holder = try await bench.signIn()
                 func replacements() -> Int {
                     events.withLock { $0.count { if case .replacementBegun = $0 { true } else { false } } }
                 }
@@ -125,10 +125,10 @@ import Vocabulary
                 #expect(replacements() == 0)
                 news.withLock { $0 = [ours] }
                 try await waitUntil("it is heard") { replacements() == 1 }
-                await #expect(throws: StoreError.unavailable) { try await fixture.signIn() }
-                #expect(try await fixture.session(holder.key) != nil)
+                await #expect(throws: StoreError.unavailable) { try await bench.signIn() }
+                #expect(try await bench.session(holder.key) != nil)
                 news.withLock { $0 = ["-failover-abort-slave-timeout master gate \(endpoint)"] }
-                _ = try await fixture.untilAnswered("a sign-in") { try await fixture.signIn() }
+                _ = try await bench.untilAnswered("a sign-in") { try await bench.signIn() }
                 try await client.shutDown()
             }
         }

@@ -25,10 +25,10 @@ import Vocabulary
         try await RedisSentinelGroup.with { group in
             try await withClient(group.configuration()) { client in
                 try await client.waitUntilConnected()
-                let fixture = StoreFixture(client)
-                let parent = try await fixture.signIn()
-                let (used, unused) = (try await fixture.mint(from: parent), try await fixture.mint(from: parent))
-                #expect(await fixture.tryToConsume(used) == .done)
+                let bench = RedisStoreBench(client)
+                let parent = try await bench.signIn()
+                let (used, unused) = (try await bench.mint(from: parent), try await bench.mint(from: parent))
+                #expect(await bench.tryToConsume(used) == .done)
                 try group.killPrimary()
                 // One sentinel names the new primary first.
                 let old = group.nodes[0]
@@ -37,23 +37,23 @@ import Vocabulary
                     elected = .now
                     return try group.sentinels.indices.contains { try group.primary(by: $0) !== old }
                 }
-                let session = try await fixture.untilAnswered("a read") { try await fixture.session(parent.key) }
+                let session = try await bench.untilAnswered("a read") { try await bench.session(parent.key) }
                 print("usable \(ContinuousClock.now - elected) after the sentinels' election")
                 #expect(session != nil)
                 // The connection may be replaced between two reads.
-                guard case .spent = try await fixture.untilAnswered("a look", { try await fixture.transfer(used) })
+                guard case .spent = try await bench.untilAnswered("a look", { try await bench.transfer(used) })
                 else {
                     Issue.record("the marker, which a replica had confirmed, is not there")
                     return
                 }
                 // Reads continue during the promotion; writes wait for its end.
-                let refusal = try await fixture.untilAnswered("a refusal") {
-                    try await fixture.consumeAnew(unused)
+                let refusal = try await bench.untilAnswered("a refusal") {
+                    try await bench.consumeAnew(unused)
                 }
                 #expect(refusal == .quarantined)
-                let later = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
-                let answer = try await fixture.untilAnswered("a consumption") {
-                    try await fixture.consumeAnew(later)
+                let later = try await bench.untilAnswered("a mint") { try await bench.mint(from: parent) }
+                let answer = try await bench.untilAnswered("a consumption") {
+                    try await bench.consumeAnew(later)
                 }
                 #expect(answer == .done)
             }
@@ -111,8 +111,8 @@ import Vocabulary
             let replicas = group.nodes.filter { $0 !== old }
             let key = try await withClient(group.configuration()) { client in
                 try await client.waitUntilConnected()
-                let fixture = StoreFixture(client)
-                return try await fixture.mint(from: fixture.signIn())
+                let bench = RedisStoreBench(client)
+                return try await bench.mint(from: bench.signIn())
             }
             // Replicas that hang and have lost their links: the primary knows of none that could confirm.
             for replica in replicas { replica.pause() }
@@ -120,7 +120,7 @@ import Vocabulary
             try await waitUntil("a primary without replicas") { try old.info("connected_slaves") == "0" }
             try await withClient(old.configuration()) { client in
                 try await client.waitUntilConnected()
-                #expect(await StoreFixture(client).tryToConsume(key) == .done)
+                #expect(await RedisStoreBench(client).tryToConsume(key) == .done)
             }
             old.kill()
             for replica in replicas { replica.resume() }
@@ -129,9 +129,9 @@ import Vocabulary
             #expect(try new.command("KEYS", "sp:t:*") != "")
             #expect(try new.command("KEYS", "sp:m:*") == "")
             try await withClient(group.configuration()) { client in
-                let fixture = StoreFixture(client)
-                let replay = try await fixture.untilAnswered("a replay") {
-                    try await fixture.consumeAnew(key)
+                let bench = RedisStoreBench(client)
+                let replay = try await bench.untilAnswered("a replay") {
+                    try await bench.consumeAnew(key)
                 }
                 #expect(replay == .quarantined)
             }
@@ -143,9 +143,9 @@ import Vocabulary
         try await RedisSentinelGroup.with(proxied: true) { group in
             try await withClient(group.configuration()) { client in
                 try await client.waitUntilConnected()
-                let fixture = StoreFixture(client)
-                let parent = try await fixture.signIn()
-                let key = try await fixture.mint(from: parent)
+                let bench = RedisStoreBench(client)
+                let parent = try await bench.signIn()
+                let key = try await bench.mint(from: parent)
                 let old = try await group.isolatePrimary()
                 let new = try await group.waitForPrimary(otherThan: old)
                 let elected = ContinuousClock.now
@@ -155,7 +155,7 @@ import Vocabulary
                 }
                 print("the new primary in use \(ContinuousClock.now - elected) after all sentinels name it")
                 #expect(old.isPrimary)
-                #expect(await fixture.tryToConsume(key) == .quarantined)
+                #expect(await bench.tryToConsume(key) == .quarantined)
             }
         }
     }

@@ -28,10 +28,10 @@ extension RedisCluster {
     }
 
     /// A lineage whose slot this primary has at the start.
-    func lineage(at primary: Int, _ fixture: StoreFixture) -> Lineage {
-        var lineage = fixture.authority.newLineage()
+    func lineage(at primary: Int, _ bench: RedisStoreBench) -> Lineage {
+        var lineage = bench.authority.newLineage()
         while self.firstOwner(of: HashSlot.of(Keyspace.lineage(lineage))) != primary {
-            lineage = fixture.authority.newLineage()
+            lineage = bench.authority.newLineage()
         }
         return lineage
     }
@@ -81,24 +81,24 @@ extension RedisServer {
 
 /// Runs the conformance suite with one client whose data is on these primaries.
 func conform(_ client: RedisClient, on primaries: [RedisServer]) async throws {
-    let harness = StoreHarness(
+    let bench = ConformanceBench(
         group: loops,
         pass: { duration in for primary in primaries { try primary.age(by: duration) } },
         make: { _, clock in
             for primary in primaries { try primary.command("FLUSHALL") }
-            return RedisStore(client: client, ring: StoreFixture.ring, clock: clock.clock, caches: SessionCaches())
+            return RedisStore(client: client, ring: RedisStoreBench.ring, clock: clock.clock, caches: SessionCaches())
         }
     )
     for behaviour in StoreConformance.cases {
         do {
-            try await behaviour.run(harness)
+            try await behaviour.run(bench)
         } catch {
             Issue.record("\(behaviour): \(error)")
         }
     }
 }
 
-extension StoreFixture {
+extension RedisStoreBench {
     /// A session of this lineage.
     func signIn(in lineage: Lineage) async throws -> NewSession {
         let draft = self.draft(lineage: lineage)

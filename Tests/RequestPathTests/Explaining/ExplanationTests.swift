@@ -8,7 +8,7 @@ import Vocabulary
 @Suite("The judge's steps in words")
 struct ExplanationTests {
     private func explain(
-        _ fixture: JudgeFixture,
+        _ bench: JudgeBench,
         _ method: String = "GET",
         _ target: String = "/x",
         _ fields: [String] = [],
@@ -17,11 +17,11 @@ struct ExplanationTests {
         let lines = ["\(method) \(target) HTTP/1.1", "Host: app.example.com"] + fields
         return Explanation(
             of: Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8),
-            from: JudgeFixture.peer,
+            from: JudgeBench.peer,
             session: session,
-            authority: fixture.authority,
-            configuration: fixture.configuration,
-            now: JudgeFixture.now
+            authority: bench.authority,
+            configuration: bench.configuration,
+            now: JudgeBench.now
         ).steps
     }
 
@@ -31,13 +31,13 @@ struct ExplanationTests {
 
     @Test("A permitted request is explained step by step, up to the head that the app gets")
     func permitted() throws {
-        let fixture = try JudgeFixture()
-        let live = try fixture.live()
+        let bench = try JudgeBench()
+        let live = try bench.live()
         let steps = self.explain(
-            fixture,
+            bench,
             "GET",
             "/x",
-            ["Cookie: \(fixture.cookie())=\(live.token)"],
+            ["Cookie: \(bench.cookie())=\(live.token)"],
             session: live.session
         )
         #expect(
@@ -51,13 +51,13 @@ struct ExplanationTests {
 
     @Test("A token is judged by its form, and only the live session's token is live")
     func tokens() throws {
-        let fixture = try JudgeFixture()
-        let live = try fixture.live(.native)
+        let bench = try JudgeBench()
+        let live = try bench.live(.native)
         func answer(_ token: String) -> String {
-            self.last(self.explain(fixture, "GET", "/x", ["Authorization: Bearer \(token)"], session: live.session))
+            self.last(self.explain(bench, "GET", "/x", ["Authorization: Bearer \(token)"], session: live.session))
         }
-        let other = fixture.authority.make(.session, in: fixture.authority.newLineage()).token
-        let foreign = TokenAuthority(secret: Secret("another")).make(.session, in: fixture.authority.newLineage()).token
+        let other = bench.authority.make(.session, in: bench.authority.newLineage()).token
+        let foreign = TokenAuthority(secret: Secret("another")).make(.session, in: bench.authority.newLineage()).token
         #expect(answer("abc") == "decision: refused: 401 Unauthorized, credential.malformed")
         #expect(
             answer(String(decoding: other.bytes, as: UTF8.self))
@@ -77,18 +77,18 @@ struct ExplanationTests {
             $0.cors = CORSSettings()
             $0.cors?.origins = ["https://b.example"]
         }
-        let fixture = try JudgeFixture([open])
-        let large = self.explain(fixture, "POST", "/x", ["Content-Length: 11"])
+        let bench = try JudgeBench([open])
+        let large = self.explain(bench, "POST", "/x", ["Content-Length: 11"])
         #expect(self.last(large) == "decision: refused: 413 Content Too Large, request.body_too_large")
         let ask = ["Access-Control-Request-Method: POST"]
-        let allowed = self.explain(fixture, "OPTIONS", "/x", ask + ["Origin: https://b.example"])
+        let allowed = self.explain(bench, "OPTIONS", "/x", ask + ["Origin: https://b.example"])
         #expect(
             self.last(allowed)
                 == "decision: answered: 204 No Content; answered by the gateway itself, as a CORS preflight"
         )
-        let refused = self.explain(fixture, "OPTIONS", "/x", ask + ["Origin: https://evil.example"])
+        let refused = self.explain(bench, "OPTIONS", "/x", ask + ["Origin: https://evil.example"])
         #expect(self.last(refused).hasPrefix("decision: refused: 403 Forbidden, request.cross_site"))
-        let login = self.explain(fixture, "POST", "/.sallyport/login", ["Content-Length: 101"])
+        let login = self.explain(bench, "POST", "/.sallyport/login", ["Content-Length: 101"])
         #expect(self.last(login) == "route: refused: 413 Content Too Large, request.body_too_large")
     }
 
@@ -102,15 +102,15 @@ struct ExplanationTests {
             $0.client = "web"
             $0.handoff = true
         }
-        let fixture = try JudgeFixture([handoff]) { $0.clients = [client] }
-        let query = self.explain(fixture, "GET", "/x?session_transfer_token=spt_x&a=1")
+        let bench = try JudgeBench([handoff]) { $0.clients = [client] }
+        let query = self.explain(bench, "GET", "/x?session_transfer_token=spt_x&a=1")
         #expect(query[2].lines == ["none", "a transfer token in the query"])
         #expect(query[3].title == "handoff")
         #expect(self.last(query) == "decision: 303 to the same URL without the transfer token")
-        let cookie = self.explain(fixture, "GET", "/x", ["Cookie: session_transfer_token=spt_x"])
+        let cookie = self.explain(bench, "GET", "/x", ["Cookie: session_transfer_token=spt_x"])
         #expect(cookie.map(\.title) == ["request", "route", "credentials", "handoff", "decision"])
         #expect(self.last(cookie) == "decision: refused: 401 Unauthorized, credential.missing")
-        let program = self.explain(fixture, "POST", "/x?session_transfer_token=spt_x")
+        let program = self.explain(bench, "POST", "/x?session_transfer_token=spt_x")
         #expect(program[2].lines == ["none", "a transfer token in the query, which this request may not use"])
         #expect(!(query + cookie + program).contains { $0.lines.contains { $0.contains("spt_x") } })
     }
@@ -122,26 +122,26 @@ struct ExplanationTests {
             $0.require.maxAge = .seconds(600)
         }
         let navigation = ["Accept: text/html"]
-        let password = try JudgeFixture([strong])
+        let password = try JudgeBench([strong])
         #expect(
             self.last(self.explain(password, "GET", "/x", navigation))
                 == "decision: 303 to the login page, credential.missing"
         )
-        let fixture = try JudgeFixture([strong]) { settings in
+        let bench = try JudgeBench([strong]) { settings in
             var provider = OpenIDSettings(issuer: "https://idp.example.com", client: ProviderClientSettings(id: "c"))
             provider.claims.levels = [.init(claim: .acr, value: "mfa", level: .aal2)]
             settings.provider = .openID(provider)
         }
         #expect(
-            self.last(self.explain(fixture, "GET", "/x", navigation))
+            self.last(self.explain(bench, "GET", "/x", navigation))
                 == "decision: 303 to the login page, at aal2, at most 600 s ago, credential.missing"
         )
-        let live = try fixture.live()
+        let live = try bench.live()
         let steps = self.explain(
-            fixture,
+            bench,
             "GET",
             "/x",
-            navigation + ["Cookie: \(fixture.cookie())=\(live.token)"],
+            navigation + ["Cookie: \(bench.cookie())=\(live.token)"],
             session: live.session
         )
         #expect(self.last(steps) == "decision: 303 to the login page, at aal2, at most 600 s ago, require.aal")
@@ -149,12 +149,12 @@ struct ExplanationTests {
 
     @Test("The device of an assumed session has the client's address according to trusted proxies")
     func device() throws {
-        let fixture = try JudgeFixture { $0.trustedProxies = [.init("192.0.2.0/24")].compactMap { $0 } }
+        let bench = try JudgeBench { $0.trustedProxies = [.init("192.0.2.0/24")].compactMap { $0 } }
         let head = "GET / HTTP/1.1\r\nHost: app.example.com\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n"
         let device = Explanation.device(
             of: Array(head.utf8),
-            from: JudgeFixture.peer,
-            configuration: fixture.configuration
+            from: JudgeBench.peer,
+            configuration: bench.configuration
         )
         #expect(device.address.description == "203.0.113.9")
     }

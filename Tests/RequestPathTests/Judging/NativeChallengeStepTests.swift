@@ -13,10 +13,10 @@ struct NativeChallengeStepTests {
     private static let field = "Sallyport-Native: 1"
     private static let token = "spt_" + String(repeating: "a", count: 55)
 
-    private func fixture(
+    private func bench(
         methods: (cookie: Bool, query: Bool) = (true, false),
         _ change: (inout RouteSettings) -> Void = { _ in }
-    ) throws -> JudgeFixture {
+    ) throws -> JudgeBench {
         var client = ClientSettings(clientID: "web")
         (client.allowsCookie, client.allowsQuery) = methods
         let handoff = route("/**", .required) {
@@ -24,19 +24,19 @@ struct NativeChallengeStepTests {
             $0.handoff = true
             change(&$0)
         }
-        return try JudgeFixture([handoff, route("/plain/**", .required)]) { $0.clients = [client] }
+        return try JudgeBench([handoff, route("/plain/**", .required)]) { $0.clients = [client] }
     }
 
     private func challenge(_ target: String) -> String {
-        #"SessionTransfer realm="\#(JudgeFixture.origin)", return_to="\#(target)""#
+        #"SessionTransfer realm="\#(JudgeBench.origin)", return_to="\#(target)""#
     }
 
     @Test("A page is answered 401 with the challenge and a page that passes it on; any other browser goes to sign-in")
     func navigation() throws {
-        let fixture = try self.fixture()
-        let cookie = "Cookie: a=b; \(fixture.cookie("-native"))=1"
-        for fields in [[Self.field], [cookie], ["Sallyport-Native: 1", "Cookie: \(fixture.cookie("-native"))=0"]] {
-            let request = JudgedRequest(fixture, "GET", "/x?a=%20&b", Self.page + fields)
+        let bench = try self.bench()
+        let cookie = "Cookie: a=b; \(bench.cookie("-native"))=1"
+        for fields in [[Self.field], [cookie], ["Sallyport-Native: 1", "Cookie: \(bench.cookie("-native"))=0"]] {
+            let request = JudgedRequest(bench, "GET", "/x?a=%20&b", Self.page + fields)
             #expect(try request.begin() == .answer(401, .credentialMissing))
             #expect(request.values("WWW-Authenticate") == [self.challenge("/x?a=%20&b")])
             #expect(request.values("Cache-Control") == ["no-store"])
@@ -50,17 +50,17 @@ struct NativeChallengeStepTests {
             ).response
             let html = String(decoding: page.body, as: UTF8.self)
             #expect(page.status == 401 && html.contains("<h1>Please sign in</h1>"))
-            #expect(html.contains(#"<script data-realm="\#(JudgeFixture.origin)" data-return-to="/x?a=%20&amp;b">"#))
+            #expect(html.contains(#"<script data-realm="\#(JudgeBench.origin)" data-return-to="/x?a=%20&amp;b">"#))
             #expect(html.contains(#"href="/.sallyport/login?return_to=/x%3Fa%3D%2520%26b" target="_top">Sign in</a>"#))
             #expect(page.fields.contains { $0.name.lowercased() == "www-authenticate" })
             #expect(page.fields.contains { $0.value.contains("; script-src 'sha256-") })
         }
         for fields in [
-            [], ["Sallyport-Native: 0"], ["Sallyport-Native: 0", cookie], ["Cookie: \(fixture.cookie("-native"))=2"],
-            ["Cookie: \(fixture.cookie("-native"))=1; \(fixture.cookie("-native"))=2"], ["Cookie: sallyport-native=1"],
+            [], ["Sallyport-Native: 0"], ["Sallyport-Native: 0", cookie], ["Cookie: \(bench.cookie("-native"))=2"],
+            ["Cookie: \(bench.cookie("-native"))=1; \(bench.cookie("-native"))=2"], ["Cookie: sallyport-native=1"],
             ["Sallyport_Native: 1"],
         ] {
-            let request = JudgedRequest(fixture, "GET", "/x", Self.page + fields)
+            let request = JudgedRequest(bench, "GET", "/x", Self.page + fields)
             #expect(try request.begin() == .answer(303, .credentialMissing), "\(fields)")
             #expect(request.values("WWW-Authenticate").isEmpty)
         }
@@ -71,10 +71,10 @@ struct NativeChallengeStepTests {
     )
     func script() throws {
         let fields = [
-            Self.field, "Sec-Fetch-Mode: cors", "Referer: \(JudgeFixture.origin)/page?a=1&session_transfer_token=x",
+            Self.field, "Sec-Fetch-Mode: cors", "Referer: \(JudgeBench.origin)/page?a=1&session_transfer_token=x",
         ]
         for method in ["GET", "POST"] {
-            let request = JudgedRequest(try self.fixture(), method, "/api/orders", fields)
+            let request = JudgedRequest(try self.bench(), method, "/api/orders", fields)
             #expect(try request.begin() == .answer(401, .credentialMissing))
             #expect(request.values("WWW-Authenticate") == ["Bearer", self.challenge("/page?a=1")])
             #expect(request.values("Content-Type") == ["application/problem+json"])
@@ -85,8 +85,8 @@ struct NativeChallengeStepTests {
         "After a posted form the page says that it was not sent, and its link opens the form's page, which asks the app"
     )
     func form() throws {
-        let fields = Self.page + [Self.field, "Referer: \(JudgeFixture.origin)/form?a=1"]
-        let request = JudgedRequest(try self.fixture(), "POST", "/orders", fields)
+        let fields = Self.page + [Self.field, "Referer: \(JudgeBench.origin)/form?a=1"]
+        let request = JudgedRequest(try self.bench(), "POST", "/orders", fields)
         #expect(try request.begin() == .answer(401, .credentialMissing))
         #expect(request.values("WWW-Authenticate") == [self.challenge("/form?a=1")])
         let page = try #require(request.answer).page(
@@ -110,13 +110,13 @@ struct NativeChallengeStepTests {
         ]
     )
     func targets(sent: String, expected: String) throws {
-        let fixture = try self.fixture()
-        let request = JudgedRequest(fixture, "GET", sent, Self.page + [Self.field])
+        let bench = try self.bench()
+        let request = JudgedRequest(bench, "GET", sent, Self.page + [Self.field])
         var told = try request.begin()
         if told == .answer(303, .handoffMethodNotAllowed) {
             // A token where the client takes none is removed first.
-            let next = String(try #require(request.values("Location").first).dropFirst(JudgeFixture.origin.count))
-            let second = JudgedRequest(fixture, "GET", next, Self.page + [Self.field])
+            let next = String(try #require(request.values("Location").first).dropFirst(JudgeBench.origin.count))
+            let second = JudgedRequest(bench, "GET", next, Self.page + [Self.field])
             told = try second.begin()
             #expect(second.values("WWW-Authenticate") == [self.challenge(expected)])
         } else {
@@ -132,7 +132,7 @@ struct NativeChallengeStepTests {
             (.handoffExpired, .answer(401, .credentialMissing)),
             (.ruleSignInRequired, .answer(303, .credentialMissing)),
         ] as [(Reason, JudgedRequest.Told)] {
-            let request = JudgedRequest(try self.fixture(), "GET", "/x", fields)
+            let request = JudgedRequest(try self.bench(), "GET", "/x", fields)
             #expect(try request.begin() == .consume(.cookie))
             #expect(try request.ended(.refused(reason, endsExisting: false)) == expected)
         }
@@ -141,33 +141,33 @@ struct NativeChallengeStepTests {
     @Test("Where a token could not help, the app is not asked")
     func notAsked() throws {
         let fields = Self.page + [Self.field]
-        let plain = JudgedRequest(try self.fixture(), "GET", "/plain/x", fields)
+        let plain = JudgedRequest(try self.bench(), "GET", "/plain/x", fields)
         #expect(try plain.begin() == .answer(303, .credentialMissing))
-        let closed = JudgedRequest(try self.fixture(methods: (false, false)), "GET", "/x", fields)
+        let closed = JudgedRequest(try self.bench(methods: (false, false)), "GET", "/x", fields)
         #expect(try closed.begin() == .answer(303, .credentialMissing))
-        let bearer = JudgedRequest(try self.fixture(), "GET", "/x", [Self.field, "Authorization: Bearer a"])
+        let bearer = JudgedRequest(try self.bench(), "GET", "/x", [Self.field, "Authorization: Bearer a"])
         _ = try bearer.begin()
         #expect(try bearer.found(nil) == .answer(401, .sessionUnknown))
         #expect(bearer.values("WWW-Authenticate") == [#"Bearer error="invalid_token""#])
         // The next session would be as old as this one.
-        let fixture = try self.fixture { $0.require.origins = ["browser"] }
-        let stepUp = JudgedRequest(fixture, "GET", "/x", fields + ["Cookie: \(fixture.cookie())=a"])
+        let bench = try self.bench { $0.require.origins = ["browser"] }
+        let stepUp = JudgedRequest(bench, "GET", "/x", fields + ["Cookie: \(bench.cookie())=a"])
         _ = try stepUp.begin()
         #expect(
-            try stepUp.found(fixture.live(.web) { $0.origin = .transfer }.session) == .answer(303, .requireOrigin)
+            try stepUp.found(bench.live(.web) { $0.origin = .transfer }.session) == .answer(303, .requireOrigin)
         )
     }
 
     @Test("A session that has ended, or is used by another device, is answered by the challenge")
     func endedSession() throws {
-        let fixture = try self.fixture { $0.liveBinding = .ip }
-        let fields = Self.page + [Self.field, "Cookie: \(fixture.cookie())=a"]
-        let ended = JudgedRequest(fixture, "GET", "/x", fields)
+        let bench = try self.bench { $0.liveBinding = .ip }
+        let fields = Self.page + [Self.field, "Cookie: \(bench.cookie())=a"]
+        let ended = JudgedRequest(bench, "GET", "/x", fields)
         _ = try ended.begin()
         #expect(try ended.found(nil) == .answer(401, .sessionUnknown))
-        let moved = JudgedRequest(fixture, "GET", "/x", fields)
+        let moved = JudgedRequest(bench, "GET", "/x", fields)
         _ = try moved.begin()
-        #expect(try moved.found(fixture.live(.web) { $0.device = nil }.session) == .answer(401, .bindingIPMismatch))
+        #expect(try moved.found(bench.live(.web) { $0.device = nil }.session) == .answer(401, .bindingIPMismatch))
         #expect(moved.values("WWW-Authenticate") == [self.challenge("/x")])
     }
 }

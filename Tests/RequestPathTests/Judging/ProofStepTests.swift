@@ -12,18 +12,18 @@ import Vocabulary
 @Suite("Proofs on routes") struct ProofStepTests {
     private static let maker = DPoPProofMaker(.generated(.es256))
 
-    private static func fixture(_ routes: [RouteSettings]? = nil) throws -> JudgeFixture {
+    private static func bench(_ routes: [RouteSettings]? = nil) throws -> JudgeBench {
         var api = route("/**", .required)
         api.apiAudiences = ["https://api.example.com"]
-        return try JudgeFixture(routes ?? [api])
+        return try JudgeBench(routes ?? [api])
     }
 
     /// A live access token that is bound to the key, or to none.
     private static func live(
-        _ fixture: JudgeFixture,
+        _ bench: JudgeBench,
         isBound: Bool = true
     ) throws -> (token: String, session: CachedSession) {
-        try fixture.live(.native) {
+        try bench.live(.native) {
             $0.access = AccessTerms(audience: "https://api.example.com")
             $0.keyThumbprint = isBound ? Self.maker.thumbprint : nil
         }
@@ -35,15 +35,15 @@ import Vocabulary
         url: String = "https://app.example.com/x",
         by maker: DPoPProofMaker = maker
     ) -> String {
-        maker.proof(method: method, url: url, accessToken: Secret(token), at: JudgeFixture.now)
+        maker.proof(method: method, url: url, accessToken: Secret(token), at: JudgeBench.now)
     }
 
     @Test("A bound token waits for its proof to be remembered, then goes through, and brings a nonce")
     func accepted() throws {
-        let fixture = try Self.fixture()
-        let (token, session) = try Self.live(fixture)
+        let bench = try Self.bench()
+        let (token, session) = try Self.live(bench)
         let request = JudgedRequest(
-            fixture,
+            bench,
             "GET",
             "/x?y=1",
             ["Authorization: DPoP \(token)", "DPoP: \(Self.proof(token))"]
@@ -57,10 +57,10 @@ import Vocabulary
 
     @Test("A session that ends while its proof is remembered lets nothing through")
     func endedMeanwhile() throws {
-        let fixture = try Self.fixture()
-        let (token, session) = try Self.live(fixture)
+        let bench = try Self.bench()
+        let (token, session) = try Self.live(bench)
         let fields = ["Authorization: DPoP \(token)", "DPoP: \(Self.proof(token))"]
-        let request = JudgedRequest(fixture, "GET", "/x", fields)
+        let request = JudgedRequest(bench, "GET", "/x", fields)
         _ = try request.begin()
         _ = try request.found(session)
         #expect(try request.redeemed(nil) == .ask(.native, .proof))
@@ -69,11 +69,11 @@ import Vocabulary
 
     @Test("A replayed proof, and a store that does not answer")
     func notRemembered() throws {
-        let fixture = try Self.fixture()
-        let (token, session) = try Self.live(fixture)
+        let bench = try Self.bench()
+        let (token, session) = try Self.live(bench)
         func waiting() throws -> JudgedRequest {
             let fields = ["Authorization: DPoP \(token)", "DPoP: \(Self.proof(token))"]
-            let request = JudgedRequest(fixture, "GET", "/x", fields)
+            let request = JudgedRequest(bench, "GET", "/x", fields)
             _ = try request.begin()
             #expect(try request.found(session) == .redeem(Self.maker.thumbprint))
             return request
@@ -85,8 +85,8 @@ import Vocabulary
 
     @Test("Whoever has the token without its key gets a challenge of the scheme DPoP, and the theft is audited")
     func refused() throws {
-        let fixture = try Self.fixture()
-        let (token, session) = try Self.live(fixture)
+        let bench = try Self.bench()
+        let (token, session) = try Self.live(bench)
         let proof = "DPoP: \(Self.proof(token))"
         let other = DPoPProofMaker(.generated(.es256))
         let cases: [(fields: [String], reason: Reason, error: String)] = [
@@ -113,7 +113,7 @@ import Vocabulary
             ),
         ]
         for (fields, reason, error) in cases {
-            let request = JudgedRequest(fixture, "GET", "/x", fields)
+            let request = JudgedRequest(bench, "GET", "/x", fields)
             #expect(try request.begin() == .ask(.native, .request))
             #expect(try request.found(session) == .answer(401, reason), "\(fields)")
             let challenges = request.values("WWW-Authenticate")
@@ -125,15 +125,15 @@ import Vocabulary
 
     @Test("A token that is bound to no key is a bearer token: as DPoP it is refused, a proof beside it is ignored")
     func bearer() throws {
-        let fixture = try Self.fixture()
-        let (token, session) = try Self.live(fixture, isBound: false)
+        let bench = try Self.bench()
+        let (token, session) = try Self.live(bench, isBound: false)
         let proof = "DPoP: \(Self.proof(token))"
-        let bearer = JudgedRequest(fixture, "GET", "/x", ["Authorization: Bearer \(token)", proof])
+        let bearer = JudgedRequest(bench, "GET", "/x", ["Authorization: Bearer \(token)", proof])
         _ = try bearer.begin()
         #expect(try bearer.found(session) == .permitted(route: "/**", subject: "ada"))
-        let (native, plain) = try fixture.live(.native)
+        let (native, plain) = try bench.live(.native)
         for (token, session) in [(token, session), (native, plain)] {
-            let request = JudgedRequest(fixture, "GET", "/x", ["Authorization: DPoP \(token)", proof])
+            let request = JudgedRequest(bench, "GET", "/x", ["Authorization: DPoP \(token)", proof])
             _ = try request.begin()
             #expect(try request.found(session) == .answer(401, .credentialNotBound))
         }
@@ -141,10 +141,10 @@ import Vocabulary
 
     @Test("Both schemes in one request are 400")
     func bothSchemes() throws {
-        let fixture = try Self.fixture()
-        let (token, _) = try Self.live(fixture)
+        let bench = try Self.bench()
+        let (token, _) = try Self.live(bench)
         let fields = ["Authorization: DPoP \(token)", "X-Session-Token: \(token)"]
-        #expect(try JudgedRequest(fixture, "GET", "/x", fields).begin() == .answer(400, .credentialRepeated))
+        #expect(try JudgedRequest(bench, "GET", "/x", fields).begin() == .answer(400, .credentialRepeated))
     }
 
     @Test("A wrong clock, or a store that may have forgotten: the answer asks for a nonce, which scripts may read")
@@ -154,12 +154,12 @@ import Vocabulary
         var api = route("/**", .required)
         api.apiAudiences = ["https://api.example.com"]
         api.cors = cors
-        let fixture = try Self.fixture([api])
-        let (token, session) = try Self.live(fixture)
-        fixture.onces.script.memory = OnceMemory(epoch: 2, since: JudgeFixture.now)
+        let bench = try Self.bench([api])
+        let (token, session) = try Self.live(bench)
+        bench.onces.script.memory = OnceMemory(epoch: 2, since: JudgeBench.now)
         let origin = "Origin: https://spa.example.com"
         let request = JudgedRequest(
-            fixture,
+            bench,
             "GET",
             "/x",
             ["Authorization: DPoP \(token)", "DPoP: \(Self.proof(token))", origin]
@@ -176,7 +176,7 @@ import Vocabulary
             nonce: nonce,
             at: UnixTime(seconds: 0)
         )
-        let again = JudgedRequest(fixture, "GET", "/x", ["Authorization: DPoP \(token)", "DPoP: \(proof)", origin])
+        let again = JudgedRequest(bench, "GET", "/x", ["Authorization: DPoP \(token)", "DPoP: \(proof)", origin])
         _ = try again.begin()
         #expect(try again.found(session) == .redeem(Self.maker.thumbprint))
         #expect(try again.redeemed(nil) == .ask(.native, .proof))
@@ -188,12 +188,12 @@ import Vocabulary
     func otherRoutes() throws {
         var optional = route("/x", .optional)
         optional.apiAudiences = ["https://api.example.com"]
-        let fixture = try Self.fixture([route("/public", .public), optional])
-        let (token, session) = try Self.live(fixture)
+        let bench = try Self.bench([route("/public", .public), optional])
+        let (token, session) = try Self.live(bench)
         let fields = ["Authorization: DPoP \(token)"]
-        let isPublic = JudgedRequest(fixture, "GET", "/public", fields)
+        let isPublic = JudgedRequest(bench, "GET", "/public", fields)
         #expect(try isPublic.begin() == .permitted(route: "/public", subject: nil))
-        let isOptional = JudgedRequest(fixture, "GET", "/x", fields)
+        let isOptional = JudgedRequest(bench, "GET", "/x", fields)
         _ = try isOptional.begin()
         #expect(try isOptional.found(session) == .answer(401, .proofMissing))
     }

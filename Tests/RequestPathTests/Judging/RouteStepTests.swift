@@ -40,7 +40,7 @@ struct RouteStepTests {
         ] as [(String, String, String, JudgedRequest.Told)]
     )
     func destination(method: String, host: String, target: String, expected: JudgedRequest.Told) throws {
-        let request = JudgedRequest(try JudgeFixture(Self.routes), method, target, host: host)
+        let request = JudgedRequest(try JudgeBench(Self.routes), method, target, host: host)
         #expect(try request.begin() == expected)
     }
 
@@ -56,8 +56,8 @@ struct RouteStepTests {
         ] as [(String, Int, JudgedRequest.Told)]
     )
     func bodies(target: String, length: Int, expected: JudgedRequest.Told) throws {
-        let fixture = try JudgeFixture(Self.routes) { $0.limits.body = 1000 }
-        let request = JudgedRequest(fixture, "POST", target, ["Content-Length: \(length)"])
+        let bench = try JudgeBench(Self.routes) { $0.limits.body = 1000 }
+        let request = JudgedRequest(bench, "POST", target, ["Content-Length: \(length)"])
         #expect(try request.begin() == expected)
     }
 
@@ -71,7 +71,7 @@ struct RouteStepTests {
     )
     func preflight(target: String, origin: String, expected: JudgedRequest.Told) throws {
         let fields = ["Origin: \(origin)", "Access-Control-Request-Method: PUT"]
-        let request = JudgedRequest(try JudgeFixture(Self.routes), "OPTIONS", target, fields)
+        let request = JudgedRequest(try JudgeBench(Self.routes), "OPTIONS", target, fields)
         #expect(try request.begin() == expected)
         let isAllowed = expected == .answer(204, nil)
         #expect(request.values("Access-Control-Allow-Origin") == (isAllowed ? [origin] : []))
@@ -80,7 +80,7 @@ struct RouteStepTests {
     @Test("A refusal can be read by scripts of the origins that the route names, and by no others")
     func readableRefusal() throws {
         for (origin, expected) in [("https://b.example", ["https://b.example"]), ("https://evil.example", [String]())] {
-            let request = JudgedRequest(try JudgeFixture(Self.routes), "GET", "/open/x", ["Origin: \(origin)"])
+            let request = JudgedRequest(try JudgeBench(Self.routes), "GET", "/open/x", ["Origin: \(origin)"])
             #expect(try request.begin() == .answer(401, .credentialMissing))
             #expect(request.values("Access-Control-Allow-Origin") == expected)
         }
@@ -89,7 +89,7 @@ struct RouteStepTests {
     @Test("Only a trusted proxy can set the client's address and the request's id")
     func proxies() throws {
         let block = try #require(CIDRBlock("192.0.2.0/24"))
-        let trusting = try JudgeFixture(Self.routes) { $0.trustedProxies = [block] }
+        let trusting = try JudgeBench(Self.routes) { $0.trustedProxies = [block] }
         let fields = ["X-Forwarded-For: 203.0.113.9", "X-Request-Id: abc-1"]
         let told = JudgedRequest(trusting, "GET", "/x", fields)
         _ = try told.begin()
@@ -100,9 +100,9 @@ struct RouteStepTests {
             _ = try odd.begin()
             #expect(odd.judge.findings.requestID.given == nil, "\(id)")
         }
-        let stray = JudgedRequest(try JudgeFixture(Self.routes), "GET", "/x", fields)
+        let stray = JudgedRequest(try JudgeBench(Self.routes), "GET", "/x", fields)
         _ = try stray.begin()
-        #expect(stray.judge.findings.clientAddress == JudgeFixture.peer)
+        #expect(stray.judge.findings.clientAddress == JudgeBench.peer)
         #expect(stray.judge.findings.requestID.given == nil)
         guard case .strayForwarding("X-Forwarded-For")? = stray.judge.findings.events.first else {
             Issue.record("the stray field is noted: \(stray.judge.findings.events)")

@@ -18,8 +18,8 @@ struct SessionStepTests {
     }
 
     private func judged(_ auth: AuthRequirement, _ presented: Case) throws -> JudgedRequest.Told {
-        let fixture = try JudgeFixture([route("/**", auth)])
-        let name = fixture.cookie()
+        let bench = try JudgeBench([route("/**", auth)])
+        let name = bench.cookie()
         let fields: [String] =
             switch presented {
             case .nothing: []
@@ -30,19 +30,19 @@ struct SessionStepTests {
             case .dpop: ["Authorization: DPoP a"]
             case .emptyToken: ["X-Session-Token:"]
             }
-        let request = JudgedRequest(fixture, "GET", "/x", fields)
+        let request = JudgedRequest(bench, "GET", "/x", fields)
         let first = try request.begin()
         guard case .ask(let kind, .request) = first else { return first }
         #expect(request.token == "a")
         #expect(kind == (fields[0].hasPrefix("Cookie") ? .web : .native))
         switch presented {
-        case .liveCookie: return try request.found(fixture.live().session)
-        case .cookieOfOtherHost: return try request.found(fixture.live { $0.host = "app.example.com:8443" }.session)
+        case .liveCookie: return try request.found(bench.live().session)
+        case .cookieOfOtherHost: return try request.found(bench.live { $0.host = "app.example.com:8443" }.session)
         case .cookieOfOtherProvider:
-            return try request.found(fixture.live { $0.identity.realm = Realm("staff") }.session)
+            return try request.found(bench.live { $0.identity.realm = Realm("staff") }.session)
         case .tokenOfOtherProvider:
-            return try request.found(fixture.live(.native) { $0.identity.realm = Realm("staff") }.session)
-        case .liveToken: return try request.found(fixture.live(.native).session)
+            return try request.found(bench.live(.native) { $0.identity.realm = Realm("staff") }.session)
+        case .liveToken: return try request.found(bench.live(.native).session)
         case .malformedToken: return try request.found(.malformed)
         case .otherKey: return try request.found(.otherKey)
         case .refusedToken: return try request.found(.refused(.credentialOtherAudience))
@@ -100,19 +100,19 @@ struct SessionStepTests {
         ] as [(BindingMode, String, Reason?)]
     )
     func binding(mode: BindingMode, address: String, mismatch: Reason?) throws {
-        let fixture = try JudgeFixture([route("/**", .required) { $0.liveBinding = mode }])
+        let bench = try JudgeBench([route("/**", .required) { $0.liveBinding = mode }])
         let expected: JudgedRequest.Told = mismatch.map { .answer(401, $0) } ?? .permitted(route: "/**", subject: "ada")
         for kind in [Session.Kind.web, .native] {
-            let field = kind == .web ? "Cookie: \(fixture.cookie())=a" : "Authorization: Bearer a"
+            let field = kind == .web ? "Cookie: \(bench.cookie())=a" : "Authorization: Bearer a"
             let peer = try #require(IPAddress(address))
-            let request = JudgedRequest(fixture, "GET", "/x", [field], from: peer)
+            let request = JudgedRequest(bench, "GET", "/x", [field], from: peer)
             #expect(try request.begin() == .ask(kind, .request))
-            #expect(try request.found(fixture.live(kind).session) == expected)
+            #expect(try request.found(bench.live(kind).session) == expected)
             #expect(request.judge.findings.events.count == (mismatch == nil ? 0 : 1), "a mismatch is audited")
         }
-        let bare = JudgedRequest(fixture, "GET", "/x", ["Authorization: Bearer a"])
+        let bare = JudgedRequest(bench, "GET", "/x", ["Authorization: Bearer a"])
         _ = try bare.begin()
-        let unbound = try fixture.live(.native) { $0.device = nil }.session
+        let unbound = try bench.live(.native) { $0.device = nil }.session
         #expect(try bare.found(unbound) == (mode == .none ? expected : .answer(401, .bindingIPMismatch)))
     }
 
@@ -120,20 +120,20 @@ struct SessionStepTests {
         "A cookie that another site may have sent is refused and audited; a token is accepted, since no browser adds it by itself"
     )
     func crossSite() throws {
-        let fixture = try JudgeFixture([route("/**", .required) { $0.trustedOrigins = ["https://b.example"] }])
+        let bench = try JudgeBench([route("/**", .required) { $0.trustedOrigins = ["https://b.example"] }])
         for (credential, fields, isPermitted) in [
-            ("Cookie: \(fixture.cookie())=a", ["Sec-Fetch-Site: cross-site"], false),
-            ("Cookie: \(fixture.cookie())=a", [], false),
-            ("Cookie: \(fixture.cookie())=a", ["Sec-Fetch-Site: same-origin"], true),
-            ("Cookie: \(fixture.cookie())=a", ["Origin: https://b.example"], true),
+            ("Cookie: \(bench.cookie())=a", ["Sec-Fetch-Site: cross-site"], false),
+            ("Cookie: \(bench.cookie())=a", [], false),
+            ("Cookie: \(bench.cookie())=a", ["Sec-Fetch-Site: same-origin"], true),
+            ("Cookie: \(bench.cookie())=a", ["Origin: https://b.example"], true),
             ("Authorization: Bearer a", ["Sec-Fetch-Site: cross-site"], true),
         ] {
-            let request = JudgedRequest(fixture, "POST", "/x", [credential] + fields)
+            let request = JudgedRequest(bench, "POST", "/x", [credential] + fields)
             guard case .ask(let kind, .request) = try request.begin() else {
                 Issue.record("\(credential) is asked for")
                 return
             }
-            let told = try request.found(fixture.live(kind).session)
+            let told = try request.found(bench.live(kind).session)
             #expect(
                 told
                     == (isPermitted
@@ -146,22 +146,22 @@ struct SessionStepTests {
     @Test("The route's requirements are judged last, and the answer offers a sign-in if that helps")
     func requirements() throws {
         let strong = route("/**", .required) { $0.require.aal = .aal2 }
-        let fixture = try JudgeFixture([strong])
-        let session = try fixture.live { $0.authenticatedAt = JudgeFixture.now.advanced(by: .seconds(-60)) }.session
+        let bench = try JudgeBench([strong])
+        let session = try bench.live { $0.authenticatedAt = JudgeBench.now.advanced(by: .seconds(-60)) }.session
         for (fields, expected) in [
             (["Accept: text/html"], JudgedRequest.Told.answer(303, .requireAAL)), ([], .answer(403, .requireAAL)),
         ] {
-            let request = JudgedRequest(fixture, "GET", "/x?a=1", ["Cookie: \(fixture.cookie())=a"] + fields)
+            let request = JudgedRequest(bench, "GET", "/x?a=1", ["Cookie: \(bench.cookie())=a"] + fields)
             _ = try request.begin()
             #expect(try request.found(session) == expected)
             if expected == .answer(303, .requireAAL) {
-                let login = "\(JudgeFixture.origin)/.sallyport/login?return_to=/x%3Fa%3D1&prompt=login"
+                let login = "\(JudgeBench.origin)/.sallyport/login?return_to=/x%3Fa%3D1&prompt=login"
                 #expect(request.values("Location") == [login])
             }
         }
-        let enough = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(fixture.cookie())=a"])
+        let enough = JudgedRequest(bench, "GET", "/x", ["Cookie: \(bench.cookie())=a"])
         _ = try enough.begin()
-        let told = try enough.found(fixture.live { $0.aal = .aal2 }.session)
+        let told = try enough.found(bench.live { $0.aal = .aal2 }.session)
         #expect(told == .permitted(route: "/**", subject: "ada"))
         #expect(enough.judge.findings.session != nil && enough.judge.findings.stage == .decision)
     }
@@ -172,32 +172,32 @@ struct SessionStepTests {
             $0.require.aal = .aal2
             $0.require.maxAge = .seconds(600)
         }
-        let fixture = try JudgeFixture([strong]) { settings in
+        let bench = try JudgeBench([strong]) { settings in
             var provider = OpenIDSettings(issuer: "https://idp.example.com", client: ProviderClientSettings(id: "c"))
             provider.claims.levels = [.init(claim: .amr, value: "mfa", level: .aal2)]
             settings.provider = .openID(provider)
         }
-        let session = try fixture.live().session
+        let session = try bench.live().session
         let path = "/.sallyport/login?return_to=/x&aal=aal2&max_age=600"
-        let anonymous = JudgedRequest(fixture, "GET", "/x", ["Accept: text/html"])
+        let anonymous = JudgedRequest(bench, "GET", "/x", ["Accept: text/html"])
         #expect(try anonymous.begin() == .answer(303, .credentialMissing))
-        #expect(anonymous.values("Location") == [JudgeFixture.origin + path])
-        let weak = JudgedRequest(fixture, "GET", "/x", ["Accept: text/html", "Cookie: \(fixture.cookie())=a"])
+        #expect(anonymous.values("Location") == [JudgeBench.origin + path])
+        let weak = JudgedRequest(bench, "GET", "/x", ["Accept: text/html", "Cookie: \(bench.cookie())=a"])
         _ = try weak.begin()
         #expect(try weak.found(session) == .answer(303, .requireAAL))
-        #expect(weak.values("Location") == [JudgeFixture.origin + path])
-        let program = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(fixture.cookie())=a"])
+        #expect(weak.values("Location") == [JudgeBench.origin + path])
+        let program = JudgedRequest(bench, "GET", "/x", ["Cookie: \(bench.cookie())=a"])
         _ = try program.begin()
         #expect(try program.found(session) == .answer(403, .requireAAL))
         let challenge = #"Bearer error="insufficient_user_authentication", acr_values="aal2", max_age="600""#
         #expect(program.values("WWW-Authenticate") == [challenge])
         let form = JudgedRequest(
-            fixture,
+            bench,
             "POST",
             "/x",
             [
-                "Accept: text/html", "Cookie: \(fixture.cookie())=a", "Sec-Fetch-Site: same-origin",
-                "Referer: \(JudgeFixture.origin)/x", "Content-Length: 0",
+                "Accept: text/html", "Cookie: \(bench.cookie())=a", "Sec-Fetch-Site: same-origin",
+                "Referer: \(JudgeBench.origin)/x", "Content-Length: 0",
             ]
         )
         _ = try form.begin()
@@ -213,24 +213,24 @@ struct SessionStepTests {
 
     @Test("A session whose tokens are lost asks for sign-in where the app needs them")
     func lostTokens() throws {
-        let now = JudgeFixture.now
+        let now = JudgeBench.now
         for (isNeeded, end, auth, isPermitted) in [
             (true, now, AuthRequirement.required, false), (false, now, .required, true), (true, now, .optional, true),
             (true, now.advanced(by: .milliseconds(1)), .required, true), (true, nil, .required, true),
         ] as [(Bool, UnixTime?, AuthRequirement, Bool)] {
-            let fixture = try JudgeFixture([route("/**", auth)]) { settings in
+            let bench = try JudgeBench([route("/**", auth)]) { settings in
                 settings.identity.fields = [.init(name: "X-Token", path: "provider.access_token")]
             }
-            if isNeeded { fixture.resolver.parties.tokenReader = Tokens() }
-            let session = try fixture.live { session in
+            if isNeeded { bench.resolver.parties.tokenReader = Tokens() }
+            let session = try bench.live { session in
                 session.provider = ProviderSession(
                     name: "https://idp.example.com",
-                    grant: fixture.authority.newKey(of: .grant, in: session.lineage),
+                    grant: bench.authority.newKey(of: .grant, in: session.lineage),
                     tokensEndAt: end
                 )
             }.session
             for (fields, status) in [(["Accept: text/html"], 303), ([], 401)] {
-                let request = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(fixture.cookie())=a"] + fields)
+                let request = JudgedRequest(bench, "GET", "/x", ["Cookie: \(bench.cookie())=a"] + fields)
                 _ = try request.begin()
                 let told = try request.found(session)
                 let denied = JudgedRequest.Told.answer(status, .sessionRenewalAmbiguous)
@@ -243,9 +243,9 @@ struct SessionStepTests {
     @Test("Several session cookies are cleared and noted, and audited if the route uses sessions")
     func ambiguousCookies() throws {
         for (auth, events) in [(AuthRequirement.required, 1), (.optional, 1), (.public, 0)] {
-            let fixture = try JudgeFixture([route("/**", auth)])
-            let name = fixture.cookie()
-            let request = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(name)=a; \(name)=b"])
+            let bench = try JudgeBench([route("/**", auth)])
+            let name = bench.cookie()
+            let request = JudgedRequest(bench, "GET", "/x", ["Cookie: \(name)=a; \(name)=b"])
             _ = try request.begin()
             #expect(request.cookies.cleared == [name])
             #expect(request.judge.findings.note == .credentialAmbiguousCookie)
@@ -255,19 +255,19 @@ struct SessionStepTests {
 
     @Test("For several session cookies the event names the user if all sessions known on this host are the same user's")
     func ambiguousUser() throws {
-        let fixture = try JudgeFixture()
-        let name = fixture.cookie()
-        let request = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(name)=a; \(name)=b", "User-Agent: test"])
+        let bench = try JudgeBench()
+        let name = bench.cookie()
+        let request = JudgedRequest(bench, "GET", "/x", ["Cookie: \(name)=a; \(name)=b", "User-Agent: test"])
         #expect(try request.begin() == .answer(401, .credentialAmbiguousCookie))
         guard case .ambiguousCookies(let values, let event)? = request.judge.findings.events.first else {
             Issue.record("no event: \(request.judge.findings.events)")
             return
         }
         #expect(values.count == 2 && event.reason == .credentialAmbiguousCookie && event.userAgent == "test")
-        let ada = try fixture.live().session
-        let eve = try fixture.live { $0.identity.id = "eve" }.session
-        let elsewhere = try fixture.live { $0.host = "b.example.com" }.session
-        let native = try fixture.live(.native).session
+        let ada = try bench.live().session
+        let eve = try bench.live { $0.identity.id = "eve" }.session
+        let elsewhere = try bench.live { $0.host = "b.example.com" }.session
+        let native = try bench.live(.native).session
         let host = "app.example.com"
         #expect(event.naming([], on: host).subject == nil)
         #expect(event.naming([ada], on: host).session == ada.session.id)
@@ -279,15 +279,15 @@ struct SessionStepTests {
 
     @Test("If a session cannot be looked up the answer is 503, and if an identity cannot be written it is 403")
     func failures() throws {
-        let fixture = try JudgeFixture()
-        let asking = JudgedRequest(fixture, "GET", "/x", ["Authorization: Bearer a"])
+        let bench = try JudgeBench()
+        let asking = JudgedRequest(bench, "GET", "/x", ["Authorization: Bearer a"])
         _ = try asking.begin()
         #expect(try asking.unavailable() == .answer(503, .storeUnavailable))
         #expect(asking.values("Retry-After") == ["1"])
-        let large = try fixture.live(.native) { session in
+        let large = try bench.live(.native) { session in
             session.identity.traits = ["email": .string(String(repeating: "a", count: 10_000))]
         }
-        let request = JudgedRequest(fixture, "GET", "/x", ["Authorization: Bearer a"])
+        let request = JudgedRequest(bench, "GET", "/x", ["Authorization: Bearer a"])
         _ = try request.begin()
         #expect(try request.found(large.session) == .answer(403, .identityTooLarge))
     }

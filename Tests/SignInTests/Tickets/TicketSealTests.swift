@@ -10,21 +10,21 @@ import Vocabulary
 @Suite("What a browser carries between hosts")
 struct TicketSealTests {
     private static let secret = Secret("a secret of the tests, 32 bytes or more")
-    private let desk: SignInDesk
+    private let bench: SignInBench
     private let tickets: HostTickets
 
     init() {
-        self.desk = SignInDesk()
-        self.tickets = Self.tickets(self.desk, SealingKeyRing(current: Self.secret))
+        self.bench = SignInBench()
+        self.tickets = Self.tickets(self.bench, SealingKeyRing(current: Self.secret))
     }
 
-    private static func tickets(_ desk: SignInDesk, _ keys: SealingKeyRing) -> HostTickets {
+    private static func tickets(_ bench: SignInBench, _ keys: SealingKeyRing) -> HostTickets {
         HostTickets(
             hosts: SignInHosts([]),
-            sessions: desk.sessions,
-            store: desk.store,
+            sessions: bench.sessions,
+            store: bench.store,
             keys: keys,
-            limiter: LocalRateLimiter(clock: desk.time.clock),
+            limiter: LocalRateLimiter(clock: bench.time.clock),
             journal: AuditJournal { _ in true }
         )
     }
@@ -42,7 +42,7 @@ struct TicketSealTests {
         let request = try #require(self.tickets.request(begun.request, id: begun.id, issuer: "a.example.com"))
         let nonce = try #require(self.tickets.nonce(begun.kept, id: begun.id, on: "b.example.com"))
         #expect(request.host == "b.example.com" && request.issuer == "a.example.com" && request.demand == demand)
-        #expect(request.back == "/y" && request.begunAt == self.desk.time.now && nonce.begunAt == request.begunAt)
+        #expect(request.back == "/y" && request.begunAt == self.bench.time.now && nonce.begunAt == request.begunAt)
         #expect(request.challenge == SHA256.digest(nonce.secret.value.bytes) && nonce.returnTo == "/x?a=b")
         let text = begun.id + begun.request + String(decoding: begun.kept.bytes, as: UTF8.self)
         #expect(text.utf8.allSatisfy { $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x5F })
@@ -77,10 +77,10 @@ struct TicketSealTests {
     func rotation() {
         let begun = self.begin()
         let next = Secret("another secret of the tests, 32 bytes")
-        let rotated = Self.tickets(self.desk, SealingKeyRing(current: next, accepted: [Self.secret]))
+        let rotated = Self.tickets(self.bench, SealingKeyRing(current: next, accepted: [Self.secret]))
         #expect(rotated.request(begun.request, id: begun.id, issuer: "a.example.com") != nil)
         #expect(rotated.nonce(begun.kept, id: begun.id, on: "b.example.com") != nil)
-        let replaced = Self.tickets(self.desk, SealingKeyRing(current: next))
+        let replaced = Self.tickets(self.bench, SealingKeyRing(current: next))
         #expect(replaced.request(begun.request, id: begun.id, issuer: "a.example.com") == nil)
         #expect(replaced.nonce(begun.kept, id: begun.id, on: "b.example.com") == nil)
     }

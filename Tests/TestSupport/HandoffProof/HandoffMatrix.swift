@@ -68,26 +68,26 @@ package enum HandoffMatrix {
     /// more. Throws `Difference`.
     ///
     /// - Parameter number: Makes the cell's users its own.
-    package static func run(_ cell: Cell, number: Int, on stage: HandoffStage) async throws {
+    package static func run(_ cell: Cell, number: Int, on bench: HandoffWalkBench) async throws {
         do {
-            try await Self.compare(cell, number, stage)
+            try await Self.compare(cell, number, bench)
         } catch {
             throw Difference("\(cell): \(error)")
         }
     }
 
-    private static func compare(_ cell: Cell, _ number: Int, _ stage: HandoffStage) async throws {
+    private static func compare(_ cell: Cell, _ number: Int, _ bench: HandoffWalkBench) async throws {
         let (user, other) = ("alice \(number)", "bob \(number)")
-        var pair = HandoffPair(stage)
+        var pair = HandoffPair(bench)
         try await pair.signInApp(user)
         try await pair.mint(0, at: .home, for: cell.state == .otherHost ? "other.example.com" : nil)
         var given = HandoffModel.Presentation(
             token: 0,
             existing: nil,
             place: .home,
-            host: HandoffStage.host,
+            host: HandoffWalkBench.host,
             policy: HandoffPolicy(),
-            now: stage.clock.now
+            now: bench.clock.now
         )
         switch cell.state {
         case .fresh, .otherHost: break

@@ -6,28 +6,28 @@ import Vocabulary
 
 /// The gateways and the model, which are told the same and compared.
 struct HandoffPair {
-    let stage: HandoffStage
+    let bench: HandoffWalkBench
     var model = HandoffModel()
-    var apps: [HandoffStage.Kept] = []
+    var apps: [HandoffWalkBench.Kept] = []
     var tokens: [Secret] = []
     /// The sessions of browsers, each with the token of it that its browser has.
-    var webs: [HandoffStage.Kept] = []
+    var webs: [HandoffWalkBench.Kept] = []
     /// All tokens of each of these sessions, the first one first.
     var webTokens: [[Secret]] = []
 
-    init(_ stage: HandoffStage) {
-        self.stage = stage
+    init(_ bench: HandoffWalkBench) {
+        self.bench = bench
     }
 
     // MARK: What happens on both sides
 
     mutating func signInApp(_ user: String) async throws {
-        self.apps.append(try await self.stage.signIn(user))
+        self.apps.append(try await self.bench.signIn(user))
         self.model.apps.append(HandoffModel.App(user: user))
     }
 
     mutating func signInBrowser(_ user: String, life: Duration = .seconds(86_400)) async throws -> Int {
-        let kept = try await self.stage.signIn(user, kind: .web, life: life)
+        let kept = try await self.bench.signIn(user, kind: .web, life: life)
         self.note(kept)
         self.model.webs.append(HandoffModel.Web(user: user, expiresAt: kept.session.expiresAt))
         return self.webs.count - 1
@@ -35,7 +35,7 @@ struct HandoffPair {
 
     /// Mints if the app's session lives; else expects a refusal.
     mutating func mint(_ app: Int, at place: Place, for host: String? = nil) async throws {
-        let outcome = try await self.stage.mint(self.apps[app], at: place, for: host)
+        let outcome = try await self.bench.mint(self.apps[app], at: place, for: host)
         switch (outcome, self.model.apps[app].lives) {
         case (.success(let minted), true):
             self.tokens.append(minted.token)
@@ -44,7 +44,7 @@ struct HandoffPair {
                     app: app,
                     place: place,
                     host: host,
-                    expiresAt: self.stage.clock.now.advanced(by: minted.lifetime)
+                    expiresAt: self.bench.clock.now.advanced(by: minted.lifetime)
                 )
             )
         case (.failure(let error), false) where error.reason == .sessionUnknown: break
@@ -54,7 +54,7 @@ struct HandoffPair {
 
     /// Tries to mint with the token of a browser's session, which is never permitted (T23).
     func mintNested(_ web: Int, at place: Place) async throws {
-        guard case .failure(let error) = try await self.stage.mint(self.webs[web], at: place) else {
+        guard case .failure(let error) = try await self.bench.mint(self.webs[web], at: place) else {
             throw Difference("a browser's session \(web) has minted")
         }
         let isTransferred = self.model.webs[web].app != nil
@@ -80,10 +80,10 @@ struct HandoffPair {
     ) async throws -> Int? {
         var given = given
         given.existingNumber = given.existing.map { self.number(of: $0) } ?? 0
-        let (stage, token, attempt) = (self.stage, self.tokens[given.token], AttemptSecret())
+        let (bench, token, attempt) = (self.bench, self.tokens[given.token], AttemptSecret())
         let existing = given.existing.map { self.webs[$0] }
         func request() async throws -> HandoffRequest {
-            try await stage.request(
+            try await bench.request(
                 token,
                 by: existing,
                 at: given.place,
@@ -98,19 +98,19 @@ struct HandoffPair {
         // Only a use meets the quarantine.
         let isAsked = confirms && !isOfFormerReign
         if isAsked {
-            switch try await stage.preview(try await request(), gateway: gateway + 1) {
+            switch try await bench.preview(try await request(), gateway: gateway + 1) {
             case .asks(let session):
                 let user = self.model.apps[self.model.tokens[given.token].app].user
                 guard session.subject == user else { throw Difference("it asks about \(session.subject)") }
             case .ended(let outcome): return try self.compare(outcome, given, missesRenewal: missesRenewal)
             }
         }
-        if isOfFormerReign { self.stage.tricks.quarantine?(true) }
-        if losesAnswer, !isOfFormerReign { self.stage.tricks.loseAnswer?(true) }
-        var outcome = try await stage.present(try await request(), gateway: gateway)
-        self.stage.tricks.quarantine?(false)
-        self.stage.tricks.loseAnswer?(false)
-        if case .unavailable = outcome { outcome = try await stage.present(try await request(), gateway: gateway + 1) }
+        if isOfFormerReign { self.bench.tricks.quarantine?(true) }
+        if losesAnswer, !isOfFormerReign { self.bench.tricks.loseAnswer?(true) }
+        var outcome = try await bench.present(try await request(), gateway: gateway)
+        self.bench.tricks.quarantine?(false)
+        self.bench.tricks.loseAnswer?(false)
+        if case .unavailable = outcome { outcome = try await bench.present(try await request(), gateway: gateway + 1) }
         if isAsked {
             guard case .signedIn = outcome else { throw Difference("it asked, and then said \(outcome)") }
         }
@@ -160,7 +160,7 @@ struct HandoffPair {
             session.kind == .web, session.origin == .transfer, session.host == given.host, session.scopes.isEmpty,
             session.device?.address.description == given.place.rawValue
         else { throw Difference("the session is not the one expected: \(session)") }
-        self.note(HandoffStage.Kept(token: token, key: try self.stage.key(of: token), session: session))
+        self.note(HandoffWalkBench.Kept(token: token, key: try self.bench.key(of: token), session: session))
     }
 
     /// The browser of a session gets its token with this number, unless it misses the answer.
@@ -172,7 +172,7 @@ struct HandoffPair {
         if !isMissed { self.webs[web].token = token }
     }
 
-    private mutating func note(_ web: HandoffStage.Kept) {
+    private mutating func note(_ web: HandoffWalkBench.Kept) {
         self.webs.append(web)
         self.webTokens.append([web.token])
     }
@@ -184,10 +184,10 @@ struct HandoffPair {
     ///
     /// - Returns: Which of them has won, and its session.
     mutating func race(_ given: HandoffModel.Presentation) async throws -> (browser: Int, web: Int)? {
-        let (stage, token) = (self.stage, self.tokens[given.token])
+        let (bench, token) = (self.bench, self.tokens[given.token])
         @Sendable func present(_ gateway: Int) async throws -> HandoffOutcome {
-            let request = try await stage.request(token, by: nil, at: given.place, to: given.host, given.policy)
-            return try await stage.present(request, gateway: gateway)
+            let request = try await bench.request(token, by: nil, at: given.place, to: given.host, given.policy)
+            return try await bench.present(request, gateway: gateway)
         }
         async let first = present(0)
         async let second = present(1)
@@ -214,17 +214,17 @@ struct HandoffPair {
     }
 
     mutating func signOut(app: Int) async throws {
-        try await self.stage.end(self.apps[app])
+        try await self.bench.end(self.apps[app])
         self.model.signOut(app: app)
     }
 
     mutating func signOut(web: Int) async throws {
-        try await self.stage.end(self.webs[web])
+        try await self.bench.end(self.webs[web])
         self.model.webs[web].lives = false
     }
 
     mutating func signOut(everywhere user: String) async throws {
-        try await self.stage.end(everywhere: user)
+        try await self.bench.end(everywhere: user)
         self.model.signOut(everywhere: user)
     }
 
@@ -232,18 +232,18 @@ struct HandoffPair {
 
     /// Compares which sessions live, and which tokens present those of browsers.
     func compareSessions() async throws {
-        for app in self.apps.indices where try await self.stage.lives(self.apps[app].key) != self.model.apps[app].lives
+        for app in self.apps.indices where try await self.bench.lives(self.apps[app].key) != self.model.apps[app].lives
         {
             throw Difference("app \(app) should \(self.model.apps[app].lives ? "live" : "have ended")")
         }
-        for web in self.webs.indices where try await self.stage.lives(self.webs[web].key) != self.model.webs[web].lives
+        for web in self.webs.indices where try await self.bench.lives(self.webs[web].key) != self.model.webs[web].lives
         {
             throw Difference("session \(web) should \(self.model.webs[web].lives ? "live" : "have ended")")
         }
         for web in self.webs.indices {
             for (number, token) in self.webTokens[web].enumerated() {
-                let expected = self.model.presents(web, number, at: self.stage.clock.now)
-                guard try await self.stage.isPresented(self.webs[web].key, by: token) == expected else {
+                let expected = self.model.presents(web, number, at: self.bench.clock.now)
+                guard try await self.bench.isPresented(self.webs[web].key, by: token) == expected else {
                     throw Difference("token \(number) of session \(web) should be \(expected ? "good" : "refused")")
                 }
             }

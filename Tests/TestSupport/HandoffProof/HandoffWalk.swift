@@ -17,16 +17,16 @@ package struct HandoffWalk {
     private var browsers = [Int?](repeating: nil, count: Self.browserCount)
     private var trace: [String] = []
 
-    private init(seed: UInt64, _ stage: HandoffStage) {
+    private init(seed: UInt64, _ bench: HandoffWalkBench) {
         self.numbers = SeededNumbers(seed: seed)
-        self.pair = HandoffPair(stage)
+        self.pair = HandoffPair(bench)
         // Users of their own, so that walks on one store do not meet.
         self.users = ["alice \(seed)", "bob \(seed)"]
     }
 
     /// Throws `Difference` with the seed and the steps.
-    package static func run(seed: UInt64, on stage: HandoffStage) async throws {
-        var walk = HandoffWalk(seed: seed, stage)
+    package static func run(seed: UInt64, on bench: HandoffWalkBench) async throws {
+        var walk = HandoffWalk(seed: seed, bench)
         do {
             try await walk.run()
         } catch {
@@ -65,7 +65,7 @@ package struct HandoffWalk {
     private mutating func mint() async throws {
         let app = self.pick(Array(self.pair.apps.indices))
         let place = self.pick(self.chance(70) ? [.home] : Place.allCases)
-        let host = self.chance(80) ? nil : self.pick([HandoffStage.host, "other.example.com"])
+        let host = self.chance(80) ? nil : self.pick([HandoffWalkBench.host, "other.example.com"])
         self.trace.append("mint \(app) at \(place) for \(host ?? "all")")
         try await self.pair.mint(app, at: place, for: host)
     }
@@ -87,10 +87,10 @@ package struct HandoffWalk {
             token: token,
             existing: existing,
             place: self.pick(self.chance(70) ? [self.pair.model.tokens[token].place] : Place.allCases),
-            host: HandoffStage.host,
+            host: HandoffWalkBench.host,
             policy: self.policy(),
             existingSuffices: self.chance(80),
-            now: self.pair.stage.clock.now
+            now: self.pair.bench.clock.now
         )
     }
 
@@ -160,12 +160,12 @@ package struct HandoffWalk {
     private mutating func wait() async throws {
         let time = self.pick([Duration.seconds(20), .seconds(61)])
         self.trace.append("\(time) pass")
-        self.pair.stage.clock.advance(by: time)
-        try await self.pair.stage.tricks.pass(time)
+        self.pair.bench.clock.advance(by: time)
+        try await self.pair.bench.tricks.pass(time)
     }
 
     private mutating func failOver() {
-        guard self.pair.stage.tricks.quarantine != nil else { return }
+        guard self.pair.bench.tricks.quarantine != nil else { return }
         self.trace.append("failover")
         self.pair.model.failOver()
     }

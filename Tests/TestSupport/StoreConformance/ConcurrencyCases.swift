@@ -3,8 +3,8 @@ internal import Vocabulary
 
 extension StoreConformance {
     static let concurrencyCases: [StoreConformance] = [
-        StoreConformance("of many that race for a token exactly one gets it, and one session exists") { harness in
-            let store = try await harness.store()
+        StoreConformance("of many that race for a token exactly one gets it, and one session exists") { bench in
+            let store = try await bench.store()
             for _ in 0..<20 {
                 let key = try await store.mint(from: try await store.signIn())
                 let judged = try await store.judge(key)
@@ -40,8 +40,8 @@ extension StoreConformance {
                 try expect(live == 1, "one session, not \(live)")
             }
         },
-        StoreConformance("one attempt repeated many times at once is done each time and makes one session") { harness in
-            let store = try await harness.store()
+        StoreConformance("one attempt repeated many times at once is done each time and makes one session") { bench in
+            let store = try await bench.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
             let attempt = store.authority.newAttempt()
@@ -56,8 +56,8 @@ extension StoreConformance {
             try expect(try await store.isLive(draft.key), "the session")
         },
         StoreConformance("when a use and a burn race there is one marker, and a session only if the use won") {
-            harness in
-            let store = try await harness.store()
+            bench in
+            let store = try await bench.store()
             for _ in 0..<50 {
                 let key = try await store.mint(from: try await store.signIn())
                 let judged = try await store.judge(key)
@@ -74,8 +74,8 @@ extension StoreConformance {
                 try expect(try await store.isLive(draft.key) == (answers.0 == .done), "a session only with the use")
             }
         },
-        StoreConformance("no session outlives an end that races its creation") { harness in
-            let store = try await harness.store()
+        StoreConformance("no session outlives an end that races its creation") { bench in
+            let store = try await bench.store()
             for round in 0..<100 {
                 let parent = try await store.signIn(subject: "racer")
                 let key = try await store.mint(from: parent)

@@ -32,8 +32,8 @@ extension StoreUnderTest {
 
 extension StoreConformance {
     static let documentCases: [StoreConformance] = [
-        StoreConformance("documents are written, read, listed and deleted by their ids") { harness in
-            let store = try await harness.store()
+        StoreConformance("documents are written, read, listed and deleted by their ids") { bench in
+            let store = try await bench.store()
             try expect(try await store.documents().isEmpty, "no documents")
             let ids = ["app", "web", "é {}:\n*", ""] + (0..<30).map { "client-\($0)" }
             for id in ids {
@@ -55,8 +55,8 @@ extension StoreConformance {
             try expect(try await store.put("again", id: "app") == .done, "`done`")
             try expect(try await store.documents() == ["app": "again"], "the one that is there")
         },
-        StoreConformance("a document is replaced only if it has not changed since it was read") { harness in
-            let store = try await harness.store()
+        StoreConformance("a document is replaced only if it has not changed since it was read") { bench in
+            let store = try await bench.store()
             try expect(try await store.put("1", id: "app") == .done, "`done`")
             let first = try await store.document("app")?.version
             try expect(try await store.put("other", id: "app") == .changed, "`changed`: it is there")
@@ -72,8 +72,8 @@ extension StoreConformance {
             try expect(try await store.document("app") == nil, "no document")
             try expect(try await store.documents().isEmpty, "no document in the list")
         },
-        StoreConformance("a repeated attempt to write a document is reported as done again") { harness in
-            let store = try await harness.store()
+        StoreConformance("a repeated attempt to write a document is reported as done again") { bench in
+            let store = try await bench.store()
             let attempt = store.authority.newAttempt()
             for _ in 0..<2 { try expect(try await store.put("1", id: "app", attempt: attempt) == .done, "`done`") }
             let judged = try await store.document("app")?.version
@@ -88,8 +88,8 @@ extension StoreConformance {
         },
         StoreConformance("of many that race for a document one writes it, and no other document is lost from the list")
         {
-            harness in
-            let store = try await harness.store()
+            bench in
+            let store = try await bench.store()
             let answers = try await withThrowingTaskGroup(of: Replacement.self) { group in
                 for runner in 0..<32 {
                     group.addTask { try await store.put("\(runner)", id: "app") }
@@ -101,8 +101,8 @@ extension StoreConformance {
             try expect(answers.count { $0 == .changed } == 31, "`changed` for all others")
             try expect(try await store.documents().count == 33, "all documents")
         },
-        StoreConformance("a full collection refuses new documents, and those in it can still be replaced") { harness in
-            let store = try await harness.store()
+        StoreConformance("a full collection refuses new documents, and those in it can still be replaced") { bench in
+            let store = try await bench.store()
             for index in 0..<TestDocument.countLimit { _ = try await store.put("x", id: "\(index)") }
             try expect(try await isFull { try await store.put("x", id: "one more") }, "`full`")
             let judged = try await store.document("0")?.version
@@ -110,15 +110,15 @@ extension StoreConformance {
             try expect(try await store.delete("1"), "it was there")
             try expect(try await store.put("x", id: "one more") == .done, "`done`")
         },
-        StoreConformance("a document that is too large, or whose id is too long, is refused") { harness in
-            let store = try await harness.store()
+        StoreConformance("a document that is too large, or whose id is too long, is refused") { bench in
+            let store = try await bench.store()
             try await expectTooLarge { try await store.put(String(repeating: "x", count: 1025), id: "app") }
             let id = String(repeating: "x", count: DocumentKey.longestID + 1)
             try await expectTooLarge { try await store.put("x", id: id) }
             try expect(try await store.documents().isEmpty, "no documents")
         },
-        StoreConformance("a document's names are always the same, and no other document has them") { harness in
-            let store = try await harness.store().store
+        StoreConformance("a document's names are always the same, and no other document has them") { bench in
+            let store = try await bench.store().store
             let key = DocumentKey(collection: TestDocument.collection, id: "app")
             let names = store.names(of: key)
             try expect(!names.isEmpty && Set(names).count == names.count, "names, none of them twice")

@@ -5,7 +5,7 @@ internal import Vocabulary
 
 extension StoreUnderTest {
     var foreign: ForeignSessions {
-        ForeignSessions(store: self.store, authority: self.authority, clock: self.harness.clock.clock)
+        ForeignSessions(store: self.store, authority: self.authority, clock: self.bench.clock.clock)
     }
 
     func foreignKey(_ token: String) -> RecordKey {
@@ -64,25 +64,25 @@ extension StoreUnderTest {
 
 extension StoreConformance {
     static let foreignSessionCases: [StoreConformance] = [
-        StoreConformance("a foreign token's session is found as it was accepted, until the token expires") { harness in
-            let store = try await harness.store()
+        StoreConformance("a foreign token's session is found as it was accepted, until the token expires") { bench in
+            let store = try await bench.store()
             try expect(try await store.standing("t") == .none, "nothing yet")
             let accepted = try await store.accept("t")
             try expect(accepted == store.vouched("t"), "the session that the provider vouches for")
             try expect(try await store.standing("t") == .live(store.vouched("t")), "the same again")
             try expect(try await store.standing("u") == .none, "nothing for another token")
-            try await harness.advance(by: .seconds(3580))
+            try await bench.advance(by: .seconds(3580))
             guard case .live = try await store.standing("t") else {
                 throw ConformanceFailure(description: "expected life until the token's end")
             }
-            try await harness.advance(by: .seconds(20))
+            try await bench.advance(by: .seconds(20))
             try expect(try await store.standing("t") == .none, "no life after it")
         },
-        StoreConformance("a later verdict replaces an earlier one, and not the reverse") { harness in
-            let store = try await harness.store()
+        StoreConformance("a later verdict replaces an earlier one, and not the reverse") { bench in
+            let store = try await bench.store()
             let first = store.vouched("t")
             _ = try await store.accept("t", first)
-            try await harness.advance(by: .seconds(20))
+            try await bench.advance(by: .seconds(20))
             let second = store.vouched("t").with { session in
                 session = first.session
                 session.identity.traits = ["email": "new@example.org"]
@@ -92,19 +92,19 @@ extension StoreConformance {
             let late = try await store.accept("t", first)
             try expect(late?.verdict == second.verdict, "the later verdict after an answer that was overtaken")
         },
-        StoreConformance("a foreign token that was signed out stays so for as long as it could live") { harness in
-            let store = try await harness.store()
+        StoreConformance("a foreign token that was signed out stays so for as long as it could live") { bench in
+            let store = try await bench.store()
             _ = try await store.accept("t")
             try await store.end(store.foreignKey("t").lineage)
             for _ in 0..<4 {
                 try expect(try await store.standing("t") == .none, "no session")
                 try expect(try await store.accept("t", issuedAt: store.now) == nil, "no new one")
-                try await harness.advance(by: .seconds(880))
+                try await bench.advance(by: .seconds(880))
             }
             try expect(try await store.accept("u") != nil, "the life of another token")
         },
-        StoreConformance("a foreign token that was accepted ends with its subject, whenever it was issued") { harness in
-            let store = try await harness.store()
+        StoreConformance("a foreign token that was accepted ends with its subject, whenever it was issued") { bench in
+            let store = try await bench.store()
             for token in ["t", "u"] { _ = try await store.accept(token) }
             _ = try await store.accept("v", store.vouched("v", subject: "bob"))
             try await store.end(subject: "alice")
@@ -113,15 +113,15 @@ extension StoreConformance {
                 try expect(try await store.standing(token) == .ended, "its end")
                 try expect(try await store.accept(token, issuedAt: later) == nil, "its end, whatever the provider says")
             }
-            try await harness.advance(by: .seconds(3500))
+            try await bench.advance(by: .seconds(3500))
             try expect(try await store.accept("t", issuedAt: later) == nil, "its end, still")
             guard case .live = try await store.standing("v") else {
                 throw ConformanceFailure(description: "expected the life of another subject's token")
             }
         },
         StoreConformance("foreign tokens end with the provider's session, and others of the subject do not") {
-            harness in
-            let store = try await harness.store()
+            bench in
+            let store = try await bench.store()
             for token in ["t", "u"] { _ = try await store.accept(token) }
             _ = try await store.accept("v", store.vouched("v", sid: "sid-2"))
             _ = try await store.accept("w", store.vouched("w", sid: nil))
@@ -134,8 +134,8 @@ extension StoreConformance {
             }
         },
         StoreConformance("a foreign token that was not presented before an end lives only if it was issued after it") {
-            harness in
-            let store = try await harness.store()
+            bench in
+            let store = try await bench.store()
             for byProviderSession in [true, false] {
                 if byProviderSession { try await store.end(providerSession: "sid-1") }
                 if !byProviderSession { try await store.end(subject: "alice") }
@@ -154,8 +154,8 @@ extension StoreConformance {
                 }
             }
         },
-        StoreConformance("an epoch is the time of the end, and a later end has a later epoch") { harness in
-            let store = try await harness.store()
+        StoreConformance("an epoch is the time of the end, and a later end has a later epoch") { bench in
+            let store = try await bench.store()
             try expect(try await store.epoch("alice").milliseconds == 0, "no end yet")
             var last = UnixTime(milliseconds: 0)
             for _ in 0..<3 {
@@ -167,8 +167,8 @@ extension StoreConformance {
             // The server of a store may have a clock of its own.
             try expect(last > UnixTime(seconds: 1_700_000_000), "a time")
         },
-        StoreConformance("a foreign token that is presented to many at once has one session") { harness in
-            let store = try await harness.store()
+        StoreConformance("a foreign token that is presented to many at once has one session") { bench in
+            let store = try await bench.store()
             let session = store.vouched("t")
             let accepted = try await withThrowingTaskGroup(of: ForeignSession?.self) { group in
                 for _ in 0..<24 { group.addTask { try await store.accept("t", session) } }
@@ -176,8 +176,8 @@ extension StoreConformance {
             }
             try expect(accepted.allSatisfy { $0 == session } && accepted.count == 24, "one session for all")
         },
-        StoreConformance("a foreign token is never another subject's") { harness in
-            let store = try await harness.store()
+        StoreConformance("a foreign token is never another subject's") { bench in
+            let store = try await bench.store()
             _ = try await store.accept("t")
             try expect(try await store.accept("t", store.vouched("t", subject: "mallory")) == nil, "no session")
             guard case .live(let standing) = try await store.standing("t") else {

@@ -6,8 +6,8 @@ extension StoreConformance {
     /// Uses that create several records in the same step.
     static let offspringCases: [StoreConformance] = [
         StoreConformance("one use creates a session, a replaceable and a single-use record, each as written") {
-            harness in
-            let store = try await harness.with(TestTicket.self).store()
+            bench in
+            let store = try await bench.with(TestTicket.self).store()
             let key = try await store.mint(from: try await store.signIn())
             let draft = store.draft(lineage: key.lineage)
             let attempt = store.authority.newAttempt()
@@ -31,8 +31,8 @@ extension StoreConformance {
                 }
             }
         },
-        StoreConformance("the records that a use has created are used and replaced like any others") { harness in
-            let store = try await harness.with(TestTicket.self).store()
+        StoreConformance("the records that a use has created are used and replaced like any others") { bench in
+            let store = try await bench.with(TestTicket.self).store()
             let key = try await store.mint(from: try await store.signIn())
             let draft = store.draft(lineage: key.lineage)
             let attempt = store.authority.newAttempt()
@@ -53,8 +53,8 @@ extension StoreConformance {
             try expect(replacement == .done, "`done`, not \(replacement)")
             try expect(try await store.family(family)?.record.generation == 2, "the second generation")
         },
-        StoreConformance("if one of several records cannot be created, none is") { harness in
-            let store = try await harness.with(TestTicket.self).store()
+        StoreConformance("if one of several records cannot be created, none is") { bench in
+            let store = try await bench.with(TestTicket.self).store()
             let parent = try await store.signIn()
             for refusal in ["changed", "spent", "parent"] {
                 let key = try await store.mint(from: parent)
@@ -74,8 +74,8 @@ extension StoreConformance {
             }
         },
         StoreConformance("all records that a use has created end with their lineage and with their subject") {
-            harness in
-            let store = try await harness.with(TestTicket.self).store()
+            bench in
+            let store = try await bench.with(TestTicket.self).store()
             for ending in ["lineage", "subject"] {
                 let parent = try await store.signIn()
                 let key = try await store.mint(from: parent)
@@ -97,8 +97,8 @@ extension StoreConformance {
                 )
             }
         },
-        StoreConformance("a record without a parent and without a subject can be used") { harness in
-            let store = try await harness.with(TestTicket.self).store()
+        StoreConformance("a record without a parent and without a subject can be used") { bench in
+            let store = try await bench.with(TestTicket.self).store()
             let key = store.newKey(in: store.authority.newLineage())
             let terms = RecordTerms(since: store.now, expiresAt: store.now.advanced(by: .seconds(60)))
             let ticket = TestTicket(note: "before anybody is known", terms: terms)
@@ -114,14 +114,14 @@ extension StoreConformance {
             try expect(answer == .done, "`done`, not \(answer)")
             try expect(try await store.isLive(draft.key), "the session")
         },
-        StoreConformance("no record lives longer than its kind allows") { harness in
-            let store = try await harness.with(TestTicket.self).store()
+        StoreConformance("no record lives longer than its kind allows") { bench in
+            let store = try await bench.with(TestTicket.self).store()
             let key = try await store.mint(from: try await store.signIn(idle: .seconds(86_400)), life: .seconds(80_000))
-            try await harness.advance(by: TestTicket.longestLife + .seconds(30))
+            try await bench.advance(by: TestTicket.longestLife + .seconds(30))
             try expect(try await store.isAbsent(key), "no ticket")
         },
-        StoreConformance("a record that is too large is refused, and nothing is written") { harness in
-            let store = try await harness.with(TestTicket.self).store()
+        StoreConformance("a record that is too large is refused, and nothing is written") { bench in
+            let store = try await bench.with(TestTicket.self).store()
             let parent = try await store.signIn()
             let terms = RecordTerms(of: parent, now: store.now, life: .seconds(60), hasParent: true)
             let ticket = TestTicket(note: String(repeating: "x", count: 1024), terms: terms)

@@ -10,8 +10,8 @@ extension StoreUnderTest {
 
 extension StoreConformance {
     static let onceCases: [StoreConformance] = [
-        StoreConformance("an id is new only once in each scope") { harness in
-            let store = try await harness.store()
+        StoreConformance("an id is new only once in each scope") { bench in
+            let store = try await bench.store()
             try expect(try await store.once("a"), "the first time")
             for _ in 0..<3 { try expect(try await !store.once("a"), "a repetition") }
             try expect(try await store.once("b"), "another id")
@@ -22,19 +22,19 @@ extension StoreConformance {
             }
         },
         StoreConformance("an id is known for its lifetime, however often it is presented, and is then forgotten") {
-            harness in
-            let store = try await harness.store()
+            bench in
+            let store = try await bench.store()
             try expect(try await store.once("a", for: .seconds(60)), "the first time")
-            try await harness.advance(by: .seconds(40))
+            try await bench.advance(by: .seconds(40))
             try expect(try await !store.once("a", for: .seconds(60)), "a repetition")
-            try await harness.advance(by: .seconds(19))
+            try await bench.advance(by: .seconds(19))
             try expect(try await !store.once("a", for: .seconds(60)), "a repetition")
-            try await harness.advance(by: .seconds(10))
+            try await bench.advance(by: .seconds(10))
             try expect(try await store.once("a", for: .seconds(60)), "it was not prolonged")
             try expect(try await !store.once("a", for: .seconds(60)), "a repetition")
         },
-        StoreConformance("of many requests that present an id at once, one is the first") { harness in
-            let store = try await harness.store()
+        StoreConformance("of many requests that present an id at once, one is the first") { bench in
+            let store = try await bench.store()
             for round in 0..<20 {
                 let firsts = try await withThrowingTaskGroup(of: Bool.self) { group in
                     for _ in 0..<64 { group.addTask { try await store.once("\(round)") } }

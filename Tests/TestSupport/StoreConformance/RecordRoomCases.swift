@@ -7,8 +7,8 @@ extension StoreConformance {
     static let recordRoomCases: [StoreConformance] = [
         StoreConformance("a store full of replaceable records refuses more, and accepts them again after one has ended")
         {
-            harness in
-            let store = try await harness.store(StoreRoom(sessions: 3, markers: 3))
+            bench in
+            let store = try await bench.store(StoreRoom(sessions: 3, markers: 3))
             let session = try await store.signIn()
             var keys: [RecordKey] = []
             for _ in 0..<3 { keys.append(try await store.newFamily(of: session)) }
@@ -18,13 +18,13 @@ extension StoreConformance {
             try await store.store.end(replaceable: keys[1], on: store.loop).get()
             _ = try await store.newFamily(of: session, life: .seconds(60))
             try expect(try await isFull { try await store.newFamily(of: session) }, "`full` again")
-            try await harness.advance(by: .seconds(60))
+            try await bench.advance(by: .seconds(60))
             _ = try await store.newFamily(of: session)
         },
         StoreConformance("a use without room for all of its records creates none and leaves the ticket") {
-            harness in
+            bench in
             for full in ["sessions", "tickets", "families"] {
-                let store = try await harness.with(TestTicket.self).store(StoreRoom(sessions: 2, markers: 2))
+                let store = try await bench.with(TestTicket.self).store(StoreRoom(sessions: 2, markers: 2))
                 let parent = try await store.signIn()
                 let key = try await store.mint(from: parent)
                 var ends: [RecordKey] = []
@@ -50,20 +50,20 @@ extension StoreConformance {
                         try await store.store.end(replaceable: key, on: store.loop).get()
                     }
                 }
-                try await harness.advance(by: .seconds(10))
+                try await bench.advance(by: .seconds(10))
                 let answer = try await store.consume(key, judged: judged, attempt: attempt, creating: draft)
                 try expect(answer == .done, "`done` once there is room for \(full), not \(answer)")
             }
         },
-        StoreConformance("ids that were presented are never evicted, and take no room from tokens") { harness in
-            let store = try await harness.store(StoreRoom(sessions: 10, markers: 4))
+        StoreConformance("ids that were presented are never evicted, and take no room from tokens") { bench in
+            let store = try await bench.store(StoreRoom(sessions: 10, markers: 4))
             for id in 0..<4 { try expect(try await store.once("\(id)"), "the first time") }
             for _ in 0..<10 {
                 try expect(try await isFull { try await store.once("another") }, "`full`")
                 for id in 0..<4 { try expect(try await !store.once("\(id)"), "a repetition") }
             }
             _ = try await store.mint(from: try await store.signIn())
-            try await harness.advance(by: .seconds(60))
+            try await bench.advance(by: .seconds(60))
             try expect(try await store.once("another"), "room once they expired")
         },
     ]

@@ -55,8 +55,8 @@ extension StoreConformance {
     static let replaceableCases: [StoreConformance] = [
         StoreConformance(
             "a replaceable record is read as it was written, and replaced if it is unchanged since it was judged"
-        ) { harness in
-            let store = try await harness.store()
+        ) { bench in
+            let store = try await bench.store()
             let key = try await store.newFamily(of: try await store.signIn())
             for generation in UInt64(2)...5 {
                 let stored = try await store.family(key)
@@ -70,8 +70,8 @@ extension StoreConformance {
                 try expect(next?.version != stored?.version, "another version")
             }
         },
-        StoreConformance("a record that was replaced since it was judged is not replaced again") { harness in
-            let store = try await harness.store()
+        StoreConformance("a record that was replaced since it was judged is not replaced again") { bench in
+            let store = try await bench.store()
             let key = try await store.newFamily(of: try await store.signIn())
             let stale = try await store.family(key)
             try expect(try await store.replace(key, stale, generation: 2) == .done, "`done`")
@@ -82,8 +82,8 @@ extension StoreConformance {
             try expect(later == .changed, "`changed`, not \(later)")
             try expect(try await store.family(key)?.record.generation == 2, "the second generation")
         },
-        StoreConformance("a record is created only where there is none") { harness in
-            let store = try await harness.store()
+        StoreConformance("a record is created only where there is none") { bench in
+            let store = try await bench.store()
             let session = try await store.signIn()
             let key = try await store.newFamily(of: session)
             let terms = RecordTerms(of: session, now: store.now, life: .seconds(60), hasParent: false)
@@ -99,8 +99,8 @@ extension StoreConformance {
             try expect(try await store.family(unknown) == nil, "nothing")
         },
         StoreConformance("a repeated attempt is reported as done, whatever it judged, and writes nothing twice") {
-            harness in
-            let store = try await harness.store()
+            bench in
+            let store = try await bench.store()
             let session = try await store.signIn()
             let key = store.newFamilyKey(in: session.key.lineage)
             let terms = RecordTerms(of: session, now: store.now, life: .seconds(60), hasParent: false)
@@ -126,8 +126,8 @@ extension StoreConformance {
             let late = try await store.replace(key, judged, generation: 2, attempt: attempt)
             try expect(late == .changed, "`changed`, not \(late)")
         },
-        StoreConformance("of many that race to replace a record exactly one succeeds") { harness in
-            let store = try await harness.store()
+        StoreConformance("of many that race to replace a record exactly one succeeds") { bench in
+            let store = try await bench.store()
             let key = try await store.newFamily(of: try await store.signIn())
             for round in UInt64(1)...20 {
                 let judged = try await store.family(key)
@@ -141,8 +141,8 @@ extension StoreConformance {
                 try expect(answers.count { $0 == .changed } == 31, "`changed` for all others")
             }
         },
-        StoreConformance("ending a replaceable record ends it, and may be repeated") { harness in
-            let store = try await harness.store()
+        StoreConformance("ending a replaceable record ends it, and may be repeated") { bench in
+            let store = try await bench.store()
             let session = try await store.signIn()
             let key = try await store.newFamily(of: session)
             let other = try await store.newFamily(of: session)
@@ -158,8 +158,8 @@ extension StoreConformance {
         StoreConformance(
             "a replaceable record ends with its lineage and with its subject, and none is written afterwards"
         ) {
-            harness in
-            let store = try await harness.store()
+            bench in
+            let store = try await bench.store()
             for ending in ["lineage", "subject"] {
                 let session = try await store.signIn()
                 let key = try await store.newFamily(of: session)
@@ -179,8 +179,8 @@ extension StoreConformance {
                 try expect(try await store.family(late) == nil, "no record after the end of the \(ending)")
             }
         },
-        StoreConformance("a replaceable record expires, and its replacement lives on") { harness in
-            let store = try await harness.store()
+        StoreConformance("a replaceable record expires, and its replacement lives on") { bench in
+            let store = try await bench.store()
             let session = try await store.signIn(idle: .seconds(86_400))
             let key = try await store.newFamily(of: session, life: .seconds(60))
             let other = try await store.newFamily(of: session, life: .seconds(60))
@@ -192,17 +192,17 @@ extension StoreConformance {
             let answer = try await store.store
                 .replace(key, judged: stored.version, with: next, attempt: attempt, on: store.loop).get()
             try expect(answer == .done, "`done`, not \(answer)")
-            try await harness.advance(by: .seconds(60))
+            try await bench.advance(by: .seconds(60))
             try expect(try await store.family(other) == nil, "no life at the expiry")
             try expect(try await store.family(key)?.record == next, "the life of what was replaced")
             // Also if it outlives everything else in its lineage.
-            try await harness.advance(by: .seconds(520))
+            try await bench.advance(by: .seconds(520))
             try expect(try await store.family(key) != nil, "life until the expiry")
-            try await harness.advance(by: .seconds(20))
+            try await bench.advance(by: .seconds(20))
             try expect(try await store.family(key) == nil, "no life at the expiry")
         },
-        StoreConformance("a replaceable record lives in a lineage that has nothing else") { harness in
-            let store = try await harness.store()
+        StoreConformance("a replaceable record lives in a lineage that has nothing else") { bench in
+            let store = try await bench.store()
             let lineage = store.authority.newLineage()
             let key = store.authority.make(TokenKind(prefix: "spz_", record: TestGrant.kind), in: lineage).key
             let terms = RecordTerms(since: store.now, expiresAt: store.now.advanced(by: .seconds(3600)))
@@ -226,8 +226,8 @@ extension StoreConformance {
                 try expect(read?.record == next, "the grant as written")
             }
         },
-        StoreConformance("a replaceable record that is too large is refused, and the existing one stays") { harness in
-            let store = try await harness.store()
+        StoreConformance("a replaceable record that is too large is refused, and the existing one stays") { bench in
+            let store = try await bench.store()
             let key = try await store.newFamily(of: try await store.signIn())
             guard let stored = try await store.family(key) else { throw ConformanceFailure(description: "no family") }
             var large = stored.record

@@ -19,8 +19,8 @@ extension StoreUnderTest {
 
 extension StoreConformance {
     static let replacedSessionCases: [StoreConformance] = [
-        StoreConformance("a session is replaced if it is unchanged since it was judged, and else it stays") { harness in
-            let store = try await harness.store()
+        StoreConformance("a session is replaced if it is unchanged since it was judged, and else it stays") { bench in
+            let store = try await bench.store()
             let session = try await store.signIn()
             let stale = try await store.session(session.key)
             for name in ["one", "two", "three"] {
@@ -38,8 +38,8 @@ extension StoreConformance {
             try expect(answer == .changed, "`changed`, not \(answer)")
             try expect(try await store.name(session.key) == "three", "what stood there")
         },
-        StoreConformance("of many that race to replace a session exactly one succeeds") { harness in
-            let store = try await harness.store()
+        StoreConformance("of many that race to replace a session exactly one succeeds") { bench in
+            let store = try await bench.store()
             let session = try await store.signIn()
             for _ in 0..<10 {
                 let judged = try await store.session(session.key)
@@ -53,8 +53,8 @@ extension StoreConformance {
                 try expect(answers.count { $0 == .changed } == 15, "`changed` for all others")
             }
         },
-        StoreConformance("a session that has ended in any way is not revived by a replacement") { harness in
-            let store = try await harness.store()
+        StoreConformance("a session that has ended in any way is not revived by a replacement") { bench in
+            let store = try await bench.store()
             for end in ["session", "lineage", "subject"] {
                 let session = try await store.signIn(subject: end)
                 let judged = try await store.session(session.key)
@@ -71,8 +71,8 @@ extension StoreConformance {
                 try expect(try await !store.isLive(session.key), "its end with the \(end)")
             }
         },
-        StoreConformance("a replaced session ends with its lineage and its subject") { harness in
-            let store = try await harness.store()
+        StoreConformance("a replaced session ends with its lineage and its subject") { bench in
+            let store = try await bench.store()
             for end in ["session", "lineage", "subject"] {
                 let session = try await store.signIn(subject: end)
                 let judged = try await store.session(session.key)
@@ -85,21 +85,21 @@ extension StoreConformance {
                 try expect(try await !store.isLive(session.key), "its end with the \(end)")
             }
         },
-        StoreConformance("a replacement changes neither the expiry nor the idle deadline") { harness in
-            let store = try await harness.store()
+        StoreConformance("a replacement changes neither the expiry nor the idle deadline") { bench in
+            let store = try await bench.store()
             let expiring = try await store.signIn(life: .seconds(100), idle: .seconds(3600))
             let idle = try await store.signIn(idle: .seconds(100))
-            try await harness.advance(by: .seconds(60))
+            try await bench.advance(by: .seconds(60))
             for key in [expiring.key, idle.key] {
                 let answer = try await store.replace(key, try await store.session(key), name: "new")
                 try expect(answer == .done, "`done`, not \(answer)")
             }
-            try await harness.advance(by: .seconds(20))
+            try await bench.advance(by: .seconds(20))
             for key in [expiring.key, idle.key] {
                 try expect(try await store.isLive(key), "life until the end")
             }
             let judged = try await store.session(idle.key)
-            try await harness.advance(by: .seconds(20))
+            try await bench.advance(by: .seconds(20))
             for key in [expiring.key, idle.key] {
                 try expect(try await !store.isLive(key), "no life afterwards")
                 let answer = try await store.replace(key, judged, name: "late")
@@ -107,8 +107,8 @@ extension StoreConformance {
                 try expect(try await !store.isLive(key), "no life afterwards")
             }
         },
-        StoreConformance("a subject's epoch is that of its sessions, and is raised by an end") { harness in
-            let store = try await harness.store()
+        StoreConformance("a subject's epoch is that of its sessions, and is raised by an end") { bench in
+            let store = try await bench.store()
             for _ in 0..<3 {
                 let session = try await store.signIn()
                 let epoch = try await store.store.epoch(of: "alice", on: store.loop).get()

@@ -5,8 +5,8 @@ extension StoreConformance {
     static let roomCases: [StoreConformance] = [
         StoreConformance("a full store refuses sign-in, keeps what it has, and accepts more after something has ended")
         {
-            harness in
-            let store = try await harness.store(StoreRoom(sessions: 3, markers: 3))
+            bench in
+            let store = try await bench.store(StoreRoom(sessions: 3, markers: 3))
             var sessions: [NewSession] = []
             for index in 0..<3 { sessions.append(try await store.signIn(subject: "user \(index)")) }
             try expect(try await isFull { try await store.create(store.draft()) }, "`full`")
@@ -21,30 +21,30 @@ extension StoreConformance {
             try await store.end(subject: "user 2")
             _ = try await store.signIn()
         },
-        StoreConformance("sessions that expired or were idle for too long make room") { harness in
-            let store = try await harness.store(StoreRoom(sessions: 2, markers: 2))
+        StoreConformance("sessions that expired or were idle for too long make room") { bench in
+            let store = try await bench.store(StoreRoom(sessions: 2, markers: 2))
             _ = try await store.signIn(life: .seconds(60))
             let idle = try await store.signIn(life: .seconds(86_400), idle: .seconds(60))
-            try await harness.advance(by: .seconds(59))
+            try await bench.advance(by: .seconds(59))
             try await store.touch(idle.key)
             try expect(try await isFull { try await store.create(store.draft()) }, "`full`")
-            try await harness.advance(by: .seconds(1))
+            try await bench.advance(by: .seconds(1))
             _ = try await store.signIn()
             try expect(try await isFull { try await store.create(store.draft()) }, "`full`: the other was used")
-            try await harness.advance(by: .seconds(59))
+            try await bench.advance(by: .seconds(59))
             _ = try await store.signIn()
         },
-        StoreConformance("a full store refuses to mint; tokens that expire unused make room") { harness in
-            let store = try await harness.store(StoreRoom(sessions: 10, markers: 2))
+        StoreConformance("a full store refuses to mint; tokens that expire unused make room") { bench in
+            let store = try await bench.store(StoreRoom(sessions: 10, markers: 2))
             let parent = try await store.signIn()
             _ = try await store.mint(from: parent)
             _ = try await store.mint(from: parent)
             try expect(try await isFull { try await store.mint(from: parent) }, "`full`")
-            try await harness.advance(by: .seconds(60))
+            try await bench.advance(by: .seconds(60))
             _ = try await store.mint(from: parent)
         },
-        StoreConformance("no lack of room evicts a marker before its time") { harness in
-            let store = try await harness.store(StoreRoom(sessions: 1000, markers: 8))
+        StoreConformance("no lack of room evicts a marker before its time") { bench in
+            let store = try await bench.store(StoreRoom(sessions: 1000, markers: 8))
             let parent = try await store.signIn(idle: .seconds(86_400))
             var markers: [RecordKey: Marker] = [:]
             for _ in 0..<8 {
@@ -60,13 +60,13 @@ extension StoreConformance {
                 for (key, marker) in markers {
                     try expect(try await store.marker(key) == marker, "the marker")
                 }
-                try await harness.advance(by: .seconds(60))
+                try await bench.advance(by: .seconds(60))
             }
-            try await harness.advance(by: .seconds(86_400 / 2))
+            try await bench.advance(by: .seconds(86_400 / 2))
             _ = try await store.mint(from: parent)
         },
-        StoreConformance("a token is not burned by a consumption for which there is no room") { harness in
-            let store = try await harness.store(StoreRoom(sessions: 2, markers: 2))
+        StoreConformance("a token is not burned by a consumption for which there is no room") { bench in
+            let store = try await bench.store(StoreRoom(sessions: 2, markers: 2))
             let parent = try await store.signIn()
             let other = try await store.signIn()
             let key = try await store.mint(from: parent)
@@ -82,8 +82,8 @@ extension StoreConformance {
             let answer = try await store.consume(key, judged: judged, attempt: attempt, creating: draft)
             try expect(answer == .done, "`done`, not \(answer)")
         },
-        StoreConformance("a consumption always finds room for its marker") { harness in
-            let store = try await harness.store(StoreRoom(sessions: 10, markers: 3))
+        StoreConformance("a consumption always finds room for its marker") { bench in
+            let store = try await bench.store(StoreRoom(sessions: 10, markers: 3))
             let parent = try await store.signIn()
             var keys: [RecordKey] = []
             for _ in 0..<3 { keys.append(try await store.mint(from: parent)) }

@@ -1,25 +1,25 @@
 internal import Sessions
 
-/// What every `SessionStore` must do, wherever it keeps its records. Each case is run with its own harness:
+/// What every `SessionStore` must do, wherever it keeps its records. Each case is run with its own bench:
 ///
 /// ```swift
 /// @Test(arguments: StoreConformance.cases) func conforms(_ item: StoreConformance) async throws {
-///     try await item.run(harness)
+///     try await item.run(bench)
 /// }
 /// ```
 package struct StoreConformance: Sendable, CustomStringConvertible {
     /// The behaviour; the name of the test.
     package let description: String
-    private let body: @Sendable (StoreHarness) async throws -> Void
+    private let body: @Sendable (ConformanceBench) async throws -> Void
 
-    init(_ description: String, _ body: @escaping @Sendable (StoreHarness) async throws -> Void) {
+    init(_ description: String, _ body: @escaping @Sendable (ConformanceBench) async throws -> Void) {
         self.description = description
         self.body = body
     }
 
     /// Runs the case; throws `ConformanceFailure` with the unmet expectation and its place.
-    package func run(_ harness: StoreHarness) async throws {
-        try await self.body(harness)
+    package func run(_ bench: ConformanceBench) async throws {
+        try await self.body(bench)
     }
 
     /// The same case with another kind of single-use record.

@@ -7,11 +7,11 @@ internal import Vocabulary
 /// A store with short forms of the calls that the cases make, each on the next loop of the group.
 struct StoreUnderTest: Sendable {
     let store: any RecordStore
-    let harness: StoreHarness
+    let bench: ConformanceBench
     let authority = TokenAuthority(secret: Secret("the conformance suite's secret"))
 
-    var loop: any EventLoop { self.harness.group.next() }
-    var now: UnixTime { self.harness.clock.now }
+    var loop: any EventLoop { self.bench.group.next() }
+    var now: UnixTime { self.bench.clock.now }
 
     // MARK: Sessions
 
@@ -93,13 +93,13 @@ struct StoreUnderTest: Sendable {
 
     /// A key of the case's kind with no record.
     func newKey(in lineage: Lineage) -> RecordKey {
-        self.authority.make(self.harness.specimen.token, in: lineage).key
+        self.authority.make(self.bench.specimen.token, in: lineage).key
     }
 
     /// A record of the case's kind that descends from `parent`.
     func mint(from parent: NewSession, life: Duration = .seconds(60)) async throws -> RecordKey {
         let key = self.newKey(in: parent.key.lineage)
-        try await self.mint(self.harness.specimen, key: key, from: parent, life: life)
+        try await self.mint(self.bench.specimen, key: key, from: parent, life: life)
         return key
     }
 
@@ -113,7 +113,7 @@ struct StoreUnderTest: Sendable {
             .get()
     }
 
-    func look(_ key: RecordKey) async throws -> Look { try await self.look(key, as: self.harness.specimen) }
+    func look(_ key: RecordKey) async throws -> Look { try await self.look(key, as: self.bench.specimen) }
 
     func look<Record: SingleUseRecord>(_ key: RecordKey, as kind: Record.Type) async throws -> Look {
         switch try await self.store.singleUse(key, as: kind, on: self.loop).get() {
@@ -155,7 +155,7 @@ struct StoreUnderTest: Sendable {
                 key,
                 judged: judged,
                 marker: marker,
-                creating: self.harness.specimen.offspring(with: session, now: self.now),
+                creating: self.bench.specimen.offspring(with: session, now: self.now),
                 on: self.loop
             ).get()
     }

@@ -4,8 +4,8 @@ internal import Vocabulary
 
 extension StoreConformance {
     static let transferCases: [StoreConformance] = [
-        StoreConformance("a minted token is live and has what was judged at mint") { harness in
-            let store = try await harness.store()
+        StoreConformance("a minted token is live and has what was judged at mint") { bench in
+            let store = try await bench.store()
             let parent = try await store.signIn()
             let key = try await store.mint(from: parent)
             let lookup = try await store.store.singleUse(key, as: TransferToken.self, on: store.loop).get()
@@ -20,16 +20,16 @@ extension StoreConformance {
     ]
 
     static let lookupCases: [StoreConformance] = [
-        StoreConformance("an unknown token is absent") { harness in
-            let store = try await harness.store()
+        StoreConformance("an unknown token is absent") { bench in
+            let store = try await bench.store()
             let key = store.newKey(in: store.authority.newLineage())
             try expect(try await store.isAbsent(key), "no token")
         },
-        StoreConformance("a token is gone at its expiry and leaves no marker") { harness in
-            let store = try await harness.store()
+        StoreConformance("a token is gone at its expiry and leaves no marker") { bench in
+            let store = try await bench.store()
             let key = try await store.mint(from: try await store.signIn(), life: .seconds(60))
             let judged = try await store.judge(key)
-            try await harness.advance(by: .seconds(60))
+            try await bench.advance(by: .seconds(60))
             try expect(try await store.isAbsent(key), "no token")
             let draft = store.draft(lineage: key.lineage)
             let answer = try await store.consume(
@@ -44,8 +44,8 @@ extension StoreConformance {
     ]
 
     static let consumptionCases: [StoreConformance] = [
-        StoreConformance("consuming a token creates the session and leaves the marker") { harness in
-            let store = try await harness.store()
+        StoreConformance("consuming a token creates the session and leaves the marker") { bench in
+            let store = try await bench.store()
             let key = try await store.mint(from: try await store.signIn())
             let attempt = store.authority.newAttempt()
             let draft = store.draft(lineage: key.lineage)
@@ -59,8 +59,8 @@ extension StoreConformance {
             try expect(try await store.session(draft.key)?.record == draft.session, "the session as written")
             try expect(try await store.marker(key) == .used(attempt, session: draft.key), "the marker of the use")
         },
-        StoreConformance("a token is used up for a session of another family, which is not changed") { harness in
-            let store = try await harness.store()
+        StoreConformance("a token is used up for a session of another family, which is not changed") { bench in
+            let store = try await bench.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
             let there = try await store.signIn()
@@ -74,8 +74,8 @@ extension StoreConformance {
             let other = try await store.useUp(key, judged: judged, attempt: store.authority.newAttempt(), for: there)
             try expect(other == .spent(.used(attempt, session: there.key)), "`spent`, not \(other)")
         },
-        StoreConformance("a repeated attempt is reported as done and creates nothing twice") { harness in
-            let store = try await harness.store()
+        StoreConformance("a repeated attempt is reported as done and creates nothing twice") { bench in
+            let store = try await bench.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
             let attempt = store.authority.newAttempt()
@@ -86,8 +86,8 @@ extension StoreConformance {
             try expect(first == .done && second == .done, "`done` twice")
             try expect(try await !store.isLive(draft.key), "no second session for the same attempt")
         },
-        StoreConformance("an attempt's work is confirmed by its own marker and by no other") { harness in
-            let store = try await harness.store()
+        StoreConformance("an attempt's work is confirmed by its own marker and by no other") { bench in
+            let store = try await bench.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
             let attempt = store.authority.newAttempt()
@@ -100,8 +100,8 @@ extension StoreConformance {
             try expect(try await !store.isConfirmed(other, of: key), "nothing of an attempt that left no marker")
             try expect(try await store.marker(key) == own, "the marker as it was")
         },
-        StoreConformance("another attempt finds the token spent") { harness in
-            let store = try await harness.store()
+        StoreConformance("another attempt finds the token spent") { bench in
+            let store = try await bench.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
             let winner = store.authority.newAttempt()
@@ -118,8 +118,8 @@ extension StoreConformance {
             try expect(try await !store.isLive(lost.key), "no second session")
             try expect(try await store.isLive(won.key), "the life of the first session")
         },
-        StoreConformance("an attempt that is repeated with another outcome gets the recorded one") { harness in
-            let store = try await harness.store()
+        StoreConformance("an attempt that is repeated with another outcome gets the recorded one") { bench in
+            let store = try await bench.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
             let attempt = store.authority.newAttempt()
@@ -129,8 +129,8 @@ extension StoreConformance {
             try expect(answer == .spent(.burned(attempt, .bindingIPMismatch)), "the burn, not \(answer)")
             try expect(try await !store.isLive(draft.key), "no session")
         },
-        StoreConformance("a burned token makes no session, then or later") { harness in
-            let store = try await harness.store()
+        StoreConformance("a burned token makes no session, then or later") { bench in
+            let store = try await bench.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
             let burner = store.authority.newAttempt()
@@ -147,8 +147,8 @@ extension StoreConformance {
             try expect(try await !store.isLive(draft.key), "no session")
             try expect(try await store.burn(key, judged: judged, attempt: burner) == .done, "`done` again")
         },
-        StoreConformance("a token that changed since it was judged is not consumed") { harness in
-            let store = try await harness.store()
+        StoreConformance("a token that changed since it was judged is not consumed") { bench in
+            let store = try await bench.store()
             let parent = try await store.signIn()
             let key = try await store.mint(from: parent)
             let other = try await store.mint(from: parent)
@@ -163,8 +163,8 @@ extension StoreConformance {
             try expect(try await !store.isLive(draft.key), "no session")
             _ = try await store.judge(key)
         },
-        StoreConformance("a token that never existed is not consumed") { harness in
-            let store = try await harness.store()
+        StoreConformance("a token that never existed is not consumed") { bench in
+            let store = try await bench.store()
             let real = try await store.mint(from: try await store.signIn())
             let key = store.newKey(in: real.lineage)
             let draft = store.draft(lineage: key.lineage)
@@ -178,8 +178,8 @@ extension StoreConformance {
             try expect(try await !store.isLive(draft.key), "no session")
             try expect(try await store.isAbsent(key), "no marker where no token was")
         },
-        StoreConformance("a token whose lineage has ended since it was judged is not consumed") { harness in
-            let store = try await harness.store()
+        StoreConformance("a token whose lineage has ended since it was judged is not consumed") { bench in
+            let store = try await bench.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
             try await store.end(key.lineage)
@@ -194,8 +194,8 @@ extension StoreConformance {
             try expect(try await !store.isLive(draft.key), "no session")
         },
         StoreConformance("a token whose parent session alone has ended since it was judged is not consumed") {
-            harness in
-            let store = try await harness.store()
+            bench in
+            let store = try await bench.store()
             let parent = try await store.signIn()
             let key = try await store.mint(from: parent)
             let judged = try await store.judge(key)
@@ -209,8 +209,8 @@ extension StoreConformance {
             _ = try await store.judge(key)
         },
         StoreConformance("a repeated attempt is reported as done even if the parent session has ended since") {
-            harness in
-            let store = try await harness.store()
+            bench in
+            let store = try await bench.store()
             let parent = try await store.signIn()
             let key = try await store.mint(from: parent)
             let judged = try await store.judge(key)
@@ -222,8 +222,8 @@ extension StoreConformance {
             try expect(first == .done && second == .done, "`done` twice, not \(first) and \(second)")
             try expect(try await store.isLive(draft.key), "the session of the first time")
         },
-        StoreConformance("a token whose subject was ended since it was judged is not consumed") { harness in
-            let store = try await harness.store()
+        StoreConformance("a token whose subject was ended since it was judged is not consumed") { bench in
+            let store = try await bench.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
             try await store.end(subject: "alice")
@@ -237,8 +237,8 @@ extension StoreConformance {
             try expect(answer == .changed, "`changed`, not \(answer)")
             try expect(try await !store.isLive(draft.key), "no session")
         },
-        StoreConformance("a session created by a token ends with its lineage and with its subject") { harness in
-            let store = try await harness.store()
+        StoreConformance("a session created by a token ends with its lineage and with its subject") { bench in
+            let store = try await bench.store()
             for ending in ["lineage", "subject"] {
                 let parent = try await store.signIn()
                 let key = try await store.mint(from: parent)
@@ -258,14 +258,14 @@ extension StoreConformance {
                 try expect(try await !store.isLive(draft.key), "its end with the \(ending)")
             }
         },
-        StoreConformance("a used token is known as used long after its expiry") { harness in
-            let store = try await harness.store()
+        StoreConformance("a used token is known as used long after its expiry") { bench in
+            let store = try await bench.store()
             let key = try await store.mint(from: try await store.signIn(), life: .seconds(60))
             let judged = try await store.judge(key)
             let attempt = store.authority.newAttempt()
             let draft = store.draft(lineage: key.lineage)
             _ = try await store.consume(key, judged: judged, attempt: attempt, creating: draft)
-            try await harness.advance(by: .seconds(300 + 60))
+            try await bench.advance(by: .seconds(300 + 60))
             try expect(try await store.marker(key) == .used(attempt, session: draft.key), "the marker of the use")
             let answer = try await store.consume(
                 key,
@@ -275,8 +275,8 @@ extension StoreConformance {
             )
             try expect(answer == .spent(.used(attempt, session: draft.key)), "the marker, not \(answer)")
         },
-        StoreConformance("a marker outlives the end of its lineage") { harness in
-            let store = try await harness.store()
+        StoreConformance("a marker outlives the end of its lineage") { bench in
+            let store = try await bench.store()
             let key = try await store.mint(from: try await store.signIn())
             let attempt = store.authority.newAttempt()
             _ = try await store.burn(key, judged: try await store.judge(key), attempt: attempt)

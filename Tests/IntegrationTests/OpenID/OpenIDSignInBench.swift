@@ -3,7 +3,7 @@ import OpenIDBench
 import Testing
 
 /// A gateway that signs users in at a scripted OpenID provider, and an app.
-struct OpenIDWorld {
+struct OpenIDSignInBench {
     let provider: OpenIDProvider
     let gateway: Gateway
     let app: FakeUpstream
@@ -30,7 +30,7 @@ struct OpenIDWorld {
         _ more: String = Self.levels,
         routes: String = Self.routes,
         isUp: Bool = true,
-        _ body: (OpenIDWorld) throws -> Void
+        _ body: (OpenIDSignInBench) throws -> Void
     ) throws {
         let provider = try OpenIDProvider(script, isUp: isUp)
         defer { provider.stop() }
@@ -58,7 +58,7 @@ struct OpenIDWorld {
         let secret = script.clients[0].secret ?? ""
         try Gateway.with(settings, files: ["client-secret": secret]) { gateway in
             if isUp { #expect(eventually { (try? gateway.admin("/readyz").status) == 200 }) }
-            try body(OpenIDWorld(provider: provider, gateway: gateway, app: app))
+            try body(OpenIDSignInBench(provider: provider, gateway: gateway, app: app))
         }
     }
 }
@@ -67,12 +67,12 @@ struct OpenIDWorld {
 struct OpenIDBrowser {
     static let navigation = ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Accept: text/html"]
 
-    let world: OpenIDWorld
+    let bench: OpenIDSignInBench
     private(set) var jar: [String: String] = [:]
     private let authority: String
 
-    init(_ world: OpenIDWorld, on authority: String = Request.host) {
-        self.world = world
+    init(_ bench: OpenIDSignInBench, on authority: String = Request.host) {
+        self.bench = bench
         self.authority = authority
     }
 
@@ -88,7 +88,7 @@ struct OpenIDBrowser {
     /// Loads a path of the gateway, without following a redirect.
     mutating func load(_ target: String, _ fields: [String] = Self.navigation, method: String = "GET") throws -> Answer
     {
-        let answer = try self.world.gateway.request(self.request(target, fields, method: method))
+        let answer = try self.bench.gateway.request(self.request(target, fields, method: method))
         for cookie in answer.values("set-cookie") {
             let pair = cookie.prefix { $0 != ";" }
             let name = String(pair.prefix { $0 != "=" })
@@ -113,7 +113,7 @@ struct OpenIDBrowser {
         if location.hasPrefix("http://\(self.authority)") {
             return String(location.dropFirst(7 + self.authority.count))
         }
-        guard let back = self.world.provider.follow(location) else { throw BenchFailure("no way back: \(location)") }
+        guard let back = self.bench.provider.follow(location) else { throw BenchFailure("no way back: \(location)") }
         return try self.target(of: back)
     }
 

@@ -8,7 +8,7 @@ import Testing
 import Vocabulary
 
 /// An OpenID provider with a scripted issuer: what a test does not change is a sign-in that succeeds.
-final class OpenIDDesk: Sendable {
+final class OpenIDProviderBench: Sendable {
     static let issuer = "https://idp.example.com/realms/main"
     static let callback = "https://app.example.com/.sallyport/callback"
     static let clientID = "gateway"
@@ -121,14 +121,14 @@ final class OpenIDDesk: Sendable {
         }
     }
 
-    func begin(_ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDDesk.callback)) async throws -> Begun {
+    func begin(_ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDProviderBench.callback)) async throws -> Begun {
         let beginning = try await self.provider.begin(wish)
         return Begun(url: beginning.url, id: beginning.id, state: beginning.state)
     }
 
     /// Signs in, with changes to the claims of the id_token and to the token endpoint's answer.
     func signIn(
-        _ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDDesk.callback),
+        _ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDProviderBench.callback),
         claims: [String: JSONValue] = [:],
         tokens: [String: JSONValue] = [:],
         by key: SigningKey? = nil,
@@ -151,7 +151,7 @@ final class NotedWords: Sendable {
     func add(_ text: String) { self.words.withLock { $0.append(text) } }
 }
 
-struct DeskFailure: Error, CustomStringConvertible {
+struct BenchFailure: Error, CustomStringConvertible {
     let description: String
 }
 

@@ -15,7 +15,7 @@ package struct StoreRoom: Sendable {
 }
 
 /// What the conformance suite needs from a store's test target: new stores, and a way to let time pass for them.
-package struct StoreHarness: Sendable {
+package struct ConformanceBench: Sendable {
     package let group: any EventLoopGroup
     package let clock: MovableClock
     private let make: @Sendable (StoreRoom, MovableClock) async throws -> any RecordStore
@@ -40,15 +40,15 @@ package struct StoreHarness: Sendable {
         self.make = make
     }
 
-    /// The same harness for another kind of single-use record.
-    func with(_ specimen: any SingleUseSpecimen.Type) -> StoreHarness {
-        var harness = self
-        harness.specimen = specimen
-        return harness
+    /// The same bench for another kind of single-use record.
+    func with(_ specimen: any SingleUseSpecimen.Type) -> ConformanceBench {
+        var bench = self
+        bench.specimen = specimen
+        return bench
     }
 
     func store(_ room: StoreRoom = StoreRoom()) async throws -> StoreUnderTest {
-        StoreUnderTest(store: try await self.make(room, self.clock), harness: self)
+        StoreUnderTest(store: try await self.make(room, self.clock), bench: self)
     }
 
     func advance(by duration: Duration) async throws {

@@ -5,7 +5,7 @@ import SocialBench
 import Testing
 
 /// A gateway and an app with which one or two requests produce most reasons.
-final class ReasonWorld {
+final class ReasonBench {
     let gateway: Gateway
     let app: FakeUpstream
     /// An app that speaks no TLS where the settings say https.
@@ -79,8 +79,8 @@ final class ReasonWorld {
               - client_id: care
                 callbacks: ["https://care.example/cb"]
                 session_transfer: {allowed_authentication_methods: [query], delegation: {allow_delegated_access: true}}
-              - client_id: desk
-                client_secret_file: desk-secret
+              - client_id: bench
+                client_secret_file: bench-secret
                 session_transfer: {can_create_session_transfer_token: true}
               - client_id: app
                 callbacks: ["myapp://auth/callback"]
@@ -235,7 +235,7 @@ final class ReasonWorld {
     }
 
     /// Redeems such a code.
-    func redeemDelegated(_ code: String, verifier: String = ReasonWorld.verifier) throws -> Answer {
+    func redeemDelegated(_ code: String, verifier: String = ReasonBench.verifier) throws -> Answer {
         try self.tokenRequest(
             "grant_type=authorization_code&client_id=care&redirect_uri=https://care.example/cb",
             "code=\(code)&code_verifier=\(verifier)"
@@ -260,7 +260,7 @@ final class ReasonWorld {
     func redeem(
         _ code: String,
         client: String = "app",
-        verifier: String = ReasonWorld.verifier,
+        verifier: String = ReasonBench.verifier,
         _ fields: [String] = []
     ) throws -> Answer {
         try self.form(

@@ -3,7 +3,7 @@ import GatewayBench
 import Testing
 
 /// An app behind a gateway with two hosts, whose users sign in at a provider that others have made.
-struct RealWorld {
+struct RealProviderBench {
     let provider: any RealProvider
     let gateway: Gateway
     let app: FakeUpstream
@@ -25,7 +25,7 @@ struct RealWorld {
         rest: String = "",
         life: Int = 3600,
         isUp: Bool = true,
-        _ body: (RealWorld) throws -> Void
+        _ body: (RealProviderBench) throws -> Void
     ) throws {
         try self.run(kind, life: life, isUp: isUp, body) { port, upstream, issuer in
             let settings = """
@@ -53,7 +53,7 @@ struct RealWorld {
     }
 
     /// The same with one host, whose settings are the five variables and the ports of this test.
-    static func withVariables(_ kind: RealProviderKind, _ body: (RealWorld) throws -> Void) throws {
+    static func withVariables(_ kind: RealProviderKind, _ body: (RealProviderBench) throws -> Void) throws {
         try self.run(kind, life: 3600, isUp: true, body) { port, upstream, issuer in
             let variables = [
                 "SALLYPORT_UPSTREAM": "http://127.0.0.1:\(upstream)",
@@ -71,7 +71,7 @@ struct RealWorld {
         _ kind: RealProviderKind,
         life: Int,
         isUp: Bool,
-        _ body: (RealWorld) throws -> Void,
+        _ body: (RealProviderBench) throws -> Void,
         _ settings: (_ port: Int, _ upstream: Int, _ issuer: String) -> (String, [String: String])
     ) throws {
         try kind.requireInstalled()
@@ -95,15 +95,15 @@ struct RealWorld {
             variables["SALLYPORT_OIDC_CLIENT_SECRET_FILE"] = file.path
         }
         try Gateway.with(text, files: ["client-secret": secret], environment: variables) { gateway in
-            let world = RealWorld(
+            let bench = RealProviderBench(
                 provider: provider,
                 gateway: gateway,
                 app: app,
                 first: first,
                 second: "http://second.localhost:\(port)"
             )
-            if isUp { #expect(eventually { world.isReady }) }
-            try body(world)
+            if isUp { #expect(eventually { bench.isReady }) }
+            try body(bench)
         }
     }
 

@@ -5,7 +5,7 @@ import StoreBench
 import Vocabulary
 
 /// A Kratos whose answers a test scripts, and the provider in front of it.
-struct KratosDesk {
+struct KratosProviderBench {
     static let url = "http://kratos:4433"
     static let admin = "http://kratos:4434"
     static let whoami = "\(url)/sessions/whoami"

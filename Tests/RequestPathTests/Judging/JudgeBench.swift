@@ -14,7 +14,7 @@ import Testing
 import Vocabulary
 
 /// One host with its routes and live sessions. Requests to it are judged step by step, without a socket.
-final class JudgeFixture {
+final class JudgeBench {
     static let origin = "https://app.example.com"
     static let now = UnixTime(seconds: 1_800_000_000)
     static let peer = IPAddress(v4: 0xC000_0201)
@@ -164,7 +164,7 @@ final class JudgedRequest {
     private(set) var token = ""
     /// Whether the last token that was asked for is the provider's own cookie.
     private(set) var isProviders = false
-    private let fixture: JudgeFixture
+    private let bench: JudgeBench
     private let bytes: [UInt8]
     private let head = RequestHead(fieldCount: 100)
     private let peer: IPAddress
@@ -172,21 +172,21 @@ final class JudgedRequest {
     private let wallNow: UnixTime
 
     /// - Parameters:
-    ///   - age: How long after `JudgeFixture.now` it is judged.
+    ///   - age: How long after `JudgeBench.now` it is judged.
     ///   - skew: How far the machine's clock is ahead of the store's.
     init(
-        _ fixture: JudgeFixture,
+        _ bench: JudgeBench,
         _ method: String = "GET",
         _ target: String = "/x",
         _ fields: [String] = [],
         host: String = "app.example.com",
-        from peer: IPAddress = JudgeFixture.peer,
+        from peer: IPAddress = JudgeBench.peer,
         after age: Duration = .zero,
         skew: Duration = .zero
     ) {
-        self.fixture = fixture
+        self.bench = bench
         self.peer = peer
-        self.now = JudgeFixture.now.advanced(by: age)
+        self.now = JudgeBench.now.advanced(by: age)
         self.wallNow = self.now.advanced(by: skew)
         let lines = ["\(method) \(target) HTTP/1.1", "Host: \(host)"] + fields
         self.bytes = Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
@@ -194,7 +194,7 @@ final class JudgedRequest {
 
     func begin() throws -> Told {
         try self.step { judge, given in
-            #expect(self.fixture.parser.parse(given.base, self.bytes.count, into: self.head) == .complete)
+            #expect(self.bench.parser.parse(given.base, self.bytes.count, into: self.head) == .complete)
             return judge.begin(given)
         }
     }
@@ -247,13 +247,13 @@ final class JudgedRequest {
                 let given = JudgingContext(
                     self.head,
                     base,
-                    configuration: self.fixture.configuration,
-                    clients: try #require(self.fixture.configuration.judging).clients.snapshot,
+                    configuration: self.bench.configuration,
+                    clients: try #require(self.bench.configuration.judging).clients.snapshot,
                     peer: self.peer,
                     now: self.now,
                     wallNow: self.wallNow,
                     scratch: scratch,
-                    proofKeys: self.fixture.proofKeys,
+                    proofKeys: self.bench.proofKeys,
                     notesStrayForwarding: true
                 )
                 return self.tell(body(&self.judge, given), base)

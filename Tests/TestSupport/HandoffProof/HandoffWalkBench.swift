@@ -8,7 +8,7 @@ import Vocabulary
 
 /// What a test can do to a store besides calling it.
 package struct StoreTricks: Sendable {
-    /// Lets time pass for a store with a clock of its own, after the stage's clock has moved.
+    /// Lets time pass for a store with a clock of its own, after the bench's clock has moved.
     package var pass: @Sendable (Duration) async throws -> Void
     /// The next use answers that its record is of a former reign, or does not any more; nil: not possible.
     package var quarantine: (@Sendable (Bool) -> Void)?
@@ -27,7 +27,7 @@ package struct StoreTricks: Sendable {
 }
 
 /// Two gateways' handoff over one store.
-package struct HandoffStage: Sendable {
+package struct HandoffWalkBench: Sendable {
     package typealias Store = any SessionStore & SingleUseStore & ReplaceableStore
 
     package static let host = "app.example.com"

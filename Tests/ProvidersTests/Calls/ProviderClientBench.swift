@@ -3,7 +3,7 @@ import Providers
 import Testing
 import Transport
 
-enum ProviderClientRig {
+enum ProviderClientBench {
     /// The loop of the clients.
     static let group = Result { try TransportGroup(count: 1) }
 }
@@ -15,7 +15,7 @@ func withProviderClient<Value>(
     idleTime: TimeAmount = .seconds(1),
     _ body: (ProviderHTTPClient) async throws -> Value
 ) async throws -> Value {
-    let client = ProviderHTTPClient(group: try ProviderClientRig.group.get(), idleTime: idleTime)
+    let client = ProviderHTTPClient(group: try ProviderClientBench.group.get(), idleTime: idleTime)
     let result: Result<Value, any Error>
     do {
         result = .success(try await body(client))

@@ -7,7 +7,7 @@ import StoreBench
 import Vocabulary
 
 /// The verifiers, and the doubles of what they ask: what a test does not change is a sign-in that succeeds.
-final class SocialDesk: Sendable {
+final class SocialVerifierBench: Sendable {
     let network: SocialNetwork
     let clock: MovableClock
     let verifiers: SocialVerifiers

@@ -12,7 +12,7 @@ import Testing
 import Vocabulary
 
 /// Sign-in over a memory store, with a clock that the test moves and a provider that knows alice.
-struct SignInDesk {
+struct SignInBench {
     static let password = "correct horse battery staple"
     static let host = "app.example.com"
 
@@ -53,7 +53,7 @@ struct SignInDesk {
 
     func requester(
         from address: String = "192.0.2.1",
-        host: String = SignInDesk.host,
+        host: String = SignInBench.host,
         cookies: [Secret] = []
     ) throws -> Requester {
         Requester(
@@ -68,7 +68,7 @@ struct SignInDesk {
     /// One try with a password: alice's right one unless another is given.
     func attempt(
         _ identifier: String = "alice@example.com",
-        _ password: String = SignInDesk.password,
+        _ password: String = SignInBench.password,
         kind: Session.Kind = .native,
         from address: String = "192.0.2.1",
         cookies: [Secret] = []
@@ -125,7 +125,7 @@ final class SwitchedProvider: PasswordProvider {
         from source: SignInSource
     ) async throws(NotDone) -> Authentication {
         if self.isAway.withLock({ $0 }) { throw NotDone(.providerUnavailable) }
-        guard identifier == "alice@example.com", password == Secret(SignInDesk.password) else {
+        guard identifier == "alice@example.com", password == Secret(SignInBench.password) else {
             throw NotDone(.signInRefused)
         }
         return Self.alice

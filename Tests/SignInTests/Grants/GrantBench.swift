@@ -144,7 +144,7 @@ final class RotatingProvider: RefreshingProvider {
 }
 
 /// Gateways on one store, whose users signed in at one provider.
-final class GrantDesk: Sendable {
+final class GrantBench: Sendable {
     /// One gateway.
     struct Node: Sendable {
         let grants: ProviderGrants
@@ -218,7 +218,7 @@ final class GrantDesk: Sendable {
             sessionID: "sid-1",
             tokens: tokens ?? self.provider.tokens(1)
         )
-        let requester = try SignInDesk().requester()
+        let requester = try SignInBench().requester()
         let begun = try await node.sessions.begin(
             authentication,
             SessionTerms(.web),

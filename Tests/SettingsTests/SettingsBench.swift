@@ -6,7 +6,7 @@ let canary = "c4n4rySecretThatNobodyMaySee0123456789abcdef"
 let passwordHash = "scrypt:16384:8:5:AAAAAAAAAAAAAAAAAAAAAA:\(canary)"
 
 /// Loads settings from texts instead of files.
-struct Fixture {
+struct SettingsBench {
     var files: [String: [UInt8]] = [
         "/etc/sallyport/secret": Array("\(canary)\n".utf8),
         "/etc/sallyport/web-app.secret": Array(canary.utf8),

@@ -114,7 +114,7 @@ final class ScriptedSignatures: TokenProvider {
 }
 
 /// The resolver of one event loop, with a store and scripted token providers.
-struct TokenDesk {
+struct TokenEndpointBench {
     /// The result of a resolution.
     enum Outcome: Sendable, Equatable {
         case hit(Session)
@@ -150,8 +150,8 @@ struct TokenDesk {
     }
 
     /// Another loop, with the same store and clock.
-    func another(_ providers: [any TokenProvider]) async throws -> TokenDesk {
-        try await TokenDesk(providers, self.clock, self.caches, self.base, self.store)
+    func another(_ providers: [any TokenProvider]) async throws -> TokenEndpointBench {
+        try await TokenEndpointBench(providers, self.clock, self.caches, self.base, self.store)
     }
 
     private init(
@@ -193,7 +193,7 @@ struct TokenDesk {
 
     /// Replaces the providers, as a reload does.
     ///
-    /// - Parameter realm: Whose they are; the desk resolves for the default realm.
+    /// - Parameter realm: Whose they are; the bench resolves for the default realm.
     func reload(_ providers: [any TokenProvider], of realm: Realm = .default) async throws {
         let tokens = Self.tokens(providers, self.authority, self.store, self.clock, of: realm)
         try await self.loop.submit { self.resolver.value.parties.foreignTokens = tokens }.get()

@@ -3,7 +3,7 @@ import KratosBench
 import Testing
 
 /// A gateway in front of a double of Kratos and an app.
-struct KratosWorld {
+struct KratosGatewayBench {
     let kratos: KratosDouble
     let gateway: Gateway
     let app: FakeUpstream
@@ -19,7 +19,7 @@ struct KratosWorld {
         more: String = "",
         client: String? = nil,
         loops: Int = 2,
-        _ body: (KratosWorld) throws -> Void
+        _ body: (KratosGatewayBench) throws -> Void
     ) throws {
         let kratos = try KratosDouble(publicURL: Request.origin)
         defer { kratos.stop() }
@@ -51,7 +51,7 @@ struct KratosWorld {
             \(more)
 
             """
-        try Gateway.with(settings) { try body(KratosWorld(kratos: kratos, gateway: $0, app: app)) }
+        try Gateway.with(settings) { try body(KratosGatewayBench(kratos: kratos, gateway: $0, app: app)) }
     }
 
     func get(_ target: String, _ fields: [String], method: String = "GET") throws -> Answer {
