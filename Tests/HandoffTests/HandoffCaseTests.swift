@@ -2,10 +2,9 @@ import AddressIntelligence
 import Cryptography
 import Sessions
 import Settings
+import SignOn
 import Testing
 import Vocabulary
-
-@testable import SignOn
 
 @Suite("Judging a session-transfer token")
 struct HandoffCaseTests {

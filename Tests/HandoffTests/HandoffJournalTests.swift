@@ -3,12 +3,11 @@ import NIOCore
 import Observability
 import Sessions
 import Settings
+import SignOn
 import StoreBench
 import TestSupport
 import Testing
 import Vocabulary
-
-@testable import SignOn
 
 @Suite("Records of the handoff")
 struct HandoffJournalTests {

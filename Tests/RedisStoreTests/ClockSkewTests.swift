@@ -29,13 +29,13 @@ import Vocabulary
 
     @Test("T31: whatever the gateways' clocks show, each accepts what another made, for the same time")
     func oneClock() async throws {
-        try await self.withSkewed { _, fixtures in
-            for bench in fixtures {
+        try await self.withSkewed { _, benches in
+            for bench in benches {
                 let (before, now, after) = (Clock.system.now(), bench.clock.now(), Clock.system.now())
                 #expect(now > before.advanced(by: .seconds(-2)) && now < after.advanced(by: .seconds(2)))
             }
-            for writer in fixtures {
-                for reader in fixtures {
+            for writer in benches {
+                for reader in benches {
                     let parent = try await writer.signIn()
                     let token = try await writer.mint(from: parent)
                     let draft = reader.draft(lineage: parent.key.lineage)
@@ -47,12 +47,12 @@ import Vocabulary
                     let short = writer.draft(life: .seconds(100), idle: .seconds(60))
                     try await writer.store.create(short, on: loops.next()).get()
                     try await reader.store.touch(short.key, on: loops.next()).get()
-                    for bench in fixtures { #expect(try await bench.session(short.key) != nil) }
+                    for bench in benches { #expect(try await bench.session(short.key) != nil) }
 
                     // It has ended by the clock of its writer: it has ended for all.
                     let over = writer.draft(life: .seconds(-2), idle: .seconds(60))
                     try await writer.store.create(over, on: loops.next()).get()
-                    for bench in fixtures { #expect(try await bench.session(over.key) == nil) }
+                    for bench in benches { #expect(try await bench.session(over.key) == nil) }
                 }
             }
         }
@@ -60,15 +60,15 @@ import Vocabulary
 
     @Test("T31: a record that has expired by Redis's clock is gone, whatever the gateways' clocks show")
     func lifetimes() async throws {
-        try await self.withSkewed { client, fixtures in
-            for writer in fixtures {
+        try await self.withSkewed { client, benches in
+            for writer in benches {
                 let parent = try await writer.signIn()
                 let token = try await writer.mint(from: parent)
                 let idle = writer.draft(idle: .seconds(60))
                 try await writer.store.create(idle, on: loops.next()).get()
                 // A little more than a minute has passed.
                 try await client.age(by: .seconds(70))
-                for reader in fixtures {
+                for reader in benches {
                     #expect(try await reader.session(parent.key)?.id == parent.session.id)
                     #expect(try await reader.session(idle.key) == nil)
                     guard case .absent = try await reader.transfer(token) else {

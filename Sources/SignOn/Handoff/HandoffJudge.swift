@@ -1,4 +1,4 @@
-internal import Rules
+package import Rules
 package import Sessions
 package import Settings
 package import Vocabulary
@@ -9,32 +9,58 @@ package enum HandoffTransport: String, Sendable, CaseIterable {
 }
 
 /// The input for judging a session-transfer token: values only, so that tests can list every rule as a row of a table.
-struct HandoffCase: Sendable {
+package struct HandoffCase: Sendable {
     /// The token as the store has it: neither used nor burned.
-    var token: TransferToken
+    package var token: TransferToken
     /// The native session it was minted from, as it is now; nil if it has ended.
-    var parent: Session?
+    package var parent: Session?
     /// The public authority (`host[:port]`) on which it is presented.
-    var host: String
+    package var host: String
     /// The consuming web client; its settings decide.
-    var client: ClientSettings
+    package var client: ClientSettings
     /// The device that presents the token.
-    var device: DeviceFacts
+    package var device: DeviceFacts
     /// Whose host it is.
-    var realm = Realm.default
+    package var realm: Realm
     /// The session that this browser already has on this host.
-    var existing: Session?
+    package var existing: Session?
     /// The organization that the client asks for; nil: any user.
-    var organization: String?
+    package var organization: String?
     /// Why the client that got the token may not have it any more; nil: it may.
-    var clientLoss: Reason?
-    var now: UnixTime
+    package var clientLoss: Reason?
+    package var now: UnixTime
     /// The operator's rules, which see only tokens that everything else lets pass.
-    var rules = RuleBook()
+    package var rules: RuleBook
+
+    package init(
+        token: TransferToken,
+        parent: Session?,
+        host: String,
+        client: ClientSettings,
+        device: DeviceFacts,
+        realm: Realm = .default,
+        existing: Session?,
+        organization: String? = nil,
+        clientLoss: Reason? = nil,
+        now: UnixTime,
+        rules: RuleBook = RuleBook()
+    ) {
+        self.token = token
+        self.parent = parent
+        self.host = host
+        self.client = client
+        self.device = device
+        self.realm = realm
+        self.existing = existing
+        self.organization = organization
+        self.clientLoss = clientLoss
+        self.now = now
+        self.rules = rules
+    }
 }
 
 /// What to do with a token.
-enum HandoffVerdict: Sendable, Equatable {
+package enum HandoffVerdict: Sendable, Equatable {
     /// Consume it and make a web session out of `parent`.
     case accept(parent: Session)
     /// Refuse it, and either leave it or burn it so that it can never be used.
@@ -42,14 +68,14 @@ enum HandoffVerdict: Sendable, Equatable {
 }
 
 /// The outcome of judging: the verdict, and the result of the binding check.
-struct HandoffJudgement: Sendable, Equatable {
-    var verdict: HandoffVerdict
+package struct HandoffJudgement: Sendable, Equatable {
+    package var verdict: HandoffVerdict
     /// The binding mode that was judged; nil when an earlier rule was broken.
-    var binding: BindingMode?
+    package var binding: BindingMode?
     /// Set when `binding_dry_run` let a device pass that the binding mode would have refused.
-    var passedInDryRun: Reason?
+    package var passedInDryRun: Reason?
     /// What the operator's rules said; nothing when something else decided before.
-    var rules = RuleJudgement()
+    package var rules = RuleJudgement()
 }
 
 extension HandoffCase {
@@ -58,7 +84,7 @@ extension HandoffCase {
     ///
     /// A token in the wrong hands or in the wrong place is burned, unless the client's policy is `keep`. An expired
     /// token needs no burning.
-    func judged() -> HandoffJudgement {
+    package func judged() -> HandoffJudgement {
         guard self.now < self.token.expiresAt else {
             return HandoffJudgement(verdict: .refuse(.handoffExpired, burns: false, endsExisting: false))
         }

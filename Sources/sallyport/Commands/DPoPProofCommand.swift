@@ -39,7 +39,7 @@ struct DPoPProofCommand: ParsableCommand {
     )
     var tokenFile: String?
 
-    @Option(help: ArgumentHelp("The last DPoP-Nonce of the server.", valueName: "text"))
+    @Option(help: ArgumentHelp("The last DPoP-Nonce of the server; with = if it begins with -.", valueName: "text"))
     var nonce: String?
 
     @Flag(help: "Print the thumbprint of the key (dpop_jkt, cnf.jkt) instead of a proof.")

@@ -1,10 +1,9 @@
 import AddressIntelligence
 import Cryptography
 import Sessions
+import SignOn
 import Testing
 import Vocabulary
-
-@testable import SignOn
 
 @Suite("Judging tickets between hosts")
 struct TicketCaseTests {

@@ -1,4 +1,4 @@
-internal import Cryptography
+package import Cryptography
 package import Sessions
 package import Vocabulary
 
@@ -13,16 +13,32 @@ enum FreshSignIn {
 
 /// The input for deciding whether a session may issue the ticket of a request, or its user must sign in first. Values
 /// only, so that tests can list every rule as a row of a table.
-struct TicketIssueCase: Sendable {
+package struct TicketIssueCase: Sendable {
     /// The browser's session on the host that is asked.
-    var session: Session
-    var begunAt: UnixTime
-    var demand: SignInDemand
+    package var session: Session
+    package var begunAt: UnixTime
+    package var demand: SignInDemand
     /// What the routes of the host that asks compare of a device.
-    var bindings: Set<BindingMode>
+    package var bindings: Set<BindingMode>
     /// The device that asks.
-    var device: DeviceFacts
-    var now: UnixTime
+    package var device: DeviceFacts
+    package var now: UnixTime
+
+    package init(
+        session: Session,
+        begunAt: UnixTime,
+        demand: SignInDemand,
+        bindings: Set<BindingMode>,
+        device: DeviceFacts,
+        now: UnixTime
+    ) {
+        self.session = session
+        self.begunAt = begunAt
+        self.demand = demand
+        self.bindings = bindings
+        self.device = device
+        self.now = now
+    }
 
     /// How much earlier than on the host that asks an age counts as too long: what suffices here must suffice there,
     /// where it is judged a moment later, perhaps by another gateway.
@@ -33,7 +49,7 @@ struct TicketIssueCase: Sendable {
     ///
     /// The device is compared because the new session is bound to the device that uses the ticket: a cookie stolen from
     /// this host must not be of more use on a host that binds its sessions.
-    var suffices: Bool {
+    package var suffices: Bool {
         // Whoever acts for a user does so for the client that allows it.
         if self.session.actor != nil { return false }
         if FreshSignIn.began(self.session, after: self.begunAt) { return true }
@@ -47,8 +63,8 @@ struct TicketIssueCase: Sendable {
 }
 
 /// The input for judging a ticket that a browser presents.
-struct TicketUseCase: Sendable {
-    enum Verdict: Sendable, Equatable {
+package struct TicketUseCase: Sendable {
+    package enum Verdict: Sendable, Equatable {
         /// Use it and make a session from the one that issued it.
         case make
         /// Use it; the browser keeps the session under this key, which is as good.
@@ -60,25 +76,47 @@ struct TicketUseCase: Sendable {
     }
 
     /// The ticket as the store has it.
-    var ticket: HostTicket
+    package var ticket: HostTicket
     /// The session that issued it, as it is now; nil if it has ended.
-    var parent: Session?
+    package var parent: Session?
     /// The public authority on which it is presented.
-    var host: String
+    package var host: String
     /// SHA-256 of the browser's nonce.
-    var challenge: Digest256
+    package var challenge: Digest256
     /// When the browser got the nonce.
-    var begunAt: UnixTime
+    package var begunAt: UnixTime
     /// The live sessions that the browser has on this host.
-    var existing: [FoundSession]
+    package var existing: [FoundSession]
     /// What the host's routes compare of a device.
-    var bindings: Set<BindingMode>
+    package var bindings: Set<BindingMode>
     /// The device that presents it.
-    var device: DeviceFacts
-    var now: UnixTime
+    package var device: DeviceFacts
+    package var now: UnixTime
+
+    package init(
+        ticket: HostTicket,
+        parent: Session?,
+        host: String,
+        challenge: Digest256,
+        begunAt: UnixTime,
+        existing: [FoundSession],
+        bindings: Set<BindingMode>,
+        device: DeviceFacts,
+        now: UnixTime
+    ) {
+        self.ticket = ticket
+        self.parent = parent
+        self.host = host
+        self.challenge = challenge
+        self.begunAt = begunAt
+        self.existing = existing
+        self.bindings = bindings
+        self.device = device
+        self.now = now
+    }
 
     /// The first broken rule is the reason.
-    var verdict: Verdict {
+    package var verdict: Verdict {
         guard self.ticket.host == self.host else { return .refuse(.ticketOtherHost) }
         guard constantTimeEqual(self.ticket.challenge.bytes, self.challenge.bytes) else {
             return .refuse(.ticketOtherBrowser)
