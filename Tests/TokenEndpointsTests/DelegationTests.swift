@@ -13,7 +13,7 @@ import Vocabulary
 @Suite("Delegated access at the token endpoint and at /authorize")
 struct DelegatedAccessTests {
     /// The client `server app`, in its body.
-    private static let bench = ["client_id": "server app", "client_secret": "s3cr%t+:ü"]
+    private static let serverApp = ["client_id": "server app", "client_secret": "s3cr%t+:ü"]
 
     private static func bench() -> TokenBench {
         TokenBench { client in
@@ -28,7 +28,7 @@ struct DelegatedAccessTests {
         _ change: (inout [String: String]) -> Void = { _ in }
     ) async throws -> [String: String] {
         var parameters = bench.parameters(try await bench.signIn())
-        parameters.merge(self.bench) { $1 }
+        parameters.merge(self.serverApp) { $1 }
         parameters["actor_token"] = try await bench.signIn(subject: "bob")
         parameters["actor_token_type"] = TokenBench.sessionTokenType
         change(&parameters)
