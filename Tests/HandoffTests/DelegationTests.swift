@@ -9,7 +9,7 @@ import Testing
 import Vocabulary
 
 @Suite("Delegated transfer tokens") struct DelegationTests {
-    private static var bench: ClientSettings {
+    private static var desk: ClientSettings {
         var client = ClientSettings(clientID: "desk")
         client.canCreateTransferToken = true
         client.clientSecrets = [Secret("a secret of the help desk")]
@@ -26,7 +26,7 @@ import Vocabulary
     }
 
     private static func minted(_ bench: HandoffBench, _ user: NativeApp, actor: NativeApp) async throws -> Secret {
-        try await bench.mint(for: user, actor: actor, client: self.bench).token
+        try await bench.mint(for: user, actor: actor, client: self.desk).token
     }
 
     @Test(
@@ -69,7 +69,7 @@ import Vocabulary
                 #expect(try await bench.consume(token, client: Self.care).denial == .some(nil))
             } else {
                 let objection = try await bench.objection {
-                    try await bench.mint(for: user, actor: actor, client: Self.bench)
+                    try await bench.mint(for: user, actor: actor, client: Self.desk)
                 }
                 #expect(objection == NotDone(.ruleDenied))
             }
@@ -177,7 +177,7 @@ import Vocabulary
     func refusals() async throws {
         let bench = try HandoffBench()
         let user = try await bench.signIn()
-        func refusal(_ actor: NativeApp, _ client: ClientSettings = Self.bench) async throws -> Reason? {
+        func refusal(_ actor: NativeApp, _ client: ClientSettings = Self.desk) async throws -> Reason? {
             try await bench.objection { try await bench.mint(for: user, actor: actor, client: client) }?.reason
         }
         #expect(try await refusal(try await bench.signIn("bob"), .native) == .handoffNotPermitted)

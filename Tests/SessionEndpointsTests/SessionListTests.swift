@@ -141,21 +141,21 @@ struct SessionListTests {
                 from: "198.51.100.7"
             ).cookie
         )
-        let bench = try await gateway.signInBrowser()
+        let desk = try await gateway.signInBrowser()
         let path = "/.sallyport/sessions"
-        let page = try await gateway.send("GET", path, fields: Gateway.cookies([bench]))
+        let page = try await gateway.send("GET", path, fields: Gateway.cookies([desk]))
         #expect(page.status == 200)
         #expect(page.text.contains("<h2>Safari on iPhone</h2>") && page.text.contains("198.51.100.7"))
         #expect(page.text.contains("<h2>Unknown device</h2>") && page.text.contains("This session"))
         #expect(!page.text.contains("<script>"))
         #expect(page.value("content-security-policy")?.contains("frame-ancestors 'none'") == true)
         let id = try #require(page.text.firstMatch(of: /name="session" value="(ses_[^"]+)"/)?.1)
-        #expect(try await gateway.post(path, "session=\(id)", cookies: [bench], fields: []).status == 403)
+        #expect(try await gateway.post(path, "session=\(id)", cookies: [desk], fields: []).status == 403)
         #expect(try await gateway.session(phone).status == 200)
-        let answer = try await gateway.post(path, "session=\(id)", cookies: [bench])
+        let answer = try await gateway.post(path, "session=\(id)", cookies: [desk])
         #expect(answer.status == 303 && answer.value("location") == path)
         #expect(try await gateway.session(phone).status == 401)
-        #expect(try await gateway.session(bench).status == 200)
+        #expect(try await gateway.session(desk).status == 200)
         #expect(try await gateway.send("GET", path).status == 401)
     }
 

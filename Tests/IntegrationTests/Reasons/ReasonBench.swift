@@ -79,8 +79,8 @@ final class ReasonBench {
               - client_id: care
                 callbacks: ["https://care.example/cb"]
                 session_transfer: {allowed_authentication_methods: [query], delegation: {allow_delegated_access: true}}
-              - client_id: bench
-                client_secret_file: bench-secret
+              - client_id: desk
+                client_secret_file: desk-secret
                 session_transfer: {can_create_session_transfer_token: true}
               - client_id: app
                 callbacks: ["myapp://auth/callback"]
