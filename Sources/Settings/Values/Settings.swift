@@ -12,6 +12,10 @@ package struct Settings: Sendable, Equatable {
     package var adminListen: ListenAddress? = ListenAddress(host: "127.0.0.1", port: 9090)
     /// Empty: the admin listener serves nothing that needs a token.
     package var operatorTokens: [OperatorToken] = []
+    /// nil: no other proxy may ask.
+    package var authorization: AuthorizationSettings?
+    /// Whether the paths of oauth2-proxy are served (`compat.oauth2_proxy`).
+    package var oauth2ProxyPaths = false
     package var eventLoops: Int = min(max(Cores.count, 1), 256)
     package var secrets: SecretRing?
     /// The content of `signing_key_file`. The keys of assertions are else derived from the secrets, and that of id_tokens
