@@ -17,7 +17,7 @@ struct AuthorizationRequest: Sendable {
 
     let provider: String
     let clientID: String
-    let settings: AuthorizationSettings
+    let settings: AuthorizationRequestSettings
     let usesPKCE: Bool
     /// Whether the provider knows `nonce`, `max_age`, `acr_values` and `login_hint`.
     let isOpenID: Bool

@@ -65,7 +65,7 @@ extension Section {
             Self.prompt,
             SettingsKey(
                 "max_age",
-                at: \AuthorizationSettings.maxAge,
+                at: \AuthorizationRequestSettings.maxAge,
                 .duration(.zero...(day * 365)),
                 "Users who signed in at the provider longer ago have to do it again."
             ),
@@ -269,7 +269,7 @@ extension Section {
     private static func scopes(default fallback: String) -> SettingsKey {
         SettingsKey(
             "scopes",
-            at: \AuthorizationSettings.scopes,
+            at: \AuthorizationRequestSettings.scopes,
             .list(.text(.scope)),
             default: fallback,
             "What the gateway asks for; add offline_access where the provider gives refresh tokens only for it."
@@ -278,7 +278,7 @@ extension Section {
 
     private static let prompt = SettingsKey(
         "prompt",
-        at: \AuthorizationSettings.prompt,
+        at: \AuthorizationRequestSettings.prompt,
         .text(.prompt),
         "Sent with every sign-in, e.g. select_account to choose among accounts."
     )

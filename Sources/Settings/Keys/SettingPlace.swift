@@ -169,8 +169,8 @@ extension UpstreamSettings: SettingsRecord {
     static var initial: UpstreamSettings { UpstreamSettings(name: "", isHTTPS: false, host: "", port: 0) }
 }
 
-extension AuthorizationSettings: SettingsRecord {
-    static var initial: AuthorizationSettings { AuthorizationSettings(scopes: []) }
+extension AuthorizationRequestSettings: SettingsRecord {
+    static var initial: AuthorizationRequestSettings { AuthorizationRequestSettings(scopes: []) }
 }
 
 extension OpenIDSettings: SettingsRecord {

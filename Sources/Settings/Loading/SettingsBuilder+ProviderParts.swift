@@ -105,7 +105,7 @@ extension SettingsBuilder {
 
     /// - Parameter section: The keys of the provider.
     mutating func setAuthorization(
-        _ authorization: inout AuthorizationSettings,
+        _ authorization: inout AuthorizationRequestSettings,
         _ tree: SettingsTree,
         _ section: Section
     ) {
@@ -122,7 +122,7 @@ extension SettingsBuilder {
                 )
             }
             guard case .text(let value) = setting.value else { continue }
-            authorization.parameters.append(AuthorizationSettings.Parameter(name: name, value: value))
+            authorization.parameters.append(AuthorizationRequestSettings.Parameter(name: name, value: value))
         }
     }
 

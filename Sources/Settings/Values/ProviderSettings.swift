@@ -146,7 +146,7 @@ package struct ProviderClientSettings: Sendable, Equatable {
 }
 
 /// What the gateway asks for when it sends a browser to the provider.
-package struct AuthorizationSettings: Sendable, Equatable {
+package struct AuthorizationRequestSettings: Sendable, Equatable {
     package var scopes: [String]
     package var prompt: String?
     package var maxAge: Duration?
@@ -318,7 +318,7 @@ package struct OpenIDSettings: Sendable, Equatable {
     package var issuer: String
     package var caFile: String?
     package var client: ProviderClientSettings
-    package var authorization = AuthorizationSettings(scopes: ["openid", "profile", "email"])
+    package var authorization = AuthorizationRequestSettings(scopes: ["openid", "profile", "email"])
     package var claims = ClaimSettings()
     package var allow = AdmissionSettings()
     package var userinfo = UserInfoUse.auto
@@ -362,7 +362,7 @@ package struct OAuth2Settings: Sendable, Equatable {
     package var userinfoURL: String
     package var caFile: String?
     package var client: ProviderClientSettings
-    package var authorization = AuthorizationSettings(scopes: [])
+    package var authorization = AuthorizationRequestSettings(scopes: [])
     package var usesPKCE = true
     package var claims = ClaimSettings()
     package var allow = AdmissionSettings()

@@ -87,8 +87,8 @@ struct OpenIDBeginTests {
         let bench = try OpenIDProviderBench {
             $0.authorization.scopes = ["profile"]
             $0.authorization.parameters =
-                own.map { AuthorizationSettings.Parameter(name: $0, value: "evil") }
-                + [AuthorizationSettings.Parameter(name: "hd", value: "example.com & more")]
+                own.map { AuthorizationRequestSettings.Parameter(name: $0, value: "evil") }
+                + [AuthorizationRequestSettings.Parameter(name: "hd", value: "example.com & more")]
         }
         let parameters = try await bench.begin().parameters
         #expect(parameters["hd"] == "example.com & more" && parameters["scope"] == "openid profile")
