@@ -13,7 +13,7 @@ package struct Settings: Sendable, Equatable {
     /// Empty: the admin listener serves nothing that needs a token.
     package var operatorTokens: [OperatorToken] = []
     /// nil: no other proxy may ask.
-    package var authorization: AuthorizationListenerSettings?
+    package var authorization: AuthorizationSettings?
     /// Whether the paths of oauth2-proxy are served (`compat.oauth2_proxy`).
     package var oauth2ProxyPaths = false
     package var eventLoops: Int = min(max(Cores.count, 1), 256)

@@ -1,7 +1,7 @@
 package import AddressIntelligence
 
 /// The listener at which other proxies ask whether a request of theirs is allowed (`authorization`).
-package struct AuthorizationListenerSettings: Sendable, Equatable {
+package struct AuthorizationSettings: Sendable, Equatable {
     package var listen: ListenAddress
     /// The proxies that may ask. They are trusted to name their clients.
     package var peers: [CIDRBlock]
