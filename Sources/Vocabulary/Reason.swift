@@ -30,6 +30,13 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case routeNotFound = "route.not_found"
     case routeMethodNotAllowed = "route.method_not_allowed"
 
+    // A check by another proxy.
+    case authorizationAddress = "authz.address"
+    case authorizationDialect = "authz.dialect"
+    case authorizationEndpoint = "authz.endpoint"
+    case authorizationMetadata = "authz.metadata"
+    case authorizationPeer = "authz.peer"
+
     // The credential and the session.
     case credentialMissing = "credential.missing"
     case credentialExpired = "credential.expired"

@@ -82,6 +82,10 @@ package struct Refusal: Equatable, Sendable {
         case .routeNotFound: Refusal(404)
         case .routeMethodNotAllowed: Refusal(405)
 
+        case .authorizationAddress, .authorizationMetadata: Refusal(400)
+        case .authorizationEndpoint, .authorizationPeer: Refusal(403)
+        case .authorizationDialect: Refusal(404)
+
         case .credentialRepeated: Refusal(400)
         case .credentialMissing, .credentialMalformed, .credentialOtherKey: Refusal(401)
         case .credentialExpired, .credentialInvalidToken, .credentialOtherAudience: Refusal(401)

@@ -57,6 +57,9 @@ extension Gateway {
         var warnings: [String] = []
         if former.listen != new.listen { warnings.append("listen: takes effect at the next start") }
         if former.adminListen != new.adminListen { warnings.append("admin.listen: takes effect at the next start") }
+        if former.authorization?.listen != new.authorization?.listen {
+            warnings.append("authorization.listen: takes effect at the next start")
+        }
         if former.eventLoops != new.eventLoops { warnings.append("event_loops: takes effect at the next start") }
         if former.secrets != new.secrets { warnings.append("secret_file: takes effect at the next start") }
         if former.store != new.store { warnings.append("store: takes effect at the next start") }

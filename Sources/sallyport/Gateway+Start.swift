@@ -152,8 +152,10 @@ extension Gateway {
         }
         registry.read(MetricNames.clientsUnreadable) { self.foundations.clientOverlay.isUnreadable ? 1 : 0 }
         for refusal in ConnectionGate.Refusal.allCases {
-            registry.read(MetricNames.connectionsRefused, "public", refusal.rawValue) {
-                Double(self.gate.refusedCount(refusal))
+            for (listener, gate) in [("public", self.gate), ("authorization", self.authorizationGate)] {
+                registry.read(MetricNames.connectionsRefused, listener, refusal.rawValue) {
+                    Double(gate.refusedCount(refusal))
+                }
             }
         }
         self.cacheMetrics.register(in: registry)
@@ -187,6 +189,7 @@ extension Gateway {
         // Asks the providers from now on; for those that were asked before, this does nothing.
         for realm in assembly.realms { realm.provider.start() }
         self.gate.adopt(settings.limits, trusted: settings.trustedProxies)
+        self.authorizationGate.adopt(settings.limits, trusted: settings.authorization?.peers ?? [])
         self.state.withLock { state in
             state.assembly = assembly
             state.lastReloadSucceeded = true
@@ -202,6 +205,20 @@ extension Gateway {
             self.logger.info(
                 "listening",
                 metadata: ["address": "\(address.host):\(listener.port)", "connections": "\(self.gate.effectiveLimit)"]
+            )
+        }
+        if let authorization = settings.authorization {
+            let listener = try await Listener.bind(
+                authorization.listen,
+                setting: "authorization.listen",
+                loops: self.loops,
+                gate: self.authorizationGate,
+                takesChecks: true
+            )
+            self.listeners.withLock { $0.append(listener) }
+            self.logger.info(
+                "authorization listening",
+                metadata: ["address": "\(authorization.listen.host):\(listener.port)"]
             )
         }
         if let files = ConnectionGate.descriptorsNeeded(for: settings.limits.connections) {

@@ -27,6 +27,8 @@ final class Gateway: Sendable {
     let providerGroup: TransportGroup
     let loops: PathLoops
     let gate: ConnectionGate
+    /// Of the proxies that ask about requests of their clients: checks go on while the public listeners are full.
+    let authorizationGate: ConnectionGate
     let logs: LineWriter
     let logger: Logger
     let reload: (@Sendable () throws -> LoadedSettings)?
@@ -56,6 +58,7 @@ final class Gateway: Sendable {
         self.providerGroup = providerGroup
         self.loops = loops
         self.gate = ConnectionGate(settings.limits, trusted: settings.trustedProxies)
+        self.authorizationGate = ConnectionGate(settings.limits, trusted: settings.authorization?.peers ?? [])
         self.logs = logs
         self.logger = logger
         self.reload = reload

@@ -31,6 +31,7 @@ package final class AccessLog {
     ///   - handoff: The result for a session-transfer token in this request, as in
     ///     `sallyport_transfer_tokens_total`.
     ///   - binding: The mode and the result of the device binding: `ip/match`, `asn/unknown`.
+    ///   - authorization: The dialect in which another proxy asked about the request; nil: the client sent it here.
     package func record(
         _ entry: AccessEntry,
         route: String? = nil,
@@ -39,7 +40,8 @@ package final class AccessLog {
         cache: String? = nil,
         upstream: String? = nil,
         handoff: String? = nil,
-        binding: String? = nil
+        binding: String? = nil,
+        authorization: String? = nil
     ) {
         self.buffer.begin("access", entry.time)
         self.buffer.member("request_id", entry.requestID)
@@ -67,6 +69,7 @@ package final class AccessLog {
         if let referer = entry.referer { self.buffer.member("referer", Self.publicPart(of: referer)) }
         self.buffer.member("handoff", handoff)
         self.buffer.member("binding", binding)
+        self.buffer.member("authz", authorization)
         self.buffer.end()
         if self.buffer.count >= Self.batch { self.flush() }
     }

@@ -34,6 +34,12 @@ package enum MetricNames {
         "Idle client connections closed to make room for new ones, by listener."
     )
 
+    package static let authorizationChecks = MetricFamily.counter(
+        "sallyport_authz_checks_total{dialect,result}",
+        "Checks by other proxies, by dialect (none: it was not understood) and result (allowed, redirected, denied, failed).",
+        hidesZero: true
+    )
+
     // Decisions, sessions, handoff.
     package static let decisions = MetricFamily.counter(
         "sallyport_decisions_total{route,decision,reason}",
@@ -302,8 +308,9 @@ package enum MetricNames {
     /// All families, for the tests and the documentation.
     package static let all: [MetricFamily] = [
         httpRequests, httpRequestDuration, httpRequestsInFlight, connectionsOpen, connectionsRefused,
-        connectionsEvicted, decisions, signIns, tokens, transferTokens, handoffMinted, handoffRedeemed, handoffRejected,
-        handoffAge, hostTickets, sessionResolve, bindingChecks, bindingWouldReject, clientChanges, clientsChanged,
+        connectionsEvicted, authorizationChecks, decisions, signIns, tokens, transferTokens, handoffMinted,
+        handoffRedeemed, handoffRejected, handoffAge, hostTickets, sessionResolve, bindingChecks, bindingWouldReject,
+        clientChanges, clientsChanged,
         clientsWithheld, clientsUnreadable, ruleResults, providerCalls, providerCallDuration, providerUserinfoMissed,
         providerRenewals, upstreamRequests, upstreamDuration, storeRecords, storeLimit, l1Entries, l1Lookups,
         l1Refreshes, l1Rereads, l1Evictions, l1Doubts, l1DoubtedUses, redisCommands, redisCommandDuration, redisUp,

@@ -41,16 +41,18 @@ package final class HTTP1Connection {
     ///   - stream: The client's, which is started by `open`.
     ///   - place: The client's, which the connection gives back.
     ///   - acceptedAt: When the client was accepted. A busy loop may open its connection much later.
+    ///   - takesChecks: Whether the client is a proxy that asks about requests of its own clients.
     package init(
         loop: PathLoop,
         stream: any ClientByteStream,
         place: ConnectionGate.Place,
-        acceptedAt: NIODeadline
+        acceptedAt: NIODeadline,
+        takesChecks: Bool = false
     ) {
         self.loop = loop
         self.stream = stream
         self.stage = loop.stage
-        self.exchange = Exchange(loop: loop, peer: place.client)
+        self.exchange = Exchange(loop: loop, peer: place.client, takesChecks: takesChecks)
         self.place = place
         self.configuration = loop.configuration
         self.state = HTTP1State(now: acceptedAt, deadline: acceptedAt + self.configuration.timeouts.header)

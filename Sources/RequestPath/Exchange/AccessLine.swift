@@ -29,7 +29,8 @@ extension ExchangeRecord {
                         cache: self.sessionSource == .none ? nil : self.sessionSource.rawValue,
                         upstream: self.isForwarded ? self.route?.settings.upstream : nil,
                         handoff: self.handoff?.rawValue ?? reason.flatMap(Self.handoffWord),
-                        binding: (self.binding ?? self.liveBinding)?.text
+                        binding: (self.binding ?? self.liveBinding)?.text,
+                        authorization: self.check?.dialect.rawValue
                     )
                 }
             }

@@ -8,10 +8,21 @@ import Vocabulary
 
 /// The gateway's own answers.
 extension Exchange {
-    /// Sends one of the gateway's own answers and ends the exchange.
+    /// Gives one of the gateway's own answers and ends the exchange.
     func answer(_ answer: LocalAnswer) {
-        guard let stream = self.stream, self.phase != .idle, self.phase != .ending else { return }
         let answer = self.inFormat(answer)
+        let lines = self.record.extraLines + [self.record.crossOriginLines]
+        if let check = self.record.check {
+            self.record.checkResult = CheckResult(answer)
+            self.send(check.denial(answer), check.lines(lines))
+        } else {
+            self.send(answer, Array(lines.joined()))
+        }
+    }
+
+    /// Sends it, with these field lines, each with its CRLF.
+    func send(_ answer: LocalAnswer, _ lines: [UInt8]) {
+        guard let stream = self.stream, self.phase != .idle, self.phase != .ending else { return }
         self.releaseWaiting()
         self.releaseUpstreamHead()
         self.record.status = answer.response.status
@@ -19,9 +30,8 @@ extension Exchange {
         // Bytes that arrive during the write do not belong to this exchange, and the write itself may end it.
         self.phase = .ending
         self.exchangeNumber &+= 1
-        let lines = self.record.extraLines.joined() + self.record.crossOriginLines
         stream.begin(LocalAnswerHead(answer, requestID: self.record.requestID, lines: lines))
-        if self.facts.method != .head, answer.hasContent, !answer.response.body.isEmpty {
+        if !self.facts.wantsHeadOnly, answer.hasContent, !answer.response.body.isEmpty {
             var content = ByteBuffer(bytes: answer.response.body)
             self.record.bytesOut += content.readableBytes
             stream.write(content.readableBytes, of: &content)
@@ -116,6 +126,7 @@ extension Exchange {
         self.facts.isOpen = false
         self.record.end(reason)
         self.record.count(in: self.metrics)
+        if self.takesChecks { self.metrics.checkEnded(self.record.check?.dialect, self.record.checkResult) }
         if let log = self.loop.accessLog {
             self.record.write(to: log, client: self.clientText)
             if let bytes = self.record.log.takeBytes() { self.loop.giveBack(bytes) }

@@ -12,6 +12,8 @@ import Vocabulary
 enum Step {
     /// The request is permitted, and the head for the app is written.
     case forward
+    /// The request that another proxy asks about is permitted.
+    case grant(GrantedFields)
     case answer(LocalAnswer)
     /// One of the gateway's endpoints answers; the body is collected first.
     case collect(PendingEndpoint)
@@ -26,7 +28,7 @@ enum Step {
     var waits: Bool {
         switch self {
         case .ask, .consume, .redeem: true
-        case .forward, .answer, .collect: false
+        case .forward, .grant, .answer, .collect: false
         }
     }
 }
@@ -45,6 +47,7 @@ extension Exchange {
             wallNow: self.loop.wallNow,
             scratch: self.loop.scratch.reading,
             proofKeys: self.loop.sessions?.proofKeys,
+            dialect: self.record.check?.dialect,
             notesStrayForwarding: !self.loop.hasToldStrayForwarding
         )
     }
@@ -102,6 +105,7 @@ extension Exchange {
             case .collect(let call):
                 return .collect(PendingEndpoint(endpoint: call.value.endpoint, request: call.value.request))
             case .permitted(let permit, let identity):
+                if let form = self.record.check { return self.report(permit, identity, given, as: form) }
                 return self.forward(permit, identity, given)
             case .answer(let answer):
                 return .answer(answer)
@@ -189,6 +193,9 @@ extension Exchange {
         switch step {
         case .forward:
             self.startExchange()
+        case .grant(let fields):
+            self.record.checkResult = .allowed
+            self.send(fields.answer, fields.lines)
         case .answer(let answer):
             self.answer(answer)
         case .collect(let pending):

@@ -33,6 +33,8 @@ package final class Exchange {
     let resolver: Pinned<SessionResolver>?
     let peer: IPAddress
     let peerText: [UInt8]
+    /// Whether the peer is a proxy that asks about requests of its clients.
+    let takesChecks: Bool
     /// Kept for the whole request, so that a reload while it waits does not change how it is judged.
     var configuration: PathConfiguration
     /// Set from `attach` to `detach`.
@@ -56,8 +58,11 @@ package final class Exchange {
     /// Set while the exchange is a tunnel.
     var tunnel: Tunnel?
 
-    /// - Parameter peer: The address of the client, or of the proxy in front.
-    package init(loop: PathLoop, peer: IPAddress) {
+    /// - Parameters:
+    ///   - peer: The address of the client, or of the proxy in front.
+    ///   - takesChecks: Whether the requests are checks of another proxy (`Authorizing`).
+    package init(loop: PathLoop, peer: IPAddress, takesChecks: Bool = false) {
+        self.takesChecks = takesChecks
         self.loop = loop
         self.metrics = loop.metrics
         self.resolver = loop.sessions.map { Pinned($0.resolver) }
@@ -87,9 +92,23 @@ package final class Exchange {
         if self.configuration !== configuration { self.configuration = configuration }
         self.beginFacts()
         self.facts.method = head.knownMethod
+        self.facts.wantsHeadOnly = head.knownMethod == .head
         self.facts.hasBody = !head.framing.isEmpty
         self.facts.isRequestWhole = !self.facts.hasBody
+        if self.takesChecks { return self.beginCheck(&buffer, by: configuration) }
         self.facts.isWebSocket = head.isWebSocketUpgrade
+        let step = self.judge(head, in: buffer, by: configuration)
+        buffer.moveReaderIndex(forwardBy: head.byteCount)
+        self.take(step)
+    }
+
+    /// Judges a request, and keeps of it what is needed after this event.
+    ///
+    /// - Parameters:
+    ///   - head: The loop's.
+    ///   - buffer: The bytes from which it was parsed.
+    @inline(__always)
+    func judge(_ head: RequestHead, in buffer: ByteBuffer, by configuration: PathConfiguration) -> Step {
         if self.loop.accessLog != nil, let stream = self.stream {
             self.record.log.keep(head, self.loop.copy(buffer, count: head.byteCount), version: stream.version)
         }
@@ -109,8 +128,7 @@ package final class Exchange {
             self.waitingHead = self.loop.takeRequestHead()
             self.waitingBytes = self.loop.copy(buffer, count: head.byteCount)
         }
-        buffer.moveReaderIndex(forwardBy: head.byteCount)
-        self.take(step)
+        return step
     }
 
     /// Refuses bytes that are not a valid request, or a head that was not complete in time. No further request is read

@@ -7,6 +7,8 @@ struct ExchangeFacts: ~Copyable {
     var isOpen = false
     var lastProgress = NIODeadline.uptimeNanoseconds(0)
     var method = KnownMethod.other
+    /// Whether the answer has no content, because only its head is asked for.
+    var wantsHeadOnly = false
     /// Whether the request has a body, which may turn out to be empty.
     var hasBody = false
     /// Whether all of the body has come.

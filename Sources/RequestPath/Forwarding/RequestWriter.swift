@@ -109,12 +109,7 @@ package enum RequestWriter {
             case .host: drops = true
             case .methodOverride: drops = drops || route.dropsMethodOverride
             case .cookie:
-                if head.hasSeveralCookies || credentials.cookies.session.isThere || credentials.cookies.attempt.isThere
-                    || credentials.cookies.handled.isThere
-                    || credentials.cookies.hasCompanion
-                    || (credentials.cookies.handoff.isThere && !route.settings.leavesHandoffToApp)
-                    || (credentials.cookies.provider.isThere && !route.isPublic)
-                {
+                if Self.rewritesCookies(head, route, credentials) {
                     drops = true
                     rewritesCookie = !hasCookies
                     hasCookies = true
@@ -152,6 +147,32 @@ package enum RequestWriter {
         guard let mark = memchr(base + value.start, 0x3F, value.length) else { return nil }
         let end = UnsafeRawPointer(mark) - UnsafeRawPointer(base)
         return parameter.occurs(in: Slice(end, value.end - end), base) ? end : nil
+    }
+
+    /// Whether the app gets other cookies than the client sent.
+    @inline(__always)
+    static func rewritesCookies(_ head: RequestHead, _ route: RouteEntry, _ credentials: Credentials) -> Bool {
+        head.hasSeveralCookies || credentials.cookies.session.isThere || credentials.cookies.attempt.isThere
+            || credentials.cookies.handled.isThere
+            || credentials.cookies.hasCompanion
+            || (credentials.cookies.handoff.isThere && !route.settings.leavesHandoffToApp)
+            || (credentials.cookies.provider.isThere && !route.isPublic)
+    }
+
+    /// The same line as `writeCookies` writes, for an answer.
+    static func appendCookies(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ route: RouteEntry,
+        _ cookies: OwnCookies,
+        to lines: inout [UInt8]
+    ) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: head.byteCount + 2) { room in
+            guard let start = room.baseAddress else { return }
+            var writer = ByteWriter(start)
+            Self.writeCookies(head, base, route, cookies, &writer)
+            lines.append(contentsOf: UnsafeBufferPointer(start: start, count: writer.count))
+        }
     }
 
     /// Writes all lines of `Cookie` as one, without the gateway's own cookies. Writes no line if no other cookie is left.

@@ -59,8 +59,11 @@ package struct IdentityProfile: Sendable {
 
     /// Whether the identity has its own `Authorization`.
     package var replacesAuthorization: Bool {
-        self.basic != nil || self.fields.contains { ManagedNames.normalized($0.name) == "authorization" }
+        self.hasBasic || self.fields.contains { ManagedNames.normalized($0.name) == "authorization" }
     }
+
+    /// Whether the app gets basic authentication.
+    var hasBasic: Bool { self.basic != nil }
 
     /// Whether a field shows a token of the provider.
     package var namesTokens: Bool { self.sources.contains(where: \.path.isToken) }

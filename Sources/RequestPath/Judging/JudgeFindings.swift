@@ -3,7 +3,7 @@ package import Endpoints
 package import JOSE
 package import Observability
 package import Sessions
-import Settings
+package import Settings
 package import SignOn
 package import Vocabulary
 
@@ -27,6 +27,8 @@ package struct JudgingContext {
     package let scratch: UnsafeMutableBufferPointer<UInt8>
     /// The keys of clients that proved themselves on this loop; nil where there is no loop.
     package unowned(unsafe) let proofKeys: DPoPKeyCache?
+    /// What the proxy understands that asks about the request; nil: the client sent it here.
+    package let dialect: AuthorizationDialect?
     /// Whether to note a field by which proxies name their clients when the peer is not trusted.
     package let notesStrayForwarding: Bool
 
@@ -40,6 +42,7 @@ package struct JudgingContext {
         wallNow: UnixTime,
         scratch: UnsafeMutableBufferPointer<UInt8>,
         proofKeys: DPoPKeyCache?,
+        dialect: AuthorizationDialect? = nil,
         notesStrayForwarding: Bool
     ) {
         self.head = head
@@ -51,6 +54,7 @@ package struct JudgingContext {
         self.wallNow = wallNow
         self.scratch = scratch
         self.proofKeys = proofKeys
+        self.dialect = dialect
         self.notesStrayForwarding = notesStrayForwarding
     }
 }
@@ -84,6 +88,8 @@ package struct JudgeFindings {
     package internal(set) var isAssertionDue = false
     /// Field lines of the gateway that are added to any answer, including the app's.
     package var answerLines: [[UInt8]] = []
+    /// Whether `answerLines` has the cookie of a session that replaces the browser's.
+    package internal(set) var bringsSession = false
     /// The route's CORS lines for this origin, added unless the app's answer has its own. Set when the request is
     /// permitted.
     package internal(set) var crossOriginLines: [UInt8] = []

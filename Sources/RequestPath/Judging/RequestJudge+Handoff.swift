@@ -247,6 +247,7 @@ extension RequestJudge {
             }
         case .renewed(let token, let session):
             // This request goes on with the former token, which serves for a moment.
+            self.findings.bringsSession = true
             self.findings.addLine(cookie.line(setting: token, maxAge: session.cookieAge(at: given.now)))
         case .alreadySignedIn, .unconfirmed:
             break

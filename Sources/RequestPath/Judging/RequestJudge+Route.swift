@@ -23,7 +23,9 @@ extension RequestJudge {
             return self.refuseRoute(reason)
         case .read(let reading):
             let method = head.method.bytes(in: base)
-            switch configuration.endpoints.match(reading, method: method, host: host) {
+            let endpoint = configuration.endpoints.match(reading, method: method, host: host)
+            if given.dialect != nil, endpoint.isThere { return self.refuseRoute(.authorizationEndpoint) }
+            switch endpoint {
             case .endpoint(let endpoint):
                 self.findings.endpoint = endpoint.path
                 self.findings.envelope = endpoint.envelope
@@ -99,6 +101,9 @@ extension RequestJudge {
     }
 
     private mutating func clientAddress(_ given: JudgingContext) -> IPAddress {
+        if given.dialect != nil, let checks = given.configuration.authorization {
+            return checks.addresses.client(of: given.head, given.base, peer: given.peer)
+        }
         let rule = given.configuration.clientAddress
         guard rule.trusts(given.peer) else {
             if given.notesStrayForwarding, let field = Self.strayForwarding(given) {
@@ -126,7 +131,7 @@ extension RequestJudge {
     /// answers.
     private static func trustedRequestID(_ given: JudgingContext) -> [UInt8]? {
         guard let value = given.head.value(.requestID, in: given.base),
-            given.configuration.clientAddress.trusts(given.peer),
+            given.dialect != nil || given.configuration.clientAddress.trusts(given.peer),
             (1...64).contains(value.count),
             value.allSatisfy({ $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x2E })
         else { return nil }

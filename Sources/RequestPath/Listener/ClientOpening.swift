@@ -27,12 +27,15 @@ struct ClientOpening: Sendable {
     }
 
     /// Opens the client's connection. Called on its loop.
-    func open(on place: PathLoops.Place) {
+    ///
+    /// - Parameter takesChecks: Whether the client is a proxy that asks about requests of its own clients.
+    func open(on place: PathLoops.Place, takesChecks: Bool) {
         HTTP1Connection(
             loop: place.loop,
             stream: StreamSocket(self.descriptor, on: place.transport),
             place: self.place,
-            acceptedAt: self.acceptedAt
+            acceptedAt: self.acceptedAt,
+            takesChecks: takesChecks
         ).open()
     }
 }

@@ -34,19 +34,23 @@ package final class Listener: Sendable {
 
     /// Binds `address`. The first of `loops` accepts, and connections are spread over all of them.
     ///
-    /// - Parameter setting: The key that has the address, for the error.
+    /// - Parameters:
+    ///   - setting: The key that has the address, for the error.
+    ///   - takesChecks: Whether its clients are proxies that ask about requests of their own clients.
     /// - Throws: `ListenerError` that names the address.
     package static func bind(
         _ address: ListenAddress,
         setting: String = "listen",
         loops: PathLoops,
-        gate: ConnectionGate
+        gate: ConnectionGate,
+        takesChecks: Bool = false
     ) async throws -> Listener {
         let host = address.host.isEmpty ? "::" : address.host
+        let acceptor = AcceptorParts(loops: loops, gate: gate, takesChecks: takesChecks)
         do {
-            return try await Listener(host, address.port, loops, gate)
+            return try await Listener(host, address.port, acceptor)
         } catch {
-            if address.host.isEmpty, let listener = try? await Listener("0.0.0.0", address.port, loops, gate) {
+            if address.host.isEmpty, let listener = try? await Listener("0.0.0.0", address.port, acceptor) {
                 return listener
             }
             throw ListenerError(
@@ -55,12 +59,12 @@ package final class Listener: Sendable {
         }
     }
 
-    private init(_ host: String, _ port: Int, _ loops: PathLoops, _ gate: ConnectionGate) async throws {
+    private init(_ host: String, _ port: Int, _ acceptor: AcceptorParts) async throws {
         let address = try SocketAddress.makeAddressResolvingHost(host, port: port)
-        let loop = loops.accepting.transport
+        let loop = acceptor.loops.accepting.transport
         (self.socket, self.port) = try await loop.submit {
             let socket = try ListeningSocket(address, backlog: Self.backlog, on: loop)
-            try socket.start(Acceptor(socket, on: loop, gate: gate, loops: loops))
+            try socket.start(Acceptor(socket, on: loop, acceptor))
             return (NIOLoopBound(socket, eventLoop: loop), socket.port)
         }.get()
     }
@@ -139,22 +143,29 @@ package final class PathLoops: Sendable {
     }
 }
 
+/// What the clients of a listener are accepted with.
+private struct AcceptorParts: Sendable {
+    let loops: PathLoops
+    let gate: ConnectionGate
+    let takesChecks: Bool
+}
+
 /// Accepts the clients that the gate admits. At the limit it stops accepting: clients wait in the backlog, and no
 /// descriptor is used to refuse them.
 private final class Acceptor: ClientAcceptor {
     private let socket: ListeningSocket
     private let loop: TransportLoop
-    private let gate: ConnectionGate
-    private let loops: PathLoops
+    private let parts: AcceptorParts
     /// The gate calls back when a client has left.
     private var isAwaited = false
 
-    init(_ socket: ListeningSocket, on loop: TransportLoop, gate: ConnectionGate, loops: PathLoops) {
+    init(_ socket: ListeningSocket, on loop: TransportLoop, _ parts: AcceptorParts) {
         self.socket = socket
         self.loop = loop
-        self.gate = gate
-        self.loops = loops
+        self.parts = parts
     }
+
+    private var gate: ConnectionGate { self.parts.gate }
 
     func hasRoom() -> Bool {
         if self.gate.hasRoom(orWake: self.isAwaited ? nil : self.wake) { return true }
@@ -177,7 +188,7 @@ private final class Acceptor: ClientAcceptor {
         let gate = self.gate
         guard let clearing = gate.beginClearing(now: now) else { return }
         let acceptor = NIOLoopBound(self, eventLoop: self.loop)
-        self.loops.close(clearing) { count in
+        self.parts.loops.close(clearing) { count in
             // Without a further search only the next new client would start one.
             if gate.cleared(count, now: .now()) {
                 // Connections that are busy now may be idle soon.
@@ -201,11 +212,11 @@ private final class Acceptor: ClientAcceptor {
         // With the same time, so that this client stays.
         self.makeRoom(now)
         guard let opening else { return }
-        let place = self.loops.next()
+        let (place, takesChecks) = (self.parts.loops.next(), self.parts.takesChecks)
         if place.transport === self.loop {
-            opening.open(on: place)
+            opening.open(on: place, takesChecks: takesChecks)
         } else {
-            place.transport.execute { opening.open(on: place) }
+            place.transport.execute { opening.open(on: place, takesChecks: takesChecks) }
         }
     }
 

@@ -48,6 +48,8 @@ package final class PathConfiguration: Sendable {
     /// What requests to apps are judged with; nil on a listener that answers with its endpoints only.
     package let judging: JudgingProfile?
     let pinnedJudging: Pinned<JudgingProfile>?
+    /// What other proxies' checks are answered with; nil: no other proxy may ask.
+    let authorization: AuthorizationProfile?
 
     /// - Parameters:
     ///   - routes: With `judging`: nothing is forwarded without it.
@@ -132,6 +134,7 @@ package final class PathConfiguration: Sendable {
         )
         self.judging = judging
         self.pinnedJudging = judging.map { Pinned($0) }
+        self.authorization = judging.flatMap { AuthorizationProfile(settings, identity: $0.identity) }
     }
 
     /// The provider at which users of the host sign in; nil: none is configured.

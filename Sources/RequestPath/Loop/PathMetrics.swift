@@ -1,4 +1,5 @@
 package import Observability
+import Settings
 import Vocabulary
 
 /// The ids of the request path's metrics in one configuration; made once, read by every loop. A reference, because a copy
@@ -38,6 +39,8 @@ package final class PathMetricIDs: Sendable {
     fileprivate let upstreamIdle: GaugeID
     fileprivate let upstreamActive: GaugeID
     private let upstreamQueues: [GaugeID]
+    /// `checks[dialect, result]`; behind the dialects comes "none".
+    fileprivate let checks: CounterTable
     /// In the order of `BindingMode.judged`.
     fileprivate let bindingWouldReject: [CounterID]
     private static let classes = 5
@@ -80,6 +83,11 @@ package final class PathMetricIDs: Sendable {
         self.bindingWouldReject = BindingMode.judged.map {
             registry.counter(MetricNames.bindingWouldReject, $0.rawValue, "session")
         }
+        self.checks = registry.counters(
+            MetricNames.authorizationChecks,
+            rows: AuthorizationDialect.allCases.map(\.rawValue) + ["none"],
+            columns: CheckResult.allCases.map { [$0.rawValue] }
+        )
         self.upstreamIdle = registry.gauge(MetricNames.upstreamConnections, "idle")
         self.upstreamActive = registry.gauge(MetricNames.upstreamConnections, "active")
         self.upstreamQueues = upstreams.map { registry.gauge(MetricNames.upstreamQueue, $0) }
@@ -162,6 +170,13 @@ final class PathMetrics {
         self.shard.increment(self.ids.bindingWouldReject[index])
     }
 
+    /// - Parameter dialect: nil: the check was not understood.
+    func checkEnded(_ dialect: AuthorizationDialect?, _ result: CheckResult) {
+        let dialects = AuthorizationDialect.allCases
+        let row = dialect.flatMap { dialects.firstIndex(of: $0) } ?? dialects.count
+        self.shard.increment(self.ids.checks[row, CheckResult.allCases.firstIndex(of: result) ?? 0])
+    }
+
     func connectionEvicted() { self.shard.increment(self.ids.connectionsEvicted) }
 
     @inline(__always)
@@ -222,6 +237,16 @@ enum RequestDecision: Equatable {
     /// It was forwarded, also if the client left later or the app's answer was cut, or answered by an endpoint.
     case allowed
     case denied(Reason)
+}
+
+/// The result of a check by another proxy: the values of `sallyport_authz_checks_total{result}`.
+enum CheckResult: String, CaseIterable {
+    case allowed
+    /// To the sign-in page, or to the same page after a handoff.
+    case redirected
+    case denied
+    /// The store or a provider did not answer.
+    case failed
 }
 
 /// The place where a session was found.

@@ -16,6 +16,11 @@ package enum EndpointMatch: Sendable {
     case methodNotAllowed(String, RefusalEnvelope?)
     /// 400: only the normalised path is one of the gateway's, so an app could read the path differently.
     case refused(Reason, RefusalEnvelope?)
+
+    /// Whether the path is the gateway's.
+    var isThere: Bool {
+        if case .none = self { false } else { true }
+    }
 }
 
 /// The paths of the gateway's own endpoints on one host.

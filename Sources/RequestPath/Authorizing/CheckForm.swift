@@ -1,0 +1,113 @@
+import Endpoints
+package import Settings
+import Vocabulary
+
+/// How a proxy asks at one path of the authorization listener, and how it is answered.
+package struct CheckForm: Sendable {
+    /// Where the original request is described. Each form reads one place only: a client can send what the proxy does not
+    /// overwrite (CVE-2026-40575).
+    enum Source: Equatable, Sendable {
+        case fields(OriginalMetadata)
+        /// `Host` and `X-Forwarded-Uri`, which nginx sends as oauth2-proxy's manual says; the method is not told.
+        case hostAndURI
+        /// The check is the request itself, behind so many bytes of its path.
+        case request(prefix: Int)
+    }
+
+    package let dialect: AuthorizationDialect
+    let source: Source
+    /// Whether the answer has the fields of oauth2-proxy, too.
+    let isOAuth2Proxy: Bool
+
+    /// The form of the path of a check; nil: it is none of the listener's.
+    static func of(_ path: UnsafeBufferPointer<UInt8>, _ settings: AuthorizationSettings, oauth2Proxy: Bool)
+        -> CheckForm?
+    {
+        if oauth2Proxy, path.elementsEqual("/oauth2/auth".utf8) {
+            return CheckForm(dialect: .authRequest, source: .hostAndURI, isOAuth2Proxy: true)
+        }
+        // The second is Authelia's.
+        for prefix in ["/authz/", "/api/authz/"] where path.starts(with: prefix.utf8) {
+            for dialect in settings.dialects {
+                let length = prefix.utf8.count + dialect.rawValue.utf8.count
+                guard path.dropFirst(prefix.utf8.count).starts(with: dialect.rawValue.utf8) else { continue }
+                switch dialect {
+                case .forwardAuth where path.count == length:
+                    return CheckForm(dialect: dialect, source: .fields(.forwarded), isOAuth2Proxy: false)
+                case .authRequest where path.count == length:
+                    return CheckForm(dialect: dialect, source: .fields(settings.metadata), isOAuth2Proxy: false)
+                case .extAuthz where path.count > length && path[length] == UInt8(ascii: "/"):
+                    return CheckForm(dialect: dialect, source: .request(prefix: length), isOAuth2Proxy: false)
+                case .forwardAuth, .authRequest, .extAuthz:
+                    return nil
+                }
+            }
+        }
+        return nil
+    }
+
+    // MARK: Answers
+
+    /// The status that lets the request pass.
+    var allowedStatus: Int { self.isOAuth2Proxy ? 202 : 200 }
+
+    /// An answer of the gateway to the original request, as the proxy can pass it on. It never lets the request pass: only
+    /// `GrantedFields` does.
+    func denial(_ answer: LocalAnswer) -> LocalAnswer {
+        var answer = answer
+        // The check itself was well-formed.
+        answer.closes = false
+        answer.response.fields.removeAll { $0.name.lowercased() == "cache-control" }
+        answer.response.fields.append(("Cache-Control", "no-store"))
+        if let reason = answer.response.reason {
+            answer.response.fields.append(("X-Sallyport-Reason", reason.rawValue))
+        }
+        switch self.dialect {
+        case .forwardAuth:
+            if answer.response.status < 300 { answer.response.status = Self.refused }
+        case .extAuthz:
+            if answer.response.status == 200 { answer.response.status = Self.refused }
+        case .authRequest:
+            answer.response.status = Self.authRequestStatus(answer.response)
+            // nginx adds the challenge to whatever its configuration makes of a 401.
+            if answer.response.fields.contains(where: { $0.name == "Location" }) {
+                answer.response.fields.removeAll { $0.name.lowercased() == "www-authenticate" }
+            }
+        }
+        return answer
+    }
+
+    private static let refused = 403
+
+    /// nginx passes on 401 and 403; a failure must not be taken for either, and it makes 500 of anything else.
+    private static func authRequestStatus(_ response: EndpointResponse) -> Int {
+        switch response.status {
+        case 300..<400, 401: 401
+        case 429, 500...: 500
+        default: self.refused
+        }
+    }
+
+    /// The gateway's own lines of an answer, as the proxy can pass them on. nginx sees the first `Set-Cookie` only, or
+    /// joins several into one that no browser understands; so it gets each once more under a name of its own.
+    func lines(_ lines: [[UInt8]]) -> [UInt8] {
+        guard self.dialect == .authRequest else { return Array(lines.joined()) }
+        var all: [UInt8] = []
+        var count = 0
+        for line in lines {
+            guard Self.isCookie(line) else {
+                all += line
+                continue
+            }
+            if count == 0 { all += line }
+            count += 1
+            all += "X-Sallyport-Cookie-\(count): ".utf8
+            all += line.dropFirst(Self.cookie.utf8.count)
+        }
+        return all
+    }
+
+    private static let cookie = "Set-Cookie: "
+
+    static func isCookie(_ line: [UInt8]) -> Bool { line.starts(with: Self.cookie.utf8) }
+}

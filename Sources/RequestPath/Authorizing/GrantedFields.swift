@@ -1,0 +1,71 @@
+import Endpoints
+import Sessions
+import Settings
+import Vocabulary
+
+/// The answer that lets a request of another proxy pass, with the fields that its app shall get. Making one consumes a
+/// `Permit`. So a request that was not permitted cannot be let pass.
+struct GrantedFields {
+    let answer: LocalAnswer
+    /// Field lines, each with its CRLF.
+    let lines: [UInt8]
+
+    /// - Parameters:
+    ///   - identity: nil if there is no session whose identity the app sees.
+    ///   - own: The gateway's own lines of the answer.
+    /// - Throws: If a field of the identity cannot be written.
+    init(
+        _ permit: consuming Permit,
+        _ identity: IdentityLines?,
+        _ given: JudgingContext,
+        _ credentials: Credentials,
+        _ host: HostEntry,
+        as form: CheckForm,
+        by profile: AuthorizationProfile,
+        own: [[UInt8]]
+    ) throws(IdentityRefusal) {
+        self.answer = LocalAnswer(
+            EndpointResponse(status: form.allowedStatus, fields: [("Cache-Control", "no-store")])
+        )
+        var lines: [UInt8] = []
+        lines.reserveCapacity(1024)
+        profile.fields.append([identity?.session, identity?.assertion].compactMap(\.self), to: &lines)
+        if form.isOAuth2Proxy, let own = profile.oauth2Proxy {
+            let rendered = try permit.session.map { session throws(IdentityRefusal) in
+                try own.profile.render(session.session)
+            }
+            own.fields.append([rendered].compactMap(\.self), to: &lines)
+        }
+        lines += form.lines(profile.settings.cookiesOnSuccess ? own : own.filter { !CheckForm.isCookie($0) })
+        if form.dialect == .extAuthz {
+            Self.removeCredentials(of: given, permit.route, credentials, host, from: &lines)
+        }
+        self.lines = lines
+    }
+
+    /// Tells Envoy which fields of the request the app must not get, and what is left of `Cookie`.
+    private static func removeCredentials(
+        of given: JudgingContext,
+        _ route: RouteEntry,
+        _ credentials: Credentials,
+        _ host: HostEntry,
+        from lines: inout [UInt8]
+    ) {
+        var removed: [String] = []
+        if credentials.dropsAuthorization { removed.append("authorization") }
+        if given.head.line(.sessionToken) != nil, !route.leavesSessionToken { removed.append("x-session-token") }
+        if given.head.line(.dpop) != nil, route.ownsBearer { removed.append("dpop") }
+        if RequestWriter.rewritesCookies(given.head, route, credentials) {
+            let count = lines.count
+            RequestWriter.appendCookies(
+                given.head,
+                given.base,
+                route,
+                given.configuration.ownNames.cookies(of: host),
+                to: &lines
+            )
+            if lines.count == count { removed.append("cookie") }
+        }
+        if !removed.isEmpty { lines += "x-envoy-auth-headers-to-remove: \(removed.joined(separator: ", "))\r\n".utf8 }
+    }
+}

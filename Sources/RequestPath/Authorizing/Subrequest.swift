@@ -1,0 +1,124 @@
+package import NIOCore
+import Settings
+package import Vocabulary
+
+/// Turns a check into the request that it asks about: writes the head that the client sent, as far as the proxy tells it,
+/// for the one parser. Nothing is decided here.
+package enum Subrequest {
+    /// The parts of a request line, and the host.
+    private struct Original {
+        var method: UnsafeBufferPointer<UInt8>
+        var authority: UnsafeBufferPointer<UInt8>
+        var target: UnsafeBufferPointer<UInt8>
+    }
+
+    /// - Parameter buffer: An empty buffer to write to.
+    /// - Throws: `authz.metadata` if the check does not describe exactly one request.
+    package static func write(
+        _ check: RequestHead,
+        _ base: Bytes,
+        _ form: CheckForm,
+        needsAddress: Bool,
+        into buffer: inout ByteBuffer
+    ) throws(Reason) {
+        let original = try self.original(check, base, form.source)
+        // TRACE and CONNECT are refused by the parser. A proxy or an app could read other letters as another method.
+        guard !original.method.isEmpty, original.method.allSatisfy({ $0 &- 0x41 < 26 }),
+            original.target.first == UInt8(ascii: "/") || original.target.elementsEqual("*".utf8)
+        else { throw .authorizationMetadata }
+        if needsAddress || form.dialect != .extAuthz, check.line(.forwardedFor) == nil { throw .authorizationAddress }
+        buffer.append(atMost: check.byteCount * 2 + 128) { writer in
+            writer.write(original.method)
+            writer.write(0x20)
+            writer.write(original.target)
+            writer.write(" HTTP/1.1\r\nHost: ")
+            writer.write(original.authority)
+            writer.write("\r\n")
+            var isUpgrade = false
+            for index in 0..<check.fields.count where self.isClients(check.fields[index]) {
+                let line = check.fields[index]
+                writer.write(base + Int(line.lineStart), Int(line.lineEnd &- line.lineStart))
+                // Proxies do not pass `Upgrade` on, and no server upgrades without this field (RFC 6455 4.2.1).
+                if ByteClass.equal(line.name.bytes(in: base), "sec-websocket-key") { isUpgrade = true }
+            }
+            if isUpgrade { writer.write("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
+            writer.write("\r\n")
+        }
+    }
+
+    /// Whether the field may be the client's: neither of the check as a message, nor of the proxy. `X-Forwarded-For` and
+    /// the request's id are the proxy's, and are read as from any trusted proxy.
+    private static func isClients(_ line: FieldLine) -> Bool {
+        switch line.role {
+        case .host, .contentLength, .transferEncoding: false
+        case .forwardedFor, .requestID, .native, .userAddress: true
+        default: !line.isDropped
+        }
+    }
+
+    private static func original(_ check: RequestHead, _ base: Bytes, _ source: CheckForm.Source) throws(Reason)
+        -> Original
+    {
+        switch source {
+        case .fields(.forwarded):
+            // Where the proxy sends it, it says nothing that the host's `public_url` does not say.
+            _ = try self.value("x-forwarded-proto", check, base)
+            return Original(
+                method: try self.value("x-forwarded-method", check, base),
+                authority: try self.value("x-forwarded-host", check, base),
+                target: try self.value("x-forwarded-uri", check, base)
+            )
+        case .fields(.original):
+            let (authority, target) = try self.parts(ofURL: try self.value("x-original-url", check, base))
+            return Original(
+                method: try self.value("x-original-method", check, base),
+                authority: authority,
+                target: target
+            )
+        case .hostAndURI:
+            return Original(
+                method: UnsafeBufferPointer(start: Self.get.utf8Start, count: Self.get.utf8CodeUnitCount),
+                authority: check.authority.bytes(in: base),
+                target: try self.value("x-forwarded-uri", check, base)
+            )
+        case .request(let prefix):
+            let target = check.target
+            return Original(
+                method: check.method.bytes(in: base),
+                authority: check.authority.bytes(in: base),
+                target: Slice(target.start + prefix, target.length - prefix).bytes(in: base)
+            )
+        }
+    }
+
+    private static let get: StaticString = "GET"
+
+    /// The value of the one field of this name. A second spelling of it (`X_Forwarded_Uri`) is another field, and nobody
+    /// reads it.
+    private static func value(_ name: StaticString, _ check: RequestHead, _ base: Bytes) throws(Reason)
+        -> UnsafeBufferPointer<UInt8>
+    {
+        var found: UnsafeBufferPointer<UInt8>?
+        for index in 0..<check.fields.count where ByteClass.equal(check.fields[index].name.bytes(in: base), name) {
+            guard found == nil else { throw .authorizationMetadata }
+            found = check.fields[index].value.bytes(in: base)
+        }
+        guard let found, !found.isEmpty else { throw .authorizationMetadata }
+        return found
+    }
+
+    /// `https://host/path?query`: the host, and what follows it as it was sent.
+    private static func parts(ofURL url: UnsafeBufferPointer<UInt8>) throws(Reason)
+        -> (authority: UnsafeBufferPointer<UInt8>, target: UnsafeBufferPointer<UInt8>)
+    {
+        for scheme: StaticString in ["https://", "http://"] where url.count > scheme.utf8CodeUnitCount {
+            guard ByteClass.equal(UnsafeBufferPointer(rebasing: url[..<scheme.utf8CodeUnitCount]), scheme) else {
+                continue
+            }
+            let rest = UnsafeBufferPointer(rebasing: url[scheme.utf8CodeUnitCount...])
+            guard let slash = rest.firstIndex(where: { $0 == 0x2F || $0 == 0x3F }), rest[slash] == 0x2F else { break }
+            return (UnsafeBufferPointer(rebasing: rest[..<slash]), UnsafeBufferPointer(rebasing: rest[slash...]))
+        }
+        throw .authorizationMetadata
+    }
+}

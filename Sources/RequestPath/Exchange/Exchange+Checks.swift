@@ -1,0 +1,122 @@
+import AddressIntelligence
+import Endpoints
+import NIOCore
+import Settings
+import Vocabulary
+
+/// Answers a proxy that asks whether a request of its client is allowed. The request is judged like any other; only what
+/// is judged, and what becomes of the permit, differ.
+extension Exchange {
+    /// Judges the request that a check asks about.
+    ///
+    /// - Parameter buffer: Begins with the bytes of the check, which are taken.
+    func beginCheck(_ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
+        let check = self.loop.takeRequestHead()
+        defer { self.loop.giveBack(check) }
+        var bytes = self.loop.takeBuffer()
+        let refusal = buffer.withUnsafeReadableBytes { input -> Reason? in
+            guard let base = input.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return .requestMalformed }
+            do throws(Reason) {
+                try self.read(check, base, by: configuration, into: &bytes)
+            } catch {
+                return error
+            }
+            return nil
+        }
+        buffer.moveReaderIndex(forwardBy: check.byteCount)
+        guard refusal == nil else {
+            self.loop.giveBack(bytes)
+            return self.refuseCheck(refusal ?? .requestMalformed)
+        }
+        let head = self.loop.requestHead
+        self.facts.method = head.knownMethod
+        let step = self.judge(head, in: bytes, by: configuration)
+        if !step.waits { self.loop.giveBack(bytes) }
+        self.take(step)
+    }
+
+    /// Reads a check, and parses the head of the original request into the loop's head.
+    private func read(
+        _ check: RequestHead,
+        _ base: Bytes,
+        by configuration: PathConfiguration,
+        into bytes: inout ByteBuffer
+    ) throws(Reason) {
+        guard let profile = configuration.authorization else { throw .authorizationDialect }
+        guard profile.peers.contains(self.peer) else { throw .authorizationPeer }
+        guard let form = profile.form(of: check.path.bytes(in: base)) else { throw .authorizationDialect }
+        self.record.check = form
+        try Subrequest.write(check, base, form, needsAddress: profile.needsAddress, into: &bytes)
+        let head = self.loop.requestHead
+        let count = bytes.readableBytes
+        let result = bytes.withUnsafeReadableBytes { bytes -> ParseResult in
+            guard let base = bytes.baseAddress else { return .incomplete }
+            return configuration.requestParser.parse(base.assumingMemoryBound(to: UInt8.self), bytes.count, into: head)
+        }
+        switch result {
+        case .complete where head.byteCount == count: break
+        case .complete, .incomplete: throw .authorizationMetadata
+        case .refused(let reason): throw reason
+        }
+    }
+
+    private func refuseCheck(_ reason: Reason) {
+        self.answer(
+            .problem(
+                reason,
+                requestID: self.record.requestID,
+                fields: reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
+            )
+        )
+    }
+
+    /// What the permit of a check is for: the fields for the app are written into the answer.
+    func report(
+        _ permit: consuming Permit,
+        _ identity: consuming IdentityLines?,
+        _ given: JudgingContext,
+        as form: CheckForm
+    ) -> Step {
+        guard let host = self.record.host, let profile = given.configuration.authorization else {
+            preconditionFailure("a check of no host is permitted")
+        }
+        // The other proxy would forward the URL with its token.
+        if self.record.judge.credentials.handoffParameter != nil {
+            return .answer(.problem(.handoffNotNavigation, requestID: self.record.requestID))
+        }
+        if self.record.judge.findings.isAssertionDue, let session = self.record.session {
+            self.loop.renewAssertion(of: session, for: permit.route.audience, by: given.configuration)
+        }
+        if self.record.judge.findings.bringsSession, !profile.settings.cookiesOnSuccess {
+            let target = String(decoding: given.head.target.bytes(in: given.base), as: UTF8.self)
+            return .answer(.redirect(to: host.publicURL.description + target))
+        }
+        do throws(IdentityRefusal) {
+            return .grant(
+                try GrantedFields(
+                    permit,
+                    identity,
+                    given,
+                    self.record.judge.credentials,
+                    host,
+                    as: form,
+                    by: profile,
+                    own: self.record.extraLines
+                )
+            )
+        } catch {
+            return .answer(.problem(error.reason, requestID: self.record.requestID))
+        }
+    }
+}
+
+extension CheckResult {
+    /// The result of an answer that does not let the request pass.
+    init(_ denial: LocalAnswer) {
+        switch denial.response.status {
+        case 300..<400: self = .redirected
+        case 429, 500...: self = .failed
+        default: self = .denied
+        }
+    }
+}
