@@ -61,6 +61,12 @@ extension Reason {
         case .routeNotFound: .request { try $0.raw("GET / HTTP/1.1\r\nHost: nowhere.example.com\r\n\r\n") }
         case .routeMethodNotAllowed: .request { try $0.raw(Request.get("/get/", method: "PUT")) }
 
+        case .authorizationAddress: .inProcess("A check that does not describe one request is refused")
+        case .authorizationMetadata: .inProcess("A check that does not describe one request is refused")
+        case .authorizationDialect: .inProcess("Only the listener's own paths are answered")
+        case .authorizationEndpoint: .inProcess("The gateway's own paths are not for the app")
+        case .authorizationPeer: .inProcess("Only the named peers may ask")
+
         case .credentialMissing: .request { try $0.gateway.get("/") }
         case .credentialRepeated:
             .request { try $0.gateway.get("/", ["Authorization: Bearer a", "X-Session-Token: b"]) }

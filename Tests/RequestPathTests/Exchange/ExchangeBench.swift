@@ -39,7 +39,13 @@ final class ExchangeBench {
     /// - Parameters:
     ///   - endpoints: Endpoints of the gateway, served on the host if there are any.
     ///   - clock: The sessions'.
-    init(_ endpoints: [Endpoint] = [], clock: Clock = .system, _ change: (inout Settings) -> Void = { _ in }) throws {
+    ///   - takesChecks: Whether the client is a proxy that asks about requests of its clients.
+    init(
+        _ endpoints: [Endpoint] = [],
+        clock: Clock = .system,
+        takesChecks: Bool = false,
+        _ change: (inout Settings) -> Void = { _ in }
+    ) throws {
         self.clock = clock
         self.store = MemoryStore(maxSessions: 64, maxMarkers: 8, clock: clock, caches: SessionCaches())
         let upstream = UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: 9)
@@ -71,7 +77,11 @@ final class ExchangeBench {
             sessionClock: clock,
             makePool: { _, _, _ in pool }
         )
-        self.exchange = Exchange(loop: self.loop, peer: try #require(IPAddress("192.0.2.1")))
+        self.exchange = Exchange(
+            loop: self.loop,
+            peer: try #require(IPAddress("192.0.2.1")),
+            takesChecks: takesChecks
+        )
         self.exchange.attach(self.client)
         self.client.exchange = self.exchange
     }
