@@ -105,6 +105,7 @@ struct ReferenceFileTests {
         "bundle_ids": "[com.example.app]", "team_id": "TTTTTTTTTT", "key_id": "KKKKKKKKKK",
         "private_key_file": "/etc/sallyport/apple.p8", "app_id": "\"1\"",
         "app_secret_file": "/etc/sallyport/facebook.secret", "when": "\"true\"", "then": "deny",
+        "listen": "127.0.0.1:9092", "peers": "[127.0.0.1]",
     ]
 
     /// A file with `value` at a path, or only with what leads to that path.

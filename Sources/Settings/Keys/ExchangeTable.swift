@@ -33,6 +33,11 @@ extension Section {
             "exchange",
             at: \Settings.exchange.dialect,
             "documented: every native flow has a code, ui.action with return_to begins the sign-in, and the codes work repeatedly."
-        )
+        ),
+        SettingsKey(
+            "oauth2_proxy",
+            at: \Settings.oauth2ProxyPaths,
+            "Serve the paths of oauth2-proxy: /oauth2/auth at authorization.listen, and /oauth2/start, sign_in and sign_out on hosts with endpoints."
+        ),
     ])
 }

@@ -169,6 +169,12 @@ extension UpstreamSettings: SettingsRecord {
     static var initial: UpstreamSettings { UpstreamSettings(name: "", isHTTPS: false, host: "", port: 0) }
 }
 
+extension AuthorizationSettings: SettingsRecord {
+    static var initial: AuthorizationSettings {
+        AuthorizationSettings(listen: ListenAddress(host: "", port: 0), peers: [])
+    }
+}
+
 extension AuthorizationRequestSettings: SettingsRecord {
     static var initial: AuthorizationRequestSettings { AuthorizationRequestSettings(scopes: []) }
 }

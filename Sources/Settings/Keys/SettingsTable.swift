@@ -85,8 +85,13 @@ extension Section {
         ),
         SettingsKey("handoff", .section(.handoff), "Where a session-transfer token is accepted and how long it lives."),
         SettingsKey("identity", .section(.identity), "Which fields carry the identity to the app."),
+        SettingsKey(
+            "authorization",
+            .section(.authorization),
+            "The listener at which other proxies, which forward the requests themselves, ask whether a request is allowed."
+        ),
         SettingsKey("asn", .section(.asn), "The source of autonomous system numbers: a database or a CSV, not both."),
-        SettingsKey("compat", .section(.compat), "Behaviour for apps that were written after outdated documentation."),
+        SettingsKey("compat", .section(.compat), "Behaviour for apps and proxies that were set up for something else."),
         SettingsKey("geo", .section(.geo), "The source of the places of addresses, for rules."),
         SettingsKey(
             "rules",

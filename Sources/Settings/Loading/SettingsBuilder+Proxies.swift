@@ -1,3 +1,4 @@
+internal import AddressIntelligence
 internal import Vocabulary
 
 extension SettingsBuilder {
@@ -8,9 +9,11 @@ extension SettingsBuilder {
         guard isKnown, !self.namesProxies, let host = settings.hosts.first(where: \.publicURL.isHTTPS) else { return }
         let listener = settings.listen.first { $0.takesLocalProxies }
         let uses = listener == nil ? [] : self.enforcedBindings(settings)
+        let peers = settings.authorization.map { $0.peers.map(\.description).joined(separator: ", ") }
+        // A proxy that asks names the client, at the listener for checks.
+        let bindings = peers == nil ? "every device binding matches" : "no device binding matches when a proxy asks"
         let effect =
-            "every client appears to have the proxy's address: every device binding matches, "
-            + "and sign-in limits count all clients as one"
+            "every client appears to have the proxy's address: \(bindings), and sign-in limits count all clients as one"
         if self.flags.unnamedProxy, !uses.isEmpty {
             self.warnings.append(
                 "--insecure-unnamed-proxy: trusted_proxies names no proxy. If there is a proxy in front, \(effect)"
@@ -29,7 +32,7 @@ extension SettingsBuilder {
                 found:
                     "\(use.mode.rawValue), but \(host.publicURL) is https, listen is \(listener) and trusted_proxies is empty",
                 allowed: "a binding only if trusted_proxies names the proxy that terminates TLS; without it \(effect)",
-                mend: "add trusted_proxies: [127.0.0.1], or the address of that proxy; "
+                mend: "add trusted_proxies: [\(peers ?? "127.0.0.1")], or the address of that proxy; "
                     + "if the gateway really sees the clients' addresses, use --insecure-unnamed-proxy"
             )
         }

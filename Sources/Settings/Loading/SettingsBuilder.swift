@@ -32,6 +32,7 @@ struct SettingsBuilder {
         self.setListeners(&settings)
         settings.operatorTokens = self.operatorTokens()
         self.setTrust(&settings)
+        self.setAuthorization(&settings)
         self.checkUnnamedProxy(settings)
         if self.callsOthers { settings.proxies = self.environmentProxies() }
         settings.providers = self.providers(settings)

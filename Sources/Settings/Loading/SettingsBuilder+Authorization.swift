@@ -1,0 +1,128 @@
+internal import AddressIntelligence
+internal import Vocabulary
+
+/// The listener at which other proxies ask.
+extension SettingsBuilder {
+    /// `authorization` and `compat.oauth2_proxy`, after the other listeners, the hosts and the clients.
+    mutating func setAuthorization(_ settings: inout Settings) {
+        settings.authorization = self.authorization(besides: settings)
+        if settings.oauth2ProxyPaths { self.checkOAuth2Proxy(settings) }
+    }
+
+    /// nil: it is not configured, or is not whole.
+    private mutating func authorization(besides settings: Settings) -> AuthorizationSettings? {
+        guard let tree = self.tree.tree("authorization") else { return nil }
+        self.reportMissingKeys(of: tree, in: .authorization)
+        let peers = self.peers(tree)
+        guard case .address(let listen)? = tree["listen"]?.value else { return nil }
+        var authorization = AuthorizationSettings(listen: listen, peers: peers)
+        tree.set(.authorization, in: &authorization)
+        self.checkPort(of: listen, tree, besides: settings)
+        self.checkDialects(authorization.dialects, tree)
+        self.warn(of: authorization, besides: settings)
+        return authorization
+    }
+
+    private mutating func peers(_ tree: SettingsTree) -> [CIDRBlock] {
+        let elements = tree.list("peers") ?? []
+        let allowed = "the addresses of your own proxies"
+        if tree.list("peers")?.isEmpty == true {
+            let mend = "add the addresses from which they ask, e.g. 10.0.0.0/24"
+            self.report(tree.place(of: "peers"), found: "an empty list", allowed: allowed, mend: mend)
+        }
+        return elements.enumerated().compactMap { index, element in
+            guard case .block(let block) = element.value else { return nil }
+            // The largest blocks of private addresses (RFC 1918, RFC 4193).
+            if block.prefixLength < (block.network.isV4 ? 8 : 7) {
+                let size = block.prefixLength == 0 ? "every address" : "larger than any private network"
+                self.report(
+                    KeyPlace(origin: element.origin, key: "\(tree.key(of: "peers"))[\(index)]"),
+                    found: "\(block), which is \(size)",
+                    allowed: allowed,
+                    mend: "list the proxies: whoever may ask can claim any request and any client address"
+                )
+            }
+            return block
+        }
+    }
+
+    private mutating func checkPort(of listen: ListenAddress, _ tree: SettingsTree, besides settings: Settings) {
+        let admin = settings.adminListen
+        let isDefault = self.tree.tree("admin")?["listen"] == nil
+        let others =
+            settings.listen.map { (address: $0, key: "listen", isDefault: self.tree["listen"] == nil) }
+            + [admin.map { (address: $0, key: "admin.listen", isDefault: isDefault) }].compactMap(\.self)
+        guard let other = others.first(where: { listen.overlaps($0.address) }) else { return }
+        self.report(
+            tree.place(of: "listen"),
+            found: "\(listen), but \(other.key) has \(other.address)\(other.isDefault ? " (the default)" : "")",
+            allowed: "an address and port that neither listen nor admin.listen uses",
+            mend: "choose another port"
+        )
+    }
+
+    private mutating func checkDialects(_ dialects: [AuthorizationDialect], _ tree: SettingsTree) {
+        let isDoubled = Set(dialects).count != dialects.count
+        // An element that was refused is missing here.
+        guard isDoubled || dialects.isEmpty && !self.isPartial else { return }
+        self.report(
+            tree.place(of: "dialects"),
+            found: isDoubled ? "a dialect twice" : "an empty list",
+            allowed: "one dialect or more, each once",
+            mend: isDoubled ? "remove one" : "write those that your proxies use, or remove the key for all"
+        )
+    }
+
+    /// Warns of what starts and does less than it says.
+    private mutating func warn(of authorization: AuthorizationSettings, besides settings: Settings) {
+        if let host = IPAddress(authorization.listen.host), host.isLoopback,
+            !authorization.peers.contains(where: { $0.contains(host) || $0.network.isLoopback })
+        {
+            self.warnings.append(
+                "authorization.listen is \(authorization.listen), to which only this machine connects, but authorization.peers does not contain \(host): every check is refused"
+            )
+        }
+        if authorization.metadata == .forwarded, !authorization.dialects.contains(.authRequest) {
+            self.warnings.append(
+                "authorization.metadata: forwarded has no effect: only the dialect auth-request reads it, and authorization.dialects does not have it"
+            )
+        }
+        if authorization.dialects.contains(.extAuthz), let binding = Self.addressBinding(in: settings) {
+            self.warnings.append(
+                "authorization.dialects has ext-authz, and \(binding) is bound to addresses: the proxy must pass X-Forwarded-For to the check (Envoy: allowed_headers), else these requests are refused; leave ext-authz out if no proxy uses it"
+            )
+        }
+    }
+
+    /// What compares the address or network of a client with an earlier one, for a message.
+    private static func addressBinding(in settings: Settings) -> String? {
+        let routes = settings.hosts.flatMap(\.routes)
+        if let route = routes.first(where: { $0.liveBinding != .none }) { return "the route \(route.name)" }
+        let consumers = Set(routes.compactMap { $0.handoff ? $0.client : nil })
+        let client = settings.clients.first {
+            let takesTokens = consumers.contains($0.clientID) && ($0.allowsCookie || $0.allowsQuery)
+            return takesTokens && ($0.binding != .none || $0.delegation ?? .none != .none)
+        }
+        return client.map { "the client \($0.clientID)" }
+    }
+
+    private mutating func checkOAuth2Proxy(_ settings: Settings) {
+        guard let tree = self.tree.tree("compat"), !self.isPartial else { return }
+        guard let authorization = settings.authorization, authorization.dialects.contains(.authRequest) else {
+            self.report(
+                tree.place(of: "oauth2_proxy"),
+                found: settings.authorization == nil
+                    ? "true, but no authorization" : "true, but authorization.dialects does not have auth-request",
+                allowed: "true where proxies ask in the dialect auth-request",
+                mend: settings.authorization == nil
+                    ? "add authorization with listen and peers, or remove the key"
+                    : "add auth-request there, or remove the key"
+            )
+            return
+        }
+        guard let route = settings.hosts.flatMap(\.routes).first(where: { !$0.methods.isEmpty }) else { return }
+        self.warnings.append(
+            "compat.oauth2_proxy: the check at /oauth2/auth does not say the method and is judged as GET, but the route \(route.name) has methods: let the proxy ask at /authz/auth-request instead"
+        )
+    }
+}
