@@ -7,12 +7,20 @@ package protocol UserDirectory: Sendable {
     /// Whether the session began at this provider, and its user is not one of the users any more.
     func hasLostUser(of session: Session) -> Bool
 
+    /// Whether the session begins with a password that the user does not have any more: other settings came into use while
+    /// it was being checked. Asked once, when the session has been written: whatever ends the sessions of a user whose
+    /// password changes, does so after this says true.
+    func hasFormerPassword(_ session: Session) -> Bool
+
     /// Why the session counts as ended: its user is gone (`session.user_gone`), or the client that has its token
     /// (`session.client_gone`); nil: it counts.
     func loss(of session: Session) -> Reason?
 }
 
 extension UserDirectory {
+    /// For directories without passwords.
+    package func hasFormerPassword(_ session: Session) -> Bool { false }
+
     package func loss(of session: Session) -> Reason? {
         self.hasLostUser(of: session) ? .sessionUserGone : nil
     }
@@ -50,6 +58,8 @@ package struct RealmUsers: UserDirectory {
     package func hasLostUser(of session: Session) -> Bool {
         session.identity.realm != self.realm || self.users?.hasLostUser(of: session) == true
     }
+
+    package func hasFormerPassword(_ session: Session) -> Bool { self.users?.hasFormerPassword(session) == true }
 
     package func loss(of session: Session) -> Reason? {
         if self.hasLostUser(of: session) { return .sessionUserGone }

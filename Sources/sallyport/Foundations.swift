@@ -16,6 +16,8 @@ struct Foundations: Sendable {
     /// Where records are kept.
     let backing: Backing
     let familiar = FamiliarAddresses()
+    /// The users of the settings, and which passwords they have.
+    let users = KnownUsers()
     /// Providers' tokens; a renewal under way continues across a reload.
     let grants: ProviderGrants
     /// The connections to providers.

@@ -1,5 +1,6 @@
 import Logging
 import Observability
+import Providers
 import RequestPath
 import Settings
 import Synchronization
@@ -22,9 +23,12 @@ extension Gateway {
             return
         }
         let (former, assembly) = (prepared.former, prepared.assembly)
+        let users = assembly.settings.fixedUsers
+        // First, so that no sign-in begins any more that a former password was right for.
+        let changes = self.foundations.users.adopt(users?.settings)
         await self.use(assembly)
         await prepared.operators?.use()
-        await self.endSessions(ofUsersIn: assembly.settings.fixedUsers)
+        await self.endSessions(of: changes, in: users.map { Realm($0.name) } ?? .default)
         await self.endTokens(ofClientsOf: former.clients, missingIn: assembly.clients)
         self.logger.info(
             "configuration reloaded",

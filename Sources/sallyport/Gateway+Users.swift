@@ -1,10 +1,10 @@
 import Logging
 import NIOCore
 import Observability
+import Providers
 import Sessions
 import Settings
 import SignOn
-import Synchronization
 import Transport
 import Vocabulary
 
@@ -15,9 +15,7 @@ extension Gateway {
     ///
     /// The sessions of a user who is gone count as ended wherever they are read (`UserDirectory`), so that an operator can
     /// bring the user back. Those of a user with another password end in the store, for every gateway.
-    func endSessions(ofUsersIn provider: NamedProvider?) async {
-        let realm = provider.map { Realm($0.name) } ?? .default
-        let changes = self.state.withLock { $0.users.adopt(provider?.settings) }
+    func endSessions(of changes: KnownUsers.Changes, in realm: Realm) async {
         if !changes.gone.isEmpty {
             // Every known session is read again, also those of open streams. A loop that cannot confirm is ending.
             try? await self.foundations.caches.invalidate(.all, on: self.group.next()).get()
@@ -30,7 +28,7 @@ extension Gateway {
                 }
                 self.recordEnd(of: realm.subject(id), .sessionPasswordChanged)
             } catch {
-                self.state.withLock { $0.users.forgetPassword(of: id) }
+                self.foundations.users.noteUnended(id)
                 self.logger.error(
                     "a user's password has changed, but the sessions did not end: the next reload tries again",
                     metadata: ["subject": "\(id)", "error": "\(error)"]

@@ -1,5 +1,6 @@
 import Logging
 import Observability
+import Providers
 import RequestPath
 import Settings
 import Synchronization
@@ -14,7 +15,6 @@ final class Gateway: Sendable {
         var isDraining = false
         var lastReloadSucceeded = true
         var readAt = Clock.system.now()
-        var users: KnownUsers
 
         var settings: Settings { self.assembly.settings }
     }
@@ -50,8 +50,9 @@ final class Gateway: Sendable {
         reload: (@Sendable () throws -> LoadedSettings)?
     ) {
         let settings = assembly.settings
-        self.state = Mutex(State(assembly: assembly, users: KnownUsers(settings.fixedUsers?.settings)))
+        self.state = Mutex(State(assembly: assembly))
         self.foundations = foundations
+        _ = foundations.users.adopt(settings.fixedUsers?.settings)
         self.watch = ProviderWatch(logger: logger)
         self.cacheMetrics = CacheMetrics(caches: foundations.caches, loops: group)
         self.group = group

@@ -28,6 +28,7 @@ struct Gateway {
     let endpoints: [Endpoint]
 
     /// - Parameters:
+    ///     - users: Knows the users.
     ///     - sibling: Another host of the same process, whose store, clock and audit stream are shared.
     ///     - successor: A new secret.
     ///     - accepted: Other secrets that are accepted: the first one.
@@ -38,6 +39,7 @@ struct Gateway {
         beside sibling: Gateway? = nil,
         provider: (any PasswordProvider)? = nil,
         browser: (any BrowserProvider)? = nil,
+        users: (any UserDirectory)? = nil,
         limiter: (any RateLimiter)? = nil,
         successor: Secret? = nil,
         accepted: [Secret] = [Self.secret],
@@ -62,6 +64,7 @@ struct Gateway {
             authority: self.authority,
             settings: settings,
             devices: DeviceObserver(directory: nil),
+            users: RealmUsers(.default, users),
             rules: rules,
             loops: known?.loops ?? MultiThreadedEventLoopGroup.singleton,
             journal: self.audit.journal,

@@ -105,8 +105,15 @@ extension BrowserSessionEndpoints {
                     password: Secret(password),
                     kind: .native,
                     for: requester
-                ) { user, _ throws(NotDone) in
-                    try await native.complete(app.flow, kept, with: user, evidence: nil, for: requester)
+                ) { user, account throws(NotDone) in
+                    try await native.complete(
+                        app.flow,
+                        kept,
+                        with: user,
+                        evidence: nil,
+                        account: account,
+                        for: requester
+                    )
                 }
                 return Self.leave(for: app, with: code, native)
             } catch {

@@ -12,7 +12,8 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
     private static let methods = ["password"]
 
     private let users: [UserIdentifier: UserSettings]
-    private let subjects: Set<String>
+    private let hashes: [String: Set<Secret>]
+    private let known: KnownUsers?
     /// Hashes that are verified for unknown users: they belong to no user and have the cost of known users' hashes, so
     /// that the work is the same.
     private let decoys: [Secret]
@@ -20,13 +21,15 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
 
     /// - Parameters:
     ///   - users: Settings refuse identifiers that stand for the same user; if there were such, the first would be used.
+    ///   - known: The users of the settings that the process uses now; nil: these, as long as there is a process.
     ///   - workers: Runs the hashing; shared by everything in the process that hashes passwords.
-    package init(users: [UserSettings], workers: PasswordWorkers = PasswordWorkers()) {
+    package init(users: [UserSettings], known: KnownUsers? = nil, workers: PasswordWorkers = PasswordWorkers()) {
         self.users = Dictionary(
             users.compactMap { user in UserIdentifier(user.identifier).map { ($0, user) } },
             uniquingKeysWith: { first, _ in first }
         )
-        self.subjects = Set(users.map(\.id))
+        self.hashes = KnownUsers.hashes(of: users)
+        self.known = known
         let hashes = users.map(\.passwordHash)
         self.decoys = (hashes.isEmpty ? [Secret("")] : hashes).map(PasswordHash.decoy(like:))
         self.workers = workers
@@ -64,8 +67,17 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         return [password.bytes] + (twin.map { [Array($0.utf8)] } ?? [])
     }
 
-    /// Other users than its own have a provider that is named, or another method (`native_social`).
     package func hasLostUser(of session: Session) -> Bool {
-        session.provider == nil && session.methods == Self.methods && !self.subjects.contains(session.identity.id)
+        Self.isOfOwn(session) && self.hashes[session.identity.id] == nil
+    }
+
+    package func hasFormerPassword(_ session: Session) -> Bool {
+        guard let known, Self.isOfOwn(session) else { return false }
+        return known.hashes(of: session.identity.id) != self.hashes[session.identity.id]
+    }
+
+    /// Other users than those of the settings have a provider that is named, or another method (`native_social`).
+    private static func isOfOwn(_ session: Session) -> Bool {
+        session.provider == nil && session.methods == Self.methods
     }
 }

@@ -57,8 +57,8 @@ package struct PasswordSignIn: Sendable {
     /// - Parameters:
     ///   - kind: What the session of this sign-in is to be, for the record of a refusal.
     ///   - begin: Begins what the user signs in for. `account` names the account in the audit stream.
-    /// - Throws: `signin.refused` for an unknown user or a wrong password, `signin.throttled` for too many tries; what
-    ///   `begin` throws.
+    /// - Throws: `signin.refused` for an unknown user or a wrong password, also one that became wrong meanwhile;
+    ///   `signin.throttled` for too many tries; what `begin` throws.
     package func check<Value: Sendable>(
         identifier: String,
         password: Secret,
@@ -102,7 +102,7 @@ package struct PasswordSignIn: Sendable {
         } catch {
             if error.isUnavailable {
                 await self.tries.giveBack(limits.tries)
-            } else if let user {
+            } else if let user, error.reason != .signInRefused {
                 // Refused by a rule: the password is right.
                 self.familiar.add(address, user)
             }

@@ -67,14 +67,37 @@ extension SessionService {
             if let grant = session.session.provider?.grant { self.grants?.discard(grant) }
         }
         let (token, found) = try await self.create(authentication, terms, evidence, requester)
-        record.note(found.session, found.key)
-        record.endedSessionID = former.first?.session.id
-        guard self.journal.record(record) else {
+        do throws(NotDone) {
+            try self.confirm(found.session)
+            record.note(found.session, found.key)
+            record.endedSessionID = former.first?.session.id
+            guard self.journal.record(record) else { throw NotDone(.gatewayOverloaded) }
+        } catch {
             // The token is never handed out, so the session is useless even if the store cannot end it now.
             try? await self.endWithDependents(found)
-            throw NotDone(.gatewayOverloaded)
+            self.refuse(error, found.session, &record)
+            throw error
         }
         return BegunSession(token: token, session: found.session)
+    }
+
+    /// Judges a sign-in once more, when what begins with it is written and before it is handed out. What ends the user's
+    /// sessions while the sign-in is under way would miss this one; what does so later finds it.
+    ///
+    /// - Throws: `signin.refused` if the user has another password by now, or is gone.
+    func confirm(_ session: Session) throws(NotDone) {
+        guard self.users?.hasFormerPassword(session) != true else { throw NotDone(.signInRefused) }
+    }
+
+    /// Records that a sign-in was refused that had been judged good, unless nobody was refused.
+    ///
+    /// - Parameter record: That of the sign-in.
+    func refuse(_ error: NotDone, _ session: Session, _ record: inout AuditRecord) {
+        guard !error.isUnavailable else { return }
+        record.act = .session(.refused(error.reason), session.kind)
+        record.subject = session.subject
+        record.detail = error.detail
+        self.journal.record(record)
     }
 
     /// Judges the rules on a sign-in, before anything changes. A refusal is written to the audit stream.

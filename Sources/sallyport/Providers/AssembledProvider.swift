@@ -30,7 +30,7 @@ struct AssembledProvider: Sendable {
         }
         switch provider.settings {
         case .fixedUsers(let users):
-            let provider = StaticProvider(users: users)
+            let provider = StaticProvider(users: users, known: foundations.users)
             self.roles = ProviderRoles(password: provider, directory: provider)
         case .kratos(let settings):
             try StartRefusal.naming("\(place).kratos.") {

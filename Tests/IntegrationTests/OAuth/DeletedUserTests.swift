@@ -84,6 +84,49 @@ struct DeletedUserTests {
         }
     }
 
+    /// Ada's hash at a cost that takes long enough for a reload.
+    private static let slowHash =
+        "$scrypt$ln=16,r=8,p=8$MDEyMzQ1Njc4OWFiY2RlZg$VmS7SI7Iu32Syo0uahe6lBo4QQ5/VdYCIzZzLunw98Q"
+
+    @Test("a password that changes, or whose user goes, while it is checked begins no session that lives")
+    func overtaken() throws {
+        let fast = "scrypt:1024:8:1:MDEyMzQ1Njc4OWFiY2RlZg:JK3x34E88OjnlWzoh-3vk39XLGOeBZZqn8v12YBrhP8"
+        func settings(_ port: Int) -> String {
+            Config.file(upstream: port).replacing(fast, with: Self.slowHash)
+        }
+        try Gateway.withApp({ settings($0) }) { gateway, app throws in
+            let first = settings(app.port)
+            let fields = ["Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded"]
+            let form = "identifier=\(User.ada.identifier)&password=\(User.ada.password)"
+            for changed in [
+                first.replacing(Self.slowHash, with: fast.replacing("JK3x", with: "KK3x")),
+                first.replacing("id: user-1815", with: "id: user-1816"),
+            ] {
+                try gateway.reload(first)
+                let flow = try gateway.get("/self-service/login/api").text
+                let action = try #require(flow.firstMatch(of: /"action":"https?:\/\/[^\/]*(\/[^"]*)"/)).1
+                let (browser, app) = (try gateway.connect(), try gateway.connect())
+                browser.send(Request.post("/.sallyport/login", fields, body: form))
+                app.send(
+                    Request.post(
+                        String(action).replacing(#"\/"#, with: "/"),
+                        [fields[1]],
+                        body: "method=password&\(form)"
+                    )
+                )
+                #expect(try gateway.get("/public/").status == 200, "the loop has both")
+                try gateway.reload(changed)
+                let page = try browser.answer(seconds: 30)
+                let cookie = "Cookie: sallyport=\(page.sessionCookie ?? "")"
+                #expect(try gateway.get("/", [cookie]).status == 401, "\(page.lines)")
+                let document = try app.answer(seconds: 30)
+                let token = document.text.firstMatch(of: /"session_token":"([^"]+)"/)?.1 ?? ""
+                #expect(try gateway.get("/", ["Authorization: Bearer \(token)"]).status == 401, "\(document.lines)")
+            }
+            #expect(gateway.output.contains(#""reason":"signin.refused""#))
+        }
+    }
+
     @Test("a user who was removed and comes back with another password finds no former session")
     func replacement() throws {
         try Belongings.withGateway { gateway, settings in

@@ -11,16 +11,19 @@ extension NativeSignIns {
     /// - Parameters:
     ///   - id: The flow's id.
     ///   - evidence: What the provider handed out with the sign-in. Its tokens are not kept: they would be the browser's.
+    ///   - account: The account that was tried (`AccountNames`), for the record.
     package func complete(
         _ id: String,
         _ flow: KeptFlow,
         with authentication: Authentication,
         evidence: ProviderEvidence?,
+        account: String? = nil,
         for requester: Requester
     ) async throws(NotDone) -> Secret {
         guard !self.isExpired(flow) else { return try await self.fail(id, flow, NotDone(.signInFlowExpired)) }
         var record = self.sessions.record(.signedIn, .native, requester)
         record.provider = evidence?.provider
+        record.account = account
         do throws(NotDone) {
             try self.sessions.judge(authentication, SessionTerms(.native), &record, requester)
         } catch {
@@ -41,6 +44,13 @@ extension NativeSignIns {
         }
         try await self.note(nil, in: id)
         let code = try await self.keep(session, id, flow)
+        do throws(NotDone) {
+            try self.sessions.confirm(session)
+        } catch {
+            // The code is never handed out.
+            self.sessions.refuse(error, session, &record)
+            throw error
+        }
         // The session begins with the exchange. What the rules said of its user is recorded now.
         record.act = .session(.judged, .native)
         record.subject = subject
