@@ -29,6 +29,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case pathEncodedSlash = "path.encoded_slash"
     case routeNotFound = "route.not_found"
     case routeMethodNotAllowed = "route.method_not_allowed"
+    case routeNotForwarded = "route.not_forwarded"
 
     // A check by another proxy.
     case authorizationAddress = "authz.address"

@@ -135,6 +135,20 @@ struct AuthorizationSettingsTests {
         #expect(try self.load(keys, more).warnings == [])
     }
 
+    @Test("A route needs no app where other proxies ask, and one that is named must exist")
+    func routesWithoutApp() throws {
+        let apart = SettingsBench.base.replacing("upstream: http://127.0.0.1:3000\n", with: "")
+        let authorization = "trusted_proxies: [127.0.0.1]\nauthorization: {\(Self.needed)}\n"
+        let routes = "routes: [{path: /**}, {path: /a, upstream: \"http://127.0.0.1:3000\"}]\n"
+        let settings = try SettingsBench().load(apart + authorization + routes).get().settings
+        #expect(settings.hosts[0].routes.map(\.upstream) == [nil, "http://127.0.0.1:3000"])
+        // Without routes all of the host needs a session.
+        #expect(try SettingsBench().load(apart + authorization).get().settings.hosts[0].routes.map(\.upstream) == [nil])
+        #expect(SettingsBench().problems(apart + routes).map(\.key) == ["routes[0].upstream"])
+        let unknown = SettingsBench().problems(apart + authorization + "routes: [{path: /**, upstream: reports}]\n")
+        #expect(unknown.map(\.key) == ["routes[0].upstream"], "\(unknown)")
+    }
+
     @Test("The paths of oauth2-proxy need a listener at which its dialect is spoken")
     func oauth2Proxy() throws {
         let compat = "compat: {oauth2_proxy: true}\n"

@@ -72,7 +72,7 @@ package struct RefusalWords: Sendable {
     private static func row(_ reason: Reason) -> RefusalWords? {
         switch reason {
         case .requestLineTooLong, .requestFieldsTooLarge, .requestBodyTooLarge, .requestTimeout, .routeNotFound,
-            .routeMethodNotAllowed:
+            .routeMethodNotAllowed, .routeNotForwarded:
             // The text of their status suffices.
             nil
         case .requestCrossSite: RefusalWords(.crossSite, .start)

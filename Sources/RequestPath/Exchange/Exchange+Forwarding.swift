@@ -180,12 +180,12 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     /// clients of WebSockets cannot. A hint for which there is no room now is of no use later.
     package func answerIsAnnounced(_ head: ResponseHead, _ buffer: ByteBuffer) {
         guard !self.facts.isWebSocket, let stream = self.stream, stream.isWritable, let route = self.record.route,
-            route.settings.earlyHints, let host = self.record.host
+            route.settings.earlyHints, let host = self.record.host, let upstream = route.upstreamIndex
         else { return }
         let changes = self.changes(on: route)
         buffer.withUnsafeReadableBytes { bytes in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
-            let app = self.configuration.targets[route.upstreamIndex]
+            let app = self.configuration.targets[upstream]
             stream.announce(AnswerHead(head, base, of: app, on: host), changes)
         }
     }
@@ -233,19 +233,20 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         let now = NIODeadline.now()
         if let sentAt = self.facts.sentAt { self.record.log.upstreamTime = now - sentAt }
         self.metrics.upstreamAnswered(
-            route.upstreamIndex,
+            route.upstreamIndex ?? .max,
             status: head.status,
             nanoseconds: (now - self.record.startedAt).nanoseconds
         )
         var changes = self.changes(on: route)
         if !self.record.extraLines.isEmpty { changes.extraLines = Array(self.record.extraLines.joined()) }
         buffer.withUnsafeReadableBytes { bytes in
-            guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+            guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), let upstream = route.upstreamIndex
+            else { return }
             if !self.record.crossOriginLines.isEmpty, !CrossOrigin.allowsItself(head, base) {
                 changes.extraLines += self.record.crossOriginLines
             }
             // The app is not counted, as it would be if it had a name here.
-            stream.begin(AnswerHead(head, base, of: configuration.targets[route.upstreamIndex], on: host), changes)
+            stream.begin(AnswerHead(head, base, of: configuration.targets[upstream], on: host), changes)
         }
     }
 
@@ -312,7 +313,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     private func retry() {
         self.record.upstreamReused = false
         self.facts.isRepeated = true
-        self.metrics.upstreamRetried(self.record.route?.upstreamIndex ?? 0)
+        self.metrics.upstreamRetried(self.record.route?.upstreamIndex ?? .max)
         if let pool = self.facts.pool { self.connect(by: pool) }
     }
 

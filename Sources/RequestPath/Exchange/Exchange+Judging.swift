@@ -55,7 +55,9 @@ extension Exchange {
     func judge(_ head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) -> Step {
         let given = self.given(head, base, configuration)
         let action = self.record.judge.begin(given)
-        if let route = self.record.pinnedRoute { self.facts.pool = self.loop.pool(route.use { $0.upstreamIndex }) }
+        if let upstream = self.record.pinnedRoute?.use({ $0.upstreamIndex }) {
+            self.facts.pool = self.loop.pool(upstream)
+        }
         return self.follow(action, given)
     }
 

@@ -162,7 +162,9 @@ package struct Explanation: Sendable {
         let name = route.name == host.publicURL.authority + route.settings.path ? "" : " (\(route.name))"
         var lines = self.reading(given)
         lines.append("\(host.publicURL)\(route.settings.path)\(name)")
-        lines.append("auth \(route.settings.auth.rawValue), to \(route.settings.upstream)")
+        lines.append(
+            "auth \(route.settings.auth.rawValue), to \(route.settings.upstream ?? "no app: only proxies that ask are answered")"
+        )
         if let client = route.settings.client, route.settings.handoff { lines.append("handoff as client \(client)") }
         self.say("route", lines)
     }

@@ -67,7 +67,7 @@ extension RequestJudge {
             switch configuration.routes.match(host: host, head: head, base, reading: reading) {
             case .route(let route):
                 self.findings.pinnedRoute = Pinned(route)
-                return nil
+                return route.upstreamIndex == nil && given.dialect == nil ? self.refuseRoute(.routeNotForwarded) : nil
             case .notFound:
                 return self.refuseRoute(.routeNotFound)
             case .methodNotAllowed(let allow):

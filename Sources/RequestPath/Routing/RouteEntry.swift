@@ -9,8 +9,8 @@ package final class RouteEntry: Sendable {
     /// The label in logs and metrics.
     package let name: String
     package let settings: RouteSettings
-    /// The index of the route's upstream in `Settings.upstreams`.
-    package let upstreamIndex: Int
+    /// The index of the route's upstream in `Settings.upstreams`; nil: the route is only judged, for other proxies that ask.
+    package let upstreamIndex: Int?
     /// The `Host` line that the app gets: the route's own name for the app, or the host's public one. The client's own
     /// spelling (a port, a dot at the end, capitals) is not passed on, because an app may build URLs from it.
     package let hostLine: [UInt8]
@@ -57,7 +57,7 @@ package final class RouteEntry: Sendable {
         authority: String,
         audience: Audience,
         sharesPath: Bool,
-        upstreamIndex: Int,
+        upstreamIndex: Int?,
         replacesAuthorization: Bool,
         leavesSessionToken: Bool = false,
         demands: Int,

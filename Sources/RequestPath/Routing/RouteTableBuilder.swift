@@ -38,8 +38,9 @@ struct RouteTableBuilder {
         var routes: [Route] = []
         let paths = Dictionary(grouping: host.routes, by: \.path)
         for settings in host.routes {
-            guard let upstream = self.upstreams[settings.upstream] else {
-                self.report(isError: true, host, settings, "there is no upstream \(settings.upstream)")
+            let upstream = settings.upstream.flatMap { self.upstreams[$0] }
+            if let name = settings.upstream, upstream == nil {
+                self.report(isError: true, host, settings, "there is no upstream \(name)")
                 continue
             }
             self.checkMethods(host, settings)
@@ -60,7 +61,7 @@ struct RouteTableBuilder {
 
     private mutating func entry(
         _ settings: RouteSettings,
-        _ upstream: Int,
+        _ upstream: Int?,
         _ publicURL: PublicURL,
         _ sharesPath: Bool
     ) -> RouteEntry {

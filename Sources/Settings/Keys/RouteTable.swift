@@ -58,7 +58,12 @@ extension Section {
             default: "all but CONNECT and TRACE",
             "Other methods get 405, unless another route with the same path takes them."
         ),
-        SettingsKey("upstream", .text(.upstream), default: "the top-level upstream", "The app that serves the route."),
+        SettingsKey(
+            "upstream",
+            .text(.upstream),
+            default: "the top-level upstream",
+            "The app that serves the route; without one it is only judged, for proxies that ask (authorization)."
+        ),
         SettingsKey(
             "host",
             .text(.hostHeader),

@@ -162,7 +162,7 @@ extension HostSettings: SettingsRecord {
 }
 
 extension RouteSettings: SettingsRecord {
-    static var initial: RouteSettings { RouteSettings(path: "/**", upstream: "", auth: .required) }
+    static var initial: RouteSettings { RouteSettings(path: "/**", upstream: nil, auth: .required) }
 }
 
 extension UpstreamSettings: SettingsRecord {

@@ -25,7 +25,7 @@ enum EffectiveSettings {
             for (index, route) in host.routes.enumerated() {
                 let prefix = "\(prefix)routes[\(index)]."
                 values["\(prefix)name"] = route.name
-                values["\(prefix)upstream"] = route.upstream
+                values["\(prefix)upstream"] = route.upstream ?? "none"
                 values["\(prefix)audience"] = route.audience ?? host.publicURL.description
                 if route.handoff { values["\(prefix)handoff"] = "true" }
             }

@@ -96,14 +96,10 @@ extension SettingsBuilder {
 
     /// What compares the address or network of a client with an earlier one, for a message.
     private static func addressBinding(in settings: Settings) -> String? {
-        let routes = settings.hosts.flatMap(\.routes)
-        if let route = routes.first(where: { $0.liveBinding != .none }) { return "the route \(route.name)" }
-        let consumers = Set(routes.compactMap { $0.handoff ? $0.client : nil })
-        let client = settings.clients.first {
-            let takesTokens = consumers.contains($0.clientID) && ($0.allowsCookie || $0.allowsQuery)
-            return takesTokens && ($0.binding != .none || $0.delegation ?? .none != .none)
+        if let route = settings.hosts.flatMap(\.routes).first(where: { $0.liveBinding != .none }) {
+            return "the route \(route.name)"
         }
-        return client.map { "the client \($0.clientID)" }
+        return settings.clients.first { $0.binding != .none }.map { "the client \($0.clientID)" }
     }
 
     private mutating func checkOAuth2Proxy(_ settings: Settings) {

@@ -194,10 +194,10 @@ extension SettingsBuilder {
         var route = RouteSettings.initial
         tree.set(.route, in: &route)
         if tree["upstream"] != nil {
-            route.upstream = self.upstreamName(tree) ?? ""
+            route.upstream = self.upstreamName(tree)
         } else if let fallback {
-            route.upstream = fallback ?? ""
-        } else {
+            route.upstream = fallback
+        } else if self.tree["authorization"] == nil {
             self.reportMissing(
                 tree.place(of: "upstream"),
                 TextRule.upstream.allowed,

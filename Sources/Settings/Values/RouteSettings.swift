@@ -45,7 +45,8 @@ package struct RouteSettings: Sendable, Equatable {
     package var path: String
     package var pathInfo = PathInfo.refuse
     package var methods: [String] = []
-    package var upstream: String
+    /// The name of the app; nil: the route is only judged, for other proxies that ask (`authorization`).
+    package var upstream: String?
     /// nil: the name and port of the host's public URL.
     package var hostHeader: String?
     /// The audience of assertions; nil: the origin of the host's public URL.
@@ -71,7 +72,7 @@ package struct RouteSettings: Sendable, Equatable {
     package var maxBody: Int?
     package var responseTimeout: Duration?
 
-    package init(path: String, upstream: String, auth: AuthRequirement) {
+    package init(path: String, upstream: String?, auth: AuthRequirement) {
         self.name = path
         self.path = path
         self.upstream = upstream

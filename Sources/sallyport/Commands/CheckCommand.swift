@@ -128,7 +128,7 @@ struct CheckCommand: AsyncParsableCommand {
         let methods = route.methods.isEmpty ? "any method" : route.methods.joined(separator: ", ")
         var words = [route.path, methods, "auth \(route.auth.rawValue)"]
         if !route.require.isEmpty { words.append("require {\(route.require.written)}") }
-        words.append("-> \(route.upstream)")
+        words.append("-> \(route.upstream ?? "no app: only for proxies that ask")")
         if route.handoff, let client = route.client { words.append("handoff as \(client)") }
         if route.leavesHandoffToApp { words.append("handoff left to the app") }
         if route.name != host.publicURL.authority + route.path { words.append("(\(route.name))") }

@@ -61,6 +61,7 @@ extension Reason {
         case .routeNotFound: .request { try $0.raw("GET / HTTP/1.1\r\nHost: nowhere.example.com\r\n\r\n") }
         case .routeMethodNotAllowed: .request { try $0.raw(Request.get("/get/", method: "PUT")) }
 
+        case .routeNotForwarded: .inProcess("A route without an app is judged for proxies and forwarded for nobody")
         case .authorizationAddress: .inProcess("A check that does not describe one request is refused")
         case .authorizationMetadata: .inProcess("A check that does not describe one request is refused")
         case .authorizationDialect: .inProcess("Only the listener's own paths are answered")

@@ -362,6 +362,17 @@ struct CheckTests {
         #expect(verdict["x-auth-request-email"] == [""] && verdict["x-auth-subject"] == ["ada"])
     }
 
+    @Test("A route without an app is judged for proxies and forwarded for nobody")
+    func withoutApp() throws {
+        let routes = [RouteSettings(path: "/app/**", upstream: nil, auth: .public)]
+        let asked = try CheckBench { $0.hosts[0].routes = routes }
+        #expect(try asked.forwardAuth("POST", "/app/x").status == 200)
+        let direct = try ExchangeBench { $0.hosts[0].routes = routes }
+        try direct.begin("POST /app/x HTTP/1.1\r\nHost: app.example.com\r\nContent-Length: 0\r\n\r\n")
+        #expect(direct.client.sent.hasPrefix("HTTP/1.1 404 "), "\(direct.client.sent)")
+        #expect(direct.client.sent.contains(Reason.routeNotForwarded.rawValue))
+    }
+
     @Test("Each cookie of an answer for nginx stands in a field of its own, too")
     func cookies() throws {
         let bench = try CheckBench()

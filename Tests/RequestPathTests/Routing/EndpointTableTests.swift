@@ -58,7 +58,7 @@ struct EndpointTableTests {
             case .endpoint(let endpoint):
                 let parameters = endpoint.pattern.parameters(of: reading.bytes)
                 return .endpoint(endpoint.path, parameters.map { "\($0.name)=\($0.value)" })
-            case .forward(let route): return .forward(route: route.name, upstream: route.upstreamIndex)
+            case .forward(let route): return .forward(route: route.name, upstream: route.upstreamIndex ?? -1)
             case .methodNotAllowed(let allow, _): return .methodNotAllowed(allow)
             case .refused(let reason, _): return .refused(reason)
             }
