@@ -10,8 +10,10 @@ import Vocabulary
 extension ExchangeRecord {
     /// Writes the line.
     ///
-    /// - Parameter client: The client's address as text.
-    func write(to accessLog: AccessLog, client: [UInt8]) {
+    /// - Parameters:
+    ///   - client: The client's address as text.
+    ///   - dialect: The dialect in which another proxy asked about the request; nil: the client sent it here.
+    func write(to accessLog: AccessLog, client: [UInt8], asked dialect: AuthorizationDialect?) {
         let reason = self.reason ?? self.note ?? self.absence
         // Nothing here makes a `String`: most requests are logged.
         (self.log.bytes ?? ByteBuffer()).withUnsafeReadableBytes { bytes in
@@ -30,7 +32,7 @@ extension ExchangeRecord {
                         upstream: self.isForwarded ? self.route?.settings.upstream : nil,
                         handoff: self.handoff?.rawValue ?? reason.flatMap(Self.handoffWord),
                         binding: (self.binding ?? self.liveBinding)?.text,
-                        authorization: self.check?.dialect.rawValue
+                        authorization: dialect?.rawValue
                     )
                 }
             }

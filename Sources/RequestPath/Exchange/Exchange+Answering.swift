@@ -12,8 +12,8 @@ extension Exchange {
     func answer(_ answer: LocalAnswer) {
         let answer = self.inFormat(answer)
         let lines = self.record.extraLines + [self.record.crossOriginLines]
-        if let check = self.record.check {
-            self.record.checkResult = CheckResult(answer)
+        if let check = self.check {
+            self.checkResult = CheckResult(answer)
             self.send(check.denial(answer), check.lines(lines))
         } else {
             self.send(answer, Array(lines.joined()))
@@ -126,9 +126,9 @@ extension Exchange {
         self.facts.isOpen = false
         self.record.end(reason)
         self.record.count(in: self.metrics)
-        if self.takesChecks { self.metrics.checkEnded(self.record.check?.dialect, self.record.checkResult) }
+        if self.takesChecks { self.metrics.checkEnded(self.check?.dialect, self.checkResult) }
         if let log = self.loop.accessLog {
-            self.record.write(to: log, client: self.clientText)
+            self.record.write(to: log, client: self.clientText, asked: self.check?.dialect)
             if let bytes = self.record.log.takeBytes() { self.loop.giveBack(bytes) }
         }
         if self.holderPlace >= 0 {

@@ -11,6 +11,8 @@ extension Exchange {
     ///
     /// - Parameter buffer: Begins with the bytes of the check, which are taken.
     func beginCheck(_ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
+        self.check = nil
+        self.checkResult = .denied
         let check = self.loop.takeRequestHead()
         defer { self.loop.giveBack(check) }
         var bytes = self.loop.takeBuffer()
@@ -45,7 +47,8 @@ extension Exchange {
         guard let profile = configuration.authorization else { throw .authorizationDialect }
         guard profile.peers.contains(self.peer) else { throw .authorizationPeer }
         guard let form = profile.form(of: check.path.bytes(in: base)) else { throw .authorizationDialect }
-        self.record.check = form
+        self.check = form
+        self.record.judge.findings.dialect = form.dialect
         try Subrequest.write(check, base, form, needsAddress: profile.needsAddress, into: &bytes)
         let head = self.loop.requestHead
         let count = bytes.readableBytes
@@ -71,6 +74,7 @@ extension Exchange {
     }
 
     /// What the permit of a check is for: the fields for the app are written into the answer.
+    @inline(never)
     func report(
         _ permit: consuming Permit,
         _ identity: consuming IdentityLines?,

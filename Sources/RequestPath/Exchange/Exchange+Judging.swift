@@ -47,7 +47,6 @@ extension Exchange {
             wallNow: self.loop.wallNow,
             scratch: self.loop.scratch.reading,
             proofKeys: self.loop.sessions?.proofKeys,
-            dialect: self.record.check?.dialect,
             notesStrayForwarding: !self.loop.hasToldStrayForwarding
         )
     }
@@ -107,7 +106,7 @@ extension Exchange {
             case .collect(let call):
                 return .collect(PendingEndpoint(endpoint: call.value.endpoint, request: call.value.request))
             case .permitted(let permit, let identity):
-                if let form = self.record.check { return self.report(permit, identity, given, as: form) }
+                if let form = self.check { return self.report(permit, identity, given, as: form) }
                 return self.forward(permit, identity, given)
             case .answer(let answer):
                 return .answer(answer)
@@ -196,7 +195,7 @@ extension Exchange {
         case .forward:
             self.startExchange()
         case .grant(let fields):
-            self.record.checkResult = .allowed
+            self.checkResult = .allowed
             self.send(fields.answer, fields.lines)
         case .answer(let answer):
             self.answer(answer)

@@ -50,6 +50,9 @@ package final class Exchange {
     var waitingBytes: ByteBuffer?
     /// The head for the app, as long as no connection to the app owns it.
     var upstreamHead: PermittedHead?
+    /// How another proxy asks about the request; nil: the client sent it here.
+    var check: CheckForm?
+    var checkResult = CheckResult.denied
     /// The app's side, set when the head is given to a connection.
     var upstream: (any AppStream)?
     /// The request's body, if it is for an endpoint.
@@ -138,6 +141,7 @@ package final class Exchange {
     package func refuse(_ reason: Reason, _ bytes: ByteBuffer, by configuration: PathConfiguration) {
         self.configuration = configuration
         self.beginFacts()
+        self.check = nil
         self.record.judge.findings.envelope = bytes.withUnsafeReadableBytes {
             configuration.endpoints.envelope(ofUnparsed: $0.bindMemory(to: UInt8.self))
         }

@@ -26,9 +26,6 @@ struct ExchangeRecord: ~Copyable {
     var isForwarded = false
     /// Whether the app's connection was taken from the pool. Then the app may have closed it just before the request.
     var upstreamReused = false
-    /// How another proxy asks about the request; nil: the client sent it here.
-    var check: CheckForm?
-    var checkResult = CheckResult.denied
     /// The bytes of the request's body, and of the answer's.
     var bytesIn = 0
     var bytesOut = 0

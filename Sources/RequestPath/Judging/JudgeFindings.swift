@@ -27,8 +27,6 @@ package struct JudgingContext {
     package let scratch: UnsafeMutableBufferPointer<UInt8>
     /// The keys of clients that proved themselves on this loop; nil where there is no loop.
     package unowned(unsafe) let proofKeys: DPoPKeyCache?
-    /// What the proxy understands that asks about the request; nil: the client sent it here.
-    package let dialect: AuthorizationDialect?
     /// Whether to note a field by which proxies name their clients when the peer is not trusted.
     package let notesStrayForwarding: Bool
 
@@ -42,7 +40,6 @@ package struct JudgingContext {
         wallNow: UnixTime,
         scratch: UnsafeMutableBufferPointer<UInt8>,
         proofKeys: DPoPKeyCache?,
-        dialect: AuthorizationDialect? = nil,
         notesStrayForwarding: Bool
     ) {
         self.head = head
@@ -54,7 +51,6 @@ package struct JudgingContext {
         self.wallNow = wallNow
         self.scratch = scratch
         self.proofKeys = proofKeys
-        self.dialect = dialect
         self.notesStrayForwarding = notesStrayForwarding
     }
 }
@@ -70,6 +66,8 @@ package struct JudgeFindings {
 
     /// The last step that began.
     package internal(set) var stage = Stage.route
+    /// What the proxy understands that asks about the request; nil: the client sent it here.
+    package var dialect: AuthorizationDialect?
     /// The gateway's own id, with the one from a trusted proxy.
     package var requestID: RequestID
     /// The peer, or the client that trusted peers name; nil while not determined.

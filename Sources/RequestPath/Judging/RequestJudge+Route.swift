@@ -13,7 +13,7 @@ extension RequestJudge {
             return self.refuseRoute(.routeNotFound)
         }
         self.findings.pinnedHost = Pinned(host)
-        if let id = Self.trustedRequestID(given) { self.findings.requestID.given = id }
+        if let id = self.trustedRequestID(given) { self.findings.requestID.given = id }
         // `OPTIONS *` asks about the server, and the gateway is the server (RFC 9110 9.3.7).
         if head.hasAsteriskTarget(in: base) {
             return .answer(LocalAnswer(EndpointResponse(status: 204, fields: [("Allow", MethodSet.allow)])))
@@ -23,9 +23,10 @@ extension RequestJudge {
             return self.refuseRoute(reason)
         case .read(let reading):
             let method = head.method.bytes(in: base)
-            let endpoint = configuration.endpoints.match(reading, method: method, host: host)
-            if given.dialect != nil, endpoint.isThere { return self.refuseRoute(.authorizationEndpoint) }
-            switch endpoint {
+            if self.findings.dialect != nil, Self.isOwn(reading, method, given, host) {
+                return self.refuseRoute(.authorizationEndpoint)
+            }
+            switch configuration.endpoints.match(reading, method: method, host: host) {
             case .endpoint(let endpoint):
                 self.findings.endpoint = endpoint.path
                 self.findings.envelope = endpoint.envelope
@@ -67,7 +68,8 @@ extension RequestJudge {
             switch configuration.routes.match(host: host, head: head, base, reading: reading) {
             case .route(let route):
                 self.findings.pinnedRoute = Pinned(route)
-                return route.upstreamIndex == nil && given.dialect == nil ? self.refuseRoute(.routeNotForwarded) : nil
+                return route.upstreamIndex == nil && self.findings.dialect == nil
+                    ? self.refuseRoute(.routeNotForwarded) : nil
             case .notFound:
                 return self.refuseRoute(.routeNotFound)
             case .methodNotAllowed(let allow):
@@ -76,6 +78,17 @@ extension RequestJudge {
                 return self.refuseRoute(reason)
             }
         }
+    }
+
+    /// Whether the path is one of the gateway's own, which no other proxy may forward to its app.
+    @inline(never)
+    private static func isOwn(
+        _ reading: PathReading,
+        _ method: UnsafeBufferPointer<UInt8>,
+        _ given: JudgingContext,
+        _ host: HostEntry
+    ) -> Bool {
+        given.configuration.endpoints.match(reading, method: method, host: host).isThere
     }
 
     /// Notes what scripts of the request's origin may read of the endpoint's answer, whoever makes it; returns the answer
@@ -100,10 +113,9 @@ extension RequestJudge {
         .answer(.problem(reason, requestID: self.findings.requestID, fields: fields))
     }
 
+    @inline(__always)
     private mutating func clientAddress(_ given: JudgingContext) -> IPAddress {
-        if given.dialect != nil, let checks = given.configuration.authorization {
-            return checks.addresses.client(of: given.head, given.base, peer: given.peer)
-        }
+        if self.findings.dialect != nil { return Self.addressInCheck(given) }
         let rule = given.configuration.clientAddress
         guard rule.trusts(given.peer) else {
             if given.notesStrayForwarding, let field = Self.strayForwarding(given) {
@@ -112,6 +124,13 @@ extension RequestJudge {
             return given.peer
         }
         return rule.client(of: given.head, given.base, peer: given.peer)
+    }
+
+    /// The client as the proxies name it that ask, and those behind them.
+    @inline(never)
+    private static func addressInCheck(_ given: JudgingContext) -> IPAddress {
+        guard let checks = given.configuration.authorization else { return given.peer }
+        return checks.addresses.client(of: given.head, given.base, peer: given.peer)
     }
 
     /// The name of a field by which proxies name their clients, from a peer that is not trusted: usually a proxy that
@@ -129,9 +148,9 @@ extension RequestJudge {
 
     /// A trusted proxy's request id, if it is short and consists of token characters, because it goes into logs and
     /// answers.
-    private static func trustedRequestID(_ given: JudgingContext) -> [UInt8]? {
+    private func trustedRequestID(_ given: JudgingContext) -> [UInt8]? {
         guard let value = given.head.value(.requestID, in: given.base),
-            given.dialect != nil || given.configuration.clientAddress.trusts(given.peer),
+            self.findings.dialect != nil || given.configuration.clientAddress.trusts(given.peer),
             (1...64).contains(value.count),
             value.allSatisfy({ $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x2E })
         else { return nil }

@@ -92,7 +92,7 @@ package struct RequestJudge {
             return .answer(.problem(.requestBodyTooLarge, requestID: self.findings.requestID))
         }
         // Behind most proxies an answer to a preflight would let it pass to the app, or be none.
-        if given.dialect == nil || given.dialect == .extAuthz,
+        if self.findings.dialect == nil || self.findings.dialect == .extAuthz,
             let answer = CrossOrigin.preflight(given, self.findings.requestID)
         {
             return .answer(answer)

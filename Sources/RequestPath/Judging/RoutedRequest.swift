@@ -19,7 +19,6 @@ struct RoutedRequest: ~Copyable {
     let now: UnixTime
     let wallNow: UnixTime
     unowned(unsafe) let proofKeys: DPoPKeyCache?
-    let dialect: AuthorizationDialect?
     let judging: JudgingProfile
     let route: RouteEntry
     let host: HostEntry
@@ -46,7 +45,6 @@ struct RoutedRequest: ~Copyable {
                     now: given.now,
                     wallNow: given.wallNow,
                     proofKeys: given.proofKeys,
-                    dialect: given.dialect,
                     judging: Self.uncounted(judging),
                     route: Self.uncounted(route),
                     host: Self.uncounted(host)
