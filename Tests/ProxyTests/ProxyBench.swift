@@ -1,0 +1,186 @@
+import Foundation
+import GatewayBench
+import Testing
+
+/// A browser's way through a proxy that asks the gateway, to an app that answers with the request it got.
+struct ProxyBench {
+    let proxy: Proxy
+    let places: ProxyPlaces
+    let gateway: Gateway
+    let app: FakeUpstream
+    private let redis: Servers.Running
+
+    /// The address of the browser and of the native app beside it. It is none of `authorization.peers`.
+    static let home = "127.0.0.7"
+    /// The address of somebody else.
+    static let elsewhere = "127.0.0.8"
+
+    /// The app sets a cookie of its own, accepts WebSockets, returns their bytes, and misses one page.
+    private static let app: @Sendable (Link) -> Void = { link in
+        while let request = link.next() {
+            guard !request.target.hasSuffix("/missing") else {
+                link.answer("404 Not Found", body: "missing")
+                continue
+            }
+            guard !request.values("sec-websocket-key").isEmpty else {
+                link.answer("200 OK", "Set-Cookie: app=1; Path=/\r\n", body: String(latin1: request.head))
+                continue
+            }
+            link.send(
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                    + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
+            )
+            while case .bytes(let bytes) = link.wire.receive(seconds: 20) { link.wire.send(bytes) }
+        }
+    }
+
+    /// One host with protected paths, and another without any.
+    private static func settings(_ proxy: Proxy, _ places: ProxyPlaces, redis: Int, origin: String) -> String {
+        """
+        listen: 127.0.0.1:\(places.gateway)
+        event_loops: 1
+        admin: {listen: 127.0.0.1:0}
+        upstream: http://127.0.0.1:\(places.app)
+        session: {cookie: sallyport}
+        hosts:
+          - public_url: \(origin)
+            endpoints: true
+            routes:
+              - path: /**
+                client: web
+                cors: {origins: ["https://static.example.com"], methods: [GET, PUT], credentials: true}
+              - {path: /public/**, auth: public}
+              - {path: /admins/**, client: web, require: {groups_any: [admins]}}
+          - public_url: http://open.example.com
+            routes: [{path: /**, auth: public}]
+        clients:
+        \(Config.clients())
+        provider:
+          static:
+            users:
+        \(Config.users)
+        trusted_proxies: [127.0.0.1]
+        log: {access: true}
+        authorization:
+          listen: 127.0.0.1:\(places.checks)
+          peers: [127.0.0.1]
+          cookies_on_success: \(proxy.passesCookiesOnSuccess)
+        store: {redis: {url: "redis://127.0.0.1:\(redis)"}}
+        secret_file: secret
+        drain: {delay: 0s, timeout: 1s}
+
+        """
+    }
+
+    /// Runs `body` behind a running proxy.
+    ///
+    /// - Parameters:
+    ///   - proxy: Ends the test if its program is missing.
+    ///   - hasPort: Whether the public URL is the proxy's address, for a browser without a name service.
+    static func with(
+        _ proxy: Proxy,
+        hasPort: Bool = false,
+        _ body: (ProxyBench) throws -> Void
+    ) throws {
+        _ = try proxy.program()
+        guard let redisProgram = Servers.find(["/usr/bin/redis-server"]) else { try Servers.missing("redis-server") }
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let app = try FakeUpstream(serve: Self.app)
+        defer { app.stop() }
+        let places = ProxyPlaces(
+            proxy: try ServerPorts.take(),
+            checks: try ServerPorts.take(),
+            gateway: try ServerPorts.take(),
+            app: app.port,
+            hasPort: hasPort
+        )
+        let redisPort = try ServerPorts.take()
+        let redis = try Servers.Running(
+            redisProgram,
+            ["--port", "\(redisPort)", "--save", "", "--appendonly", "no", "--loglevel", "warning"],
+            in: folder,
+            port: redisPort
+        )
+        defer { redis.stop() }
+        let settings = Self.settings(proxy, places, redis: redisPort, origin: places.origin)
+        let files = ["secret": "of-the-tests-of-proxies-\(UInt64.random(in: 0...UInt64.max))\n"]
+        try Gateway.with(settings, files: files) { gateway in
+            #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
+            let running = try proxy.start(places, in: folder)
+            defer { running.stop() }
+            try body(ProxyBench(proxy: proxy, places: places, gateway: gateway, app: app, redis: redis))
+        }
+    }
+
+    /// Ends the store.
+    func stopStore() { self.redis.stop() }
+
+    /// What a browser gets from the proxy.
+    func ask(_ target: String, _ kind: Kind, _ fields: [String] = [], from source: String = Self.home) throws -> Answer
+    {
+        try self.connect(from: source).request(kind.request(target, fields))
+    }
+
+    /// A connection to the proxy.
+    func connect(from source: String = Self.home) throws -> Wire { try Wire(to: self.places.proxy, from: source) }
+
+    /// A session cookie of a user who signed in through the proxy.
+    func session(_ user: User = .ada) throws -> String {
+        let form = Request.post(
+            "/.sallyport/login",
+            ["Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded"],
+            body: "identifier=\(user.identifier)&password=\(user.password)&return_to=/"
+        )
+        let answer = try self.connect().request(form)
+        return "Cookie: sallyport=\(try #require(answer.sessionCookie, "\(answer.lines) \(answer.text)"))"
+    }
+}
+
+extension ProxyPlaces {
+    /// The public URL.
+    var origin: String { self.hasPort ? "http://127.0.0.1:\(self.proxy)" : Request.origin }
+}
+
+/// A kind of request.
+enum Kind: String, CaseIterable, Sendable {
+    case navigation, fetch, post, socket, preflight
+
+    /// The request on the wire.
+    func request(_ target: String, _ fields: [String] = []) -> String {
+        switch self {
+        case .navigation:
+            Request.get(
+                target,
+                ["Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Accept: text/html"]
+                    + fields
+            )
+        case .fetch:
+            Request.get(
+                target,
+                ["Sec-Fetch-Site: same-origin", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty", "Accept: */*"]
+                    + fields
+            )
+        case .post:
+            Request.post(
+                target,
+                ["Origin: \(Request.origin)", "Sec-Fetch-Site: same-origin", "Accept: application/json"] + fields,
+                body: "of the client"
+            )
+        case .socket:
+            Request.get(
+                target,
+                [
+                    "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+                    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Origin: \(Request.origin)",
+                ] + fields
+            )
+        case .preflight:
+            Request.get(
+                target,
+                ["Origin: https://static.example.com", "Access-Control-Request-Method: PUT"] + fields,
+                method: "OPTIONS"
+            )
+        }
+    }
+}

@@ -1,0 +1,193 @@
+import Foundation
+import GatewayBench
+import Synchronization
+
+/// What Traefik 3 does with ForwardAuth, by its documentation and source (`pkg/middlewares/auth/forward.go`,
+/// `pkg/middlewares/forwardedheaders`, and Go's HTTP server below them): which fields the check has, which answers let a
+/// request pass, what is copied from it, and how a refusal reaches the client.
+final class TraefikDouble: StoppableProxy {
+    private let server: FakeUpstream
+
+    /// The fields of a request or answer, in Go's spelling of their names.
+    typealias Fields = [(name: String, value: String)]
+
+    init(_ places: ProxyPlaces) throws {
+        self.server = try FakeUpstream(port: places.proxy) { link in
+            while let request = link.next() {
+                guard var turn = TraefikTurn(request, from: link.wire.peer) else {
+                    link.answer("400 Bad Request")
+                    return
+                }
+                guard let isDone = try? turn.run(link, places), isDone else { return }
+            }
+        }
+    }
+
+    func stop() { self.server.stop() }
+
+    /// Go's spelling: upper case at the start and after each hyphen. An underscore stays.
+    static func canonical(_ name: String) -> String {
+        name.split(separator: "-", omittingEmptySubsequences: false)
+            .map { $0.prefix(1).uppercased() + $0.dropFirst().lowercased() }
+            .joined(separator: "-")
+    }
+}
+
+/// One request at the double.
+private struct TraefikTurn {
+    private let request: Received
+    private let peer: String
+    private let method: String
+    /// `Host`, or the URL's if that is absolute.
+    private let host: String
+    /// Path and query.
+    private let uri: String
+    private var fields: TraefikDouble.Fields
+
+    /// Hop-by-hop, as the check leaves them out.
+    private static let hop: Set = [
+        "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailers", "Transfer-Encoding",
+        "Upgrade",
+    ]
+    /// Deleted, in any spelling with underscores, unless the client is trusted.
+    private static let managed: Set = [
+        "X-Forwarded-Proto", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Server",
+        "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Prefix", "X-Forwarded-Scheme", "X-Scheme", "X-Real-Ip",
+        "X-Forwarded-Tls-Client-Cert", "X-Forwarded-Tls-Client-Cert-Info",
+    ]
+    /// `authResponseHeadersRegex: (?i)^x[-_]auth[-_]` and `authResponseHeaders: [X-Request-Id]`.
+    private static func isCopied(_ name: String) -> Bool {
+        name == "X-Request-Id" || name.lowercased().replacing("_", with: "-").hasPrefix("x-auth-")
+    }
+    /// `addAuthCookiesToResponse`.
+    private static let cookies: Set = [
+        "sallyport", "sallyport-handled", "sallyport-attempt", "session_transfer_token", "auth0_session_transfer_token",
+    ]
+
+    /// nil: Go's server refuses the request.
+    init?(_ request: Received, from peer: String) {
+        self.request = request
+        self.peer = peer
+        self.method = request.method
+        let hosts = request.values("host")
+        guard hosts.count == 1, request.lines[0].split(separator: " ").count == 3 else { return nil }
+        let target = request.target
+        if target.hasPrefix("http://") || target.hasPrefix("https://") {
+            let rest = target.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)[2]
+            self.host = String(rest.prefix { $0 != "/" })
+            self.uri = "/" + rest.drop { $0 != "/" }.dropFirst()
+        } else {
+            guard target.hasPrefix("/") else { return nil }
+            self.host = hosts[0]
+            self.uri = target
+        }
+        self.fields = request.lines.dropFirst().compactMap { line in
+            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            return parts.count == 2
+                ? (TraefikDouble.canonical(String(parts[0])), parts[1].trimmingCharacters(in: .whitespaces)) : nil
+        }.filter { $0.name != "Host" }
+        self.fields.removeAll {
+            Self.managed.contains(TraefikDouble.canonical($0.name.replacingOccurrences(of: "_", with: "-")))
+        }
+        let isUpgrade = self.fields.contains { $0.name == "Connection" && $0.value.lowercased().contains("upgrade") }
+        self.set("X-Real-Ip", peer)
+        self.set("X-Forwarded-Proto", isUpgrade ? "ws" : "http")
+        self.set("X-Forwarded-Port", "80")
+        self.set("X-Forwarded-Host", self.host)
+        self.set("X-Forwarded-Server", "traefik")
+    }
+
+    private mutating func set(_ name: String, _ value: String) {
+        self.fields.removeAll { $0.name == name }
+        self.fields.append((name, value))
+    }
+
+    /// Asks, and answers or forwards; false if the connection is used up.
+    mutating func run(_ link: Link, _ places: ProxyPlaces) throws -> Bool {
+        guard !Proxy.ownPaths.contains(where: self.uri.hasPrefix) else {
+            return try self.forward(link, to: places.gateway, cookies: [])
+        }
+        guard let answer = try? self.check(at: places.checks) else {
+            link.answer("500 Internal Server Error")
+            return true
+        }
+        let given: TraefikDouble.Fields = answer.lines.dropFirst().compactMap { line in
+            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            return (TraefikDouble.canonical(String(parts[0])), parts[1].trimmingCharacters(in: .whitespaces))
+        }
+        guard (200..<300).contains(answer.status) else {
+            let lines = given.filter { !Self.hop.contains($0.name) && $0.name != "Content-Length" }
+                .map { "\($0.name): \($0.value)\r\n" }
+            link.answer(String(answer.lines[0].dropFirst(9)), lines.joined(), body: answer.text)
+            return true
+        }
+        self.fields.removeAll { Self.isCopied($0.name) }
+        self.fields += given.filter { Self.isCopied($0.name) }
+        let cookies = given.filter { field in
+            field.name == "Set-Cookie" && Self.cookies.contains(String(field.value.prefix { $0 != "=" }))
+        }
+        return try self.forward(link, to: places.app, cookies: cookies.map(\.value))
+    }
+
+    private func check(at port: Int) throws -> Answer {
+        var fields = self.fields.filter { !Self.hop.contains($0.name) && $0.name != "Content-Length" }
+        func set(_ name: String, _ value: String) {
+            fields.removeAll { $0.name == name }
+            fields.append((name, value))
+        }
+        set("X-Forwarded-For", self.peer)
+        set("X-Forwarded-Method", self.method)
+        set("X-Forwarded-Proto", "http")
+        set("X-Forwarded-Host", self.host)
+        set("X-Forwarded-Uri", self.uri)
+        if !fields.contains(where: { $0.name == "Accept-Encoding" }) { set("Accept-Encoding", "gzip") }
+        let lines = fields.map { "\($0.name): \($0.value)\r\n" }.joined()
+        return try Wire(to: port).request(
+            latin1: "GET /authz/forward-auth HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\(lines)\r\n"
+        )
+    }
+
+    /// Forwards the request, and the bytes of both sides after an upgrade.
+    private func forward(_ link: Link, to port: Int, cookies: [String]) throws -> Bool {
+        let wire = try Wire(to: port)
+        var lines = self.fields.map { "\($0.name): \($0.value)\r\n" }.joined()
+        lines += "X-Forwarded-For: \(self.peer)\r\n"
+        wire.send(latin1: "\(self.method) \(self.uri) HTTP/1.1\r\nHost: \(self.host)\r\n\(lines)\r\n")
+        wire.send(self.request.rawBody)
+        let answer = try wire.answer(to: self.method)
+        guard answer.status == 101 else {
+            let kept = answer.lines.dropFirst().filter { line in
+                let name = line.prefix { $0 != ":" }.lowercased()
+                return name != "content-length" && name != "transfer-encoding" && name != "connection"
+            }
+            let all = kept.map { $0 + "\r\n" } + cookies.map { "Set-Cookie: \($0)\r\n" }
+            let length = self.method == "HEAD" ? "" : "Content-Length: \(answer.body.count)\r\n"
+            let hasBody = self.method != "HEAD" && answer.status != 204
+            link.wire.send(latin1: "\(answer.lines[0])\r\n\(all.joined())\(answer.status == 204 ? "" : length)\r\n")
+            if hasBody { link.wire.send(answer.body) }
+            return self.method != "HEAD"
+        }
+        link.wire.send(answer.head)
+        let back = Thread {
+            while case .bytes(let bytes) = wire.receive(seconds: 20) { link.wire.send(bytes) }
+            link.wire.finish()
+        }
+        back.start()
+        while case .bytes(let bytes) = link.wire.receive(seconds: 20) { wire.send(bytes) }
+        wire.close()
+        return false
+    }
+}
+
+extension Wire {
+    /// Sends each character as one byte.
+    func send(latin1 text: String) {
+        self.send(text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })
+    }
+
+    /// The same, and reads the answer.
+    func request(latin1 text: String) throws -> Answer {
+        self.send(latin1: text)
+        return try self.answer(to: text.hasPrefix("HEAD ") ? "HEAD" : "GET")
+    }
+}
