@@ -1,35 +1,26 @@
 package import Vocabulary
 
-/// Finds the autonomous system of an address in a file that the operator provides and may replace at any time
-/// (`ReplaceableFile`). A lookup takes a lock, so it must not be done for every request.
-package final class ASNDirectory: Sendable {
-    private enum Content: Sendable {
+/// Finds the autonomous system of an address in a file that the operator provides and may replace at any time: its content
+/// is kept in memory.
+package struct ASNDirectory: Sendable {
+    private enum Content {
         case database(MaxMindDatabase)
         case list(ASNList)
     }
 
-    private let file: ReplaceableFile<Content>
-
-    private init(_ file: ReplaceableFile<Content>) {
-        self.file = file
-    }
+    private let content: Content
 
     /// Opens a database in MaxMind's format (`.mmdb`) whose records have MaxMind's `autonomous_system_number` or IPinfo's
     /// `asn`.
     package static func open(database path: String) throws(AddressFileError) -> ASNDirectory {
-        ASNDirectory(
-            try ReplaceableFile { () throws(AddressFileError) in
-                // A city database also opens, and would then refuse every device silently.
-                .database(
-                    try MaxMindDatabase(path: path, lacking: .noNumbers(path: path)) { Self.number(in: $0) != nil }
-                )
-            }
-        )
+        // A city database also opens, and would then refuse every device silently.
+        let database = try MaxMindDatabase(path: path, lacking: .noNumbers(path: path)) { Self.number(in: $0) != nil }
+        return ASNDirectory(content: .database(database))
     }
 
     /// Reads a list of `prefix,asn` lines.
     package static func open(csv path: String) throws(AddressFileError) -> ASNDirectory {
-        ASNDirectory(try ReplaceableFile { () throws(AddressFileError) in .list(try ASNList(path: path)) })
+        ASNDirectory(content: .list(try ASNList(path: path)))
     }
 
     /// The number of the system of `address`; nil where it is unknown.
@@ -37,20 +28,15 @@ package final class ASNDirectory: Sendable {
     /// Always nil for addresses that embed an IPv4 address (`IPAddress.isTransitional`), whatever the file says.
     package func asn(of address: IPAddress) -> UInt32? {
         guard !address.isTransitional else { return nil }
-        switch self.file.content {
+        switch self.content {
         case .database(let database): return database.read(address, Self.number)
         case .list(let list): return list.number(of: address)
         }
     }
 
-    /// Reads the file again. On an error the old content stays.
-    package func reload() throws(AddressFileError) {
-        try self.file.reload()
-    }
-
     /// When the content was built; nil for a list, which does not say.
     package var buildTime: UnixTime? {
-        switch self.file.content {
+        switch self.content {
         case .database(let database): database.buildTime
         case .list: nil
         }

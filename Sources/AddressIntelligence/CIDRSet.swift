@@ -7,9 +7,6 @@ package struct CIDRSet: Sendable {
         self.table = PrefixTable(blocks.map { ($0, true) })
     }
 
-    /// Whether no address is in the set.
-    package var isEmpty: Bool { self.table.isEmpty }
-
     /// Whether some block of the set contains `address`.
     package func contains(_ address: IPAddress) -> Bool {
         self.table.value(for: address) != nil

@@ -21,15 +21,15 @@ package struct Place: Sendable, Hashable {
     package init() {}
 }
 
-/// Finds the place of an address in a database of cities or countries that the operator provides and may replace at any time
-/// (`ReplaceableFile`). A lookup takes a lock, so it must not be done for every request.
-package final class GeoDirectory: Sendable {
-    private let file: ReplaceableFile<MaxMindDatabase>
+/// Finds the place of an address in a database of cities or countries that the operator provides and may replace at any
+/// time: its content is kept in memory.
+package struct GeoDirectory: Sendable {
+    private let content: MaxMindDatabase
 
     /// Opens a database in MaxMind's format (`.mmdb`) whose records have a country, nested as MaxMind's or flat as IPinfo's.
     package init(database path: String) throws(AddressFileError) {
-        self.file = try ReplaceableFile { () throws(AddressFileError) in
-            try MaxMindDatabase(path: path, lacking: .noPlaces(path: path)) { Self.place(in: $0)?.countryCode != nil }
+        self.content = try MaxMindDatabase(path: path, lacking: .noPlaces(path: path)) {
+            Self.place(in: $0)?.countryCode != nil
         }
     }
 
@@ -38,16 +38,11 @@ package final class GeoDirectory: Sendable {
     /// Always nil for addresses that embed an IPv4 address (`IPAddress.isTransitional`), whatever the file says.
     package func place(of address: IPAddress) -> Place? {
         guard !address.isTransitional else { return nil }
-        return self.file.content.read(address, Self.place)
-    }
-
-    /// Reads the file again. On an error the old content stays.
-    package func reload() throws(AddressFileError) {
-        try self.file.reload()
+        return self.content.read(address, Self.place)
     }
 
     /// When the content was built; nil where it does not say.
-    package var buildTime: UnixTime? { self.file.content.buildTime }
+    package var buildTime: UnixTime? { self.content.buildTime }
 
     private static func place(in record: MaxMindValue) -> Place? {
         let place = record["country"]?["iso_code"] == nil ? Self.flatPlace(in: record) : Self.nestedPlace(in: record)

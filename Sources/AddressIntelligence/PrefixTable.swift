@@ -12,8 +12,6 @@ struct PrefixTable<Value: Equatable & Sendable>: Sendable {
         self.v6 = Runs(entries.filter { !$0.block.network.isV4 })
     }
 
-    var isEmpty: Bool { self.v4.isEmpty && self.v6.isEmpty }
-
     /// The value of the longest prefix that contains `address`.
     func value(for address: IPAddress) -> Value? {
         address.isV4 ? self.v4.value(at: address.bits) : self.v6.value(at: address.bits)

@@ -6,11 +6,4 @@ package struct RuleFault: Error, Sendable, Equatable {
     package var allowed: String
     /// What to do.
     package var mend: String
-
-    init(at offset: Int, found: String, allowed: String, mend: String) {
-        self.offset = offset
-        self.found = found
-        self.allowed = allowed
-        self.mend = mend
-    }
 }

@@ -85,7 +85,7 @@ struct RuleLexer {
             return RuleToken(kind: Self.words[name] ?? .name(name), offset: start)
         }
         for (sign, mend) in Self.foreign.prefix(2) where self.begins(with: sign) {
-            throw RuleFault(at: start, found: sign, allowed: "== or !=", mend: mend)
+            throw RuleFault(offset: start, found: sign, allowed: "== or !=", mend: mend)
         }
         let kind: RuleToken.Kind
         switch first {
@@ -100,9 +100,9 @@ struct RuleLexer {
         default:
             let allowed = "==, !=, in, and, or, not, parentheses, fields and constants"
             if let (sign, mend) = Self.foreign.first(where: { self.begins(with: $0.sign) }) {
-                throw RuleFault(at: start, found: sign, allowed: allowed, mend: mend)
+                throw RuleFault(offset: start, found: sign, allowed: allowed, mend: mend)
             }
-            throw RuleFault(at: start, found: "an unknown sign", allowed: allowed, mend: "put a text in quotes")
+            throw RuleFault(offset: start, found: "an unknown sign", allowed: allowed, mend: "put a text in quotes")
         }
         self.position += 1
         return RuleToken(kind: kind, offset: start)
@@ -134,12 +134,17 @@ struct RuleLexer {
             }
             guard let escaped = self.peek(), escaped == quote || escaped == "\\" else {
                 let allowed = "\\\\ for a backslash and \\\(quote) for a quote"
-                throw RuleFault(at: self.position - 1, found: "a backslash", allowed: allowed, mend: "write \\\\")
+                throw RuleFault(offset: self.position - 1, found: "a backslash", allowed: allowed, mend: "write \\\\")
             }
             text.append(escaped)
             self.position += 1
         }
-        throw RuleFault(at: start, found: "a text without an end", allowed: "a text in quotes", mend: "add \(quote)")
+        throw RuleFault(
+            offset: start,
+            found: "a text without an end",
+            allowed: "a text in quotes",
+            mend: "add \(quote)"
+        )
     }
 
     private mutating func number() throws(RuleFault) -> RuleToken.Kind {
@@ -151,7 +156,7 @@ struct RuleLexer {
             let value = Double(text), value.isFinite
         else {
             let allowed = "a number such as 7 or 51.5"
-            throw RuleFault(at: start, found: text, allowed: allowed, mend: "put a text or an address in quotes")
+            throw RuleFault(offset: start, found: text, allowed: allowed, mend: "put a text or an address in quotes")
         }
         return .number(value)
     }

@@ -42,7 +42,7 @@ struct RuleParser {
     }
 
     private func fault(_ token: RuleToken, allowed: String, mend: String) -> RuleFault {
-        RuleFault(at: token.offset, found: token.shown, allowed: allowed, mend: mend)
+        RuleFault(offset: token.offset, found: token.shown, allowed: allowed, mend: mend)
     }
 
     // MARK: Conditions
@@ -114,7 +114,7 @@ struct RuleParser {
         if case .name(let name) = token.kind {
             guard let field = RuleField(named: name) else {
                 throw RuleFault(
-                    at: token.offset,
+                    offset: token.offset,
                     found: "the unknown field \(token.shown)",
                     allowed: "a field of the event",
                     mend: RuleField.mend(of: name)
@@ -144,7 +144,7 @@ struct RuleParser {
         if left.isConstant, right.isConstant { throw Self.constants(at: left.offset) }
         for side in [left, right] where side.type == .texts {
             throw RuleFault(
-                at: side.offset,
+                offset: side.offset,
                 found: "a comparison of a list",
                 allowed: "one of its elements",
                 mend: "write \"...\" in and then the list"
@@ -155,7 +155,7 @@ struct RuleParser {
             if let text = other.text {
                 guard IPAddress(text) != nil else {
                     throw RuleFault(
-                        at: other.offset,
+                        offset: other.offset,
                         found: "a text that is no address",
                         allowed: "an address such as \"192.0.2.1\"",
                         mend: CIDRBlock(text) == nil ? "correct it" : "write in [\"\(text)\"] for a block of addresses"
@@ -176,7 +176,7 @@ struct RuleParser {
             let right = try self.side()
             guard case .field(let list) = right.operand, list.type == .texts || list.type == .any else {
                 throw RuleFault(
-                    at: right.offset,
+                    offset: right.offset,
                     found: right.type.rawValue,
                     allowed: "a list in brackets, or a field that is a list",
                     mend: "write [ and ] around it, or == for in"
@@ -197,7 +197,7 @@ struct RuleParser {
             for element in elements {
                 guard let block = element.text.flatMap({ CIDRBlock($0) }) else {
                     throw RuleFault(
-                        at: element.offset,
+                        offset: element.offset,
                         found: element.text == nil ? element.type.rawValue : "a text that is no block of addresses",
                         allowed: "an address or a block such as \"10.0.0.0/8\" or \"2001:db8::/32\"",
                         mend: "check the address and the length; all bits after the length must be 0"
@@ -239,7 +239,7 @@ struct RuleParser {
 
     private static func constants(at offset: Int) -> RuleFault {
         RuleFault(
-            at: offset,
+            offset: offset,
             found: "a comparison of constants",
             allowed: "a field on one side",
             mend: "write the name of a field, which begins with event., without quotes"
@@ -248,7 +248,7 @@ struct RuleParser {
 
     private static func unlike(_ left: RuleType, _ right: RuleType, at offset: Int) -> RuleFault {
         RuleFault(
-            at: offset,
+            offset: offset,
             found: "\(left.rawValue) compared with \(right.rawValue)",
             allowed: "values of the same type",
             mend: left == .text && right == .number

@@ -19,7 +19,7 @@ enum SingleUseVerdict<Outcome> {
     )
 }
 
-extension StoreCaller where Store == any SessionStore & SingleUseStore & ReplaceableStore {
+extension RecordCaller {
     /// Uses a single-use record: looks it up, judges it, and replaces it by a marker in one atomic step of the store.
     ///
     /// Between the look-up and that step, another request may use the record, or the store may lose sight of it. The first

@@ -24,6 +24,36 @@ extension StoreCaller {
     }
 }
 
+/// Where the records of a deployment are kept, and by what they are named and timed.
+package struct RecordAccess: Sendable {
+    package let store: any RecordStore
+    /// Makes and reads the tokens that name records.
+    package let authority: TokenAuthority
+    /// The loops on which the store is called.
+    package let loops: any EventLoopGroup
+    /// The clock of the store.
+    package let clock: Clock
+
+    package init(store: any RecordStore, authority: TokenAuthority, loops: any EventLoopGroup, clock: Clock) {
+        self.store = store
+        self.authority = authority
+        self.loops = loops
+        self.clock = clock
+    }
+}
+
+/// What works on the records of a deployment.
+protocol RecordCaller: StoreCaller where Store == any RecordStore {
+    var records: RecordAccess { get }
+}
+
+extension RecordCaller {
+    var store: any RecordStore { self.records.store }
+    var authority: TokenAuthority { self.records.authority }
+    var loops: any EventLoopGroup { self.records.loops }
+    var clock: Clock { self.records.clock }
+}
+
 /// Counts tries at limits.
 package struct TryCounter: StoreCaller {
     let store: any RateLimiter

@@ -120,15 +120,13 @@ struct Assembly: Sendable {
         let proofs = DPoPGate(foundations.keys.secrets, onces: foundations.store)
         let journal = AuditJournal(audit: foundations.audit, counters: .handoffs(foundations.registry), places: geo)
         let handoff = HandoffConsumer(
-            store: foundations.store,
-            authority: foundations.authority,
+            records: foundations.records,
             sessions: settings.session,
             asn: asn,
             directory: users,
             clients: clients,
             rules: rules,
-            journal: journal,
-            clock: foundations.clock
+            journal: journal
         )
         let keySets = KeySetEndpoints(signingKeys.published) { await idTokens.published() }.endpoints
         let groups = try realms.map { realm in

@@ -33,8 +33,7 @@ struct EndpointAssembly {
 
     var endpoints: [Endpoint] {
         let sessions = SessionService(
-            store: self.foundations.store,
-            authority: self.foundations.authority,
+            records: self.foundations.records,
             settings: self.settings.session,
             devices: self.devices,
             grants: self.foundations.grants,
@@ -44,9 +43,7 @@ struct EndpointAssembly {
             rules: self.rules,
             cascade: self.cascade,
             observe: { [unfit = self.realm.unfit] session in unfit.note(session) },
-            loops: self.foundations.group,
-            journal: AuditJournal(audit: self.foundations.audit, counters: .signIns(self.foundations.registry)),
-            clock: self.foundations.clock
+            journal: AuditJournal(audit: self.foundations.audit, counters: .signIns(self.foundations.registry))
         )
         let tokens = self.clientTokens
         var endpoints = self.tokenEndpoints(tokens)
@@ -55,7 +52,6 @@ struct EndpointAssembly {
         let native = NativeSignIns(
             sessions: sessions,
             settings: self.settings.exchange,
-            store: self.foundations.store,
             limiter: self.foundations.limiter
         )
         if let provider = self.roles.password {
@@ -86,21 +82,14 @@ struct EndpointAssembly {
             let logout = ProviderLogout(
                 provider: provider,
                 ends: self.providerSessions,
-                users: self.userSessions(sessions)
+                users: UserSessions(sessions: sessions)
             )
             endpoints += ProviderLogoutEndpoints(logout: logout).endpoints
         }
         return endpoints
     }
 
-    private var providerSessions: ProviderSessions {
-        ProviderSessions(
-            store: self.foundations.store,
-            authority: self.foundations.authority,
-            loops: self.foundations.group,
-            clock: self.foundations.clock
-        )
-    }
+    private var providerSessions: ProviderSessions { ProviderSessions(records: self.foundations.records) }
 
     /// Finds what began with a session of the provider; nil if none of its sessions ends here, by its own word or by a
     /// sign-out with its cookie.
@@ -132,10 +121,6 @@ struct EndpointAssembly {
 
     // MARK: Groups of endpoints
 
-    private func userSessions(_ sessions: SessionService) -> UserSessions {
-        UserSessions(sessions: sessions, index: self.foundations.index)
-    }
-
     private var socialProofs: SocialProofs {
         SocialProofs(onces: self.foundations.store, loops: self.foundations.group)
     }
@@ -160,7 +145,7 @@ struct EndpointAssembly {
             sessions: native.sessions,
             resolvers: self.foundations.resolvers
         )
-        let lists = SessionListEndpoints(users: self.userSessions(native.sessions))
+        let lists = SessionListEndpoints(users: UserSessions(sessions: native.sessions))
         let endpoints = flows.endpoints + sessions.endpoints + lists.endpoints
         let origins = self.settings.exchange.allowedOrigins
         guard !origins.isEmpty else { return endpoints }
@@ -170,12 +155,7 @@ struct EndpointAssembly {
     private func exchange(at kratos: KratosProvider, _ sessions: SessionService) -> Endpoint {
         KratosExchangeEndpoint(
             kratos: kratos,
-            claims: ExchangeClaims(
-                store: self.foundations.store,
-                authority: self.foundations.authority,
-                loops: self.foundations.group,
-                clock: self.foundations.clock
-            ),
+            claims: ExchangeClaims(records: self.foundations.records),
             sessions: sessions
         ).endpoint
     }
@@ -202,7 +182,6 @@ struct EndpointAssembly {
         let tickets = HostTickets(
             hosts: SignInHosts(self.settings.hosts),
             sessions: sessions,
-            store: self.foundations.store,
             keys: self.foundations.keys.sealing,
             limiter: self.foundations.limiter,
             journal: AuditJournal(audit: self.foundations.audit, counters: .tickets(self.foundations.registry))
@@ -214,7 +193,7 @@ struct EndpointAssembly {
             handoffParameter: self.settings.handoff.queryParameter,
             share: self.share
         ).added(to: browser.endpoints, leadingToSignIn: leadsToSignIn) + logouts.endpoints + [
-            SessionsPage(users: self.userSessions(sessions), cookieName: self.settings.session.cookieName).endpoint
+            SessionsPage(users: UserSessions(sessions: sessions), cookieName: self.settings.session.cookieName).endpoint
         ]
     }
 
@@ -234,15 +213,12 @@ struct EndpointAssembly {
 
     private var issuer: String { ServerMetadata.issuer(self.settings.issuer) }
 
-    private var cascade: SessionCascade {
-        SessionCascade(store: self.foundations.store, index: self.foundations.index)
-    }
+    private var cascade: SessionCascade { SessionCascade(store: self.foundations.store) }
 
     private var clientTokens: TokenService {
         let secrets = self.foundations.keys.secrets
         return TokenService(
-            store: self.foundations.store,
-            authority: self.foundations.authority,
+            records: self.foundations.records,
             refreshTokens: RefreshTokenAuthority(current: secrets.current, accepted: secrets.accepted),
             apis: APIDirectory(self.settings.apis),
             lifetimes: self.settings.session.native,
@@ -252,9 +228,7 @@ struct EndpointAssembly {
             journal: AuditJournal(audit: self.foundations.audit, counters: .tokens(self.foundations.registry)),
             rules: self.rules,
             cascade: self.cascade,
-            foreign: self.foreignGrants,
-            loops: self.foundations.group,
-            clock: self.foundations.clock
+            foreign: self.foreignGrants
         )
     }
 
@@ -285,16 +259,13 @@ struct EndpointAssembly {
 
     private func tokenEndpoints(_ tokens: TokenService) -> [Endpoint] {
         let mint = HandoffMint(
-            store: self.foundations.store,
-            authority: self.foundations.authority,
+            records: self.foundations.records,
             limiter: self.foundations.limiter,
             settings: self.settings.handoff,
             asn: self.asn,
             users: self.realm.users,
             rules: self.rules,
-            journal: self.journal,
-            loops: self.foundations.group,
-            clock: self.foundations.clock
+            journal: self.journal
         )
         let limits = TokenLimits(limiter: self.foundations.limiter, loops: self.foundations.group)
         let authentication = ClientAuthentication(

@@ -10,6 +10,7 @@ import Vocabulary
 struct Foundations: Sendable {
     let keys: ProcessKeys
     let group: any EventLoopGroup
+    let records: RecordAccess
     let caches: SessionCaches
     /// What finds sessions on the event loops.
     let resolvers = SessionResolvers()
@@ -49,11 +50,9 @@ struct Foundations: Sendable {
         self.group = group
         self.caches = caches
         self.backing = backing
+        self.records = RecordAccess(store: store, authority: keys.authority, loops: group, clock: clock)
         self.grants = ProviderGrants(
-            store: store,
-            authority: keys.authority,
-            loops: group,
-            clock: clock,
+            records: self.records,
             journal: GrantJournal(audit: audit, metrics: registry) { grantLog.note($0, $1) }
         )
         self.providerClient = ProviderHTTPClient(group: providerGroup)
@@ -77,8 +76,6 @@ struct Foundations: Sendable {
 
     var authority: TokenAuthority { self.keys.authority }
     var store: any RecordStore { self.backing.store }
-    /// Finds the sessions of a user in that store.
-    var index: any SessionIndex { self.backing.index }
     var limiter: any RateLimiter { self.backing.limiter }
     /// The clock for the lifetimes of sessions and tokens (`Backing.clock`). Logs and audits use the system's clock.
     var clock: Clock { self.backing.clock }

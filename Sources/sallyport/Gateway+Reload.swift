@@ -52,7 +52,7 @@ extension Gateway {
             generation: former.configuration.generation + 1,
             former: former
         )
-        let operators = try self.admin.withLock { $0 }?.prepare(operators: self.operatorEndpoints(loaded.settings))
+        let operators = try self.admin.withLock { $0 }?.prepare(self.adminEndpoints(loaded.settings))
         return (former, assembly, operators)
     }
 

@@ -231,15 +231,11 @@ extension Gateway {
             )
         }
         if let address = settings.adminListen {
-            let server = try await AdminServer.start(
+            let server = try await EndpointServer.start(
                 address,
+                setting: "admin.listen",
                 on: self.group.loops[0],
-                operators: self.operatorEndpoints(settings),
-                isReady: { self.isReady() },
-                metrics: {
-                    try await self.cacheMetrics.refresh()
-                    return try await self.foundations.registry.render()
-                }
+                self.adminEndpoints(settings)
             )
             self.admin.withLock { $0 = server }
             self.logger.info("admin listening", metadata: ["address": "\(address.host):\(server.port)"])

@@ -36,7 +36,7 @@ final class Gateway: Sendable {
     let listeners: Mutex<[Listener]> = Mutex([])
     /// Trapped before the first listener is announced: whoever waits for that may send a signal at once.
     let signals: Mutex<UnixSignalsSequence?> = Mutex(nil)
-    let admin: Mutex<AdminServer?> = Mutex(nil)
+    let admin: Mutex<EndpointServer?> = Mutex(nil)
     let heap: Mutex<HeapReturn> = Mutex(HeapReturn.ofProcess())
 
     init(
@@ -70,10 +70,10 @@ final class Gateway: Sendable {
     var adminPort: Int? { self.admin.withLock { $0?.port } }
 
     /// Whether the gateway should get requests, and the conditions.
-    func isReady() -> (ready: Bool, checks: [AdminServer.Check]) {
+    func isReady() -> (ready: Bool, checks: [ReadinessCheck]) {
         let (isDraining, reloaded) = self.state.withLock { ($0.isDraining, $0.lastReloadSucceeded) }
         let listening = !self.listeners.withLock { $0.isEmpty }
-        let checks: [AdminServer.Check] =
+        let checks: [ReadinessCheck] =
             [
                 (name: "listening", ok: listening, detail: listening ? "bound" : "no listener"),
                 (name: "draining", ok: !isDraining, detail: isDraining ? "stopping" : "no"),

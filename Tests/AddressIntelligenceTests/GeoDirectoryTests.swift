@@ -42,24 +42,6 @@ struct GeoDirectoryTests {
         #expect(throws: AddressFileError.noPlaces(path: path)) { try GeoDirectory(database: path) }
     }
 
-    @Test("A reload takes the new file, and keeps the last good content when that is broken or gone")
-    func reload() throws {
-        let whole = try Array(Data(contentsOf: URL(fileURLWithPath: TestData.path("GeoLite2-City-Test.mmdb"))))
-        let file = try TemporaryFile(whole)
-        defer { file.remove() }
-        let directory = try GeoDirectory(database: file.path)
-        let probe = try address("81.2.69.142")
-        try file.replace(with: Array(whole.prefix(whole.count / 2)))
-        #expect(throws: AddressFileError.self) { try directory.reload() }
-        #expect(directory.place(of: probe)?.countryCode == "GB")
-        unlink(file.path)
-        #expect(throws: AddressFileError.unreadable(path: file.path, code: ENOENT)) { try directory.reload() }
-        #expect(directory.place(of: probe)?.countryCode == "GB")
-        try file.replace(with: whole)
-        try directory.reload()
-        #expect(directory.place(of: probe)?.countryCode == "GB")
-    }
-
     @Test("No damaged byte of a city's record ends the process")
     func damaged() throws {
         let whole = try Array(Data(contentsOf: URL(fileURLWithPath: TestData.path("GeoLite2-City-Test.mmdb"))))

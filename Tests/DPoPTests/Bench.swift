@@ -18,7 +18,6 @@ struct Bench {
     var now = Self.now
     var epoch: UInt64 = 1
     var demand = DPoPDemand(method: "POST", target: DPoPTarget(origin: bytes(Self.origin), path: bytes("/oauth/token")))
-    var algorithms = DPoPJudge.usualAlgorithms
     var keys: DPoPKeyCache?
 
     init(key: SigningKey = .generated(.es256)) {
@@ -59,19 +58,28 @@ struct Bench {
         return proof
     }
 
-    func judge(_ proof: [UInt8]) -> DPoPOutcome {
-        DPoPJudge(nonces: self.nonces, algorithms: self.algorithms)
-            .judge(proof, for: self.demand, keys: self.keys, now: self.now, epoch: self.epoch)
+    func judge(_ proof: [UInt8]) -> Result<DPoPProof, DPoPRefusal> {
+        Result { () throws(DPoPRefusal) in
+            try DPoPJudge(nonces: self.nonces)
+                .judge(proof, for: self.demand, keys: self.keys, now: self.now, epoch: self.epoch)
+        }
     }
 
     /// The judgement of a proof with changed claims.
-    func judge(_ changes: [String: JSONValue?]) -> DPoPOutcome { self.judge(self.proof(changes)) }
+    func judge(_ changes: [String: JSONValue?]) -> Result<DPoPProof, DPoPRefusal> { self.judge(self.proof(changes)) }
 }
 
-extension DPoPOutcome {
-    var accepted: DPoPProof? { if case .accepted(let proof) = self { proof } else { nil } }
-    var fault: DPoPFault? { if case .refused(let fault) = self { fault } else { nil } }
-    var need: DPoPNonceNeed? { if case .nonceNeeded(let need, _) = self { need } else { nil } }
+extension Result where Success == DPoPProof, Failure == DPoPRefusal {
+    var accepted: DPoPProof? { try? self.get() }
+    var refusal: DPoPRefusal? { if case .failure(let refusal) = self { refusal } else { nil } }
+    /// What the proof is refused for, where a nonce would not mend it.
+    var fault: DPoPRefusal? { self.refusal.flatMap { $0.nonce == nil ? $0 : nil } }
+
     /// What the header is refused for.
-    var headerFault: String? { if case .header(let error) = self.fault { error.detail } else { nil } }
+    var headerFault: String? {
+        guard let match = self.refusal?.description.wholeMatch(of: /The DPoP proof cannot be read: (.*)\./) else {
+            return nil
+        }
+        return String(match.1)
+    }
 }

@@ -43,7 +43,7 @@ import Vocabulary
                 thumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
             )
             func present() async throws -> DPoPRefusal? {
-                let proof = try gate.judge(bytes(text), for: demand, keys: nil, now: clock.now).get()
+                let proof = try gate.judge(bytes(text), for: demand, keys: nil, now: clock.now)
                 return try await gate.redeem(proof, now: clock.now, on: loop).get()
             }
             #expect(try await present() == nil)

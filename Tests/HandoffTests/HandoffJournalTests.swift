@@ -96,15 +96,12 @@ struct HandoffJournalTests {
             ([.handoffCrossSite, .handoffRepeated, .handoffMethodNotAllowed, .handoffOtherHost], nil),
         ] as [([Reason], String?)]
     )
-    func warnings(reasons: [Reason], description: String?) throws {
-        let device = DeviceFacts(address: try #require(IPAddress("1.128.0.1")), asn: nil, userAgent: nil)
+    func warnings(reasons: [Reason], description: String?) async throws {
+        let bench = try HandoffBench()
+        _ = try await bench.minted(bench.signIn())
+        var record = try #require(bench.records.last)
         for reason in reasons {
-            let record = AuditRecord(
-                act: .handoff(.refused(reason)),
-                requestID: "req",
-                device: device,
-                clientID: "web-app"
-            )
+            record.act = .handoff(.refused(reason))
             let event = try #require(record.auditEvents.last)
             #expect(event.code == .warning && event.reason == reason && event.description == description)
         }

@@ -75,29 +75,28 @@ final class HandoffBench: Sendable {
         return try ASNDirectory.open(csv: file.path)
     }
 
+    private var access: RecordAccess {
+        RecordAccess(store: self.store, authority: self.authority, loops: self.loop, clock: self.clock.clock)
+    }
+
     func mint(settings: HandoffSettings = HandoffSettings(), limiter: (any RateLimiter)? = nil) -> HandoffMint {
         HandoffMint(
-            store: self.store,
-            authority: self.authority,
+            records: self.access,
             limiter: limiter ?? self.limiter,
             settings: settings,
             asn: self.networks,
             rules: self.rules,
-            journal: self.records.journal,
-            loops: self.loop,
-            clock: self.clock.clock
+            journal: self.records.journal
         )
     }
 
     func consumer(sessions: SessionSettings = SessionSettings()) -> HandoffConsumer {
         HandoffConsumer(
-            store: self.store,
-            authority: self.authority,
+            records: self.access,
             sessions: sessions,
             asn: self.networks,
             rules: self.rules,
-            journal: self.records.journal,
-            clock: self.clock.clock
+            journal: self.records.journal
         )
     }
 

@@ -159,7 +159,8 @@ extension Advisory {
             tests: [
                 "T16, T17: each mode with networks accepts what its name says, and no unknown network",
                 "T17: a gateway with a client that needs networks does not start without any",
-                "A reload takes the new file, and keeps the last good content when that is broken or gone (T17)",
+                "A new file is taken when it is opened again, and a broken or missing one is refused (T17)",
+                "F24: a reload applies good settings completely and keeps the old ones if the new ones are bad",
             ]
         ),
         Advisory(

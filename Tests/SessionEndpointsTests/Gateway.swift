@@ -60,15 +60,17 @@ struct Gateway {
         var settings = SessionSettings()
         settings.browser.persistence = persistence
         let sessions = SessionService(
-            store: self.store,
-            authority: self.authority,
+            records: RecordAccess(
+                store: self.store,
+                authority: self.authority,
+                loops: known?.loops ?? MultiThreadedEventLoopGroup.singleton,
+                clock: self.time.clock
+            ),
             settings: settings,
             devices: DeviceObserver(directory: nil),
             users: RealmUsers(.default, users),
             rules: rules,
-            loops: known?.loops ?? MultiThreadedEventLoopGroup.singleton,
-            journal: self.audit.journal,
-            clock: self.time.clock
+            journal: self.audit.journal
         )
         let limiter = limiter ?? LocalRateLimiter(clock: self.time.clock)
         let passwords = PasswordSignIn(
@@ -93,13 +95,9 @@ struct Gateway {
         let native = NativeSignIns(
             sessions: sessions,
             settings: exchange,
-            store: self.store,
             limiter: limiter
         )
-        let users = UserSessions(
-            sessions: sessions,
-            index: self.store
-        )
+        let users = UserSessions(sessions: sessions)
         let browsers = BrowserSessionEndpoints(
             way,
             cookieName: cookieName,

@@ -24,27 +24,27 @@ import Vocabulary
 
         init(from address: String = "192.0.2.1") async throws {
             self.gateway = try Gateway()
-            let clock = self.gateway.time.clock
             var client = ClientSettings(clientID: "web")
             client.allowsQuery = true
+            let records = RecordAccess(
+                store: self.gateway.store,
+                authority: self.gateway.authority,
+                loops: MultiThreadedEventLoopGroup.singleton,
+                clock: self.gateway.time.clock
+            )
             let endpoints = HandoffEndpoint(
                 handoff: HandoffConsumer(
-                    store: self.gateway.store,
-                    authority: self.gateway.authority,
+                    records: records,
                     sessions: SessionSettings(),
                     asn: nil,
-                    journal: AuditJournal { _ in true },
-                    clock: clock
+                    journal: AuditJournal { _ in true }
                 ),
                 confirmation: self.confirmation,
                 sessions: SessionService(
-                    store: self.gateway.store,
-                    authority: self.gateway.authority,
+                    records: records,
                     settings: SessionSettings(),
                     devices: DeviceObserver(directory: nil),
-                    loops: MultiThreadedEventLoopGroup.singleton,
-                    journal: self.gateway.audit.journal,
-                    clock: clock
+                    journal: self.gateway.audit.journal
                 ),
                 clients: ClientRegistry([client]),
                 cookieName: SessionSettings().cookieName,

@@ -16,12 +16,13 @@ struct ExchangeClaimTests {
     init() {
         let time = self.time
         self.store = MemoryStore(maxSessions: 100, maxMarkers: 100, clock: time.clock, caches: SessionCaches())
-        self.claims = ExchangeClaims(
+        let records = RecordAccess(
             store: self.store,
             authority: TokenAuthority(secret: Secret("a secret of the tests")),
             loops: MultiThreadedEventLoopGroup.singleton,
             clock: time.clock
         )
+        self.claims = ExchangeClaims(records: records)
     }
 
     /// Why the codes count no more; nil: the session was granted.

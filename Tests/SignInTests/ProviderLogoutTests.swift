@@ -1,13 +1,10 @@
 import EndpointBench
-import NIOCore
-import NIOPosix
 import Observability
 import Providers
 import Sessions
 import Settings
 import SignOn
 import StoreBench
-import Synchronization
 import Testing
 import Vocabulary
 
@@ -35,59 +32,37 @@ private struct TextualLogout: LogoutProvider {
     }
 }
 
-/// An index that names these sessions of everybody.
-private final class NamedSessions: SessionIndex {
-    let keys = Mutex<[RecordKey]>([])
-
-    func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
-        loop.makeSucceededFuture(self.keys.withLock { $0 })
-    }
-}
-
 @Suite("Sign-outs that the provider asks for")
 struct ProviderLogoutTests {
     private let bench = SignInBench()
     private let sessions: SessionService
     private let logout: ProviderLogout
-    private let index = NamedSessions()
 
     init() {
         let bench = self.bench
-        let loops = MultiThreadedEventLoopGroup.singleton
-        let ends = ProviderSessions(
-            store: bench.store,
-            authority: bench.authority,
-            loops: loops,
-            clock: bench.time.clock
-        )
+        let ends = ProviderSessions(records: bench.records)
         self.sessions = SessionService(
-            store: bench.store,
-            authority: bench.authority,
+            records: bench.records,
             settings: SessionSettings(),
             devices: DeviceObserver(directory: nil),
             providerSessions: ends,
-            cascade: SessionCascade(store: bench.store, index: self.index),
-            loops: loops,
-            journal: bench.audit.journal,
-            clock: bench.time.clock
+            cascade: SessionCascade(store: bench.store),
+            journal: bench.audit.journal
         )
         self.logout = ProviderLogout(
             provider: TextualLogout(expiresAt: bench.time.now.advanced(by: .seconds(360))),
             ends: ends,
-            users: UserSessions(sessions: self.sessions, index: self.index)
+            users: UserSessions(sessions: self.sessions)
         )
     }
 
     private func signIn(_ subject: String, at sid: String?) async throws -> Secret {
-        let token = try await self.sessions.begin(
+        try await self.sessions.begin(
             Authentication(identity: Identity(id: subject, traits: [:]), aal: .aal1, methods: ["oidc"]),
             SessionTerms(.web),
             evidence: ProviderEvidence(provider: TextualLogout.issuer, sessionID: sid),
             for: try self.bench.requester()
         ).token
-        let key = try #require(self.bench.authority.key(.session, of: token.bytes))
-        self.index.keys.withLock { $0.append(key) }
-        return token
     }
 
     private func lives(_ token: Secret) async throws -> Bool {

@@ -20,6 +20,7 @@ struct SignInBench {
     let audit = Ledger()
     let store: MemoryStore
     let authority = TokenAuthority(secret: Secret("a secret of the tests"))
+    let records: RecordAccess
     let sessions: SessionService
     let passwords: PasswordSignIn
 
@@ -31,16 +32,18 @@ struct SignInBench {
         room: Int = 1000
     ) {
         let (time, audit) = (self.time, self.audit)
-        let loops = MultiThreadedEventLoopGroup.singleton
         self.store = MemoryStore(maxSessions: room, maxMarkers: 1000, clock: time.clock, caches: SessionCaches())
-        self.sessions = SessionService(
+        self.records = RecordAccess(
             store: self.store,
             authority: self.authority,
+            loops: MultiThreadedEventLoopGroup.singleton,
+            clock: time.clock
+        )
+        self.sessions = SessionService(
+            records: self.records,
             settings: SessionSettings(),
             devices: DeviceObserver(directory: nil),
-            loops: loops,
-            journal: audit.journal,
-            clock: time.clock
+            journal: audit.journal
         )
         self.passwords = PasswordSignIn(
             sessions: self.sessions,

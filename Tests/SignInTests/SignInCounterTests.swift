@@ -1,5 +1,4 @@
 import AddressIntelligence
-import NIOPosix
 import Observability
 import Providers
 import Sessions
@@ -15,15 +14,11 @@ struct SignInCounterTests {
     func counts() async throws {
         let bench = SignInBench()
         let metrics = MetricsRegistry()
-        let loops = MultiThreadedEventLoopGroup.singleton
         let sessions = SessionService(
-            store: bench.store,
-            authority: bench.authority,
+            records: bench.records,
             settings: SessionSettings(),
             devices: DeviceObserver(directory: nil),
-            loops: loops,
-            journal: AuditJournal(audit: AuditStream(queue: nil), counters: .signIns(metrics)),
-            clock: bench.time.clock
+            journal: AuditJournal(audit: AuditStream(queue: nil), counters: .signIns(metrics))
         )
         let passwords = PasswordSignIn(
             sessions: sessions,

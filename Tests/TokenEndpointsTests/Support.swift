@@ -103,9 +103,9 @@ final class TokenBench: Sendable {
             provider.map { ProviderTokens([$0], authority: authority, store: store, clock: clock) }
         }
         let foreign = ForeignGrants(tokens: known[0], refreshTokens: known[1], ends: nil)
+        let access = RecordAccess(store: store, authority: self.authority, loops: group, clock: clock)
         let tokens = TokenService(
-            store: store,
-            authority: self.authority,
+            records: access,
             refreshTokens: RefreshTokenAuthority(current: Self.secret),
             apis: APIDirectory(apis),
             lifetimes: SessionSettings().native,
@@ -114,9 +114,7 @@ final class TokenBench: Sendable {
             users: RealmUsers(.default, records, clients: registry),
             journal: AuditJournal { records.keep($0) },
             rules: rules,
-            foreign: foreign,
-            loops: group,
-            clock: clock
+            foreign: foreign
         )
         let idTokens = IDTokenIssuer(
             keys: .file(Self.idTokenKeys),
@@ -149,15 +147,12 @@ final class TokenBench: Sendable {
             ].enumerated().map { HostSettings(publicURL: $1, endpoints: $0 == 0, routes: []) },
             tokens: tokens,
             mint: HandoffMint(
-                store: store,
-                authority: self.authority,
+                records: access,
                 limiter: limiter,
                 settings: HandoffSettings(),
                 asn: nil,
                 users: RealmUsers(.default, records, clients: registry),
-                journal: journal,
-                loops: group,
-                clock: clock
+                journal: journal
             ),
             social: SocialSignIns(
                 verifiers: social,
@@ -185,24 +180,19 @@ final class TokenBench: Sendable {
             clients: registry,
             tokens: tokens,
             sessions: SessionService(
-                store: store,
-                authority: self.authority,
+                records: access,
                 settings: SessionSettings(),
                 devices: devices,
                 users: RealmUsers(.default, records, clients: registry),
-                loops: group,
-                journal: AuditJournal { _ in true },
-                clock: clock
+                journal: AuditJournal { _ in true }
             ),
             handoff: HandoffConsumer(
-                store: store,
-                authority: self.authority,
+                records: access,
                 sessions: SessionSettings(),
                 asn: nil,
                 directory: RealmUsers(.default, records, clients: registry),
                 clients: registry,
-                journal: journal,
-                clock: clock
+                journal: journal
             ),
             cookies: HandoffCookies(
                 names: ["auth0_session_transfer_token", "session_transfer_token"],

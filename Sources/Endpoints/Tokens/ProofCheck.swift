@@ -18,15 +18,12 @@ package struct ProofCheck: Sendable {
         self.clock = clock
     }
 
-    var challenge: DPoPChallenge { self.gate.challenge }
-
     /// The accepted proof of a request for tokens (RFC 9449 5); nil if it has none.
     func proof(of request: EndpointRequest) async throws(OAuthError) -> DPoPProof? {
         guard let proof = request.credentials.proof else { return nil }
         let now = self.clock.now()
-        let judged = self.gate.judge(proof.bytes, for: DPoPDemand(of: request), keys: nil, now: now)
         do {
-            let accepted = try judged.get()
+            let accepted = try self.gate.judge(proof.bytes, for: DPoPDemand(of: request), keys: nil, now: now)
             try await self.redeem(accepted, now)
             return accepted
         } catch let refusal as DPoPRefusal {
@@ -52,13 +49,13 @@ package struct ProofCheck: Sendable {
         var presentation = DPoPGate.Presentation(thumbprint: thumbprint, isProofScheme: false, proof: nil)
         if case .dpop = request.credentials.authorization { presentation.isProofScheme = true }
         presentation.proof = request.credentials.proof?.bytes
-        let judged = self.gate.judge(
+        let accepted = try self.gate.judge(
             presentation,
             for: DPoPDemand(of: request, accessToken: token),
             keys: nil,
             now: now
         )
-        guard let accepted = try judged.get() else { return nil }
+        guard let accepted else { return nil }
         try await self.redeem(accepted, now)
         return accepted
     }

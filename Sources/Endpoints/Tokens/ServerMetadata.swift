@@ -56,9 +56,7 @@ package struct ServerMetadata: Sendable {
             "userinfo_endpoint": .string(self.issuer + "userinfo"),
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["RS256"],
-            "dpop_signing_alg_values_supported": .array(
-                DPoPJudge.usualAlgorithms.map(\.rawValue).sorted().map { .string($0) }
-            ),
+            "dpop_signing_alg_values_supported": .array(DPoPJudge.algorithms.map { .string($0.rawValue) }),
             "scopes_supported": .array(APIDirectory.ownScopes.map { .string($0) }),
             "claims_supported": .array((["sub"] + UserInfoClaims.names).map { .string($0) }),
         ]

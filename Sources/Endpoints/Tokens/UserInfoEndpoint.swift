@@ -24,7 +24,7 @@ package struct UserInfoEndpoint: Sendable {
     /// Errors are JSON and not problem documents, because Auth0's SDKs parse nothing else.
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
         guard let token = Self.token(request) else {
-            return Self.refusal(.credentialMissing, nil, self.proofs.challenge.anyScheme)
+            return Self.refusal(.credentialMissing, nil, DPoPChallenge.anyScheme)
         }
         let proof: DPoPProof?
         let session: Session
@@ -38,7 +38,7 @@ package struct UserInfoEndpoint: Sendable {
         } catch let error as OAuthError {
             return error.response
         } catch let refusal as DPoPRefusal {
-            var response = Self.refusal(refusal.reason, refusal.error, self.proofs.challenge.text(refusal))
+            var response = Self.refusal(refusal.reason, refusal.error, DPoPChallenge.text(refusal))
             response.fields += refusal.nonce.map { [("dpop-nonce", $0)] } ?? []
             return response
         } catch {

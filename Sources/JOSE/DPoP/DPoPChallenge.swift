@@ -2,20 +2,15 @@
 ///
 /// `error` is the first parameter of a single challenge, because SDKs look for it there: an answer must have one such
 /// field and no other challenge in it.
-package struct DPoPChallenge: Sendable {
+package enum DPoPChallenge {
     /// The names of the algorithms that proofs may have, joined by spaces.
-    private let algorithms: String
-
-    package init(algorithms: Set<JWSAlgorithm> = DPoPJudge.usualAlgorithms) {
-        // In the order of the specifications, so that answers do not differ from process to process.
-        self.algorithms = JWSAlgorithm.allCases.filter(algorithms.contains).map(\.rawValue).joined(separator: " ")
-    }
+    private static let algorithms = DPoPJudge.algorithms.map(\.rawValue).joined(separator: " ")
 
     /// For a request without credentials, which gets no error code (RFC 6750 3.1).
-    package var anyScheme: String { #"Bearer, DPoP algs="\#(self.algorithms)""# }
+    package static var anyScheme: String { #"Bearer, DPoP algs="\#(self.algorithms)""# }
 
     /// For a request that is refused.
-    package func text(_ refusal: DPoPRefusal) -> String {
+    package static func text(_ refusal: DPoPRefusal) -> String {
         // Clients split at commas, and the words of a `JOSEError` may have some.
         let description = refusal.description.filter { $0 != "," }
         return #"DPoP error="\#(refusal.error)", error_description="\#(description)", algs="\#(self.algorithms)""#

@@ -6,7 +6,6 @@ package import Vocabulary
 ///
 /// All times are of the store's clock, which is the same for all gateways.
 package final class DPoPGate: Sendable {
-    package let challenge = DPoPChallenge()
     private let judge: DPoPJudge
     private let nonces: DPoPNonces
     private let onces: any OnceStore
@@ -42,16 +41,17 @@ package final class DPoPGate: Sendable {
         for demand: @autoclosure () -> DPoPDemand,
         keys: DPoPKeyCache?,
         now: UnixTime
-    ) -> Result<DPoPProof?, DPoPRefusal> {
+    ) throws(DPoPRefusal) -> DPoPProof? {
         guard let thumbprint = presentation.thumbprint else {
             // A client that has a key may send a proof with every request.
-            return presentation.isProofScheme ? .failure(.notBound) : .success(nil)
+            if presentation.isProofScheme { throw .notBound }
+            return nil
         }
-        guard presentation.isProofScheme else { return .failure(.bound) }
-        guard let proof = presentation.proof else { return .failure(DPoPRefusal(.missing)) }
+        guard presentation.isProofScheme else { throw .bound }
+        guard let proof = presentation.proof else { throw DPoPRefusal(.missing) }
         var demand = demand()
         demand.thumbprint = thumbprint
-        return self.judge(proof, for: demand, keys: keys, now: now).map { $0 }
+        return try self.judge(proof, for: demand, keys: keys, now: now)
     }
 
     /// Judges a proof, without the store. An accepted one must be redeemed.
@@ -60,20 +60,14 @@ package final class DPoPGate: Sendable {
         for demand: DPoPDemand,
         keys: DPoPKeyCache?,
         now: UnixTime
-    ) -> Result<DPoPProof, DPoPRefusal> {
+    ) throws(DPoPRefusal) -> DPoPProof {
         // Two fields may have been joined on their way (RFC 9110 5.3): which one counts would be a guess.
-        guard proof.withUnsafeBytes({ $0.place(of: UInt8(ascii: ",")) }) == nil else {
-            return .failure(DPoPRefusal(.several))
-        }
+        guard proof.withUnsafeBytes({ $0.place(of: UInt8(ascii: ",")) }) == nil else { throw DPoPRefusal(.several) }
         let memory = self.onces.onceMemory
         var demand = demand
         // A proof without a nonce that was presented before the store forgot may have been made that much later.
         demand.requiresNonce = now.since(memory.since) <= DPoPJudge.greatestAge + DPoPJudge.greatestLead
-        switch self.judge.judge(proof, for: demand, keys: keys, now: now, epoch: memory.epoch) {
-        case .accepted(let proof): return .success(proof)
-        case .nonceNeeded(let need, let nonce): return .failure(DPoPRefusal(need, nonce: nonce))
-        case .refused(let fault): return .failure(DPoPRefusal(fault))
-        }
+        return try self.judge.judge(proof, for: demand, keys: keys, now: now, epoch: memory.epoch)
     }
 
     /// Has the store remember an accepted proof.

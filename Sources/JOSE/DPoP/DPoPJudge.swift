@@ -44,14 +44,14 @@ package struct DPoPJudge: Sendable {
     /// How far the clocks of gateways may differ: an id is remembered for so much longer than its proof is accepted.
     package static let skew = Duration.seconds(60)
 
-    package static let usualAlgorithms: Set<JWSAlgorithm> = [.es256, .edDSA]
+    /// Those that a proof may have.
+    package static let algorithms: [JWSAlgorithm] = [.es256, .edDSA]
+    private static let allowed = Set(algorithms)
 
     private let nonces: DPoPNonces
-    private let algorithms: Set<JWSAlgorithm>
 
-    package init(nonces: DPoPNonces, algorithms: Set<JWSAlgorithm> = Self.usualAlgorithms) {
+    package init(nonces: DPoPNonces) {
         self.nonces = nonces
-        self.algorithms = algorithms
     }
 
     /// Judges one proof. The signature, which costs the most, is verified last: what is said before that is good only to
@@ -60,49 +60,40 @@ package struct DPoPJudge: Sendable {
     /// - Parameters:
     ///   - keys: The keys that the caller's event loop knows; nil where there is no loop.
     ///   - epoch: That of the nonces (`DPoPNonces.current`).
+    /// - Returns: The proof, which is good once its id is known to be new (`DPoPProof.onceID`).
     package func judge(
         _ proof: [UInt8],
         for demand: DPoPDemand,
         keys: DPoPKeyCache? = nil,
         now: UnixTime,
         epoch: UInt64
-    ) -> DPoPOutcome {
-        do throws(DPoPFault) {
-            let token = try self.token(proof, keys)
-            if let expected = demand.thumbprint, token.key.thumbprint != expected { throw .otherKey }
-            let claims = try ProofClaims(token)
-            try claims.check(demand)
-            let span: Span
-            switch self.span(of: claims, demand, now, epoch) {
-            case .success(let good): span = good
-            case .failure(let need): return .nonceNeeded(need, nonce: self.nonces.current(at: now, epoch: epoch))
-            }
-            do throws(JOSEError) { try token.verify() } catch { throw DPoPFault.signature }
-            keys?.remember(token)
-            return .accepted(
-                DPoPProof(
-                    thumbprint: token.key.thumbprint,
-                    onceID: SHA256.digest(Array(claims.id.utf8)).base64URL,
-                    epoch: epoch,
-                    lifetime: span.end.advanced(by: Self.skew).since(now),
-                    nextNonce: span.hasPresentNonce ? nil : self.nonces.current(at: now, epoch: epoch)
-                )
-            )
-        } catch {
-            return .refused(error)
-        }
+    ) throws(DPoPRefusal) -> DPoPProof {
+        let token = try self.token(proof, keys)
+        if let expected = demand.thumbprint, token.key.thumbprint != expected { throw DPoPRefusal(.otherKey) }
+        let claims = try ProofClaims(token)
+        try claims.check(demand)
+        let span = try self.span(of: claims, demand, now, epoch)
+        do throws(JOSEError) { try token.verify() } catch { throw DPoPRefusal(.signature) }
+        keys?.remember(token)
+        return DPoPProof(
+            thumbprint: token.key.thumbprint,
+            onceID: SHA256.digest(Array(claims.id.utf8)).base64URL,
+            epoch: epoch,
+            lifetime: span.end.advanced(by: Self.skew).since(now),
+            nextNonce: span.hasPresentNonce ? nil : self.nonces.current(at: now, epoch: epoch)
+        )
     }
 
-    private func token(_ proof: [UInt8], _ keys: DPoPKeyCache?) throws(DPoPFault) -> SelfSignedToken {
-        guard proof.count <= Self.longestProof else { throw .tooLong }
+    private func token(_ proof: [UInt8], _ keys: DPoPKeyCache?) throws(DPoPRefusal) -> SelfSignedToken {
+        guard proof.count <= Self.longestProof else { throw DPoPRefusal(.tooLong) }
         let token: SelfSignedToken
         do throws(JOSEError) {
-            token = try SelfSignedToken(proof, allowing: self.algorithms) { keys?.head(of: $0) }
+            token = try SelfSignedToken(proof, allowing: Self.allowed) { keys?.head(of: $0) }
         } catch {
-            throw .header(error)
+            throw DPoPRefusal(.header(error))
         }
         // A media type (RFC 7515 4.1.9).
-        guard token.header.type?.lowercased() == "dpop+jwt" else { throw .type }
+        guard token.header.type?.lowercased() == "dpop+jwt" else { throw DPoPRefusal(.type) }
         return token
     }
 
@@ -120,20 +111,21 @@ package struct DPoPJudge: Sendable {
         _ demand: DPoPDemand,
         _ now: UnixTime,
         _ epoch: UInt64
-    ) -> Result<Span, DPoPNonceNeed> {
+    ) throws(DPoPRefusal) -> Span {
+        func refusal(_ need: DPoPNonceNeed) -> DPoPRefusal {
+            DPoPRefusal(need, nonce: self.nonces.current(at: now, epoch: epoch))
+        }
         if let nonce = claims.nonce {
             switch self.nonces.read(nonce, at: now, epoch: epoch) {
-            case .current(let end): return .success(Span(end: end, hasPresentNonce: true))
-            case .aging(let end): return .success(Span(end: end, hasPresentNonce: false))
-            case .unusable: return .failure(.unusable)
+            case .current(let end): return Span(end: end, hasPresentNonce: true)
+            case .aging(let end): return Span(end: end, hasPresentNonce: false)
+            case .unusable: throw refusal(.unusable)
             }
         }
-        if demand.requiresNonce { return .failure(.required) }
+        if demand.requiresNonce { throw refusal(.required) }
         let end = claims.issuedAt.advanced(by: Self.greatestAge)
-        guard now < end, claims.issuedAt <= now.advanced(by: Self.greatestLead) else {
-            return .failure(.clock)
-        }
-        return .success(Span(end: end, hasPresentNonce: false))
+        guard now < end, claims.issuedAt <= now.advanced(by: Self.greatestLead) else { throw refusal(.clock) }
+        return Span(end: end, hasPresentNonce: false)
     }
 }
 
@@ -146,12 +138,12 @@ private struct ProofClaims {
     let nonce: String?
     let tokenHash: String?
 
-    init(_ token: SelfSignedToken) throws(DPoPFault) {
+    init(_ token: SelfSignedToken) throws(DPoPRefusal) {
         let claims: JWTClaims
-        do throws(JOSEError) { claims = try JWTClaims(token.unverifiedPayload()) } catch { throw .claims }
+        do throws(JOSEError) { claims = try JWTClaims(token.unverifiedPayload()) } catch { throw DPoPRefusal(.claims) }
         guard let id = claims.id, let method = claims["htm"]?.string, let target = claims["htu"]?.string,
             let issuedAt = claims.issuedAt
-        else { throw .claims }
+        else { throw DPoPRefusal(.claims) }
         self.id = id
         self.method = method
         self.target = target
@@ -160,12 +152,12 @@ private struct ProofClaims {
         self.tokenHash = claims["ath"]?.string
     }
 
-    func check(_ demand: DPoPDemand) throws(DPoPFault) {
-        guard (1...DPoPJudge.longestID).contains(self.id.utf8.count) else { throw .id }
-        guard self.method == demand.method else { throw .method }
-        guard demand.target.matches(self.target) else { throw .target }
+    func check(_ demand: DPoPDemand) throws(DPoPRefusal) {
+        guard (1...DPoPJudge.longestID).contains(self.id.utf8.count) else { throw DPoPRefusal(.id) }
+        guard self.method == demand.method else { throw DPoPRefusal(.method) }
+        guard demand.target.matches(self.target) else { throw DPoPRefusal(.target) }
         if let token = demand.accessToken, self.tokenHash != SHA256.digest(token.bytes).base64URL {
-            throw .accessToken
+            throw DPoPRefusal(.accessToken)
         }
     }
 }

@@ -1,13 +1,3 @@
-/// The judgement of a proof.
-package enum DPoPOutcome: Sendable, Hashable {
-    /// It is good, once its id is known to be new (`DPoPProof.onceID`).
-    case accepted(DPoPProof)
-    /// The client must repeat the request with a proof that holds `nonce`: `use_dpop_nonce` and `DPoP-Nonce` (RFC 9449
-    /// 8 and 9).
-    case nonceNeeded(DPoPNonceNeed, nonce: String)
-    case refused(DPoPFault)
-}
-
 /// An accepted proof.
 package struct DPoPProof: Sendable, Hashable {
     /// The client's key, as in `cnf.jkt` (RFC 7638, RFC 9449 6.1).
@@ -26,7 +16,7 @@ package struct DPoPProof: Sendable, Hashable {
 }
 
 /// Why a proof needs a nonce.
-package enum DPoPNonceNeed: Error, Sendable, Hashable {
+package enum DPoPNonceNeed: Sendable, Hashable {
     /// There is none, and the caller requires one.
     case required
     /// Its nonce is too old, or of another server.
@@ -48,7 +38,7 @@ extension DPoPNonceNeed: CustomStringConvertible {
 }
 
 /// Why a proof is refused.
-package enum DPoPFault: Error, Sendable, Hashable {
+package enum DPoPFault: Sendable, Hashable {
     /// There is no proof, and a token is bound to a key.
     case missing
     case several

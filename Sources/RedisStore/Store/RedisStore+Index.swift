@@ -8,7 +8,7 @@ internal import Vocabulary
 ///
 /// A list is lines of `<end in ms> <sealed key of the session in base64url>`. One script adds a line, so that sign-ins at
 /// once are all noted, and no list is sent to a gateway for it.
-extension RedisStore: SessionIndex {
+extension RedisStore {
     package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
         // One command for each name, because names have different slots.
         let lists = self.names(of: subject).map { self.list($0, on: loop) }

@@ -43,26 +43,12 @@ package struct Evidence {
     package var missing: Reason
     /// Whether an explicit credential (bearer, `X-Session-Token`) was presented: it is judged even where none is
     /// required.
-    package var isExplicit: Bool
+    package var isExplicit = false
     /// Whether the session came by cookie and another site could have caused the request (`CrossSite`).
-    package var isCrossSite: Bool
+    package var isCrossSite = false
     /// The mismatch found by the live binding; nil if the device matches or is not checked.
     package var bindingMismatch: Reason?
     package var now: UnixTime
-
-    package init(
-        missing: Reason,
-        isExplicit: Bool = false,
-        isCrossSite: Bool = false,
-        bindingMismatch: Reason? = nil,
-        now: UnixTime
-    ) {
-        self.missing = missing
-        self.isExplicit = isExplicit
-        self.isCrossSite = isCrossSite
-        self.bindingMismatch = bindingMismatch
-        self.now = now
-    }
 }
 
 extension Decision {

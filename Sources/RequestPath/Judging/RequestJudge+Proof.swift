@@ -19,24 +19,23 @@ extension RequestJudge {
             isProofScheme: self.credentials.isProofScheme,
             proof: given.value(.dpop).map { Array($0) }
         )
-        let judged = gate.judge(
-            presentation,
-            for: DPoPDemand(
-                method: String(decoding: given.head.method.bytes(in: given.base), as: UTF8.self),
-                target: DPoPTarget(origin: given.host.origin, path: Array(given.head.path.bytes(in: given.base))),
-                accessToken: Secret(Array(token.bytes(in: given.base)))
-            ),
-            keys: given.proofKeys,
-            now: given.now
-        )
-        switch judged {
-        case .success(nil): return nil
-        case .success(let proof?):
+        do throws(DPoPRefusal) {
+            let proof = try gate.judge(
+                presentation,
+                for: DPoPDemand(
+                    method: String(decoding: given.head.method.bytes(in: given.base), as: UTF8.self),
+                    target: DPoPTarget(origin: given.host.origin, path: Array(given.head.path.bytes(in: given.base))),
+                    accessToken: Secret(Array(token.bytes(in: given.base)))
+                ),
+                keys: given.proofKeys,
+                now: given.now
+            )
+            guard let proof else { return nil }
             if let nonce = proof.nextNonce { self.bring(nonce, given) }
             self.state = .redeeming(session)
             return .redeem(OutOfLine(proof))
-        case .failure(let refusal):
-            return .answer(self.refuse(refusal, session, given))
+        } catch {
+            return .answer(self.refuse(error, session, given))
         }
     }
 
@@ -66,7 +65,7 @@ extension RequestJudge {
         return self.refusal(
             refusal.reason,
             given,
-            fields: [("WWW-Authenticate", given.judging.proofs.challenge.text(refusal))]
+            fields: [("WWW-Authenticate", DPoPChallenge.text(refusal))]
         )
     }
 

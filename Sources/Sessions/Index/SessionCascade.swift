@@ -4,12 +4,10 @@ package import NIOCore
 /// nothing, so the count is taken before, from the index or from the family's record: a session of the last moment may be
 /// missing in it.
 package struct SessionCascade: Sendable {
-    private let store: any SessionStore & ReplaceableStore
-    private let index: any SessionIndex
+    private let store: any RecordStore
 
-    package init(store: any SessionStore & ReplaceableStore, index: any SessionIndex) {
+    package init(store: any RecordStore) {
         self.store = store
-        self.index = index
     }
 
     /// How many other live sessions end with this one (`Session.endReach`). An access token is a part of its session.
@@ -51,7 +49,7 @@ package struct SessionCascade: Sendable {
         on loop: any EventLoop,
         in isConcerned: @escaping @Sendable (Lineage) -> Bool
     ) -> EventLoopFuture<Int> {
-        self.index.sessions(of: subject, on: loop).flatMap { keys in
+        self.store.sessions(of: subject, on: loop).flatMap { keys in
             let others = keys.filter { $0 != key && isConcerned($0.lineage) }
             return self.store.liveCount(of: subject, others, on: loop)
         }

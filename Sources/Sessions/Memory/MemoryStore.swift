@@ -8,7 +8,7 @@ package import Vocabulary
 /// across a wait. When the store is full, sign-in and mint fail with `.full`. Nothing alive is ever evicted, and no
 /// marker: a marker that goes too early would let a used token be used again. Each write removes a few expired records,
 /// and `sweep()` removes the rest.
-package final class MemoryStore: RecordStore, SessionIndex {
+package final class MemoryStore: RecordStore {
     final class Shard: Sendable {
         let records: Mutex<MemoryRecords>
 

@@ -132,7 +132,7 @@ package typealias SessionReceiver = (Result<SessionFinding, StoreError>) -> Void
 ///
 /// Every method answers on the caller's loop. A failure is a `StoreError`, or `RecordTooLarge` where a record is
 /// written; absence is a value, not an error.
-package protocol RecordStore: SessionStore, SingleUseStore, ReplaceableStore, OnceStore, DocumentStore {}
+package protocol RecordStore: SessionStore, SessionIndex, SingleUseStore, ReplaceableStore, OnceStore, DocumentStore {}
 
 /// Keeps sessions.
 package protocol SessionStore: Sendable {

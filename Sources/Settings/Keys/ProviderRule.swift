@@ -117,24 +117,10 @@ extension TextRule {
     }
 
     /// The name of a parameter of an authorization request.
-    static let parameterName = TextRule(
-        "parameter",
-        allowed: "1 to 64 letters, digits or any of - . _ ~",
-        pattern: "^[A-Za-z0-9._~-]{1,64}$",
-        mend: "use only these characters"
-    ) { text in
-        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isUnreserved }
-    }
+    static let parameterName = Self.word("parameter", most: 64)
 
     /// The name of a trait, as `identity.traits.<name>` names it.
-    static let traitName = TextRule(
-        "trait",
-        allowed: "1 to 64 letters, digits or any of - _",
-        pattern: "^[A-Za-z0-9_-]{1,64}$",
-        mend: "use only these characters"
-    ) { text in
-        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isUnreserved && $0 != 0x2E && $0 != 0x7E }
-    }
+    static let traitName = Self.word("trait", most: 64, signs: "-_")
 
     /// The place of a claim with the user's id. `ClaimSettings.path` reads it.
     static let subjectPath = claimPath("names joined by dots such as data.id") { ClaimSettings.path($0) != nil }

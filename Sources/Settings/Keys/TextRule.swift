@@ -51,25 +51,24 @@ extension TextRule {
             && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
     }
 
-    /// A name that can be used in metrics, logs and URLs without escapes.
-    static let name = TextRule(
-        "name",
-        allowed: "1 to 128 letters, digits or any of - . _ ~ : /",
-        pattern: "^[A-Za-z0-9._~:/-]{1,128}$",
-        mend: "use only these characters"
-    ) { text in
-        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isUnreserved || $0 == 0x3A || $0 == 0x2F }
+    /// Letters, digits and signs; `-` is the first of these.
+    static func word(_ name: String, most: Int, signs: String = "-._~") -> TextRule {
+        TextRule(
+            name,
+            allowed: "1 to \(most) letters, digits or any of \(signs.map(String.init).joined(separator: " "))",
+            pattern: "^[A-Za-z0-9\(signs.dropFirst())-]{1,\(most)}$",
+            mend: "use only these characters"
+        ) { text in
+            (1...most).contains(text.utf8.count)
+                && text.utf8.allSatisfy { $0.isAlphanumeric || signs.utf8.contains($0) }
+        }
     }
 
+    /// A name that can be used in metrics, logs and URLs without escapes.
+    static let name = Self.word("name", most: 128, signs: "-._~:/")
+
     /// A client id: what OAuth allows (RFC 6749 A.1), except characters that need escapes.
-    static let clientID = TextRule(
-        "client id",
-        allowed: "1 to 128 letters, digits or any of - . _ ~",
-        pattern: "^[A-Za-z0-9._~-]{1,128}$",
-        mend: "use only these characters"
-    ) { text in
-        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isUnreserved }
-    }
+    static let clientID = Self.word("client id", most: 128)
 
     /// The audience of access tokens: an API's URL or any name, as clients write it.
     static let audience = TextRule(
@@ -158,14 +157,7 @@ extension TextRule {
     }
 
     /// The name of a cookie (RFC 6265 4.1.1) or of a query parameter.
-    static let token = TextRule(
-        "token",
-        allowed: "1 to 64 letters, digits or any of - . _ ~",
-        pattern: "^[A-Za-z0-9._~-]{1,64}$",
-        mend: "use only these characters"
-    ) { text in
-        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isUnreserved }
-    }
+    static let token = Self.word("token", most: 64)
 
     /// A method that a route serves (RFC 9110 9.1). Methods are case-sensitive, so a common one in small letters is a
     /// mistake.

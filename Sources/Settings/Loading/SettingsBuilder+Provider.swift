@@ -90,7 +90,7 @@ extension SettingsBuilder {
             }
         guard let read else { return nil }
         self.checkProvider(read, provider, of: tree, section.place, settings)
-        var named = NamedProvider(provider, read)
+        var named = NamedProvider(name: provider, settings: read)
         if !read.isLocal { named.proxies = self.proxies(of: tree, settings.proxies) }
         return named
     }

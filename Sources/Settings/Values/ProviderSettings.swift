@@ -7,11 +7,6 @@ package struct NamedProvider: Sendable, Equatable {
     package var settings: ProviderSettings
     /// How it is reached.
     package var proxies = OutgoingProxies()
-
-    package init(_ name: String, _ settings: ProviderSettings) {
-        self.name = name
-        self.settings = settings
-    }
 }
 
 /// How users sign in, and which tokens of others are accepted.

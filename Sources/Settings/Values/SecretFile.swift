@@ -16,12 +16,7 @@ package struct SecretFile: Sendable, Equatable {
     package struct Entry: Sendable, Equatable {
         package var secret: Secret
         /// Accepted, but not used to make anything: it was added and is not promoted yet.
-        package var isWaiting: Bool
-
-        package init(_ secret: Secret, isWaiting: Bool = false) {
-            self.secret = secret
-            self.isWaiting = isWaiting
-        }
+        package var isWaiting = false
     }
 
     /// The fewest bytes of a secret: the keys derived from it have 256 bits.
@@ -42,7 +37,7 @@ package struct SecretFile: Sendable, Equatable {
 
     /// A file of one secret.
     package init(_ secret: Secret) {
-        self.entries = [Entry(secret)]
+        self.entries = [Entry(secret: secret)]
     }
 
     /// Reads the content of a file.
@@ -66,7 +61,7 @@ package struct SecretFile: Sendable, Equatable {
             guard !entries.contains(where: { $0.secret == secret }) else {
                 throw Fault(found: "a secret a second time in line \(index + 1)", mend: "remove one of them")
             }
-            entries.append(Entry(secret, isWaiting: isWaiting && !entries.isEmpty))
+            entries.append(Entry(secret: secret, isWaiting: isWaiting && !entries.isEmpty))
             isWaiting = false
         }
         guard !entries.isEmpty else {
@@ -99,7 +94,7 @@ package struct SecretFile: Sendable, Equatable {
     /// Adds a secret that waits. False, without a change, when there is no room or one waits already.
     package mutating func add(_ secret: Secret) -> Bool {
         guard self.entries.count < Self.maxSecrets, !self.entries.contains(where: \.isWaiting) else { return false }
-        self.entries.append(Entry(secret, isWaiting: true))
+        self.entries.append(Entry(secret: secret, isWaiting: true))
         return true
     }
 
@@ -107,7 +102,7 @@ package struct SecretFile: Sendable, Equatable {
     package mutating func promote() -> Bool {
         guard let index = self.entries.firstIndex(where: \.isWaiting) else { return false }
         let promoted = self.entries.remove(at: index)
-        self.entries.insert(Entry(promoted.secret), at: 0)
+        self.entries.insert(Entry(secret: promoted.secret), at: 0)
         return true
     }
 

@@ -59,7 +59,7 @@ package struct Settings: Sendable, Equatable {
     /// The first provider: of the hosts and clients that name none, and of `native_social`.
     package var provider: ProviderSettings? {
         get { self.providers.first?.settings }
-        set { self.providers = newValue.map { [NamedProvider(Realm.default.name, $0)] } ?? [] }
+        set { self.providers = newValue.map { [NamedProvider(name: Realm.default.name, settings: $0)] } ?? [] }
     }
 
     /// The provider with this name; nil if there is none.

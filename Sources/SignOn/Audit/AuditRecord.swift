@@ -96,20 +96,6 @@ package struct AuditRecord: Sendable, Equatable {
     /// The web session that the token had made was ended as well (`on_replay: revoke_derived`).
     package var revokedDerived = false
 
-    package init(
-        act: AuditAct,
-        requestID: String,
-        device: DeviceFacts,
-        host: String? = nil,
-        clientID: String? = nil
-    ) {
-        self.act = act
-        self.requestID = requestID
-        self.device = device
-        self.host = host
-        self.clientID = clientID
-    }
-
     /// Records whose session it is about.
     mutating func note(_ session: Session, _ key: RecordKey) {
         self.subject = session.subject

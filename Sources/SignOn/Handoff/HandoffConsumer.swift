@@ -22,9 +22,8 @@ package import Vocabulary
 /// An attempt whose answer was lost is `unavailable`. It may have succeeded, so it is repeated as the same `SessionAttempt`
 /// and finds its own marker. Then it is completed, as soon as the store guarantees that the marker will not be lost,
 /// and the session made the first time is used.
-package struct HandoffConsumer: Sendable {
-    let store: any SessionStore & SingleUseStore & ReplaceableStore
-    let authority: TokenAuthority
+package struct HandoffConsumer: RecordCaller {
+    let records: RecordAccess
     private let lifetimes: SessionSettings.Lifetimes
     let observer: DeviceObserver
     /// Tells whose users and clients are gone; nil: none is.
@@ -33,28 +32,23 @@ package struct HandoffConsumer: Sendable {
     let clients: (any ClientDirectory)?
     private let rules: RuleBook
     let journal: AuditJournal
-    let clock: Clock
 
     package init(
-        store: any SessionStore & SingleUseStore & ReplaceableStore,
-        authority: TokenAuthority,
+        records: RecordAccess,
         sessions: SessionSettings,
         asn: ASNDirectory?,
         directory: (any UserDirectory)? = nil,
         clients: (any ClientDirectory)? = nil,
         rules: RuleBook = RuleBook(),
-        journal: AuditJournal,
-        clock: Clock
+        journal: AuditJournal
     ) {
-        self.store = store
-        self.authority = authority
+        self.records = records
         self.lifetimes = sessions.transfer
         self.observer = DeviceObserver(directory: asn)
         self.directory = directory
         self.clients = clients
         self.rules = rules
         self.journal = journal
-        self.clock = clock
     }
 
     /// Consumes the token, or returns why not. The future never fails.

@@ -1,5 +1,5 @@
 package import AddressIntelligence
-package import NIOCore
+internal import NIOCore
 package import Rules
 package import Sessions
 package import Settings
@@ -20,45 +20,32 @@ package struct MintedToken: Sendable {
 }
 
 /// Mints session-transfer tokens: `spt_` tokens in the lineage of a live native session, bound to the device that asks.
-package struct HandoffMint: StoreCaller {
-    package typealias Store = any SessionStore & SingleUseStore
-
-    let store: Store
-    let loops: any EventLoopGroup
-    private let authority: TokenAuthority
+package struct HandoffMint: RecordCaller {
+    let records: RecordAccess
     private let tries: TryCounter
     private let lifetime: Duration
     private let observer: DeviceObserver
     private let users: RealmUsers
     private let rules: RuleBook
     private let journal: AuditJournal
-    private let clock: Clock
 
-    /// - Parameters:
-    ///   - users: From whose sessions tokens are minted.
-    ///   - loops: The loops on which store and limiter are called.
+    /// - Parameter users: From whose sessions tokens are minted.
     package init(
-        store: Store,
-        authority: TokenAuthority,
+        records: RecordAccess,
         limiter: any RateLimiter,
         settings: HandoffSettings,
         asn: ASNDirectory?,
         users: RealmUsers = RealmUsers(.default),
         rules: RuleBook = RuleBook(),
-        journal: AuditJournal,
-        loops: any EventLoopGroup,
-        clock: Clock
+        journal: AuditJournal
     ) {
-        self.store = store
-        self.loops = loops
-        self.authority = authority
-        self.tries = TryCounter(store: limiter, loops: loops)
+        self.records = records
+        self.tries = TryCounter(store: limiter, loops: records.loops)
         self.lifetime = settings.lifetime
         self.observer = DeviceObserver(directory: asn)
         self.users = users
         self.rules = rules
         self.journal = journal
-        self.clock = clock
     }
 
     /// Mints a token. It is not handed out when the audit stream has no room for its event.

@@ -1,5 +1,5 @@
 internal import AddressIntelligence
-package import NIOCore
+internal import NIOCore
 package import Rules
 package import Sessions
 package import Settings
@@ -52,12 +52,9 @@ package struct IssuedTokens: Sendable {
 
 /// Issues, refreshes, finds and ends the tokens of OAuth clients. Acts are recorded in the audit stream before they are
 /// answered.
-package struct TokenService: StoreCaller {
-    package typealias Store = any SessionStore & SingleUseStore & ReplaceableStore
-
+package struct TokenService: RecordCaller {
+    let records: RecordAccess
     package let apis: APIDirectory
-    package let clock: Clock
-    let authority: TokenAuthority
     let refreshTokens: RefreshTokenAuthority
     let lifetimes: SessionSettings.Lifetimes
     let devices: DeviceObserver
@@ -71,17 +68,13 @@ package struct TokenService: StoreCaller {
     let cascade: SessionCascade?
     /// The providers' tokens that can be exchanged; nil: none.
     let foreign: ForeignGrants?
-    let store: Store
-    let loops: any EventLoopGroup
 
     /// - Parameters:
     ///   - lifetimes: Of the sessions of native apps.
     ///   - devices: Finds the network of a client's device.
     ///   - limiter: Counts the uses of each family of refresh tokens.
-    ///   - loops: The loops on which the store is called.
     package init(
-        store: Store,
-        authority: TokenAuthority,
+        records: RecordAccess,
         refreshTokens: RefreshTokenAuthority,
         apis: APIDirectory,
         lifetimes: SessionSettings.Lifetimes,
@@ -91,12 +84,9 @@ package struct TokenService: StoreCaller {
         journal: AuditJournal,
         rules: RuleBook = RuleBook(),
         cascade: SessionCascade? = nil,
-        foreign: ForeignGrants? = nil,
-        loops: any EventLoopGroup,
-        clock: Clock
+        foreign: ForeignGrants? = nil
     ) {
-        self.store = store
-        self.authority = authority
+        self.records = records
         self.refreshTokens = refreshTokens
         self.apis = apis
         self.lifetimes = lifetimes
@@ -107,9 +97,9 @@ package struct TokenService: StoreCaller {
         self.rules = rules
         self.cascade = cascade
         self.foreign = foreign
-        self.loops = loops
-        self.clock = clock
     }
+
+    package var clock: Clock { self.records.clock }
 
     /// Whose users get tokens.
     package var realm: Realm { self.users.realm }

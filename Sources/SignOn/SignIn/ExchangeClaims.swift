@@ -1,11 +1,11 @@
 package import AddressIntelligence
-package import NIOCore
-package import Sessions
+internal import NIOCore
+internal import Sessions
 package import Vocabulary
 
 /// Lets the two codes of a provider's session exchange be used once, across all gateways of a store, although the provider
 /// would give the session again and again.
-package struct ExchangeClaims: StoreCaller {
+package struct ExchangeClaims: RecordCaller {
     /// A device that lost the answer may repeat its request for so long.
     private static let repetition = Duration.seconds(30)
     /// How long after the sign-in the codes may be used. The provider has no limit of its own.
@@ -15,21 +15,10 @@ package struct ExchangeClaims: StoreCaller {
     /// How often a claim is tried that another one has overtaken.
     private static let maxTries = 4
 
-    let store: any ReplaceableStore
-    private let authority: TokenAuthority
-    let loops: any EventLoopGroup
-    private let clock: Clock
+    let records: RecordAccess
 
-    package init(
-        store: any ReplaceableStore,
-        authority: TokenAuthority,
-        loops: any EventLoopGroup,
-        clock: Clock
-    ) {
-        self.store = store
-        self.authority = authority
-        self.loops = loops
-        self.clock = clock
+    package init(records: RecordAccess) {
+        self.records = records
     }
 
     /// Claims the session for these codes for a device.

@@ -29,10 +29,8 @@ package struct FoundSession: Sendable {
 
 /// Begins, replaces, finds and ends sessions, for every way to sign in and every protocol. Acts are recorded in the
 /// audit stream before they are answered.
-package struct SessionService: StoreCaller {
-    package let clock: Clock
-    let store: any SessionStore & ReplaceableStore
-    let authority: TokenAuthority
+package struct SessionService: RecordCaller {
+    let records: RecordAccess
     let settings: SessionSettings
     let devices: DeviceObserver
     /// Keeps providers' tokens; nil if no provider hands out any.
@@ -51,16 +49,13 @@ package struct SessionService: StoreCaller {
     var resolvers: SessionResolvers?
     /// Told of each session that a sign-in begins, before it is written.
     let observe: @Sendable (Session) -> Void
-    package let loops: any EventLoopGroup
     let journal: AuditJournal
 
     /// - Parameters:
     ///   - devices: Finds the network of a new session's device, for live binding.
-    ///   - loops: The loops on which the store is called.
     ///   - journal: Receives every sign-in, refusal and sign-out before it is answered.
     package init(
-        store: any SessionStore & ReplaceableStore,
-        authority: TokenAuthority,
+        records: RecordAccess,
         settings: SessionSettings,
         devices: DeviceObserver,
         grants: ProviderGrants? = nil,
@@ -70,12 +65,9 @@ package struct SessionService: StoreCaller {
         rules: RuleBook = RuleBook(),
         cascade: SessionCascade? = nil,
         observe: @escaping @Sendable (Session) -> Void = { _ in },
-        loops: any EventLoopGroup,
-        journal: AuditJournal,
-        clock: Clock
+        journal: AuditJournal
     ) {
-        self.store = store
-        self.authority = authority
+        self.records = records
         self.settings = settings
         self.devices = devices
         self.grants = grants
@@ -85,10 +77,11 @@ package struct SessionService: StoreCaller {
         self.rules = rules
         self.cascade = cascade
         self.observe = observe
-        self.loops = loops
         self.journal = journal
-        self.clock = clock
     }
+
+    package var clock: Clock { self.records.clock }
+    package var loops: any EventLoopGroup { self.records.loops }
 
     /// The mark by which a browser with this new session shows its account later; nil if it must not.
     package func accountMark(of session: Session) -> Secret? { self.authority.accountMark(of: session) }

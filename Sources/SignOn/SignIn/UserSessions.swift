@@ -3,22 +3,18 @@ package import Sessions
 package import Vocabulary
 
 /// The sessions of one user: what users and operators see of them, and how they end them.
-package struct UserSessions: StoreCaller {
+package struct UserSessions: RecordCaller {
     package let sessions: SessionService
-    let store: any SessionIndex
+    var records: RecordAccess { self.sessions.records }
 
-    /// - Parameter index: Finds the sessions of a user; their records decide.
-    package init(sessions: SessionService, index: any SessionIndex) {
+    package init(sessions: SessionService) {
         self.sessions = sessions
-        self.store = index
     }
-
-    var loops: any EventLoopGroup { self.sessions.loops }
 
     /// The live sessions of the subject, the latest first.
     package func all(of subject: String) async throws(NotDone) -> [FoundSession] {
-        let keys = try await self.ask { index, loop in index.sessions(of: subject, on: loop) }
-        let found = try await self.sessions.ask { store, loop in
+        let keys = try await self.ask { store, loop in store.sessions(of: subject, on: loop) }
+        let found = try await self.ask { store, loop in
             EventLoopFuture.whenAllSucceed(
                 keys.map { key in
                     store.session(key, on: loop).map { stored in
@@ -34,7 +30,7 @@ package struct UserSessions: StoreCaller {
 
     /// The live session with this key of the store, or nil.
     package func session(_ key: RecordKey) async throws(NotDone) -> FoundSession? {
-        let stored = try await self.sessions.ask { store, loop in store.session(key, on: loop) }
+        let stored = try await self.ask { store, loop in store.session(key, on: loop) }
         return stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }
     }
 

@@ -11,16 +11,13 @@ extension Gateway {
     func operatorEndpoints(_ settings: Settings) -> [Endpoint] {
         guard !settings.operatorTokens.isEmpty else { return [] }
         let sessions = SessionService(
-            store: self.foundations.store,
-            authority: self.foundations.authority,
+            records: self.foundations.records,
             settings: settings.session,
             devices: DeviceObserver(directory: nil),
             grants: self.foundations.grants,
             users: nil,
-            cascade: SessionCascade(store: self.foundations.store, index: self.foundations.index),
-            loops: self.foundations.group,
-            journal: AuditJournal(audit: self.foundations.audit, counters: .signIns(self.foundations.registry)),
-            clock: self.foundations.clock
+            cascade: SessionCascade(store: self.foundations.store),
+            journal: AuditJournal(audit: self.foundations.audit, counters: .signIns(self.foundations.registry))
         )
         let audit: @Sendable (AuditEvent) -> Bool = { [audit = self.foundations.audit] in audit.emit($0) }
         let gate = OperatorGate(tokens: { self.state.withLock { $0.settings.operatorTokens } }, audit: audit)
@@ -37,7 +34,7 @@ extension Gateway {
             gate: gate
         )
         return OperatorSessions(
-            users: UserSessions(sessions: sessions, index: self.foundations.index),
+            users: UserSessions(sessions: sessions),
             gate: gate,
             providers: { self.state.withLock { $0.settings.providers.map(\.name) } }
         ).endpoints + limits.endpoints + clients.endpoints

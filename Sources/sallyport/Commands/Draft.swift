@@ -23,7 +23,7 @@ struct Draft {
         let group = try TransportGroup(count: 1)
         let store = MemoryStore(maxSessions: 1, maxMarkers: 1, clock: .system, caches: caches)
         self.foundations = Foundations(
-            .memory(store, LocalRateLimiter(clock: .system), .system),
+            Backing(store, clock: .system),
             keys: keys,
             caches: caches,
             group: group,

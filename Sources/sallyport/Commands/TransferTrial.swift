@@ -51,15 +51,18 @@ struct TransferTrial {
         overlay.attach(clients)
         await overlay.refresh()
         let consumer = HandoffConsumer(
-            store: backing.store,
-            authority: foundations.authority,
+            records: RecordAccess(
+                store: backing.store,
+                authority: foundations.authority,
+                loops: group,
+                clock: backing.clock
+            ),
             sessions: self.settings.session,
             asn: self.draft.assembly.asn,
             directory: self.draft.assembly.users,
             clients: clients,
             rules: RuleBook(self.settings.rules, places: self.draft.assembly.geo),
-            journal: AuditJournal { _ in true },
-            clock: backing.clock
+            journal: AuditJournal { _ in true }
         )
         let inspection: Result<HandoffInspection, any Error>
         do {

@@ -78,9 +78,9 @@ final class ProviderWatch: Sendable {
     ///
     /// Once any issuer of a realm was known, its condition holds: if a reload names an issuer that cannot be reached, nobody
     /// can sign in, but the sessions that are there go on, and no gateway should leave the load balancer for that.
-    var checks: [AdminServer.Check] {
+    var checks: [ReadinessCheck] {
         let providers = self.state.withLock { $0.providers }
-        return providers.values.sorted { $0.name < $1.name }.compactMap { provider -> AdminServer.Check? in
+        return providers.values.sorted { $0.name < $1.name }.compactMap { provider -> ReadinessCheck? in
             guard let issuer = provider.issuer else { return nil }
             guard !issuer.isKnown else {
                 return (name: provider.name, ok: true, detail: "\(issuer.name) was asked for its metadata")

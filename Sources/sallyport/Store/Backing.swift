@@ -7,9 +7,28 @@ import Vocabulary
 
 /// Where this process keeps its sessions and all other records, and what the process needs of that store besides its
 /// protocols.
-enum Backing: Sendable {
-    case memory(MemoryStore, LocalRateLimiter, Clock)
-    case redis(RedisBacking)
+struct Backing: Sendable {
+    private enum Kind {
+        case memory(MemoryStore)
+        case redis(RedisBacking)
+    }
+
+    let store: any RecordStore
+    /// Counts attempts where sessions are kept, so that all gateways of one Redis count together.
+    let limiter: any RateLimiter
+    /// The clock for the lifetimes of what is stored here. Setting the machine's clock does not change it.
+    ///
+    /// Clients are shown absolute times of this clock, as in `expires_at`: the end that will be enforced. Relative
+    /// times, as in `expires_in`, are differences of two of its times.
+    let clock: Clock
+    private let kind: Kind
+}
+
+extension Backing {
+    /// The process's memory.
+    init(_ store: MemoryStore, clock: Clock) {
+        self.init(store: store, limiter: LocalRateLimiter(clock: clock), clock: clock, kind: .memory(store))
+    }
 
     /// Redis where the settings name one, else this process's memory. It does not connect before `start()`.
     ///
@@ -32,17 +51,16 @@ enum Backing: Sendable {
         }
         if let redis = settings.redis {
             let journal = RedisJournal(logger: logger, audit: audit, clock: clock)
-            self = .redis(
-                try RedisBacking(
-                    redis,
-                    keys: keys,
-                    group: group,
-                    caches: caches,
-                    journal: journal,
-                    lapsed: lapsed,
-                    clock: clock
-                )
+            let backing = try RedisBacking(
+                redis,
+                keys: keys,
+                group: group,
+                caches: caches,
+                journal: journal,
+                lapsed: lapsed,
+                clock: clock
             )
+            self.init(store: backing.store, limiter: backing.limiter, clock: backing.clock, kind: .redis(backing))
         } else {
             let store = MemoryStore(
                 maxSessions: settings.maxSessions,
@@ -52,69 +70,35 @@ enum Backing: Sendable {
                 longestSession: max(sessions.browser.absolute, sessions.native.absolute),
                 lapsed: lapsed
             )
-            self = .memory(store, LocalRateLimiter(clock: clock), clock)
-        }
-    }
-
-    var store: any RecordStore {
-        switch self {
-        case .memory(let store, _, _): store
-        case .redis(let redis): redis.store
-        }
-    }
-
-    /// Finds the sessions of a user.
-    var index: any SessionIndex {
-        switch self {
-        case .memory(let store, _, _): store
-        case .redis(let redis): redis.store
-        }
-    }
-
-    /// Counts attempts where sessions are kept, so that all gateways of one Redis count together.
-    var limiter: any RateLimiter {
-        switch self {
-        case .memory(_, let limiter, _): limiter
-        case .redis(let redis): redis.limiter
-        }
-    }
-
-    /// The clock for the lifetimes of what is stored here. Setting the machine's clock does not change it.
-    ///
-    /// Clients are shown absolute times of this clock, as in `expires_at`: the end that will be enforced. Relative
-    /// times, as in `expires_in`, are differences of two of its times.
-    var clock: Clock {
-        switch self {
-        case .memory(_, _, let clock): clock
-        case .redis(let redis): redis.clock
+            self.init(store, clock: clock)
         }
     }
 
     /// Starts to connect. The gateway also starts without its store, and tries again and again.
     func start() async throws {
-        if case .redis(let redis) = self { try await redis.start() }
+        if case .redis(let redis) = self.kind { try await redis.start() }
     }
 
     /// Takes part as a gateway, beside others with the same store.
     func join() async {
-        if case .redis(let redis) = self { await redis.join() }
+        if case .redis(let redis) = self.kind { await redis.join() }
     }
 
     /// Closes the store. No request uses it any more.
     func stop() async {
-        if case .redis(let redis) = self { await redis.shutDown() }
+        if case .redis(let redis) = self.kind { await redis.shutDown() }
     }
 
     /// Removes sessions that have ended; Redis does that by itself.
     func collectExpired() {
-        if case .memory(let store, _, _) = self { store.sweep() }
+        if case .memory(let store) = self.kind { store.sweep() }
     }
 
     /// The checks of the store that readiness depends on.
-    var checks: [AdminServer.Check] {
-        switch self {
+    var checks: [ReadinessCheck] {
+        switch self.kind {
         // Still ready when full: users who are signed in go on, and no other gateway could take the others.
-        case .memory(let store, _, _): [(name: "store", ok: true, detail: Self.room(of: store))]
+        case .memory(let store): [(name: "store", ok: true, detail: Self.room(of: store))]
         case .redis(let redis): redis.checks
         }
     }
@@ -137,9 +121,9 @@ enum Backing: Sendable {
     ///
     /// - Parameter handoffLifetime: how long transfer tokens live under the settings in use.
     func register(in registry: MetricsRegistry, handoffLifetime: @escaping @Sendable () -> Duration) {
-        switch self {
+        switch self.kind {
         case .redis(let redis): redis.register(in: registry, handoffLifetime: handoffLifetime)
-        case .memory(let store, _, _):
+        case .memory(let store):
             registry.read(MetricNames.storeRecords, "sessions") { Double(store.sessionCount) }
             registry.read(MetricNames.storeRecords, "single_use") { Double(store.markerCount) }
             registry.read(MetricNames.storeLimit, "sessions") { Double(store.sessionLimit) }

@@ -104,7 +104,7 @@ final class RedisBacking: Sendable {
 
     // MARK: Readiness
 
-    var checks: [AdminServer.Check] {
+    var checks: [ReadinessCheck] {
         let status = self.client.status
         let refusals = status.nodes.filter { $0.writeRefusal != nil }
         let strangers = self.secretWatch.strangers

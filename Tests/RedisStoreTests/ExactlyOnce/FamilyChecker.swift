@@ -46,16 +46,18 @@ final class FamilyChecker: OnceChecker {
         )
         self.services = pair.stores.map { bench in
             TokenService(
-                store: bench.store,
-                authority: bench.authority,
+                records: RecordAccess(
+                    store: bench.store,
+                    authority: bench.authority,
+                    loops: loops,
+                    clock: bench.clock
+                ),
                 refreshTokens: RefreshTokenAuthority(current: Secret("the secret of the refresh tokens")),
                 apis: APIDirectory([]),
                 lifetimes: SessionSettings().native,
                 devices: DeviceObserver(directory: nil),
                 limiter: NoLimit(),
-                journal: AuditJournal { _ in true },
-                loops: loops,
-                clock: bench.clock
+                journal: AuditJournal { _ in true }
             )
         }
     }

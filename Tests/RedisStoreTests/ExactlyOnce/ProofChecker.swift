@@ -64,21 +64,18 @@ final class ProofChecker: OnceChecker {
                 method: "GET",
                 target: DPoPTarget(origin: Array("https://app.example.com".utf8), path: Array("/orders".utf8))
             )
-            switch gate.judge(Array(proof.utf8), for: demand, keys: nil, now: now) {
-            case .failure(let refusal): return self.note(refusal, worker)
-            case .success(let good):
-                do {
-                    if let refusal = try await gate.redeem(good, now: now, on: loops.next()).get() {
-                        return self.note(refusal, worker)
-                    }
-                    return self.state.withLock { state in
-                        state.proofs[proof, default: 0] += 1
-                        state.accepted += 1
-                        if worker % 2 == 0, let nonce = good.nextNonce { state.nonces[worker] = nonce }
-                    }
-                } catch {
-                    // Whoever replays a proof tries again.
+            do {
+                let good = try gate.judge(Array(proof.utf8), for: demand, keys: nil, now: now)
+                if let refusal = try await gate.redeem(good, now: now, on: loops.next()).get() { throw refusal }
+                return self.state.withLock { state in
+                    state.proofs[proof, default: 0] += 1
+                    state.accepted += 1
+                    if worker % 2 == 0, let nonce = good.nextNonce { state.nonces[worker] = nonce }
                 }
+            } catch let refusal as DPoPRefusal {
+                return self.note(refusal, worker)
+            } catch {
+                // Whoever replays a proof tries again.
             }
             try? await Task.sleep(for: .milliseconds(20))
         }

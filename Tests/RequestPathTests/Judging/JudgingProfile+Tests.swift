@@ -1,6 +1,7 @@
 import Cryptography
 import Endpoints
 import JOSE
+import NIOPosix
 import Observability
 import RequestPath
 import Sessions
@@ -38,12 +39,15 @@ extension JudgingProfile {
             audit: AuditStream(queue: nil),
             identity: identity ?? IdentityProfile(settings, key: SigningKeyRing(secrets).current),
             handoff: HandoffConsumer(
-                store: store,
-                authority: authority,
+                records: RecordAccess(
+                    store: store,
+                    authority: authority,
+                    loops: MultiThreadedEventLoopGroup.singleton,
+                    clock: clock
+                ),
                 sessions: settings.session,
                 asn: nil,
-                journal: AuditJournal { _ in true },
-                clock: clock
+                journal: AuditJournal { _ in true }
             ),
             confirmation: confirmation ?? HandoffConfirmation(settings.handoff.confirmation, keys: sealing),
             share: share,

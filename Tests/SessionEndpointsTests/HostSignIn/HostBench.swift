@@ -48,15 +48,16 @@ final class HostBench: Sendable {
                 return HostSettings(publicURL: Self.url(authority), endpoints: hasEndpoints, routes: [route])
             }
         )
-        let loops = MultiThreadedEventLoopGroup.singleton
         self.sessions = SessionService(
-            store: self.store,
-            authority: self.authority,
+            records: RecordAccess(
+                store: self.store,
+                authority: self.authority,
+                loops: MultiThreadedEventLoopGroup.singleton,
+                clock: clock
+            ),
             settings: SessionSettings(),
             devices: DeviceObserver(directory: nil),
-            loops: loops,
-            journal: self.audit.journal,
-            clock: clock
+            journal: self.audit.journal
         )
         let limiter = LocalRateLimiter(clock: clock)
         self.endpoints = Mutex([])
@@ -65,7 +66,6 @@ final class HostBench: Sendable {
         self.tickets = HostTickets(
             hosts: self.hosts,
             sessions: self.sessions,
-            store: self.store,
             keys: self.keys,
             limiter: limiter,
             journal: AuditJournal { record in box.bench?.take(record) ?? false }

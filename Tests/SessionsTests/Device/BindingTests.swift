@@ -107,19 +107,6 @@ struct BindingTests {
         #expect(BindingJudge.judge(.asn, minted: facts, presented: facts) == .bindingASNUnknown)
     }
 
-    @Test("T17: after a failed reload the networks that were known are kept")
-    func brokenReloadKeepsLastGood() throws {
-        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).csv")
-        defer { try? FileManager.default.removeItem(at: file) }
-        try Data("1.128.0.0/11,1221\n".utf8).write(to: file)
-        let directory = try ASNDirectory.open(csv: file.path)
-        let observer = DeviceObserver(directory: directory)
-        let address = try #require(IPAddress("1.128.0.1"))
-        try Data("nonsense\n".utf8).write(to: file)
-        #expect(throws: AddressFileError.self) { try directory.reload() }
-        #expect(observer.facts(address: address, userAgent: nil).asn == 1221)
-    }
-
     @Test("a User-Agent is kept up to 512 bytes and is never cut inside a character")
     func userAgentIsCut() throws {
         let observer = DeviceObserver(directory: nil)

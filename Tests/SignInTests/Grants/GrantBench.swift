@@ -172,12 +172,14 @@ final class GrantBench: Sendable {
     ///
     /// - Parameter longestWait: Of a request for a renewal; by default longer than any test takes on a busy machine.
     func node(longestWait: TimeAmount = .minutes(10)) -> Node {
-        let loops = MultiThreadedEventLoopGroup.singleton
-        let grants = ProviderGrants(
+        let records = RecordAccess(
             store: self.store,
             authority: self.authority,
-            loops: loops,
-            clock: self.time.clock,
+            loops: MultiThreadedEventLoopGroup.singleton,
+            clock: self.time.clock
+        )
+        let grants = ProviderGrants(
+            records: records,
             journal: GrantJournal { event, _ in self.noted.withLock { $0.append(event) } },
             longestWait: longestWait,
             pause: { wait in
@@ -187,14 +189,11 @@ final class GrantBench: Sendable {
         )
         grants.adopt([self.provider])
         let sessions = SessionService(
-            store: self.store,
-            authority: self.authority,
+            records: records,
             settings: SessionSettings(),
             devices: DeviceObserver(directory: nil),
             grants: grants,
-            loops: loops,
-            journal: AuditJournal { _ in true },
-            clock: self.time.clock
+            journal: AuditJournal { _ in true }
         )
         return Node(grants: grants, sessions: sessions)
     }

@@ -22,7 +22,6 @@ struct TicketSealTests {
         HostTickets(
             hosts: SignInHosts([]),
             sessions: bench.sessions,
-            store: bench.store,
             keys: keys,
             limiter: LocalRateLimiter(clock: bench.time.clock),
             journal: AuditJournal { _ in true }

@@ -45,8 +45,7 @@ enum JOSEFuzzing {
         }
         let demand = DPoPDemand(method: "GET", target: DPoPTarget(origin: Array(origin.utf8), path: Array("/".utf8)))
         func accepts(_ proof: [UInt8]) -> Bool {
-            guard case .accepted = self.judge.judge(proof, for: demand, now: self.now, epoch: 1) else { return false }
-            return true
+            (try? self.judge.judge(proof, for: demand, now: self.now, epoch: 1)) != nil
         }
         if accepts(bytes) { return "a proof that nobody signed is accepted" }
         let header: [(String, JSONValue)] = [("typ", "dpop+jwt"), ("jwk", self.key.publicKey.required)]

@@ -28,13 +28,11 @@ package struct StoreTricks: Sendable {
 
 /// Two gateways' handoff over one store.
 package struct HandoffWalkBench: Sendable {
-    package typealias Store = any SessionStore & SingleUseStore & ReplaceableStore
-
     package static let host = "app.example.com"
 
     package let clock: MovableClock
     package let tricks: StoreTricks
-    let store: Store
+    let store: any RecordStore
     let authority = TokenAuthority(secret: Secret("a secret of the tests, 32 bytes or more"))
     private let loops: [any EventLoop]
     private let mint: HandoffMint
@@ -42,7 +40,7 @@ package struct HandoffWalkBench: Sendable {
 
     /// - Parameter stores: Those of the gateways: the same one twice, or two over the same data.
     package init(
-        _ stores: [Store],
+        _ stores: [any RecordStore],
         clock: MovableClock,
         networks: ASNDirectory,
         loops: any EventLoopGroup,
@@ -53,25 +51,22 @@ package struct HandoffWalkBench: Sendable {
         self.store = stores[0]
         self.loops = (0..<2).map { _ in loops.next() }
         let journal = AuditJournal { _ in true }
-        let authority = self.authority
+        let accesses = stores.map { [authority] store in
+            RecordAccess(store: store, authority: authority, loops: loops, clock: clock.clock)
+        }
         self.mint = HandoffMint(
-            store: stores[0],
-            authority: authority,
+            records: accesses[0],
             limiter: NoLimiter(),
             settings: HandoffSettings(),
             asn: networks,
-            journal: journal,
-            loops: loops,
-            clock: clock.clock
+            journal: journal
         )
-        self.consumers = stores.map { store in
+        self.consumers = accesses.map { access in
             HandoffConsumer(
-                store: store,
-                authority: authority,
+                records: access,
                 sessions: SessionSettings(),
                 asn: networks,
-                journal: journal,
-                clock: clock.clock
+                journal: journal
             )
         }
     }

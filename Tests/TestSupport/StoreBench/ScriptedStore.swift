@@ -5,7 +5,7 @@ package import Vocabulary
 
 /// A memory store that a test scripts. It counts calls, fails on demand, holds reads until the test answers them, and
 /// can run a test's closure before a consumption.
-package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStore, SessionIndex {
+package final class ScriptedStore: RecordStore {
     /// How it differs from the memory store. A test can change this at any time.
     package struct Script: Sendable {
         /// The error of every call from now on, or only after `callsBeforeFailure` more calls.
@@ -297,4 +297,45 @@ package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStor
     package func end(replaceable key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
         self.guarded(on: loop) { self.base.end(replaceable: key, on: loop) }
     }
+
+    // MARK: OnceStore
+
+    package var onceMemory: OnceMemory { self.base.onceMemory }
+
+    package func eventualOnce(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> Eventual<Bool> {
+        .later(self.guarded(on: loop) { self.base.once(id, for: lifetime, on: loop) })
+    }
+
+    // MARK: DocumentStore
+
+    package func document<Content: Document>(
+        _ id: String,
+        as kind: Content.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Stored<Content>?> {
+        self.guarded(on: loop) { self.base.document(id, as: kind, on: loop) }
+    }
+
+    package func documents<Content: Document>(
+        of kind: Content.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<[ListedDocument<Content>]> {
+        self.guarded(on: loop) { self.base.documents(of: kind, on: loop) }
+    }
+
+    package func put<Content: Document>(
+        _ document: Content,
+        id: String,
+        judged: RecordVersion?,
+        attempt: AttemptID,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Replacement> {
+        self.guarded(on: loop) { self.base.put(document, id: id, judged: judged, attempt: attempt, on: loop) }
+    }
+
+    package func delete(_ key: DocumentKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+        self.guarded(on: loop) { self.base.delete(key, on: loop) }
+    }
+
+    package func names(of key: DocumentKey) -> [DocumentName] { self.base.names(of: key) }
 }

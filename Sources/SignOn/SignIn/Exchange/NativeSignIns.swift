@@ -14,14 +14,11 @@ package import Vocabulary
 /// Another app that takes the second code has no use for it, and neither has one that only sees the first. The session is
 /// written when the codes are exchanged. Its token is computed from both, so that a repeated exchange has the same answer
 /// and nothing secret is kept for it.
-package struct NativeSignIns: StoreCaller {
-    package typealias Store = any SessionStore & SingleUseStore & ReplaceableStore
-
+package struct NativeSignIns: RecordCaller {
     package let sessions: SessionService
     package let settings: ExchangeSettings
     let tries: TryCounter
-    let store: Store
-    var loops: any EventLoopGroup { self.sessions.loops }
+    var records: RecordAccess { self.sessions.records }
 
     /// Flows from one address, because each is kept: sixty, then one a second.
     static let perAddress = RateLimit("exchange.flow", burst: 60, interval: .seconds(1))
@@ -32,12 +29,10 @@ package struct NativeSignIns: StoreCaller {
     package init(
         sessions: SessionService,
         settings: ExchangeSettings,
-        store: Store,
         limiter: any RateLimiter
     ) {
         self.sessions = sessions
         self.settings = settings
-        self.store = store
         self.tries = TryCounter(store: limiter, loops: sessions.loops)
     }
 

@@ -11,7 +11,7 @@ package import Vocabulary
 /// because the session goes on with what it has; only where an app needs the tokens and they have expired, a request
 /// waits for a moment. A renewal stores the new tokens first and then replaces each session of the
 /// lineage, so that all gateways read them again. One object lives as long as the process, across reloads.
-package final class ProviderGrants: StoreCaller {
+package final class ProviderGrants: RecordCaller {
     /// How many renewals are made at once. A provider that returns after an outage is not asked for all sessions at the
     /// same time.
     static let mostRenewals = 32
@@ -32,10 +32,7 @@ package final class ProviderGrants: StoreCaller {
         var isDraining = false
     }
 
-    let store: any SessionStore & ReplaceableStore
-    let authority: TokenAuthority
-    let loops: any EventLoopGroup
-    let clock: Clock
+    let records: RecordAccess
     let journal: GrantJournal
     /// Names this process in leases.
     let holder: String
@@ -45,25 +42,17 @@ package final class ProviderGrants: StoreCaller {
     let state = Mutex(State())
 
     /// - Parameters:
-    ///   - loops: The loops on which the store is called.
-    ///   - clock: The clock of the store.
     ///   - longestWait: Of a request for a renewal, in real time.
     ///   - pause: Waits between tries.
     package init(
-        store: any SessionStore & ReplaceableStore,
-        authority: TokenAuthority,
-        loops: any EventLoopGroup,
-        clock: Clock,
+        records: RecordAccess,
         journal: GrantJournal,
         longestWait: TimeAmount = .seconds(3),
         pause: @escaping @Sendable (Duration) async -> Void = { try? await Task.sleep(for: $0) }
     ) {
-        self.store = store
-        self.authority = authority
-        self.loops = loops
-        self.clock = clock
+        self.records = records
         self.journal = journal
-        self.holder = authority.newAttempt().value
+        self.holder = records.authority.newAttempt().value
         self.longestWait = longestWait
         self.pause = pause
     }

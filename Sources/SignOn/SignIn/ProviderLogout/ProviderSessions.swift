@@ -1,22 +1,15 @@
-package import NIOCore
+internal import NIOCore
 package import Sessions
 package import Vocabulary
 
 /// Finds the lineages of a provider's sessions, and ends them when the provider says so.
-package struct ProviderSessions: StoreCaller {
-    let store: any RecordStore
-    private let authority: TokenAuthority
-    let loops: any EventLoopGroup
-    private let clock: Clock
+package struct ProviderSessions: RecordCaller {
+    let records: RecordAccess
     /// How often a record is read and judged again when another sign-in changed it meanwhile.
     private static let tries = 8
 
-    /// - Parameter loops: The loops on which the store is called.
-    package init(store: any RecordStore, authority: TokenAuthority, loops: any EventLoopGroup, clock: Clock) {
-        self.store = store
-        self.authority = authority
-        self.loops = loops
-        self.clock = clock
+    package init(records: RecordAccess) {
+        self.records = records
     }
 
     /// Notes that a lineage begins with the provider's session `id`. To be called before the lineage's first session is

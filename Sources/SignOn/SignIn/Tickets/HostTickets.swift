@@ -13,15 +13,13 @@ package import Vocabulary
 /// ```
 /// Nothing is stored before a signed-in user asks for a ticket. The ticket is of no use without the nonce, which only
 /// the browser that began has.
-package struct HostTickets: StoreCaller {
-    package typealias Store = any SessionStore & SingleUseStore & ReplaceableStore
-
+package struct HostTickets: RecordCaller {
     package let hosts: SignInHosts
     let sessions: SessionService
     let seal: TicketSeal
     let tries: TryCounter
     let journal: AuditJournal
-    let store: Store
+    var records: RecordAccess { self.sessions.records }
 
     /// - Parameters:
     ///   - keys: Seal requests and nonces.
@@ -29,20 +27,16 @@ package struct HostTickets: StoreCaller {
     package init(
         hosts: SignInHosts,
         sessions: SessionService,
-        store: Store,
         keys: SealingKeyRing,
         limiter: any RateLimiter,
         journal: AuditJournal
     ) {
         self.hosts = hosts
         self.sessions = sessions
-        self.store = store
         self.seal = TicketSeal(keys: keys)
         self.tries = TryCounter(store: limiter, loops: sessions.loops)
         self.journal = journal
     }
-
-    var loops: any EventLoopGroup { self.sessions.loops }
 
     /// A request for a ticket: what the browser keeps, and what it takes to the host that issues.
     package struct Beginning: Sendable {

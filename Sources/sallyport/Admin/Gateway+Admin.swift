@@ -5,65 +5,27 @@ import Settings
 import Transport
 import Vocabulary
 
+/// One condition of readiness.
+typealias ReadinessCheck = (name: String, ok: Bool, detail: String)
+
 /// The operator's endpoints: whether the gateway is alive and ready, and its metrics. They require no credential, so
 /// they contain no user, session or address, and their listener is bound to loopback unless the settings say otherwise.
 /// Those of users' sessions require an operator's token, and without configured tokens there are none.
 ///
 /// They are served by a listener of their own (`EndpointServer`), so it answers while the public listeners are full, drain
 /// or have closed.
-struct AdminServer: Sendable {
-    /// One condition of readiness.
-    typealias Check = (name: String, ok: Bool, detail: String)
-
-    private let server: EndpointServer
-    /// The endpoints that need no operator.
-    private let open: [Endpoint]
-
-    /// Starts the listener on one event loop.
-    ///
-    /// - Parameters:
-    ///   - operators: The endpoints that need an operator's token.
-    ///   - isReady: Whether the gateway should get traffic, and the conditions; must not block.
-    ///   - metrics: The metrics in Prometheus's text format.
-    /// - Throws: `ListenerError` that names the address.
-    static func start(
-        _ address: ListenAddress,
-        on eventLoop: TransportLoop,
-        operators: [Endpoint],
-        isReady: @escaping @Sendable () -> (ready: Bool, checks: [Check]),
-        metrics: @escaping @Sendable () async throws -> [UInt8]
-    ) async throws -> AdminServer {
-        let open = self.endpoints(isReady: isReady, metrics: metrics)
-        let server = try await EndpointServer.start(address, setting: "admin.listen", on: eventLoop, open + operators)
-        return AdminServer(server: server, open: open)
-    }
-
-    /// The port, including one that the system chose.
-    var port: Int { self.server.port }
-
-    /// Makes what is served with these endpoints for operators.
-    func prepare(operators: [Endpoint]) throws -> EndpointServer.Prepared {
-        try self.server.prepare(self.open + operators)
-    }
-
-    /// Stops accepting and closes every connection.
-    func close() async { await self.server.close() }
-
-    /// The endpoints of the listener.
-    private static func endpoints(
-        isReady: @escaping @Sendable () -> (ready: Bool, checks: [Check]),
-        metrics: @escaping @Sendable () async throws -> [UInt8]
-    ) -> [Endpoint] {
-        [
+extension Gateway {
+    func adminEndpoints(_ settings: Settings) -> [Endpoint] {
+        let open = [
             // It reports only that the process is alive: if it depended on the store, an orchestrator would restart
             // gateways during a short failure of the store and turn it into an outage.
             Endpoint(path: "/healthz", methods: ["GET", "HEAD"], scope: .everyHost) { _ in .text(200, "ok\n") },
             Endpoint(path: "/readyz", methods: ["GET", "HEAD"], scope: .everyHost) { request in
                 let isVerbose = request.query.first?.name.hasPrefix("verbose") ?? false
-                return self.readiness(isReady(), isVerbose: isVerbose)
+                return Self.readiness(self.isReady(), isVerbose: isVerbose)
             },
             Endpoint(path: "/metrics", methods: ["GET", "HEAD"], scope: .everyHost) { _ in
-                guard let text = try? await metrics() else { return .text(503, "metrics are not available\n") }
+                guard let text = try? await self.metrics() else { return .text(503, "metrics are not available\n") }
                 return EndpointResponse(
                     status: 200,
                     fields: [
@@ -73,9 +35,17 @@ struct AdminServer: Sendable {
                 )
             },
         ]
+        return open + self.operatorEndpoints(settings)
     }
 
-    private static func readiness(_ state: (ready: Bool, checks: [Check]), isVerbose: Bool) -> EndpointResponse {
+    /// The metrics in Prometheus's text format.
+    private func metrics() async throws -> [UInt8] {
+        try await self.cacheMetrics.refresh()
+        return try await self.foundations.registry.render()
+    }
+
+    private static func readiness(_ state: (ready: Bool, checks: [ReadinessCheck]), isVerbose: Bool) -> EndpointResponse
+    {
         let status = state.ready ? 200 : 503
         guard isVerbose else {
             let failing = state.checks.filter { !$0.ok }.map(\.name).joined(separator: ", ")
