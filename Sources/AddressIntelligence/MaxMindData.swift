@@ -176,12 +176,10 @@ struct MaxMindValue {
     let data: MaxMindData
     let offset: Int
 
-    /// The member `key` of a map.
     subscript(key: StaticString) -> MaxMindValue? {
         self.data.member(key, ofMapAt: self.offset).map { MaxMindValue(data: self.data, offset: $0) }
     }
 
-    /// The first element of an array.
     var first: MaxMindValue? {
         self.data.firstElement(ofArrayAt: self.offset).map { MaxMindValue(data: self.data, offset: $0) }
     }

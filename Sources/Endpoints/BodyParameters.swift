@@ -62,7 +62,6 @@ package struct BodyParameters: Sendable {
         return String(decoding: bytes, as: UTF8.self).lowercased()
     }
 
-    /// The members that have a value.
     private static func present(_ members: [String: JSONValue]) -> [String: JSONValue] {
         func isAbsent(_ value: JSONValue) -> Bool { value.string?.isEmpty == true }
         return members.values.contains(where: isAbsent) ? members.filter { !isAbsent($0.value) } : members

@@ -1,3 +1,6 @@
+internal import Sessions
+package import Settings
+internal import SignOn
 package import Vocabulary
 
 /// The cookies of one host that accompany session-transfer tokens: those in which apps put a token, the one that marks
@@ -10,50 +13,33 @@ package struct HandoffCookies: Sendable {
     /// How long a browser shows which account it used last (seconds): as long as browsers keep any cookie (RFC 6265bis
     /// 5.5).
     private static let accountAge = 400 * 86_400
+    private static let attemptAge = Int(SessionAttempt.lifetime.components.seconds)
+    private static let pendingAge = Int(PendingHandoff.lifetime.components.seconds)
 
     /// The names under which apps set a token.
     package let names: [String]
     private let handledName: String
     private let attemptName: String
-    private let attemptAge: Int
     private let pendingName: String
-    private let pendingAge: Int
     private let accountName: String
 
-    /// - Parameters:
-    ///   - names: The names under which apps set a token.
-    ///   - handled: The configured name of the cookie that marks them as dealt with.
-    ///   - attempt: The configured name of the cookie that repeats an attempt.
-    ///   - attemptLifetime: How long an attempt may be repeated.
-    ///   - pending: The configured name of the cookie that keeps a token until the user confirms it.
-    ///   - pendingLifetime: How long the user may take.
-    ///   - account: The configured name of the cookie that shows which account the browser used last.
-    package init(
-        names: [String],
-        handled: String,
-        attempt: String,
-        attemptLifetime: Duration,
-        pending: String,
-        pendingLifetime: Duration,
-        account: String
-    ) {
-        self.names = names
-        self.handledName = handled
-        self.attemptName = attempt
-        self.attemptAge = Int(attemptLifetime.components.seconds)
-        self.pendingName = pending
-        self.pendingAge = Int(pendingLifetime.components.seconds)
-        self.accountName = account
+    /// The cookies with the configured names.
+    package init(_ settings: Settings) {
+        self.names = settings.handoff.cookieNames
+        self.handledName = settings.session.handledCookieName
+        self.attemptName = settings.session.attemptCookieName
+        self.pendingName = settings.session.pendingCookieName
+        self.accountName = settings.session.accountCookieName
     }
 
     /// The cookie that lets a browser repeat an attempt.
     package func attempt(_ reach: CookieReach) -> SessionCookie {
-        SessionCookie(name: self.attemptName, reach: reach, maxAge: self.attemptAge)
+        SessionCookie(name: self.attemptName, reach: reach, maxAge: Self.attemptAge)
     }
 
     /// The cookie that keeps a token until the user confirms it.
     package func pending(_ reach: CookieReach) -> SessionCookie {
-        SessionCookie(name: self.pendingName, reach: reach, maxAge: self.pendingAge)
+        SessionCookie(name: self.pendingName, reach: reach, maxAge: Self.pendingAge)
     }
 
     /// The cookie that shows which account the browser used last. It outlives sign-outs: it is for those who are not

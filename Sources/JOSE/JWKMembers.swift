@@ -55,7 +55,6 @@ struct JWKMembers {
         }
     }
 
-    /// The bytes of a base64url member.
     func bytes(_ name: String) throws(JOSEError) -> [UInt8] {
         guard let text = self.text(name), !text.isEmpty, let bytes = Base64URL.decode(text) else {
             throw JOSEError("\(name) is missing or not base64url")
@@ -64,7 +63,6 @@ struct JWKMembers {
     }
 }
 
-/// Writes public keys.
 enum JWKWriting {
     /// The members of a key of these numbers (`PrivateKey.publicNumbers`) that its thumbprint is made of.
     static func required(_ numbers: [[UInt8]], of kind: KeyKind) -> [String: JSONValue] {

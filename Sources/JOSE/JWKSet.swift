@@ -25,7 +25,6 @@ package struct JWKSet: Sendable {
         self.init(keys: keys, faults: [])
     }
 
-    /// Reads each of `values` with `read`.
     init(_ values: [JSONValue], _ read: (JSONValue) throws(JOSEError) -> JWK) throws(JOSEError) {
         guard values.count <= JOSELimits.keys else { throw JOSEError("the key set has too many keys") }
         var keys: [JWK] = []

@@ -9,9 +9,7 @@ import Vocabulary
 ///                                                          the issuer cannot be reached
 /// ```
 struct KeySetState {
-    /// What a caller needs.
     enum Need: Sendable, Equatable {
-        /// Any set.
         case any
         /// A set that holds a key of this `kid`, for this algorithm.
         ///
@@ -21,7 +19,6 @@ struct KeySetState {
         case newer(than: Int)
     }
 
-    /// What a caller does.
     enum Step {
         /// Use this set: there is none better for now. nil: there is none.
         ///

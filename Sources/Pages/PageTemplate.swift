@@ -79,7 +79,6 @@ package struct PageTemplate: Sendable, Equatable {
         self.parts = parts
     }
 
-    /// The document.
     func rendered(_ value: (Placeholder) -> String) -> String {
         var text = ""
         for part in self.parts {

@@ -11,7 +11,6 @@ package struct ProviderRoles: Sendable {
     package var refreshing: (any RefreshingProvider)?
     package var logout: (any LogoutProvider)?
     package var directory: (any UserDirectory)?
-    package var pages: (any SignInPageProvider)?
 
     package init(
         password: (any PasswordProvider)? = nil,
@@ -20,8 +19,7 @@ package struct ProviderRoles: Sendable {
         refreshTokens: (any TokenProvider)? = nil,
         refreshing: (any RefreshingProvider)? = nil,
         logout: (any LogoutProvider)? = nil,
-        directory: (any UserDirectory)? = nil,
-        pages: (any SignInPageProvider)? = nil
+        directory: (any UserDirectory)? = nil
     ) {
         self.password = password
         self.browser = browser
@@ -30,6 +28,5 @@ package struct ProviderRoles: Sendable {
         self.refreshing = refreshing
         self.logout = logout
         self.directory = directory
-        self.pages = pages
     }
 }

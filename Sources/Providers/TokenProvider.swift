@@ -29,11 +29,8 @@ package protocol TokenProvider: Sendable {
     /// to be called.
     func judge(_ token: Secret) -> TokenVerdict?
 
-    /// Asks what the token stands for, with its own time limit. One event loop does not ask twice for the same token at
-    /// the same time.
-    func introspect(_ token: Secret) async -> TokenVerdict
-
-    /// The same, for tokens and for the provider's own cookie.
+    /// Asks what the token, or the provider's own cookie, stands for, with its own time limit. One event loop does not ask
+    /// twice for the same one at the same time.
     func introspect(_ presented: PresentedToken) async -> TokenVerdict
 
     /// Ends the provider's session of a token whose user has signed out; succeeds also when it has ended before.
@@ -50,10 +47,6 @@ extension TokenProvider {
 
     package func mayKnow(_ token: UnsafeRawBufferPointer, as kind: Session.Kind) -> Bool {
         kind == .native && self.mayKnow(token)
-    }
-
-    package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
-        await self.introspect(presented.token)
     }
 
     package func revoke(_ presented: PresentedToken, sessionID: String?) async -> Bool { true }

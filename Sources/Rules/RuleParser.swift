@@ -18,7 +18,6 @@ struct RuleParser {
         self.tokens = tokens
     }
 
-    /// The whole condition.
     mutating func condition() throws(RuleFault) -> Node {
         let node = try self.any(depth: 0)
         guard self.next.kind == .end else {
@@ -83,7 +82,6 @@ struct RuleParser {
 
         var isConstant: Bool { if case .constant = self.operand { true } else { false } }
 
-        /// The text of a constant.
         var text: String? { if case .constant(.string(let text)) = self.operand { text } else { nil } }
     }
 

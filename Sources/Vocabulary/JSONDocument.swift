@@ -162,7 +162,6 @@ package struct JSONDocument: Sendable, Hashable {
         }
     }
 
-    /// Skips one value.
     private static func skip(_ reader: inout CompactReader, depth: Int) throws(CompactFormatError) {
         guard depth > 0 else { throw CompactFormatError() }
         switch try reader.byte() {

@@ -73,7 +73,7 @@ struct EndpointAssembly {
             )
             endpoints += self.nativeEndpoints(native, nil)
             endpoints += self.browserEndpoints(.provider(flow), native)
-        } else if let provider = self.roles.pages {
+        } else if let provider = self.realm.provider.kratos {
             let pages = ProviderPages(provider, sessions: sessions, home: self.settings.issuer)
             endpoints += self.browserEndpoints(.pages(pages), native, leadsToSignIn: false)
         }
@@ -209,7 +209,9 @@ struct EndpointAssembly {
     }
 
     /// Whether users can sign in here.
-    private var signsIn: Bool { self.roles.password != nil || self.roles.browser != nil || self.roles.pages != nil }
+    private var signsIn: Bool {
+        self.roles.password != nil || self.roles.browser != nil || self.realm.provider.kratos != nil
+    }
 
     private var issuer: String { ServerMetadata.issuer(self.settings.issuer) }
 

@@ -21,9 +21,7 @@ struct Foundations: Sendable {
     let users = KnownUsers()
     /// Providers' tokens; a renewal under way continues across a reload.
     let grants: ProviderGrants
-    /// The connections to providers.
     let providerClient: ProviderHTTPClient
-    /// The keys of id_tokens in the store.
     let idTokenKeys: IDTokenKeys
     /// What was changed of clients at run time.
     let clientOverlay: ClientOverlay

@@ -6,7 +6,6 @@ import Settings
 import Synchronization
 import Vocabulary
 
-/// How the gateway takes other settings.
 extension Gateway {
     /// Reads the settings again and replaces them as a whole; on any error, the former ones stay in use.
     func reloadSettings() async {

@@ -1,8 +1,10 @@
 import AddressIntelligence
 import Cryptography
+import Glibc
 import Logging
 import NIOCore
 import Observability
+import Providers
 import RequestPath
 import Sessions
 import Settings
@@ -12,7 +14,6 @@ import Transport
 import UnixSignals
 import Vocabulary
 
-/// How the gateway starts.
 extension Gateway {
     /// Starts serving.
     ///
@@ -22,11 +23,12 @@ extension Gateway {
         -> Gateway
     {
         let settings = loaded.settings
-        Process.ignoreBrokenPipes()
+        // A closed pipe is a failed write, and not the end of the process.
+        signal(SIGPIPE, SIG_IGN)
         let logs = try LineWriter(descriptor: Process.standardOutput)
         JSONLogHandler.bootstrap(
             queue: logs.queue(.log, capacity: settings.logs.buffer),
-            threshold: JSONLogHandler.Threshold(settings.logs.level.loggerLevel)
+            threshold: JSONLogHandler.Threshold(Logger.Level(rawValue: settings.logs.level.rawValue) ?? .info)
         )
         let logger = Logger(label: "sallyport")
         for warning in loaded.warnings { logger.warning("\(warning)") }
@@ -186,8 +188,8 @@ extension Gateway {
         }
         self.foundations.grants.adopt(assembly.refreshing)
         self.watch.adopt(assembly.realms)
-        // Asks the providers from now on; for those that were asked before, this does nothing.
-        for realm in assembly.realms { realm.provider.start() }
+        // Asks the providers from now on, before that nothing is sent to them; for those that were asked, this does nothing.
+        for realm in assembly.realms { realm.provider.issuer?.start() }
         self.gate.adopt(settings.limits, trusted: settings.trustedProxies)
         self.authorizationGate.adopt(settings.limits, trusted: settings.authorization?.peers ?? [])
         self.state.withLock { state in
@@ -267,17 +269,6 @@ extension Gateway {
                 self.foundations.backing.collectExpired()
                 self.state.withLock { $0.assembly }.configuration.targets.forEach { $0.refresh() }
             }
-        }
-    }
-}
-
-extension LogSettings.Level {
-    var loggerLevel: Logger.Level {
-        switch self {
-        case .debug: .debug
-        case .info: .info
-        case .warning: .warning
-        case .error: .error
         }
     }
 }

@@ -1,14 +1,15 @@
+import Glibc
 import Logging
 import NIOCore
 import Observability
 import Providers
 import RequestPath
+import Sessions
 import Settings
 import SignOn
 import Synchronization
 import UnixSignals
 
-/// How the gateway stops.
 extension Gateway {
     /// Serves until SIGTERM or SIGINT, reloads on SIGHUP; a second SIGTERM ends at once.
     func runUntilSignalled() async {
@@ -21,7 +22,7 @@ extension Gateway {
                 self.logger.info("stopping", metadata: ["signal": "\(signal)"])
                 stopping = Task {
                     await self.drainAndStop()
-                    Process.exit(0)
+                    exit(0)
                 }
             } else {
                 self.logger.warning("stopping at once")
@@ -35,14 +36,14 @@ extension Gateway {
         // A loop that does not answer does not hold up the end.
         Task.detached {
             try? await Task.sleep(for: .seconds(1))
-            Process.exit(1)
+            exit(1)
         }
         await self.loops.onEach { loop in
             loop.closeAll()
             loop.flushAccessLog()
         }
         _ = self.logs.flush(timeout: .milliseconds(200))
-        Process.exit(1)
+        exit(1)
     }
 
     /// Ends readiness first, then new connections, then requests under way, then the rest.

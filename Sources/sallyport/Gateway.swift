@@ -23,7 +23,6 @@ final class Gateway: Sendable {
     let watch: ProviderWatch
     let cacheMetrics: CacheMetrics
     let group: TransportGroup
-    /// The loops of connections to providers.
     let providerGroup: TransportGroup
     let loops: PathLoops
     let gate: ConnectionGate
@@ -87,7 +86,6 @@ final class Gateway: Sendable {
     }
 }
 
-/// The version of the binary.
 enum Version {
     static let current = "0.1.0"
 }

@@ -3,16 +3,6 @@ import Glibc
 
 /// The process as a whole.
 enum Process {
-    /// Ends the process; the caller has flushed buffered lines.
-    static func exit(_ code: Int32) -> Never {
-        Glibc.exit(code)
-    }
-
-    /// Turns a closed pipe into a failed write instead of the end of the process.
-    static func ignoreBrokenPipes() {
-        signal(SIGPIPE, SIG_IGN)
-    }
-
     /// Has a fault write a last line that names its signal, in the form of the log. Core dump and exit status stay what they
     /// are.
     static func reportFatalSignals() {

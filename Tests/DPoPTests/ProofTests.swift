@@ -295,7 +295,9 @@ import Vocabulary
         for nonce in [
             other.current(at: Bench.now, epoch: 1), "", "nonce-of-another-server", String(repeating: "a", count: 3000),
         ] {
-            #expect(self.bench.judge(["nonce": .string(nonce)]).need == .unusable)
+            #expect(
+                self.bench.judge(["nonce": .string(nonce)]).refusal == DPoPRefusal(.unusable, nonce: self.bench.nonce)
+            )
         }
         #expect(self.bench.judge(["nonce": 1]).fault == DPoPRefusal(.claims))
     }
@@ -303,7 +305,7 @@ import Vocabulary
     @Test mutating func asksForANonceOfThePresentEpoch() {
         let nonce = self.bench.nonce
         self.bench.epoch = 2
-        #expect(self.bench.judge(["nonce": .string(nonce)]).need == .unusable)
+        #expect(self.bench.judge(["nonce": .string(nonce)]).refusal == DPoPRefusal(.unusable, nonce: self.bench.nonce))
         #expect(self.bench.judge(["nonce": .string(self.bench.nonce)]).accepted != nil)
     }
 

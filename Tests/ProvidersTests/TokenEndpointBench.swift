@@ -55,8 +55,8 @@ final class ScriptedTokens: TokenProvider {
 
     func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool { token.starts(with: self.prefix.utf8) }
 
-    func introspect(_ token: Secret) async -> TokenVerdict {
-        let text = String(decoding: token.bytes, as: UTF8.self)
+    func introspect(_ presented: Providers.PresentedToken) async -> TokenVerdict {
+        let text = String(decoding: presented.token.bytes, as: UTF8.self)
         // The answer that is set when it is asked, however late it is given.
         let verdict: TokenVerdict = self.state.withLock { state in
             state.calls.append(text)
@@ -110,7 +110,12 @@ final class ScriptedSignatures: TokenProvider {
         }
     }
 
-    func introspect(_ token: Secret) async -> TokenVerdict { .unavailable }
+    func introspect(_ presented: Providers.PresentedToken) async -> TokenVerdict { .unavailable }
+}
+
+extension TokenProvider {
+    /// Asks about a token of an app.
+    func introspect(_ token: Secret) async -> TokenVerdict { await self.introspect(Providers.PresentedToken(token)) }
 }
 
 /// The resolver of one event loop, with a store and scripted token providers.

@@ -50,12 +50,13 @@ final class FakeRedis: Sendable {
     }
 
     func configuration(commandTimeout: Duration = .seconds(20)) -> RedisConfiguration {
-        RedisConfiguration(
-            deployment: .standalone(.tcp(host: "127.0.0.1", port: self.port)),
-            clientName: nil,
+        var configuration = RedisConfiguration.of(
+            "redis://127.0.0.1:\(self.port)",
             connectTimeout: .seconds(5),
             commandTimeout: commandTimeout
         )
+        configuration.clientName = nil
+        return configuration
     }
 
     /// Bytes as text, one character for each (ISO 8859-1), so that sealed bytes are kept.

@@ -101,11 +101,8 @@ import Vocabulary
         try await RedisServer.with { server in
             try await FaultProxy.with(to: server.port) { proxy in
                 try await proxy.set(.sliced)
-                let configuration = RedisConfiguration(
-                    deployment: .standalone(.tcp(host: loopback, port: proxy.port)),
-                    connectTimeout: .seconds(20),
-                    commandTimeout: .seconds(20)
-                )
+                let url = "redis://\(loopback):\(proxy.port)"
+                let configuration = RedisConfiguration.of(url, connectTimeout: .seconds(20))
                 try await withClient(configuration) { client in
                     try await client.waitUntilConnected()
                     let bench = RedisStoreBench(client)

@@ -181,7 +181,8 @@ import Vocabulary
     @Test("Commands of one tick are sent in one write, after the handshake, and replies return in order")
     func pipelined() throws {
         let channel = EmbeddedChannel()
-        let configuration = RedisConfiguration(deployment: .standalone(.unix(path: "/s")), database: 2, clientName: nil)
+        var configuration = RedisConfiguration.of("redis+unix:///s?db=2", commandTimeout: .milliseconds(100))
+        configuration.clientName = nil
         let handler = RedisConnectionHandler(
             configuration,
             handshake: configuration.handshake,

@@ -19,7 +19,7 @@ import Vocabulary
     }
 
     private static func allow(_ limiter: RedisRateLimiter, _ text: String) async throws -> Bool {
-        try await limiter.allow(Self.bucket(text), cost: 1, on: loops.next()).get() == .allowed
+        try await limiter.allow([Self.bucket(text)], cost: 1, on: loops.next()).get() == .allowed
     }
 
     /// A gateway that has just started, at every call, so that only Redis remembers anything.

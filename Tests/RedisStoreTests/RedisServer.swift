@@ -4,14 +4,28 @@ import RedisStore
 import TestSupport
 import Vocabulary
 
+extension RedisConfiguration {
+    /// The configuration of a good URL, with other deadlines.
+    static func of(
+        _ url: String,
+        connectTimeout: Duration = .milliseconds(250),
+        commandTimeout: Duration = .seconds(20)
+    ) -> RedisConfiguration {
+        do throws(RedisURLError) {
+            var configuration = try RedisConfiguration(url: Secret(url))
+            configuration.connectTimeout = connectTimeout
+            configuration.commandTimeout = commandTimeout
+            return configuration
+        } catch {
+            preconditionFailure("\(url): \(error)")
+        }
+    }
+}
+
 extension RedisServer {
     /// The clients' configuration in tests, with deadlines that a busy machine does not reach.
     func configuration(commandTimeout: Duration = .seconds(20)) -> RedisConfiguration {
-        RedisConfiguration(
-            deployment: .standalone(.tcp(host: loopback, port: self.port)),
-            connectTimeout: .seconds(5),
-            commandTimeout: commandTimeout
-        )
+        .of("redis://\(loopback):\(self.port)", connectTimeout: .seconds(5), commandTimeout: commandTimeout)
     }
 }
 

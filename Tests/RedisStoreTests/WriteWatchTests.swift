@@ -81,11 +81,8 @@ import Testing
     @Test("In a cluster the full primary is named, and is tried with a key of its own slots")
     func cluster() async throws {
         try await RedisCluster.with { cluster in
-            let endpoints = cluster.primaries.map { RedisEndpoint.tcp(host: loopback, port: $0.port) }
-            try await withClient(
-                RedisConfiguration(deployment: .cluster(seeds: endpoints), commandTimeout: .seconds(20))
-            ) {
-                client in
+            let seeds = cluster.primaries.map { "\(loopback):\($0.port)" }.joined(separator: ",")
+            try await withClient(.of("redis+cluster://\(seeds)")) { client in
                 try await client.waitUntilConnected()
                 let full = cluster.primaries[1]
                 try full.command("CONFIG", "SET", "maxmemory", "1")

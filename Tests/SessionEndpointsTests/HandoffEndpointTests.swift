@@ -48,15 +48,7 @@ import Vocabulary
                 ),
                 clients: ClientRegistry([client]),
                 cookieName: SessionSettings().cookieName,
-                cookies: HandoffCookies(
-                    names: ["session_transfer_token"],
-                    handled: "__Host-sallyport-handled",
-                    attempt: "__Host-sallyport-attempt",
-                    attemptLifetime: SessionAttempt.lifetime,
-                    pending: "__Host-sallyport-handoff",
-                    pendingLifetime: PendingHandoff.lifetime,
-                    account: "__Host-sallyport-account"
-                )
+                cookies: HandoffCookies(Settings(hosts: [], upstreams: []))
             ).endpoints
             self.endpoint = try #require(endpoints.first)
             self.token = try await Self.mint(self.gateway, from: address)

@@ -24,13 +24,13 @@ import Vocabulary
         let clock = MovableClock()
         let limiter = LocalRateLimiter(clock: clock.clock)
         let bucket = RateBucket(RateLimit("thrice", burst: 3, interval: .milliseconds(250)), [1])
-        for _ in 0..<3 { #expect(limiter.allow(bucket, cost: 1) == .allowed) }
-        #expect(limiter.allow(bucket, cost: 1) == .throttled(retryAfter: .milliseconds(250)))
+        for _ in 0..<3 { #expect(limiter.allow([bucket], cost: 1) == .allowed) }
+        #expect(limiter.allow([bucket], cost: 1) == .throttled(retryAfter: .milliseconds(250)))
         clock.advance(by: .milliseconds(249))
-        #expect(limiter.allow(bucket, cost: 1) == .throttled(retryAfter: .milliseconds(1)))
+        #expect(limiter.allow([bucket], cost: 1) == .throttled(retryAfter: .milliseconds(1)))
         clock.advance(by: .milliseconds(1))
-        #expect(limiter.allow(bucket, cost: 1) == .allowed)
-        #expect(limiter.allow(bucket, cost: 3) == .throttled(retryAfter: .milliseconds(750)))
+        #expect(limiter.allow([bucket], cost: 1) == .allowed)
+        #expect(limiter.allow([bucket], cost: 3) == .throttled(retryAfter: .milliseconds(750)))
     }
 
     @Test("A full table neither empties a bucket nor refuses forever, and does not affect other limits")
@@ -38,7 +38,7 @@ import Vocabulary
         let clock = MovableClock()
         let limiter = LocalRateLimiter(capacity: 2, clock: clock.clock)
         func isAllowed(_ part: UInt8, of limit: RateLimit = Self.once) -> Bool {
-            limiter.allow(RateBucket(limit, [part]), cost: 1) == .allowed
+            limiter.allow([RateBucket(limit, [part])], cost: 1) == .allowed
         }
         #expect(isAllowed(1))
         #expect(isAllowed(2))
@@ -57,21 +57,21 @@ import Vocabulary
         for whenFull in [LocalRateLimiter.WhenFull.share, .allow] {
             let limiter = LocalRateLimiter(capacity: 100, whenFull: whenFull, clock: clock.clock)
             let first = RateBucket(Self.once, [0])
-            #expect(limiter.allow(first, cost: 1) == .allowed)
+            #expect(limiter.allow([first], cost: 1) == .allowed)
             for number in 0..<10_000 {
-                _ = limiter.allow(RateBucket(Self.once, Array("\(number)".utf8)), cost: 1)
+                _ = limiter.allow([RateBucket(Self.once, Array("\(number)".utf8))], cost: 1)
             }
             #expect((100...101).contains(limiter.bucketCount))
-            #expect(limiter.allow(first, cost: 1) == .throttled(retryAfter: .seconds(10)))
+            #expect(limiter.allow([first], cost: 1) == .throttled(retryAfter: .seconds(10)))
         }
     }
 
     @Test("With `whenFull: .allow`, a bucket that does not fit is allowed, because another limiter counts as well")
     func overflowAllowed() {
         let limiter = LocalRateLimiter(capacity: 1, whenFull: .allow, clock: MovableClock().clock)
-        #expect(limiter.allow(RateBucket(Self.once, [1]), cost: 1) == .allowed)
-        #expect(limiter.allow(RateBucket(Self.once, [1]), cost: 1) != .allowed)
-        for _ in 0..<3 { #expect(limiter.allow(RateBucket(Self.once, [2]), cost: 1) == .allowed) }
+        #expect(limiter.allow([RateBucket(Self.once, [1])], cost: 1) == .allowed)
+        #expect(limiter.allow([RateBucket(Self.once, [1])], cost: 1) != .allowed)
+        for _ in 0..<3 { #expect(limiter.allow([RateBucket(Self.once, [2])], cost: 1) == .allowed) }
     }
 
     @Test("What is given back can be taken again, and a refusal that was learned is applied")
@@ -79,18 +79,18 @@ import Vocabulary
         let clock = MovableClock()
         let limiter = LocalRateLimiter(clock: clock.clock)
         let bucket = RateBucket(RateLimit("thrice", burst: 3, interval: .seconds(10)), [1])
-        #expect(limiter.allow(bucket, cost: 3) == .allowed)
+        #expect(limiter.allow([bucket], cost: 3) == .allowed)
         limiter.giveBack([bucket], cost: 2)
-        #expect(limiter.allow(bucket, cost: 2) == .allowed)
-        #expect(limiter.allow(bucket, cost: 1) == .throttled(retryAfter: .seconds(10)))
+        #expect(limiter.allow([bucket], cost: 2) == .allowed)
+        #expect(limiter.allow([bucket], cost: 1) == .throttled(retryAfter: .seconds(10)))
         limiter.forgive(bucket)
         // Another process has filled the bucket.
-        #expect(limiter.allow(bucket, cost: 1) == .allowed)
+        #expect(limiter.allow([bucket], cost: 1) == .allowed)
         limiter.learn(bucket, cost: 1, refusedFor: .seconds(4))
-        #expect(limiter.allow(bucket, cost: 1) == .throttled(retryAfter: .seconds(4)))
-        #expect(limiter.allow(bucket, cost: 2) == .throttled(retryAfter: .seconds(14)))
+        #expect(limiter.allow([bucket], cost: 1) == .throttled(retryAfter: .seconds(4)))
+        #expect(limiter.allow([bucket], cost: 2) == .throttled(retryAfter: .seconds(14)))
         clock.advance(by: .seconds(4))
-        #expect(limiter.allow(bucket, cost: 1) == .allowed)
-        #expect(limiter.allow(bucket, cost: 1) == .throttled(retryAfter: .seconds(10)))
+        #expect(limiter.allow([bucket], cost: 1) == .allowed)
+        #expect(limiter.allow([bucket], cost: 1) == .throttled(retryAfter: .seconds(10)))
     }
 }

@@ -107,7 +107,7 @@ struct EnvironmentTests {
 
     @Test("Defaults of a provider or store that is not configured are not shown")
     func optionsThatAreOff() throws {
-        let off = try self.load([:], SettingsBench.base).get().origins.map(\.key)
+        let off = try self.load([:], SettingsBench.base).get().entries.map(\.key)
         #expect(!off.contains { $0.hasPrefix("provider.oidc") || $0.hasPrefix("store.redis") })
         #expect(off.contains("session.idle") && off.contains("store.memory.max_sessions"))
     }
@@ -121,7 +121,7 @@ struct EnvironmentTests {
         #expect(loaded.settings.session.browser.idle == .seconds(600))
         #expect(loaded.settings.session.browser.absolute == .seconds(3600))
         #expect(loaded.settings.trustedProxies.map(\.description) == ["10.0.0.0/8", "192.168.0.1/32"])
-        let origins = Dictionary(uniqueKeysWithValues: loaded.origins.map { ($0.key, $0.origin) })
+        let origins = Dictionary(uniqueKeysWithValues: loaded.entries.map { ($0.key, $0.origin) })
         #expect(origins["session.idle"] == .environment("SALLYPORT_SESSION_IDLE"))
         #expect(origins["session.absolute"] == .file(path: SettingsBench.path, line: 8, column: 32))
         #expect(origins["session.cookie"] == .builtIn)

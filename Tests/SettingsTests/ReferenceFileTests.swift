@@ -194,3 +194,14 @@ struct ReferenceFileTests {
         return named
     }
 }
+
+extension SettingsKey {
+    /// `duration, default: 30m, range: 1m to 30d. Why.`: the comment above the key in the reference file.
+    var summary: String {
+        var words = [self.kind.name]
+        if self.isRequired { words.append("required") }
+        if let fallback = self.fallback { words.append("default: \(fallback)") }
+        if let range = self.kind.range { words.append("range: \(range)") }
+        return words.joined(separator: ", ") + ". " + self.purpose
+    }
+}

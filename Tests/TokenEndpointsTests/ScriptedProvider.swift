@@ -17,8 +17,8 @@ final class ScriptedProvider: TokenProvider {
 
     func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool { token.count >= 8 }
 
-    func introspect(_ token: Secret) async -> TokenVerdict {
-        self.questions.withLock { $0.append(String(decoding: token.bytes, as: UTF8.self)) }
+    func introspect(_ presented: PresentedToken) async -> TokenVerdict {
+        self.questions.withLock { $0.append(String(decoding: presented.token.bytes, as: UTF8.self)) }
         return self.verdict.withLock { $0 }
     }
 }

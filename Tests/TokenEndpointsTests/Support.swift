@@ -194,15 +194,7 @@ final class TokenBench: Sendable {
                 clients: registry,
                 journal: journal
             ),
-            cookies: HandoffCookies(
-                names: ["auth0_session_transfer_token", "session_transfer_token"],
-                handled: "__Host-sallyport-handled",
-                attempt: "__Host-sallyport-attempt",
-                attemptLifetime: SessionAttempt.lifetime,
-                pending: "__Host-sallyport-handoff",
-                pendingLifetime: PendingHandoff.lifetime,
-                account: "__Host-sallyport-account"
-            ),
+            cookies: HandoffCookies(Settings(hosts: [], upstreams: [])),
             keys: SealingKeyRing(current: Self.secret),
             idTokens: idTokens
         )

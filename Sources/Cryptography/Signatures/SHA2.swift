@@ -29,7 +29,6 @@ package enum SHA2: Sendable, Hashable {
         message.withUnsafeBytes { self.withDigest(of: $0) { Array(UnsafeBufferPointer(start: $0, count: $1)) } }
     }
 
-    /// Passes the digest of `message`.
     func withDigest<Result>(
         of message: UnsafeRawBufferPointer,
         _ body: (UnsafePointer<UInt8>, Int) -> Result

@@ -2,7 +2,6 @@ internal import Providers
 internal import SignOn
 internal import Vocabulary
 
-/// The way to the provider.
 extension BrowserSessionEndpoints {
     /// `GET /.sallyport/login`: 303 to the provider, for signed-in users too: a route may require a new sign-in. HEAD and
     /// prefetches begin nothing.

@@ -2,7 +2,6 @@ internal import Sessions
 internal import SignOn
 internal import Vocabulary
 
-/// The sign-out page.
 extension BrowserSessionEndpoints {
     /// `GET /.sallyport/logout`: a page with a button; a link or an image does not sign the user out.
     func askToSignOut(_ request: EndpointRequest) -> EndpointResponse {

@@ -4,12 +4,12 @@ internal import Vocabulary
 
 /// Signing in at a provider's own pages, which leave a cookie that the gateway accepts.
 package struct ProviderPages: Sendable {
-    let provider: any SignInPageProvider
+    let provider: KratosProvider
     let sessions: SessionService
     /// The origin of the host on which the pages are passed through.
     let home: String
 
-    package init(_ provider: any SignInPageProvider, sessions: SessionService, home: String) {
+    package init(_ provider: KratosProvider, sessions: SessionService, home: String) {
         self.provider = provider
         self.sessions = sessions
         self.home = home

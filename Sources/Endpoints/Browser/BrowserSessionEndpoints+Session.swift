@@ -2,7 +2,6 @@ internal import Sessions
 internal import SignOn
 internal import Vocabulary
 
-/// The session document.
 extension BrowserSessionEndpoints {
     /// `GET /.sallyport/session`: who is signed in, until when, and where to sign in, for the app's scripts. It reads only
     /// the cookie, does not extend the idle deadline and shows no credential (CVE-2024-39315).

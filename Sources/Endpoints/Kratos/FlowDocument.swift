@@ -34,7 +34,6 @@ struct FlowDocument: Sendable {
 
     static func path(_ kind: KeptFlow.Kind) -> String { "/self-service/\(kind.rawValue)" }
 
-    /// The document.
     func value() -> JSONValue {
         var ui: [String: JSONValue] = [
             "action": .string("\(self.origin)\(Self.path(self.flow.kind))?flow=\(self.flow.id)"), "method": "POST",

@@ -3,7 +3,6 @@ internal import Settings
 internal import SignOn
 internal import Vocabulary
 
-/// How a flow begins.
 extension NativeFlowEndpoints {
     /// The spellings of Go's strconv.ParseBool, with which Kratos reads flags.
     private static func flag(_ name: String, _ request: EndpointRequest) -> Bool {

@@ -15,7 +15,6 @@ package struct SocialSignIns: Sendable {
         self.tokens = tokens
     }
 
-    /// The user of the artefact.
     func user(
         _ kind: SocialSubjectToken,
         _ artefact: Secret,

@@ -43,7 +43,6 @@ package final class DPoPNonces: Sendable {
             self.hmac = HMACKey(Array(derived[..<32]))
         }
 
-        /// The bytes of a nonce.
         func nonce(of window: Int64, epoch: UInt64) -> [UInt8] {
             var message: [UInt8] = []
             message.reserveCapacity(16)

@@ -163,7 +163,6 @@ struct LineBuffer: ~Copyable {
         self.count &+= 8 &- zeros
     }
 
-    /// A string value of `text`.
     mutating func string(_ text: String, limit: Int = Self.valueLimit) {
         var text = text
         text.withUTF8 { self.string(UnsafeRawBufferPointer($0), limit: limit) }

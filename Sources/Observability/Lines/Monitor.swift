@@ -7,7 +7,6 @@ import Glibc
 ///
 /// The state that it guards may only be used between `lock` and `unlock`. The callers ensure this.
 final class Monitor: @unchecked Sendable {
-    /// Which condition is meant.
     enum Condition {
         /// There is work for the writer thread.
         case work

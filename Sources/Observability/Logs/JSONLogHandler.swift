@@ -38,10 +38,8 @@ package struct JSONLogHandler: LogHandler {
     }
 
     /// Makes this the handler of every logger of the process. Called once, by `main`.
-    package static func bootstrap(queue: LineQueue, threshold: Threshold, clock: Clock = .system) {
-        LoggingSystem.bootstrap { label in
-            JSONLogHandler(label: label, queue: queue, threshold: threshold, clock: clock)
-        }
+    package static func bootstrap(queue: LineQueue, threshold: Threshold) {
+        LoggingSystem.bootstrap { JSONLogHandler(label: $0, queue: queue, threshold: threshold) }
     }
 
     /// The shared threshold, unless this logger has a level of its own.

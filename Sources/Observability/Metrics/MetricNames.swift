@@ -304,22 +304,6 @@ package enum MetricNames {
     )
     package static let processResidentMemory = MetricFamily.gauge("process_resident_memory_bytes", "Resident memory.")
     package static let processCPU = MetricFamily.counter("process_cpu_seconds_total", "User and system CPU time spent.")
-
-    /// All families, for the tests and the documentation.
-    package static let all: [MetricFamily] = [
-        httpRequests, httpRequestDuration, httpRequestsInFlight, connectionsOpen, connectionsRefused,
-        connectionsEvicted, authorizationChecks, decisions, signIns, tokens, transferTokens, handoffMinted,
-        handoffRedeemed, handoffRejected, handoffAge, hostTickets, sessionResolve, bindingChecks, bindingWouldReject,
-        clientChanges, clientsChanged,
-        clientsWithheld, clientsUnreadable, ruleResults, providerCalls, providerCallDuration, providerUserinfoMissed,
-        providerRenewals, upstreamRequests, upstreamDuration, storeRecords, storeLimit, l1Entries, l1Lookups,
-        l1Refreshes, l1Rereads, l1Evictions, l1Doubts, l1DoubtedUses, redisCommands, redisCommandDuration, redisUp,
-        redisDown, redisStrangers, redisConnections, redisRefusedWrites, redisRefusing, redisReplicas, redisClockOffset,
-        redisPrimaryChanges, redisRestoredEnds, redisCutOff, redisQuarantine, upstreamConnections, upstreamQueue,
-        upstreamRetries, upstreamUnasked, buildInfo, configReloads, configLastReloadSuccessful,
-        configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp, geoDatabaseBuildTimestamp, logDropped,
-        logWriteErrors, processStartTime, processOpenFiles, processMaxFiles, processResidentMemory, processCPU,
-    ]
 }
 
 /// The result of a renewal of a provider's tokens: the values of `sallyport_provider_renewals_total{result}`.

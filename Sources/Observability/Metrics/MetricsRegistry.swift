@@ -32,8 +32,7 @@ package final class MetricsRegistry: Sendable {
         return CounterTable(rows: self.state.withLock { $0.insert(family, rows: rows, columns: columns) })
     }
 
-    /// The gauge of `family` with these label values. It shows the sum of what all loops, `add` and `set` have put into
-    /// it.
+    /// The gauge of `family` with these label values. It shows the sum of what all loops have put into it.
     package func gauge(_ family: MetricFamily, _ values: String...) -> GaugeID {
         GaugeID(slot: Int(self.register(family, .gauge, values)))
     }
@@ -107,16 +106,6 @@ package final class MetricsRegistry: Sendable {
     /// Counts a rule's result from any thread. Rules are judged rarely enough for looking the counter up.
     package func countRule(_ rule: String, _ result: String) {
         self.increment(self.counter(MetricNames.ruleResults, rule, result))
-    }
-
-    /// Changes a gauge from any thread.
-    package func add(_ id: GaugeID, _ delta: Int64) {
-        self.state.withLock { $0.values[Int(id.slot), default: 0] &+= UInt64(bitPattern: delta) }
-    }
-
-    /// Sets a gauge that no loop changes. With `MetricsShard.add` on the same gauge, the two add up.
-    package func set(_ id: GaugeID, to value: Int64) {
-        self.state.withLock { $0.values[Int(id.slot)] = UInt64(bitPattern: value) }
     }
 
     /// Counts a duration from any thread; a negative one counts as 0.

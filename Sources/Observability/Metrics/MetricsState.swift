@@ -31,7 +31,6 @@ struct MetricsState {
     private(set) var families: [String: Registered] = [:]
     /// All bounds in nanoseconds.
     private(set) var bounds: [Int64] = []
-    /// The number of slots.
     private(set) var slotCount = 0
     /// The values counted off the loops, by slot.
     var values: [Int: UInt64] = [:]

@@ -7,7 +7,6 @@ struct SlotTotals {
         self.counted = values.filter { $0.value != 0 }.map { ($0.key, $0.value) }.sorted { $0.slot < $1.slot }
     }
 
-    /// The value of a slot.
     subscript(slot: Int) -> UInt64 {
         let place = self.place(of: slot)
         return place < self.counted.count && self.counted[place].slot == slot ? self.counted[place].value : 0

@@ -1,6 +1,5 @@
 internal import Vocabulary
 
-/// The story in words.
 extension SessionStory {
     /// The session, what happened to it, and what became of it.
     package var text: String {
@@ -71,7 +70,6 @@ extension SessionStory {
         return "\(line.text("event"))\(by)\(place)\(self.reason(of: line))"
     }
 
-    /// The reason and its meaning.
     private static func reason(of line: Line) -> String {
         guard let reason = line.reason else { return line.text("reason").isEmpty ? "" : ": \(line.text("reason"))" }
         return ": \(reason.rawValue)\(self.meaning(reason).map { ", \($0)" } ?? "")"

@@ -62,7 +62,6 @@ private struct Search {
 
     /// The session's own: each line with one belongs to the story.
     private(set) var names: Set<String>
-    /// Requests that are about it.
     private var requests: Set<String> = []
     /// The sessions that it comes from, and its users: only ends belong to the story.
     private var parents: Set<String> = []

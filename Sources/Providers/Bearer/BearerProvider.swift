@@ -51,9 +51,10 @@ package struct BearerProvider: TokenProvider {
         }
     }
 
-    package func introspect(_ token: Secret) async -> TokenVerdict {
+    package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
         do throws(JOSEError) {
-            guard let verified = try await self.issuer.keys.verify(token.bytes, allowing: self.algorithms) else {
+            let token = presented.token.bytes
+            guard let verified = try await self.issuer.keys.verify(token, allowing: self.algorithms) else {
                 return .unavailable
             }
             return self.judge(verified)

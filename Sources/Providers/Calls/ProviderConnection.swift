@@ -125,7 +125,6 @@ final class ProviderConnection: ChannelInboundHandler {
         return self.hasAnswerBegun
     }
 
-    /// Sends a request.
     func send(_ exchange: ProviderExchange) {
         guard let context = self.context else { return exchange.fail(AnswerCutShort()) }
         self.idleTimer.take()?.cancel()

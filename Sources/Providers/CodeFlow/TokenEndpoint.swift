@@ -59,7 +59,6 @@ struct TokenFault: Error, Sendable, Equatable {
 }
 
 extension TokenAnswer {
-    /// The tokens in an answer.
     init(_ answer: ProviderAnswer) throws(TokenFault) {
         let value = Self.value(answer)
         let error = value.flatMap(Self.errorCode)

@@ -108,12 +108,15 @@ package final class IntrospectionProvider: TokenProvider {
 
     package func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool { TokenSyntax.isToken68(token) }
 
-    package func introspect(_ token: Secret) async -> TokenVerdict {
+    package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
         guard self.calls.begin() else { return .unavailable }
         defer { self.calls.end() }
         guard let (url, audience) = await self.endpoint() else { return .unavailable }
         var call = await self.client.post(
-            [("token", String(decoding: token.bytes, as: UTF8.self)), ("token_type_hint", self.use.rawValue)],
+            [
+                ("token", String(decoding: presented.token.bytes, as: UTF8.self)),
+                ("token_type_hint", self.use.rawValue),
+            ],
             to: url,
             audience: audience
         )

@@ -1,8 +1,12 @@
 internal import Vocabulary
 
-extension KratosProvider: SignInPageProvider {
-    /// Kratos's login flow for browsers. With `refresh` it asks users who are signed in again; `aal=aal2` asks them for
-    /// their second factor only.
+/// Kratos signs users in at pages of its own and gives the browser a cookie of its own, which the gateway accepts. Its pages
+/// are passed through on the hosts with endpoints. Nothing has to be exchanged when the browser comes back.
+extension KratosProvider {
+    /// The path and query of its login flow for browsers. With `refresh` it asks users who are signed in again; `aal=aal2`
+    /// asks them for their second factor only.
+    ///
+    /// - Parameter wish: Its `callback` is the absolute URL to which the browser comes back.
     package func signInPath(_ wish: BrowserSignIn) -> String {
         var parameters = [(name: "return_to", value: wish.callback)]
         if let aal = wish.demand.aal, aal > .aal1 { parameters.append(("aal", AssuranceLevel.aal2.rawValue)) }

@@ -73,8 +73,6 @@ package final class KratosProvider: TokenProvider {
 
     private static func isOfToken(_ byte: UInt8) -> Bool { byte.isAlphanumeric || byte == UInt8(ascii: "_") }
 
-    package func introspect(_ token: Secret) async -> TokenVerdict { await self.introspect(PresentedToken(token)) }
-
     package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
         let question = PresentedToken(presented.token, as: presented.kind)
         let answer = await self.verdicts.answer(to: question) {

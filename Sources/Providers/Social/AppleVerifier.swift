@@ -40,10 +40,11 @@ package struct AppleVerifier: SocialVerifier {
         guard (1...Self.longestCode).contains(code.count), code.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw refusal("the code is empty or too long, or has characters that no code has")
         }
-        guard let bundleID = signIn.bundleID ?? self.onlyBundleID else {
+        let bundleIDs = self.settings.bundleIDs
+        guard let bundleID = signIn.bundleID ?? (bundleIDs.count == 1 ? bundleIDs.first : nil) else {
             throw refusal("the client has no bundle id, and native_social.apple.bundle_ids has several")
         }
-        guard bundleID.isExactlyOne(of: self.settings.bundleIDs) else {
+        guard bundleID.isExactlyOne(of: bundleIDs) else {
             throw refusal("the client's bundle id is not in native_social.apple.bundle_ids")
         }
         guard self.calls.begin() else {
@@ -67,10 +68,6 @@ package struct AppleVerifier: SocialVerifier {
         } catch {
             throw error.notDone(.socialRefused, of: "Apple's id_token", at: "Apple")
         }
-    }
-
-    private var onlyBundleID: String? {
-        self.settings.bundleIDs.count == 1 ? self.settings.bundleIDs.first : nil
     }
 
     /// Asks for tokens, as the native app that got the code: its bundle id is the client, and there was no redirect.

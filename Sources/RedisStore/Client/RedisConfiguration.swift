@@ -20,13 +20,6 @@ package struct RedisConfiguration: Sendable, Hashable {
         /// The credentials for the sentinels, which differ from those for Redis.
         package var user: String?
         package var password: Secret?
-
-        package init(endpoints: [RedisEndpoint], primaryName: String, user: String? = nil, password: Secret? = nil) {
-            self.endpoints = endpoints
-            self.primaryName = primaryName
-            self.user = user
-            self.password = password
-        }
     }
 
     /// What TLS needs besides the endpoint. Paths are of PEM files. Sentinels use the same.
@@ -38,18 +31,6 @@ package struct RedisConfiguration: Sendable, Hashable {
         package var keyFile: String?
         /// The name that is sent (SNI) and verified; nil: the endpoint's host.
         package var serverName: String?
-
-        package init(
-            authorityFile: String? = nil,
-            certificateFile: String? = nil,
-            keyFile: String? = nil,
-            serverName: String? = nil
-        ) {
-            self.authorityFile = authorityFile
-            self.certificateFile = certificateFile
-            self.keyFile = keyFile
-            self.serverName = serverName
-        }
     }
 
     package var deployment: Deployment
@@ -58,38 +39,16 @@ package struct RedisConfiguration: Sendable, Hashable {
     package var user: String?
     package var password: Secret?
     /// Always 0 in a cluster.
-    package var database: Int
+    package var database = 0
     /// The name of the connections in `CLIENT LIST`; nil: none.
-    package var clientName: String?
+    package var clientName: String? = "sallyport"
     /// Applies once to the TCP (or unix) connect, and once more to TLS and the handshake together.
-    package var connectTimeout: Duration
+    package var connectTimeout = Duration.milliseconds(250)
     /// From the call to the answer, including the time in the queue.
-    package var commandTimeout: Duration
+    package var commandTimeout = Duration.milliseconds(100)
     /// How long a replica may take to confirm a write. Redis answers `WAIT` after this time in any case.
     package var confirmationTimeout = Duration.milliseconds(50)
-    package var limits: ReplyLimits
-
-    package init(
-        deployment: Deployment,
-        tls: TLS? = nil,
-        user: String? = nil,
-        password: Secret? = nil,
-        database: Int = 0,
-        clientName: String? = "sallyport",
-        connectTimeout: Duration = .milliseconds(250),
-        commandTimeout: Duration = .milliseconds(100),
-        limits: ReplyLimits = ReplyLimits()
-    ) {
-        self.deployment = deployment
-        self.tls = tls
-        self.user = user
-        self.password = password
-        self.database = database
-        self.clientName = clientName
-        self.connectTimeout = connectTimeout
-        self.commandTimeout = commandTimeout
-        self.limits = limits
-    }
+    package var limits = ReplyLimits()
 
     /// Whether the data is spread over several primaries, so that nodes may answer `MOVED` and `ASK`.
     package var isCluster: Bool {

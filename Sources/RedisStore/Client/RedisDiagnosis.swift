@@ -1,5 +1,5 @@
 package import NIOCore
-internal import NIOSSL
+package import NIOSSL
 package import Vocabulary
 
 /// Finds out what a server is that does not answer as configured. It is asked over separate connections that carry no
@@ -12,7 +12,7 @@ package enum RedisDiagnosis {
         /// The last valid moment.
         package let until: UnixTime
 
-        init(_ certificate: NIOSSLCertificate) {
+        package init(_ certificate: NIOSSLCertificate) {
             self.from = UnixTime(seconds: Int64(certificate.notValidBefore))
             self.until = UnixTime(seconds: Int64(certificate.notValidAfter))
         }

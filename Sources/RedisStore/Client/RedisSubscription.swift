@@ -43,7 +43,6 @@ final class RedisSubscription {
         return max(self.heardBefore, handler.lastHeard)
     }
 
-    /// Starts to connect.
     func start() { self.connect() }
 
     /// Ends the subscription. Nothing is reported from now on.

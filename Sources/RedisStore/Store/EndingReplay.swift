@@ -8,7 +8,6 @@ internal import Vocabulary
 /// written to disk. This gateway refuses what it knows to have ended, whatever the store says; repeating the ends makes
 /// other gateways refuse it too. It reads first, because the new primary knows nearly all of the ends.
 final class EndingReplay: Sendable {
-    /// The state on the loop.
     private struct State {
         var topology: Topology?
         /// The last reign of each primary.

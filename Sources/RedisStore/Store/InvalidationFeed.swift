@@ -9,7 +9,6 @@ internal import Sessions
 /// every read under way. Ends that this process caused are received too, after its caches were told, and change
 /// nothing.
 final class InvalidationFeed: Sendable {
-    /// The state on the loop.
     private struct State {
         var topology: Topology?
         var subscriptions: [RedisEndpoint: RedisSubscription] = [:]

@@ -6,7 +6,6 @@ internal import Vocabulary
 struct RecordSeals: Sendable {
     let ring: SealingKeyRing
 
-    /// Seals the bytes of any record.
     func seal(_ bytes: [UInt8], at place: [UInt8]) -> [UInt8] {
         self.ring.seal(bytes, for: place)
     }

@@ -22,7 +22,6 @@ extension RedisStore {
         return EventLoopFuture.whenAllSucceed(lists + records, on: loop).map { Array(Set($0.joined())) }
     }
 
-    /// The sessions in the list with this name.
     private func list(_ name: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
         let place = Keyspace.sessions(name)
         // Not with `MGET`, which cannot tell a missing key from one of another type.

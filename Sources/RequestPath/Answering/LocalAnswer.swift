@@ -61,15 +61,9 @@ package struct LocalAnswer: Sendable {
 
     /// 303 to `location`. The answer may not be stored, and the target does not learn the referring URL (RFC 9700
     /// 4.12).
-    package static func redirect(
-        to location: String,
-        reason: Reason? = nil,
-        fields: [(name: String, value: String)] = []
-    ) -> LocalAnswer {
-        let own: [(name: String, value: String)] = [
-            ("Location", location), ("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer"),
-        ]
-        return LocalAnswer(EndpointResponse(status: 303, fields: own + fields, reason: reason))
+    package static func redirect(to location: String, reason: Reason? = nil) -> LocalAnswer {
+        let fields = [("Location", location), ("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer")]
+        return LocalAnswer(EndpointResponse(status: 303, fields: fields, reason: reason))
     }
 
     /// Whether answers with its status have content (RFC 9110 6.4.1).

@@ -10,23 +10,12 @@ package struct ManagedNames: Sendable {
     package let names: [String]
     /// Normalised prefixes: every name that begins with one is removed, because an app of some preset may believe it.
     package let prefixes: [String]
-    private let table: FieldNames
 
     /// - Parameter configured: The names of the identity's fields, in any spelling.
     package init(configured: [String]) {
         let own = configured.map(Self.normalized)
         self.names = Set(Self.always + own.filter { $0 != "authorization" }).sorted()
         self.prefixes = Self.alwaysPrefixes
-        self.table = FieldNames(roles: [], managedNames: self.names, managedPrefixes: self.prefixes)
-    }
-
-    /// Whether the name is managed, in any spelling.
-    package func contains(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: FieldNames.longestName) { folded in
-            guard let start = folded.baseAddress, !name.isEmpty else { return false }
-            for (index, byte) in name.prefix(folded.count).enumerated() { folded[index] = Self.folded(byte) }
-            return self.table.role(start, name.count) == .managed
-        }
     }
 
     /// The normalised spelling of a name.

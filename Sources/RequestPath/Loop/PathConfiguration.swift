@@ -1,4 +1,4 @@
-package import Endpoints
+import Endpoints
 import NIOCore
 package import Observability
 import Sessions
@@ -145,7 +145,6 @@ package final class PathConfiguration: Sendable {
     /// The lines that clear the handoff cookies of a host.
     func handoffClearing(of host: HostEntry) -> [[UInt8]] { self.handoffClearing[host.index] }
 
-    /// The session cookie of a host.
     func sessionCookie(of host: HostEntry) -> SessionCookie {
         SessionCookie(name: self.settings.session.cookieName, reach: host.settings.cookieReach)
     }
@@ -153,20 +152,5 @@ package final class PathConfiguration: Sendable {
     /// The cookie that lets a browser repeat a handoff on a host.
     func attemptCookie(of host: HostEntry) -> SessionCookie {
         self.handoffCookies.attempt(host.settings.cookieReach)
-    }
-}
-
-extension HandoffCookies {
-    /// The cookies with the configured names.
-    package init(_ settings: Settings) {
-        self.init(
-            names: settings.handoff.cookieNames,
-            handled: settings.session.handledCookieName,
-            attempt: settings.session.attemptCookieName,
-            attemptLifetime: SessionAttempt.lifetime,
-            pending: settings.session.pendingCookieName,
-            pendingLifetime: PendingHandoff.lifetime,
-            account: settings.session.accountCookieName
-        )
     }
 }

@@ -4,6 +4,8 @@ package import Vocabulary
 
 /// Uses what documents of the store say, and is told by a `DocumentFollower` when to read them.
 package protocol DocumentReader: AnyObject, Sendable {
+    var follower: DocumentFollower { get }
+
     /// Whether this reads the document with that name.
     func reads(_ name: DocumentName) -> Bool
 
@@ -11,6 +13,17 @@ package protocol DocumentReader: AnyObject, Sendable {
     ///
     /// - Returns: false if they could not be read, so that they are read again soon.
     func readDocuments() async -> Bool
+}
+
+extension DocumentReader {
+    /// Reads from now on.
+    package func start(following caches: SessionCaches) { self.follower.start(self, following: caches) }
+
+    /// Reads no more. Returns when nothing uses the store and the loops any longer.
+    package func stop() async { await self.follower.stop() }
+
+    /// Reads. Returns when what was read is in use, or could not be read.
+    package func refresh() async { await self.follower.refresh(self) }
 }
 
 /// Decides when documents are read: at once when the store reports a change, every minute in case it did not, and more

@@ -27,7 +27,8 @@ final class SessionFlight {
     var failure = Reason.storeUnavailable
     /// Whether it has waited for the renewal of the provider's tokens.
     var hasAwaitedRenewal = false
-    private var outcome: Outcome?
+    /// nil until the read is over.
+    private(set) var outcome: Outcome?
     private var waiting: [Waiter] = []
 
     /// Holds a closure: an array of bare closures would allocate a wrapper for each.
@@ -52,9 +53,6 @@ final class SessionFlight {
 
     /// The key of the session, as far as it is known.
     var sessionKey: RecordKey { self.reading.key }
-
-    /// The outcome, once the read is over.
-    var known: Outcome? { self.outcome }
 
     /// Calls `receiver` with the outcome, at once if it is known.
     func whenOver(_ receiver: @escaping (Outcome) -> Void) {
@@ -102,7 +100,7 @@ package struct SessionRead {
 
     /// The result of a read that is over already; nil: it has to be waited for.
     package var result: Result<CachedSession?, StoreError>? {
-        self.flight.known.map { self.resolver.use($0, for: self) }
+        self.flight.outcome.map { self.resolver.use($0, for: self) }
     }
 
     /// Calls `receiver` once, possibly before this returns: with the session, with nil when there is none of this kind,

@@ -83,11 +83,6 @@ package final class LocalRateLimiter: RateLimiter {
         }
     }
 
-    /// As `allow` for one bucket, with an immediate answer.
-    package func allow(_ bucket: RateBucket, cost: Int) -> RateDecision {
-        self.allow([bucket], cost: cost)
-    }
-
     /// As `forgive`, applied immediately.
     package func forgive(_ bucket: RateBucket) {
         self.table(of: bucket) { $0.emptyAt[bucket.id] = nil }

@@ -29,13 +29,6 @@ package protocol RateLimiter: Sendable {
     func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration>
 }
 
-extension RateLimiter {
-    /// `allow` for one bucket.
-    package func allow(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
-        self.allow([bucket], cost: cost, on: loop)
-    }
-}
-
 /// The decision of a rate limiter.
 package enum RateDecision: Sendable, Hashable {
     /// There was room, and the cost was added.

@@ -8,10 +8,8 @@ struct MemoryDocuments {
 
     private var collections: [String: [String: Entry]] = [:]
 
-    /// The document with this key.
     func entry(_ key: DocumentKey) -> Entry? { self.collections[key.collection]?[key.id] }
 
-    /// All documents of the collection.
     func entries(of collection: String) -> [String: Entry] { self.collections[collection] ?? [:] }
 
     /// The atomic step of `DocumentStore.put`.

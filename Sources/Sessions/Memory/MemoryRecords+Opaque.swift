@@ -36,13 +36,11 @@ extension MemoryRecords {
         self.write(draft)
     }
 
-    /// The marker under `key`.
     func marker(_ key: RecordKey, at now: UnixTime) -> Marker? {
         guard let standing = self.markers[key], now < standing.until else { return nil }
         return standing.marker
     }
 
-    /// The live record under `key`.
     func record(_ key: RecordKey, at now: UnixTime) -> OpaqueRecord? {
         guard let record = self.opaque(key), self.isLive(.opaque(record), at: now) else { return nil }
         return record

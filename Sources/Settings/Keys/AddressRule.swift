@@ -2,7 +2,6 @@ internal import AddressIntelligence
 internal import Vocabulary
 
 extension TextRule {
-    /// An address to listen on.
     static let listenAddress = TextRule(
         "address",
         allowed: "an IP address and a port: \"127.0.0.1:8080\", \"[::1]:8080\", or \":8080\" for every address",
@@ -69,7 +68,6 @@ extension TextRule {
         text == "*" ? .text(text) : .text(try Self.origin(text).description)
     }
 
-    /// The URL of an app.
     static let upstreamURL = TextRule(
         "URL",
         allowed: "http://host:port or https://host:port",

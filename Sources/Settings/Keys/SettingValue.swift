@@ -101,14 +101,12 @@ struct SettingsTree: Sendable {
         if case .list(let value)? = self[name]?.value { value } else { nil }
     }
 
-    /// A mapping in this one.
     func tree(_ name: String) -> SettingsTree? {
         guard case .tree(var tree)? = self[name]?.value else { return nil }
         tree.key = self.key(of: name)
         return tree
     }
 
-    /// The mappings in a list.
     func trees(_ name: String) -> [SettingsTree] { (self.list(name) ?? []).trees(below: self.key(of: name)) }
 
     /// The mappings at a key, one or several.

@@ -55,15 +55,6 @@ package struct SettingsKey: Sendable {
     ) {
         self.init(name, at: path, Value.kind, default: fallback, purpose)
     }
-
-    /// `duration, default: 30m, range: 1m to 30d. Why.`: the comment above the key in the reference file.
-    package var summary: String {
-        var words = [self.kind.name]
-        if self.isRequired { words.append("required") }
-        if let fallback = self.fallback { words.append("default: \(fallback)") }
-        if let range = self.kind.range { words.append("range: \(range)") }
-        return words.joined(separator: ", ") + ". " + self.purpose
-    }
 }
 
 /// The type and range of a value.

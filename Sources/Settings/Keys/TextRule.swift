@@ -98,7 +98,6 @@ extension TextRule {
         mend: "write it in full, without #fragment and wildcards; plain http only on loopback"
     ) { text in RedirectURI(text) != nil && (text.hasPrefix("https://") || text.hasPrefix("http://")) }
 
-    /// A colour.
     static let colour = TextRule(
         "colour",
         allowed: "# and six hexadecimal digits, e.g. #1f5fbf",
@@ -223,7 +222,6 @@ extension TextRule {
         text.utf8.count == 1 && text.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x25 && $0 != 0x22 }
     }
 
-    /// The condition of a rule.
     static let condition = TextRule(
         "condition",
         allowed:

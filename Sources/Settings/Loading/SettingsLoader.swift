@@ -43,11 +43,6 @@ package struct LoadedSettings: Sendable {
     /// The clients of the file, and the judgement of changes of them.
     package var clients = ClientBase()
 
-    /// Where each value was written.
-    package var origins: [(key: String, origin: SettingsOrigin)] {
-        self.entries.map { ($0.key, $0.origin) }
-    }
-
     /// The effective settings, one `key: value  # origin` a line, without secrets: what `check` prints.
     ///
     /// - Parameter changedOnly: Leaves out keys with their default, also where it is written.

@@ -137,16 +137,7 @@ struct SettingsDecoder {
     // MARK: Values
 
     private mutating func value(_ node: YAMLNode, _ kind: SettingKind, key: String, depth: Int) -> Setting? {
-        guard depth < YAMLGuard.maxDepth else {
-            self.report(
-                node,
-                key,
-                found: "more than \(YAMLGuard.maxDepth) levels",
-                allowed: kind.allowed,
-                mend: "nest less"
-            )
-            return nil
-        }
+        guard self.isShallow(node, key, depth: depth, allowed: kind.allowed) else { return nil }
         switch kind {
         case .section(let section):
             return self.compound(node, .tree(self.tree(node, section, key: key, depth: depth)))
@@ -188,6 +179,13 @@ struct SettingsDecoder {
         default:
             return self.scalar(node, kind, key: key)
         }
+    }
+
+    /// Reports a value that is nested too deeply.
+    private mutating func isShallow(_ node: YAMLNode, _ key: String, depth: Int, allowed: String) -> Bool {
+        guard depth >= YAMLGuard.maxDepth else { return true }
+        self.report(node, key, found: "more than \(YAMLGuard.maxDepth) levels", allowed: allowed, mend: "nest less")
+        return false
     }
 
     private mutating func elements(_ node: YAMLNode, _ kind: SettingKind, key: String) -> [YAMLNode]? {
@@ -267,16 +265,7 @@ struct SettingsDecoder {
 
     /// A value of any shape, by YAML's core schema.
     private mutating func json(_ node: YAMLNode, key: String, depth: Int) -> JSONValue? {
-        guard depth < YAMLGuard.maxDepth else {
-            self.report(
-                node,
-                key,
-                found: "more than \(YAMLGuard.maxDepth) levels",
-                allowed: "fewer levels",
-                mend: "nest less"
-            )
-            return nil
-        }
+        guard self.isShallow(node, key, depth: depth, allowed: "fewer levels") else { return nil }
         switch node.content {
         case .scalar(let text, let style):
             return style == .plain ? JSONValue(plain: text) : .string(text)

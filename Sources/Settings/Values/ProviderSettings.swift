@@ -300,7 +300,6 @@ package struct AdmissionSettings: Sendable, Equatable {
     package var groups: [String] = []
 
     package init() {}
-    package var isEmpty: Bool { self == AdmissionSettings() }
 }
 
 /// An OpenID provider.

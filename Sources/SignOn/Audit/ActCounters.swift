@@ -9,7 +9,6 @@ package struct ActCounters: Sendable {
     private let metrics: MetricsRegistry
     private let countAct: @Sendable (AuditRecord) -> Void
 
-    /// Counts the record.
     func count(_ record: AuditRecord) {
         for finding in record.rules { self.metrics.countRule(finding.rule, finding.result.rawValue) }
         self.countAct(record)

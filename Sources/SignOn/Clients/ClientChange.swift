@@ -66,7 +66,6 @@ extension ClientChange {
         )
     }
 
-    /// The change with its secret.
     func opened(_ id: String, _ ring: SealingKeyRing) throws(SealingError) -> RuntimeClient {
         let secret = try ring.open(self.sealed, for: Self.place(id))
         return RuntimeClient(

@@ -41,7 +41,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
     let loops: any EventLoopGroup
     private let clock: Clock
     private let report: @Sendable (Notice) -> Void
-    private let follower: DocumentFollower
+    package let follower: DocumentFollower
     private let state = Mutex(State())
 
     /// - Parameters:
@@ -97,15 +97,6 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
     package var isUnreadable: Bool { self.state.withLock { $0.isUnreadable } }
 
     // MARK: Life
-
-    /// Reads the changes from now on.
-    package func start(following caches: SessionCaches) { self.follower.start(self, following: caches) }
-
-    /// Reads no more. Returns when nothing uses the store and the loops any longer.
-    package func stop() async { await self.follower.stop() }
-
-    /// Reads the changes. Returns when every registry and event loop uses them, or the store could not be read.
-    package func refresh() async { await self.follower.refresh(self) }
 
     package func reads(_ name: DocumentName) -> Bool { name.collection == ClientChange.collection }
 

@@ -64,7 +64,7 @@ package final class IDTokenKeys: DocumentReader {
     private let loops: any EventLoopGroup
     private let clock: Clock
     private let report: @Sendable (Notice) -> Void
-    private let follower: DocumentFollower
+    package let follower: DocumentFollower
     private let state = Mutex(State())
 
     /// - Parameters:
@@ -104,20 +104,11 @@ package final class IDTokenKeys: DocumentReader {
 
     // MARK: Life
 
-    /// Reads the keys from now on.
-    package func start(following caches: SessionCaches) { self.follower.start(self, following: caches) }
-
-    /// Reads no more. Returns when nothing uses the store and the loops any longer.
-    package func stop() async { await self.follower.stop() }
-
     /// Reads the keys, and makes one if there is none. Returns when that is done or has failed.
     package func prepare() async {
         self.state.withLock { $0.makesKeys = true }
         await self.refresh()
     }
-
-    /// Reads the keys. Returns when that is done or has failed.
-    package func refresh() async { await self.follower.refresh(self) }
 
     package func reads(_ name: DocumentName) -> Bool {
         name.collection == SigningKeyDocument.collection && self.store.names(of: SigningKeyDocument.key).contains(name)

@@ -36,7 +36,6 @@ struct KeyPlan: Sendable {
         self.keys = [Planned(key: key, signsFrom: now)]
     }
 
-    /// The key that signs last.
     var newest: Planned? { self.keys.last }
 
     private func signerIndex(_ now: UnixTime) -> Int {
@@ -44,7 +43,6 @@ struct KeyPlan: Sendable {
         self.keys.lastIndex { $0.signsFrom <= now } ?? 0
     }
 
-    /// The key that signs.
     func signer(_ now: UnixTime) -> SigningKey { self.keys[self.signerIndex(now)].key }
 
     /// The key that is published and does not sign yet; nil if none waits.

@@ -70,7 +70,6 @@ struct LoopTimers {
     /// When the next timer is due; nil: there is none.
     var next: NIODeadline? { self.heap.min?.timer.deadline }
 
-    /// Removes a timer that is due.
     mutating func popDue(_ now: NIODeadline) -> LoopTimer? {
         while let entry = self.heap.min, entry.timer.deadline <= now {
             self.heap.removeMin()
@@ -80,7 +79,6 @@ struct LoopTimers {
         return nil
     }
 
-    /// Removes all timers.
     mutating func removeAll() -> [LoopTimer] {
         defer { self.heap = Heap() }
         return self.heap.unordered.map(\.timer)

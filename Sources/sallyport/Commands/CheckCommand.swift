@@ -105,12 +105,7 @@ struct CheckCommand: AsyncParsableCommand {
             let faults = configuration.tls.map(RedisCheck.faults) ?? []
             guard faults.isEmpty else { return faults }
             let loop = try TransportGroup(count: 1).next()
-            return try await RedisCheck(
-                configuration,
-                requireSafe: redis.requireSafe,
-                requireAppendOnly: redis.requireAppendOnly,
-                loop: loop
-            ).run()
+            return try await RedisCheck(configuration, redis, loop: loop).run()
         } catch {
             return [.error("certificates", "ca=, cert= or key= of the URL cannot be used: \(error)")]
         }

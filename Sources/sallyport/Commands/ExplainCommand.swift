@@ -350,7 +350,6 @@ private struct Request {
         }
     }
 
-    /// Adds a parameter to the query.
     mutating func add(parameter: String) {
         self.target += (self.target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + parameter
     }

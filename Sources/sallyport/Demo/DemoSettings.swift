@@ -38,7 +38,6 @@ struct DemoSettings: Sendable {
     static let apiSecret = "only-for-the-demo"
     private static let secretFile = "demo-api.secret"
 
-    /// The file.
     let yaml: String
 
     /// - Parameters:

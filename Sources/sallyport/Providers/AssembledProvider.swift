@@ -37,7 +37,7 @@ struct AssembledProvider: Sendable {
                 let transport = try transport(settings.caFile, allowsPlainHTTP: true)
                 let provider = KratosProvider(settings, transport: transport, clock: Self.clock)
                 self.kratos = provider
-                self.roles = ProviderRoles(tokens: [provider], pages: provider)
+                self.roles = ProviderRoles(tokens: [provider])
             }
         case .oauth2(let settings):
             try StartRefusal.naming("\(place).oauth2.") {
@@ -95,9 +95,6 @@ struct AssembledProvider: Sendable {
                 ForwardingEndpoint(path: $0, methods: KratosProvider.methods, upstream: KratosSettings.upstream)
             }
     }
-
-    /// Begins to ask the provider. Before that nothing is sent to it.
-    func start() { self.issuer?.start() }
 
     /// Adds opaque access tokens to `tokens`; and the refresh tokens that count.
     private static func introspection(

@@ -2,23 +2,26 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import Providers
+import RedisStore
 import Vocabulary
 
 /// Finds out why a server's certificate is not trusted, over a connection of its own that sends nothing.
 enum CertificateProbe {
-    private struct Validity: Sendable {
-        let from: UnixTime
-        let until: UnixTime
-    }
-
     private static let patience = TimeAmount.seconds(2)
 
     /// What is wrong with the times of the certificates; nil: nothing, so their authority is the reason.
     static func fault(of url: ProviderURL, now: UnixTime) async -> String? {
         let loop = MultiThreadedEventLoopGroup.singleton.any()
         let validities = (try? await Self.validities(url, on: loop).get()) ?? []
+        return self.fault(of: validities, now: now, mend: "renew it")
+    }
+
+    /// The same of certificates that a server has shown, its own first.
+    ///
+    /// - Parameter mend: What to do about its own if that has expired.
+    static func fault(of validities: [RedisDiagnosis.Validity], now: UnixTime, mend: String) -> String? {
         guard let own = validities.first else { return nil }
-        if own.until < now { return "its certificate expired on \(own.until.day): renew it" }
+        if own.until < now { return "its certificate expired on \(own.until.day): \(mend)" }
         if own.from > now {
             return "its certificate is valid only from \(own.from.day): are its clock and this machine's clock right?"
         }
@@ -26,8 +29,10 @@ enum CertificateProbe {
         return "an authority between its certificate and a trusted one expired on \(former.until.day): renew it"
     }
 
-    private static func validities(_ url: ProviderURL, on loop: any EventLoop) -> EventLoopFuture<[Validity]> {
-        let answer = loop.makePromise(of: [Validity].self)
+    private static func validities(_ url: ProviderURL, on loop: any EventLoop) -> EventLoopFuture<
+        [RedisDiagnosis.Validity]
+    > {
+        let answer = loop.makePromise(of: [RedisDiagnosis.Validity].self)
         let isAddress = url.host.utf8.contains(UInt8(ascii: ":")) || (url.host.last?.isNumber ?? false)
         let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
         let connected = ClientBootstrap(group: loop).connectTimeout(self.patience).channelInitializer { channel in
@@ -38,14 +43,7 @@ enum CertificateProbe {
                     context: context,
                     serverHostname: isAddress ? nil : host,
                     customVerificationCallback: { certificates, verdict in
-                        answer.succeed(
-                            certificates.map {
-                                Validity(
-                                    from: UnixTime(seconds: Int64($0.notValidBefore)),
-                                    until: UnixTime(seconds: Int64($0.notValidAfter))
-                                )
-                            }
-                        )
+                        answer.succeed(certificates.map { RedisDiagnosis.Validity($0) })
                         verdict.succeed(.failed)
                     }
                 )

@@ -1,7 +1,7 @@
 import Observability
 import Providers
 
-/// Counts the calls to the provider.
+/// Counts the calls to the provider, which are rare enough for the registry's own lock.
 struct MeteredTransport: ProviderTransport {
     private enum Result: String, CaseIterable {
         case ok, refused, failed, error
@@ -9,26 +9,23 @@ struct MeteredTransport: ProviderTransport {
 
     private let transport: any ProviderTransport
     private let registry: MetricsRegistry
-    private let counters: [ProviderCall.Purpose: [Result: CounterID]]
-    private let durations: [ProviderCall.Purpose: HistogramID]
 
     init(_ transport: any ProviderTransport, _ registry: MetricsRegistry) {
         self.transport = transport
         self.registry = registry
-        let purposes = ProviderCall.Purpose.allCases
-        self.counters = Dictionary(
-            uniqueKeysWithValues: purposes.map { purpose in
-                let counters = Result.allCases.map {
-                    ($0, registry.counter(MetricNames.providerCalls, purpose.rawValue, $0.rawValue))
-                }
-                return (purpose, Dictionary(uniqueKeysWithValues: counters))
-            }
-        )
-        self.durations = Dictionary(
-            uniqueKeysWithValues: purposes.map { purpose in
-                (purpose, registry.histogram(MetricNames.providerCallDuration, purpose.rawValue))
-            }
-        )
+        // So that each is a series from the start.
+        for purpose in ProviderCall.Purpose.allCases {
+            for result in Result.allCases { _ = self.counter(purpose, result) }
+            _ = self.duration(purpose)
+        }
+    }
+
+    private func counter(_ purpose: ProviderCall.Purpose, _ result: Result) -> CounterID {
+        self.registry.counter(MetricNames.providerCalls, purpose.rawValue, result.rawValue)
+    }
+
+    private func duration(_ purpose: ProviderCall.Purpose) -> HistogramID {
+        self.registry.histogram(MetricNames.providerCallDuration, purpose.rawValue)
     }
 
     func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer {
@@ -50,9 +47,11 @@ struct MeteredTransport: ProviderTransport {
     }
 
     private func count(_ call: ProviderCall, _ result: Result, since began: ContinuousClock.Instant) {
-        if let counter = self.counters[call.purpose]?[result] { self.registry.increment(counter) }
-        guard let duration = self.durations[call.purpose] else { return }
+        self.registry.increment(self.counter(call.purpose, result))
         let (seconds, attoseconds) = (ContinuousClock.now - began).components
-        self.registry.observe(duration, nanoseconds: seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+        self.registry.observe(
+            self.duration(call.purpose),
+            nanoseconds: seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+        )
     }
 }

@@ -59,11 +59,10 @@ final class ProviderWatch: Sendable {
         }
     }
 
-    /// Starts to watch.
     func start() {
         let task = Task {
             while !Task.isCancelled {
-                self.look()
+                for (realm, provider) in self.state.withLock({ $0.providers }) { self.look(at: provider, realm) }
                 try? await Task.sleep(for: Self.interval)
             }
         }
@@ -91,10 +90,6 @@ final class ProviderWatch: Sendable {
     }
 
     // MARK: Steps
-
-    private func look() {
-        for (realm, provider) in self.state.withLock({ $0.providers }) { self.look(at: provider, realm) }
-    }
 
     private func look(at provider: Watched, _ realm: Realm) {
         if let kratos = provider.kratos {

@@ -13,8 +13,7 @@ final class RedisBacking: Sendable {
     private let journal: RedisJournal
     private let watch: RedisWatch
     private let secretWatch: SecretWatch
-    private let requireSafe: Bool
-    private let requireAppendOnly: Bool
+    private let settings: RedisSettings
 
     /// Does not connect before `start()`.
     ///
@@ -48,8 +47,7 @@ final class RedisBacking: Sendable {
             // How long the log may wait for the reason why Redis does not answer.
             let check = try RedisCheck(
                 configuration,
-                requireSafe: settings.requireSafe,
-                requireAppendOnly: settings.requireAppendOnly,
+                settings,
                 patience: .milliseconds(500),
                 loop: group.any()
             )
@@ -69,8 +67,7 @@ final class RedisBacking: Sendable {
         )
         self.limiter = RedisRateLimiter(client: self.client, ring: keys.sealing, clock: clock)
         self.journal = journal
-        self.requireSafe = settings.requireSafe
-        self.requireAppendOnly = settings.requireAppendOnly
+        self.settings = settings
     }
 
     /// What is wrong with a Redis URL, in words that do not quote it; nil: nothing.
@@ -112,8 +109,10 @@ final class RedisBacking: Sendable {
         let unsafe = status.nodes.flatMap { node in
             (node.facts.map(RedisMessages.dangers) ?? []).map { "\(node.address): \($0)" }
         }
-        let forgetful = status.nodes.filter { self.requireAppendOnly && $0.facts?.writesAppendOnlyFile == false }
-            .map { "\($0.address): \(RedisMessages.snapshotsOnly)" }
+        let forgetful = status.nodes.filter {
+            self.settings.requireAppendOnly && $0.facts?.writesAppendOnlyFile == false
+        }
+        .map { "\($0.address): \(RedisMessages.snapshotsOnly)" }
         let dangers = unsafe + forgetful
         return [
             ("store", status.isConnected, RedisMessages.connection(status, reason: self.watch.reason)),
@@ -141,7 +140,7 @@ final class RedisBacking: Sendable {
                     ?? "most of the servers that choose the primary answer"
             ),
             (
-                "store_safety", (unsafe.isEmpty || !self.requireSafe) && forgetful.isEmpty,
+                "store_safety", (unsafe.isEmpty || !self.settings.requireSafe) && forgetful.isEmpty,
                 dangers.isEmpty ? "Redis evicts no keys" : dangers.joined(separator: "; ")
             ),
         ]

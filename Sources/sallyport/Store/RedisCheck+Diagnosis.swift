@@ -16,15 +16,9 @@ extension RedisCheck {
     /// Why its certificate is not trusted; nil when it presents none now.
     private func distrust(_ endpoint: RedisEndpoint) async -> String? {
         let shown = try? await RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()
-        guard let shown, let own = shown.first else { return nil }
-        let now = Clock.system.now()
-        if own.until < now { return "its certificate expired on \(own.until.day): renew it and let Redis load it" }
-        if own.from > now {
-            return "its certificate is valid only from \(own.from.day): are its clock and this machine's clock right?"
-        }
-        if let former = shown.dropFirst().first(where: { $0.until < now }) {
-            return "an authority between its certificate and a trusted one expired on \(former.until.day): renew it"
-        }
+        guard let shown else { return nil }
+        let mend = "renew it and let Redis load it"
+        if let fault = CertificateProbe.fault(of: shown, now: Clock.system.now(), mend: mend) { return fault }
         guard self.configuration.tls?.authorityFile != nil else {
             return "its certificate is not signed by an authority that is trusted here: write ca= into the URL"
         }

@@ -1,5 +1,6 @@
 import NIOCore
 import RedisStore
+import Settings
 import Vocabulary
 
 /// Connects to the configured Redis as the gateway would, and says what is wrong with it.
@@ -8,8 +9,7 @@ import Vocabulary
 struct RedisCheck: Sendable {
     let configuration: RedisConfiguration
     let connector: RedisConnector
-    private let requireSafe: Bool
-    private let requireAppendOnly: Bool
+    private let settings: RedisSettings
     private let usual: RedisConfiguration
     let loop: any EventLoop
 
@@ -18,8 +18,7 @@ struct RedisCheck: Sendable {
     /// - Throws: An error of NIOSSL for a certificate, key or authority file that cannot be used.
     init(
         _ configuration: RedisConfiguration,
-        requireSafe: Bool,
-        requireAppendOnly: Bool,
+        _ settings: RedisSettings,
         patience: Duration = .seconds(2),
         loop: any EventLoop
     ) throws {
@@ -29,8 +28,7 @@ struct RedisCheck: Sendable {
         patient.commandTimeout = patience / 2
         self.configuration = patient
         self.connector = try RedisConnector(patient)
-        self.requireSafe = requireSafe
-        self.requireAppendOnly = requireAppendOnly
+        self.settings = settings
         self.loop = loop
     }
 
@@ -200,7 +198,11 @@ struct RedisCheck: Sendable {
 
     private func safety(_ facts: RedisFacts, _ endpoint: RedisEndpoint) -> [Verdict] {
         var verdicts = RedisMessages.dangers(facts).map { danger in
-            Verdict(level: self.requireSafe ? .error : .warning, subject: "\(endpoint) safety", finding: danger)
+            Verdict(
+                level: self.settings.requireSafe ? .error : .warning,
+                subject: "\(endpoint) safety",
+                finding: danger
+            )
         }
         if verdicts.isEmpty {
             let limit = facts.maxMemory == 0 ? "no maxmemory" : "maxmemory-policy \(facts.maxMemoryPolicy)"
@@ -209,7 +211,8 @@ struct RedisCheck: Sendable {
         if facts.writesAppendOnlyFile {
             verdicts.append(self.ok(endpoint, "persistence", "append-only file"))
         } else {
-            let (level, subject) = (self.requireAppendOnly ? Verdict.Level.error : .warning, "\(endpoint) persistence")
+            let level = self.settings.requireAppendOnly ? Verdict.Level.error : .warning
+            let subject = "\(endpoint) persistence"
             verdicts.append(Verdict(level: level, subject: subject, finding: RedisMessages.snapshotsOnly))
         }
         return verdicts

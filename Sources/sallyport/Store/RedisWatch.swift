@@ -35,7 +35,6 @@ final class RedisWatch: Sendable {
     /// Why Redis cannot be used, and how to correct it; nil: it can, or the reason is not known yet.
     var reason: String? { self.state.withLock { $0.reason } }
 
-    /// Starts to watch.
     func start() {
         let task = Task {
             while !Task.isCancelled {

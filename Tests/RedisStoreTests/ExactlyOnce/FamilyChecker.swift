@@ -5,6 +5,7 @@ import RedisServers
 import Sessions
 import Settings
 import SignOn
+import StoreBench
 import Synchronization
 import TestSupport
 import Testing
@@ -56,7 +57,7 @@ final class FamilyChecker: OnceChecker {
                 apis: APIDirectory([]),
                 lifetimes: SessionSettings().native,
                 devices: DeviceObserver(directory: nil),
-                limiter: NoLimit(),
+                limiter: NoLimiter(),
                 journal: AuditJournal { _ in true }
             )
         }
@@ -171,24 +172,5 @@ final class FamilyChecker: OnceChecker {
             // Two had the family's tokens, so neither keeps it.
             for token in [last, next] { try await self.expectRefused(token) }
         }
-    }
-}
-
-/// Lets everything through, as clients here refresh more often than any client may.
-private struct NoLimit: RateLimiter {
-    func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
-        loop.makeSucceededFuture(.allowed)
-    }
-
-    func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeSucceededVoidFuture()
-    }
-
-    func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeSucceededVoidFuture()
-    }
-
-    func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
-        loop.makeSucceededFuture(.zero)
     }
 }

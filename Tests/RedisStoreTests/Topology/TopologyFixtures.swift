@@ -18,8 +18,9 @@ extension RedisSentinelGroup {
 extension RedisCluster {
     /// The clients' configuration in tests; two of the cluster's nodes are given.
     func configuration(commandTimeout: Duration = .seconds(5)) -> RedisConfiguration {
-        var configuration = RedisConfiguration(
-            deployment: .cluster(seeds: self.primaries.prefix(2).map { .tcp(host: loopback, port: $0.port) }),
+        let seeds = self.primaries.prefix(2).map { "\(loopback):\($0.port)" }.joined(separator: ",")
+        var configuration = RedisConfiguration.of(
+            "redis+cluster://\(seeds)",
             connectTimeout: .seconds(1),
             commandTimeout: commandTimeout
         )
@@ -44,14 +45,10 @@ extension RedisConfiguration {
         password: Secret? = nil,
         commandTimeout: Duration = .seconds(5)
     ) -> RedisConfiguration {
-        var configuration = RedisConfiguration(
-            deployment: .sentinel(
-                Sentinels(
-                    endpoints: ports.map { .tcp(host: loopback, port: $0) },
-                    primaryName: name,
-                    password: password
-                )
-            ),
+        let sentinels = ports.map { "\(loopback):\($0)" }.joined(separator: ",")
+        let query = password.map { "?sentinel_password=\(String(decoding: $0.bytes, as: UTF8.self))" } ?? ""
+        var configuration = RedisConfiguration.of(
+            "redis+sentinel://\(sentinels)/\(name)\(query)",
             connectTimeout: .seconds(1),
             commandTimeout: commandTimeout
         )

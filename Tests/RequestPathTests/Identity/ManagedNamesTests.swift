@@ -6,7 +6,11 @@ import Vocabulary
 /// Advisories about identity and forwarding fields that clients send (T11).
 struct ManagedNamesTests {
     private func isManaged(_ name: String, _ profile: IdentityProfile = profile()) -> Bool {
-        Array(name.utf8).withUnsafeBufferPointer { profile.managed.contains($0) }
+        let (names, prefixes) = (profile.managed.names, profile.managed.prefixes)
+        let table = FieldNames(roles: [], managedNames: names, managedPrefixes: prefixes)
+        return Array(ManagedNames.normalized(name).utf8).withUnsafeBufferPointer { name in
+            name.baseAddress.map { table.role($0, name.count) == .managed } ?? false
+        }
     }
 
     @Test(

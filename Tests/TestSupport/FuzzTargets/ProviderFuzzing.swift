@@ -145,7 +145,7 @@ enum ProviderFuzzing {
         case .accessToken:
             guard let bearer = BearerProvider(settings, issuer: provider.issuer, clock: self.clock) else { return nil }
             let token = Secret(self.key.sign(body, header: [("typ", "at+jwt")]))
-            return self.violation(of: await bearer.introspect(token))
+            return self.violation(of: await bearer.introspect(PresentedToken(token)))
         case .refresh:
             let transport = FuzzedTransport(answers: self.answers.merging([.token: .fuzzed(body)]) { $1 })
             let again = try OpenIDProvider(settings, transport: transport, clock: self.clock)
@@ -197,7 +197,7 @@ enum ProviderFuzzing {
         )
         let transport = FuzzedTransport(answers: [.introspection: .fuzzed(body)])
         let provider = try IntrospectionProvider(settings, transport: transport, clock: self.clock)
-        return self.violation(of: await provider.introspect(Secret("opaque")))
+        return self.violation(of: await provider.introspect(PresentedToken(Secret("opaque"))))
     }
 
     // MARK: What is as it should be

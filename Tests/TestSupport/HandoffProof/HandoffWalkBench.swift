@@ -206,22 +206,3 @@ package struct HandoffWalkBench: Sendable {
         return key
     }
 }
-
-/// Every cost has room.
-private struct NoLimiter: RateLimiter {
-    func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
-        loop.makeSucceededFuture(.allowed)
-    }
-
-    func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeSucceededVoidFuture()
-    }
-
-    func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeSucceededVoidFuture()
-    }
-
-    func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
-        loop.makeSucceededFuture(.zero)
-    }
-}

@@ -23,7 +23,7 @@ package struct LimiterBench: Sendable {
     }
 
     func allow(_ bucket: RateBucket, cost: Int = 1) async throws -> RateDecision {
-        try await self.limiter.allow(bucket, cost: cost, on: self.group.next()).get()
+        try await self.limiter.allow([bucket], cost: cost, on: self.group.next()).get()
     }
 
     func allow(_ buckets: [RateBucket]) async throws -> RateDecision {
@@ -211,7 +211,7 @@ package struct LimiterConformance: Sendable, CustomStringConvertible {
         LimiterConformance("an answer arrives on the caller's loop") { bench in
             for _ in 0..<4 {
                 let loop = bench.group.next()
-                let allowed = bench.limiter.allow(Self.bucket, cost: 1, on: loop)
+                let allowed = bench.limiter.allow([Self.bucket], cost: 1, on: loop)
                 let forgiven = bench.limiter.forgive(Self.bucket, on: loop)
                 let givenBack = bench.limiter.giveBack([Self.bucket], cost: 1, on: loop)
                 for future in [allowed.map { _ in }, forgiven, givenBack] {

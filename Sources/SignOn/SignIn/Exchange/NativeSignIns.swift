@@ -87,7 +87,6 @@ package struct NativeSignIns: RecordCaller {
 
     // MARK: Steps
 
-    /// The record of a flow with its key.
     private func found(_ id: String) async throws(NotDone) -> (key: RecordKey, stored: Stored<KeptFlow>)? {
         for key in self.sessions.authority.flowKeys(id) {
             let stored = try await self.ask { store, loop in store.replaceable(key, as: KeptFlow.self, on: loop) }

@@ -55,7 +55,6 @@ extension ProviderGrants: SessionRenewer {
         return true
     }
 
-    /// One renewal.
     private struct Renewal {
         let key: RecordKey
         /// The session whose use began it.
