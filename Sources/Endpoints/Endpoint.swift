@@ -114,7 +114,7 @@ package struct EndpointResponse: Sendable {
 
 /// The hosts on which an endpoint is served.
 package enum EndpointScope: Sendable {
-    /// On every configured host: only paths under `/.sallyport/`.
+    /// On every configured host: only paths under `/.sallyport/`, and those of oauth2-proxy.
     case everyHost
     /// On hosts with `endpoints: true`.
     case endpointHosts

@@ -77,6 +77,13 @@ struct EndpointAssembly {
             let pages = ProviderPages(provider, sessions: sessions, home: self.settings.issuer)
             endpoints += self.browserEndpoints(.pages(pages), native, leadsToSignIn: false)
         }
+        if self.settings.oauth2ProxyPaths {
+            endpoints +=
+                OAuth2ProxyEndpoints(
+                    origins: self.settings.hosts.map(\.publicURL.description),
+                    handoffParameter: self.settings.handoff.queryParameter
+                ).endpoints
+        }
         if let kratos = self.realm.provider.kratos { endpoints.append(self.exchange(at: kratos, sessions)) }
         if let provider = self.roles.logout {
             let logout = ProviderLogout(

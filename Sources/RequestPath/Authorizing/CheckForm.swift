@@ -8,7 +8,7 @@ package struct CheckForm: Sendable {
     /// overwrite (CVE-2026-40575).
     enum Source: Equatable, Sendable {
         case fields(OriginalMetadata)
-        /// `Host` and `X-Forwarded-Uri`, which nginx sends as oauth2-proxy's manual says; the method is not told.
+        /// `Host`, `X-Forwarded-Uri` and `X-Real-IP`, which nginx sends as oauth2-proxy's manual says; the method is not told.
         case hostAndURI
         /// The check is the request itself, behind so many bytes of its path.
         case request(prefix: Int)

@@ -26,7 +26,7 @@ package enum Subrequest {
         guard !original.method.isEmpty, original.method.allSatisfy({ $0 &- 0x41 < 26 }),
             original.target.first == UInt8(ascii: "/") || original.target.elementsEqual("*".utf8)
         else { throw .authorizationMetadata }
-        if needsAddress || form.dialect != .extAuthz, check.line(.forwardedFor) == nil { throw .authorizationAddress }
+        let address = try self.address(check, base, form, isNeeded: needsAddress)
         buffer.append(atMost: check.byteCount * 2 + 128) { writer in
             writer.write(original.method)
             writer.write(0x20)
@@ -34,9 +34,15 @@ package enum Subrequest {
             writer.write(" HTTP/1.1\r\nHost: ")
             writer.write(original.authority)
             writer.write("\r\n")
+            if let address {
+                writer.write("X-Forwarded-For: ")
+                writer.write(address)
+                writer.write("\r\n")
+            }
             var isUpgrade = false
             for index in 0..<check.fields.count where self.isClients(check.fields[index]) {
                 let line = check.fields[index]
+                if address != nil, line.role == .forwardedFor { continue }
                 writer.write(base + Int(line.lineStart), Int(line.lineEnd &- line.lineStart))
                 // Proxies do not pass `Upgrade` on, and no server upgrades without this field (RFC 6455 4.2.1).
                 if ByteClass.equal(line.name.bytes(in: base), "sec-websocket-key") { isUpgrade = true }
@@ -89,6 +95,19 @@ package enum Subrequest {
                 target: Slice(target.start + prefix, target.length - prefix).bytes(in: base)
             )
         }
+    }
+
+    /// The client where the proxy names it in `X-Real-IP`; nil: in `X-Forwarded-For`, which is read as from any trusted
+    /// proxy.
+    private static func address(_ check: RequestHead, _ base: Bytes, _ form: CheckForm, isNeeded: Bool) throws(Reason)
+        -> UnsafeBufferPointer<UInt8>?
+    {
+        if form.source == .hostAndURI {
+            guard let address = try? self.value("x-real-ip", check, base) else { throw .authorizationAddress }
+            return address
+        }
+        if isNeeded || form.dialect != .extAuthz, check.line(.forwardedFor) == nil { throw .authorizationAddress }
+        return nil
     }
 
     private static let get: StaticString = "GET"

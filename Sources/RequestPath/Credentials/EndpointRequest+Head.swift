@@ -65,7 +65,7 @@ extension FieldRole {
     /// Whether the field, which no app gets, speaks to the gateway's endpoints.
     fileprivate var isForEndpoints: Bool {
         switch self {
-        case .upgrade, .native, .userAddress: true
+        case .upgrade, .native, .userAddress, .wantedPage: true
         default: false
         }
     }

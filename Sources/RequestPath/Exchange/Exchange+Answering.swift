@@ -126,7 +126,9 @@ extension Exchange {
         self.facts.isOpen = false
         self.record.end(reason)
         self.record.count(in: self.metrics)
-        if self.takesChecks { self.metrics.checkEnded(self.check?.dialect, self.checkResult) }
+        if self.takesChecks, self.record.endpointPath == nil {
+            self.metrics.checkEnded(self.check?.dialect, self.checkResult)
+        }
         if let log = self.loop.accessLog {
             self.record.write(to: log, client: self.clientText, asked: self.check?.dialect)
             if let bytes = self.record.log.takeBytes() { self.loop.giveBack(bytes) }

@@ -7,12 +7,23 @@ import Vocabulary
 /// Answers a proxy that asks whether a request of its client is allowed. The request is judged like any other; only what
 /// is judged, and what becomes of the permit, differ.
 extension Exchange {
+    /// Whether the request is a browser's, for a page of oauth2-proxy: its proxy sends these to the address that it asks.
+    func isBrowsers(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) -> Bool {
+        self.check = nil
+        self.checkResult = .denied
+        guard let profile = configuration.authorization, profile.oauth2Proxy != nil, profile.peers.contains(self.peer)
+        else { return false }
+        return buffer.withUnsafeReadableBytes { bytes in
+            guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return false }
+            let path = head.path.bytes(in: base)
+            return OAuth2ProxyEndpoints.paths.contains { path.elementsEqual($0.utf8) }
+        }
+    }
+
     /// Judges the request that a check asks about.
     ///
     /// - Parameter buffer: Begins with the bytes of the check, which are taken.
     func beginCheck(_ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
-        self.check = nil
-        self.checkResult = .denied
         let check = self.loop.takeRequestHead()
         defer { self.loop.giveBack(check) }
         var bytes = self.loop.takeBuffer()

@@ -98,7 +98,9 @@ package final class Exchange {
         self.facts.wantsHeadOnly = head.knownMethod == .head
         self.facts.hasBody = !head.framing.isEmpty
         self.facts.isRequestWhole = !self.facts.hasBody
-        if self.takesChecks { return self.beginCheck(&buffer, by: configuration) }
+        if self.takesChecks, !self.isBrowsers(head, buffer, by: configuration) {
+            return self.beginCheck(&buffer, by: configuration)
+        }
         self.facts.isWebSocket = head.isWebSocketUpgrade
         let step = self.judge(head, in: buffer, by: configuration)
         buffer.moveReaderIndex(forwardBy: head.byteCount)

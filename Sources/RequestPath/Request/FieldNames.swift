@@ -25,6 +25,8 @@ package enum FieldRole: UInt8, Sendable {
     case native
     // A client's server names the address of its user to the token endpoint; never forwarded.
     case userAddress
+    // Another proxy names the page that its browser wants, as for oauth2-proxy; never forwarded.
+    case wantedPage
     // An identity or forwarding field in any spelling: the client's is always removed.
     case managed
     // Of a response only.
@@ -247,6 +249,7 @@ package final class FieldNames: @unchecked Sendable {
         ("content-type", .contentType), ("x-http-method-override", .methodOverride),
         ("x-http-method", .methodOverride), ("x-method-override", .methodOverride),
         (NativeChallenge.field, .native), (UserAddressField.name, .userAddress),
+        (WantedPageField.name, .wantedPage),
     ]
 
     /// The names in a response that the gateway interprets.

@@ -319,7 +319,7 @@ package struct RequestParser: Sendable {
             head.fields[line].isDropped = true
         case .host:
             guard HostField.isValid(value) else { return .requestHost }
-        case .managed, .forwardedFor, .forwarded, .requestID, .native, .userAddress:
+        case .managed, .forwardedFor, .forwarded, .requestID, .native, .userAddress, .wantedPage:
             head.fields[line].isDropped = true
         case .cookie where !isFirst:
             // Clients of HTTP/2 divide the cookies (RFC 9113 8.2.3), and some proxies leave them so. They count as the one

@@ -1,0 +1,77 @@
+internal import Pages
+internal import Vocabulary
+
+/// The sign-in and sign-out of oauth2-proxy, for configurations of other proxies that were written for it: they lead to
+/// the gateway's own pages.
+package struct OAuth2ProxyEndpoints: Sendable {
+    private static let signInPaths = ["/oauth2/start", "/oauth2/sign_in"]
+    private static let signOutPath = "/oauth2/sign_out"
+    /// All of them. Other proxies send them to the address that they ask, too.
+    package static let paths = Self.signInPaths + [Self.signOutPath]
+
+    /// The hosts' origins, e.g. `https://app.example.com`: a page of any of them may be wanted.
+    private let origins: [String]
+    private let handoffParameter: String
+
+    /// - Parameters:
+    ///   - origins: The hosts of one provider.
+    ///   - handoffParameter: The query parameter that may carry a transfer token; it is removed from every `return_to`.
+    package init(origins: [String], handoffParameter: String) {
+        self.origins = origins
+        self.handoffParameter = handoffParameter
+    }
+
+    package var endpoints: [Endpoint] {
+        Self.signInPaths.map { path in
+            Endpoint(path: path, methods: ["GET", "HEAD"], scope: .everyHost) { request in
+                let page = self.page(request)
+                return .leading(
+                    to: page.origin + SignInPath.leading(to: page.path.utf8, demanding: SignInDemand()),
+                    request
+                )
+            }
+        } + [
+            Endpoint(path: Self.signOutPath, methods: ["GET", "HEAD"], scope: .everyHost) { request in
+                let page = self.page(request)
+                return .seeOther(
+                    "\(page.origin)\(Page.logout)?" + FormText.encoded([(SignInPath.returnTo, page.path)])
+                )
+            }
+        ]
+    }
+
+    /// The page that is wanted: `rd`, else the field that the proxy sets; a URL of one of the hosts, or a path of this
+    /// one, else `/`.
+    private func page(_ request: EndpointRequest) -> (origin: String, path: String) {
+        let values = request.parameters("rd")
+        let wanted = values.isEmpty ? [request.field(WantedPageField.name)].compactMap(\.self) : values
+        for origin in self.origins where wanted.count == 1 && wanted[0].utf8.starts(with: "\(origin)/".utf8) {
+            let path = String(wanted[0].utf8.dropFirst(origin.utf8.count)) ?? "/"
+            return (origin, ReturnTo.page([path], without: self.handoffParameter))
+        }
+        return (request.origin, ReturnTo.page(wanted, without: self.handoffParameter))
+    }
+}
+
+/// The field in which proxies that were configured for oauth2-proxy name the page that the browser wants.
+package enum WantedPageField {
+    package static let name = "x-auth-request-redirect"
+}
+
+extension EndpointResponse {
+    /// 303 with a page that leads to the same place: nginx's `error_page 401 =403` shows it with another status.
+    fileprivate static func leading(to location: String, _ request: EndpointRequest) -> EndpointResponse {
+        let language = request.pages.language
+        let way = "<a class=\"way\" href=\"\(HTMLText.escaped(location))\" target=\"_top\">"
+        let content = """
+            <p>\(HTMLText.escaped(language.text(.unauthenticated, .event)))</p>
+            \(way)\(HTMLText.escaped(language.text(.linkSignIn)))</a>
+            """
+        return .page(
+            303,
+            WebPage(.error, title: language.text(.unauthenticated, .title), content: content),
+            by: request.pages,
+            fields: [("location", location)]
+        )
+    }
+}

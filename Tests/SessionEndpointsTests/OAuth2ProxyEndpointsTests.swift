@@ -1,0 +1,62 @@
+import EndpointBench
+import Endpoints
+import Testing
+
+@Suite("The sign-in and sign-out of oauth2-proxy")
+struct OAuth2ProxyEndpointsTests {
+    private static let endpoints = OAuth2ProxyEndpoints(
+        origins: ["https://app.example.com", "https://other.example.com"],
+        handoffParameter: "token"
+    ).endpoints
+
+    private func location(_ path: String, _ query: String, wanted: String? = nil) async throws -> String? {
+        let endpoint = try #require(Self.endpoints.first { $0.path == path })
+        let fields = wanted.map { [(name: "X-Auth-Request-Redirect", value: $0)] } ?? []
+        let answer = await WireRequest("GET", path, query: query, fields: fields).answer(of: endpoint)
+        #expect(answer.status == 303)
+        return answer.fields.first { $0.name == "location" }?.value
+    }
+
+    @Test("They are served at the paths that other proxies send to the address that they ask")
+    func paths() {
+        #expect(Self.endpoints.map(\.path) == OAuth2ProxyEndpoints.paths)
+    }
+
+    @Test(
+        "They lead to the gateway's own pages, and from there to a page of a host of the gateway only",
+        arguments: [
+            ("rd=/x%3Fy=1", "https://app.example.com/.sallyport/login?return_to=/x%3Fy%3D1"),
+            ("rd=https://app.example.com/x", "https://app.example.com/.sallyport/login?return_to=/x"),
+            ("rd=https://other.example.com/x", "https://other.example.com/.sallyport/login?return_to=/x"),
+            ("rd=https://app.example.com.evil.example/x", "https://app.example.com/.sallyport/login?return_to=/"),
+            ("rd=https://app.example.com//evil.example/", "https://app.example.com/.sallyport/login?return_to=/"),
+            ("rd=//evil.example/x", "https://app.example.com/.sallyport/login?return_to=/"),
+            ("rd=%0d%0aX:y", "https://app.example.com/.sallyport/login?return_to=/"),
+            ("rd=/x%3Ftoken=t", "https://app.example.com/.sallyport/login?return_to=/x"),
+            ("rd=/a&rd=/b", "https://app.example.com/.sallyport/login?return_to=/"),
+            ("rd=", "https://app.example.com/.sallyport/login?return_to=/"),
+            ("", "https://app.example.com/.sallyport/login?return_to=/wanted"),
+        ]
+    )
+    func signIn(_ query: String, _ location: String) async throws {
+        for path in ["/oauth2/start", "/oauth2/sign_in"] {
+            #expect(try await self.location(path, query, wanted: "/wanted") == location)
+        }
+    }
+
+    @Test("A link to the sign-out leads to the page with a button")
+    func signOut() async throws {
+        #expect(
+            try await self.location("/oauth2/sign_out", "rd=/bye")
+                == "https://app.example.com/.sallyport/logout?return_to=%2Fbye"
+        )
+    }
+
+    @Test("The answer is a page with the same link, for proxies that give it another status")
+    func page() async throws {
+        let endpoint = try #require(Self.endpoints.first { $0.path == "/oauth2/sign_in" })
+        let answer = await WireRequest("GET", endpoint.path, query: "rd=/x").answer(of: endpoint)
+        let text = String(decoding: answer.body, as: UTF8.self)
+        #expect(text.contains(#"href="https://app.example.com/.sallyport/login?return_to=/x""#))
+    }
+}
