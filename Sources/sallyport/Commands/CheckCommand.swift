@@ -30,6 +30,15 @@ struct CheckCommand: AsyncParsableCommand {
     @Flag(help: "Also connect to the configured Redis and to the provider, and print what is wrong with them.")
     var network = false
 
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp(
+            "Print only the configuration of a proxy that asks at authorization.listen, for these settings: \(ProxyKind.allCases.map(\.rawValue).joined(separator: ", ")).",
+            valueName: "proxy"
+        )
+    )
+    var proxy: ProxyKind?
+
     func run() async throws {
         let loaded: LoadedSettings
         let draft: Draft
@@ -46,6 +55,7 @@ struct CheckCommand: AsyncParsableCommand {
             for line in "\(error)".split(separator: "\n") { Console.say("  \(line)") }
             throw ExitCode.failure
         }
+        if let proxy { return try Self.sayConfiguration(of: proxy, loaded.settings, draft) }
         Console.say("valid")
         self.say("warnings", loaded.warnings + draft.findings)
         if !self.quiet { self.sayAll(loaded, draft) }
@@ -57,6 +67,19 @@ struct CheckCommand: AsyncParsableCommand {
         let drift = try? await ClientDrift.lines(loaded)
         self.say("clients that are not as in the file", drift.map { $0.isEmpty ? ["none"] : $0 } ?? [])
         if isBroken { throw ExitCode.failure }
+    }
+
+    /// Prints what lets this proxy ask.
+    private static func sayConfiguration(of proxy: ProxyKind, _ settings: Settings, _ draft: Draft) throws {
+        guard let authorization = settings.authorization, authorization.dialects.contains(proxy.dialect) else {
+            throw Console.failure(
+                settings.authorization == nil
+                    ? "no proxy may ask: add authorization with listen and peers"
+                    : "\(proxy.rawValue) asks in the dialect \(proxy.dialect.rawValue): add it to authorization.dialects"
+            )
+        }
+        let plan = ProxyPlan(settings, authorization) { draft.ownPaths(of: $0) }
+        Console.say(exactly: Array(proxy.configuration(plan).utf8))
     }
 
     /// What is right and wrong with the servers that the settings name; nil: they name none.

@@ -1,0 +1,41 @@
+import ArgumentParser
+import Settings
+
+/// A proxy for which `check --for` prints a configuration.
+enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
+    case nginx, traefik, caddy, envoy, haproxy
+    case ingressNginx = "ingress-nginx"
+    case gatewayAPI = "gateway-api"
+
+    /// The form in which it asks.
+    var dialect: AuthorizationDialect {
+        switch self {
+        case .nginx, .ingressNginx: .authRequest
+        case .traefik, .caddy, .haproxy: .forwardAuth
+        case .envoy, .gatewayAPI: .extAuthz
+        }
+    }
+
+    /// Whether cookies of an answer that allows a request reach the browser.
+    var passesCookiesOnSuccess: Bool {
+        switch self {
+        case .nginx, .traefik, .envoy: true
+        case .caddy, .haproxy, .ingressNginx, .gatewayAPI: false
+        }
+    }
+
+    /// The whole configuration, for these settings.
+    func configuration(_ plan: ProxyPlan) -> String {
+        let lines =
+            switch self {
+            case .nginx: plan.nginx
+            case .traefik: plan.traefik
+            case .caddy: plan.caddy
+            case .envoy: plan.envoy
+            case .haproxy: plan.haproxy
+            case .ingressNginx: plan.ingressNginx
+            case .gatewayAPI: plan.gatewayAPI
+            }
+        return (plan.comment(for: self) + lines).joined(separator: "\n")
+    }
+}

@@ -1,0 +1,54 @@
+import Settings
+
+extension ProxyPlan {
+    /// A whole `Caddyfile`, for Caddy 2.6 or later.
+    var caddy: [String] {
+        self.hosts.flatMap { host in [host.url.description + " {"] + self.caddySite(host).indented(4) + ["}", ""] }
+    }
+
+    private func caddySite(_ host: Host) -> [String] {
+        var lines = [
+            "# What browsers and native apps ask of Sallyport itself.",
+            "@sallyport path_regexp ^(\(host.ownPaths))$",
+            "handle @sallyport {",
+            "    reverse_proxy \(self.gateway)",
+            "}",
+            "handle {",
+            "    # In this order.",
+            "    route {",
+            "        # A client must not set these: before 2.11.2, Caddy leaves a client's field where the check has none",
+            "        # (CVE-2026-30851). Other spellings, such as X.Auth.Email, are not removed.",
+        ]
+        lines += self.caddyRemoved.map { "        request_header -\($0)" }
+        lines += [
+            "        forward_auth \(self.checks) {",
+            "            uri /authz/forward-auth",
+            "            copy_headers \(self.fields.joined(separator: " "))",
+            "            transport http {",
+            "                dial_timeout 1s",
+            "                response_header_timeout 5s",
+            "            }",
+            "        }",
+        ]
+        for (index, other) in host.otherApps.enumerated() {
+            lines += [
+                "        @app_\(index + 1) path_regexp ^\(other.paths)$",
+                "        reverse_proxy @app_\(index + 1) \(other.app.url)",
+            ]
+        }
+        return lines + ["        reverse_proxy \(host.app.url)", "    }", "}"]
+    }
+
+    /// The names to remove, each also with `_`, which many apps read as `-`. `x-auth*` is every name that begins so.
+    private var caddyRemoved: [String] {
+        let prefixes = ["x-auth", "x-sallyport", "remote", "x-kratos", "x-original", "x-rewrite"]
+        let names = (self.removedNames + self.fields.map { $0.lowercased() }).filter { name in
+            name != "authorization" && !prefixes.contains { name.hasPrefix($0 + "-") }
+        }
+        let all = prefixes.map { $0 + "*" } + Set(names).sorted()
+        return all.flatMap { name in
+            let other = String(name.map { $0 == "-" ? "_" : $0 })
+            return other == name ? [name] : [name, other]
+        }
+    }
+}

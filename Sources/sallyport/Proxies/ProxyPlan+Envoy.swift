@@ -1,0 +1,175 @@
+import Settings
+
+extension ProxyPlan {
+    /// Fields of the request that Envoy and Gateway API must pass to the check, as they pass no others.
+    static let checkedFields = [
+        "accept", "accept-language", "access-control-request-headers", "access-control-request-method",
+        "authorization", "content-type", "cookie", "dpop", "origin", "purpose", "referer", "sallyport-native",
+        "sec-fetch-dest",
+        "sec-fetch-mode", "sec-fetch-site", "sec-purpose", "sec-websocket-key", "user-agent", "x-forwarded-for",
+        "x-moz", "x-purpose", "x-request-id", "x-session-token",
+    ]
+
+    /// A whole bootstrap configuration, for Envoy 1.36 or later.
+    var envoy: [String] {
+        var clusters = Self.envoyCluster("sallyport", self.gateway.host, self.gateway.port)
+        clusters += Self.envoyCluster("sallyport_checks", self.checks.host, self.checks.port)
+        for app in self.apps {
+            clusters += Self.envoyCluster("app_\(app.label)", app.host, app.port)
+            if app.isHTTPS { clusters += Self.envoyTLS(app) }
+        }
+        var lines = [
+            "# Envoy's limit for a regular expression is 100, which a list of paths exceeds.",
+            "layered_runtime:",
+            "  layers: [{name: sallyport, static_layer: {re2.max_program_size.error_level: 4000}}]",
+            "static_resources:",
+            "  listeners:",
+        ]
+        lines += self.ports.flatMap(self.envoyListener).indented(4)
+        lines += ["  clusters:"]
+        lines += clusters.indented(4)
+        return lines + [""]
+    }
+
+    private func envoyListener(_ port: Int) -> [String] {
+        let hosts = self.hosts.filter { $0.port == port }
+        var lines = [
+            "- name: port_\(port)",
+            "  address: {socket_address: {address: 0.0.0.0, port_value: \(port)}}",
+            "  filter_chains:",
+            "    - filters:",
+            "        - name: envoy.filters.network.http_connection_manager",
+            "          typed_config:",
+            "            \"@type\": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+            "            stat_prefix: port_\(port)",
+            "            # The client's address is that of the connection, appended to X-Forwarded-For.",
+            "            use_remote_address: true",
+            "            # The bytes that were judged are forwarded.",
+            "            normalize_path: false",
+            "            merge_slashes: false",
+            "            path_with_escaped_slashes_action: KEEP_UNCHANGED",
+            "            common_http_protocol_options: {headers_with_underscores_action: DROP_HEADER}",
+            "            upgrade_configs: [{upgrade_type: websocket}]",
+            "            http_filters:",
+        ]
+        lines += self.envoyFilters.indented(14)
+        lines += ["            route_config:", "              virtual_hosts:"]
+        lines += hosts.flatMap(self.envoyHost).indented(16)
+        let secure = hosts.filter(\.url.isHTTPS)
+        if !secure.isEmpty {
+            lines += [
+                "      transport_socket:",
+                "        name: envoy.transport_sockets.tls",
+                "        typed_config:",
+                "          \"@type\": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
+                "          common_tls_context:",
+                "            tls_certificates:",
+            ]
+            lines += secure.flatMap { host in
+                [
+                    "- certificate_chain: {filename: /etc/envoy/tls/\(host.url.host).pem}",
+                    "  private_key: {filename: /etc/envoy/tls/\(host.url.host).key}",
+                ]
+            }.indented(14)
+        }
+        return lines
+    }
+
+    private var envoyFilters: [String] {
+        var lines = [
+            "# A client must not set these, in no spelling that an app may take for one of them.",
+            "- name: envoy.filters.http.header_mutation",
+            "  typed_config:",
+            "    \"@type\": type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation",
+            "    mutations:",
+            "      request_mutations:",
+            "        - remove_on_match:",
+            "            key_matcher:",
+            "              safe_regex: {regex: '\(self.removedPattern)'}",
+            "- name: envoy.filters.http.ext_authz",
+            "  typed_config:",
+            "    \"@type\": type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz",
+            "    # **true lets every request pass while Sallyport cannot answer.**",
+            "    failure_mode_allow: false",
+            "    status_on_error: {code: ServiceUnavailable}",
+            "    # A route that is chosen again may have other demands than the one that was judged.",
+            "    clear_route_cache: false",
+            "    allowed_headers:",
+            "      patterns:",
+        ]
+        lines += Self.checkedFields.map { "        - exact: \($0)" }
+        lines += [
+            "    http_service:",
+            "      server_uri: {uri: \"http://\(self.checks)\", cluster: sallyport_checks, timeout: 2s}",
+            "      path_prefix: /authz/ext-authz",
+            "      authorization_response:",
+            "        # cookie: without Sallyport's own. The fields of consumed credentials are removed, too.",
+            "        allowed_upstream_headers:",
+            "          patterns:",
+        ]
+        lines += (self.fields.map { $0.lowercased() } + ["cookie"]).map { "            - exact: \($0)" }
+        lines += [
+            "        allowed_client_headers_on_success:",
+            "          patterns:",
+            "            - exact: set-cookie",
+            "- name: envoy.filters.http.router",
+            "  typed_config: {\"@type\": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}",
+        ]
+        return lines
+    }
+
+    private func envoyHost(_ host: Host) -> [String] {
+        let names = host.url.port == nil ? [host.url.host, host.url.host + ":\(host.port)"] : [host.url.authority]
+        var lines = [
+            "- name: \(host.label)",
+            "  domains: [\(names.map { "\"\($0)\"" }.joined(separator: ", "))]",
+            "  routes:",
+            "    # What browsers and native apps ask of Sallyport itself.",
+            "    - match: {safe_regex: {regex: '\(host.ownPaths)'}}",
+            "      route: {cluster: sallyport, timeout: 0s}",
+            "      typed_per_filter_config:",
+            "        envoy.filters.http.ext_authz:",
+            "          \"@type\": type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute",
+            "          disabled: true",
+            "        envoy.filters.http.header_mutation:",
+            "          \"@type\": type.googleapis.com/envoy.config.route.v3.FilterConfig",
+            "          disabled: true",
+        ]
+        for other in host.otherApps {
+            lines += [
+                "    - match: {safe_regex: {regex: '\(other.paths)'}}",
+                "      route: {cluster: app_\(other.app.label), timeout: 0s}",
+            ]
+        }
+        return lines + ["    - match: {prefix: /}", "      route: {cluster: app_\(host.app.label), timeout: 0s}"]
+    }
+
+    private static func envoyCluster(_ name: String, _ host: String, _ port: Int) -> [String] {
+        let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        return [
+            "- name: \(name)",
+            "  type: STRICT_DNS",
+            "  connect_timeout: 1s",
+            "  load_assignment:",
+            "    cluster_name: \(name)",
+            "    endpoints:",
+            "      - lb_endpoints:",
+            "          - endpoint: {address: {socket_address: {address: \"\(bare)\", port_value: \(port)}}}",
+        ]
+    }
+
+    private static func envoyTLS(_ app: App) -> [String] {
+        [
+            "  transport_socket:",
+            "    name: envoy.transport_sockets.tls",
+            "    typed_config:",
+            "      \"@type\": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+            "      sni: \(app.tlsName)",
+            "      common_tls_context:",
+            "        validation_context:",
+            "          trusted_ca: {filename: /etc/ssl/certs/ca-certificates.crt}",
+            "          match_typed_subject_alt_names:",
+            "            - {san_type: DNS, matcher: {exact: \"\(app.tlsName)\"}}",
+        ]
+    }
+}

@@ -1,0 +1,78 @@
+import Settings
+
+extension ProxyPlan {
+    /// A whole `haproxy.cfg`, for HAProxy 2.6 or later with Lua.
+    var haproxy: [String] {
+        var lines = [
+            "global",
+            "    log stdout format raw local0 notice",
+            "    # deploy/proxies/sallyport.lua",
+            "    lua-load /etc/haproxy/sallyport.lua",
+            "",
+            "defaults",
+            "    mode http",
+            "    log global",
+            "    timeout connect 1s",
+            "    timeout http-request 10s",
+            "    timeout client 75s",
+            "    timeout server 65m",
+            "    timeout tunnel 65m",
+        ]
+        for port in self.ports { lines += [""] + self.haproxyFrontend(port) }
+        lines += ["", "backend sallyport", "    server sallyport \(self.gateway)"]
+        for app in self.apps {
+            let tls =
+                app.isHTTPS
+                ? " ssl verify required ca-file @system-ca sni str(\(app.tlsName)) verifyhost \(app.tlsName)" : ""
+            lines += ["", "backend app_\(app.label)", "    server app \(app.address)\(tls)"]
+        }
+        return lines + [""]
+    }
+
+    private func haproxyFrontend(_ port: Int) -> [String] {
+        let hosts = self.hosts.filter { $0.port == port }
+        let certificates = hosts.filter(\.url.isHTTPS).map { " crt /etc/haproxy/tls/\($0.url.host).pem" }.joined()
+        var lines = ["frontend port_\(port)", "    bind :\(port)\(certificates.isEmpty ? "" : " ssl\(certificates)")"]
+        for host in hosts {
+            lines += [
+                "    acl is_\(host.label) hdr(host),host_only -i \(host.url.host)",
+                "    acl own_\(host.label) path -m reg ^(\(host.ownPaths))$",
+            ]
+        }
+        let known = hosts.map { "is_\($0.label)" }.joined(separator: " or ")
+        let own = hosts.map { "is_\($0.label) own_\($0.label)" }.joined(separator: " or ")
+        let fields = self.fields.map { $0.lowercased() }.joined(separator: ",")
+        lines += [
+            "    http-request deny deny_status 421 unless \(known)",
+            "    # What browsers and native apps ask of Sallyport itself.",
+            "    http-request set-var(txn.own) bool(true) if \(own)",
+            "    # A client must not set these, in no spelling that an app may take for one of them.",
+            "    http-request del-header \(self.removedPattern) -m reg unless { var(txn.own) -m bool }",
+            "    http-request del-header ^x.forwarded -m reg",
+            "    http-request set-header X-Forwarded-For %[src]",
+        ]
+        for host in hosts {
+            lines += [
+                "    http-request set-header X-Forwarded-Host \(host.url.authority) if is_\(host.label)",
+                "    http-request set-header X-Forwarded-Proto \(host.url.scheme) if is_\(host.label)",
+            ]
+        }
+        let check = "http://\(self.checks)/authz/forward-auth \(fields)"
+        lines += [
+            "    # The check: sallyport.lua passes the request's fields, sets those of the identity, or answers.",
+            "    http-request set-header X-Forwarded-Method %[method]",
+            "    http-request set-header X-Forwarded-Uri %[pathq]",
+            "    http-request lua.sallyport \(check) unless { var(txn.own) -m bool }",
+            "    http-request del-header X-Forwarded-Method",
+            "    http-request del-header X-Forwarded-Uri",
+            "    use_backend sallyport if { var(txn.own) -m bool }",
+        ]
+        for host in hosts {
+            lines += host.otherApps.map {
+                "    use_backend app_\($0.app.label) if is_\(host.label) { path,url_dec -m reg ^\($0.paths)$ }"
+            }
+            lines += ["    use_backend app_\(host.app.label) if is_\(host.label)"]
+        }
+        return lines
+    }
+}

@@ -1,0 +1,98 @@
+import Settings
+
+/// Kubernetes: the gateway and the apps are services, whose names the settings do not know.
+extension ProxyPlan {
+    /// Ingresses for ingress-nginx, without snippets.
+    var ingressNginx: [String] {
+        let url = "http://sallyport.default.svc.cluster.local:\(self.checks.port)/authz/auth-request"
+        var lines = [
+            "# Services: sallyport (ports \(self.gateway.port) and \(self.checks.port)), and one for each app.",
+            "# A handoff by the query needs the redirect of the check's 401, which ingress-nginx replaces by its own to the",
+            "# login page: let the app's links begin at a host that Sallyport serves itself, or use another proxy.",
+        ]
+        for host in self.hosts {
+            let name = Self.kubernetesName(host.label)
+            lines +=
+                ["---"] + Self.ingress("\(name)-sallyport", host, ["nginx.ingress.kubernetes.io/use-regex: \"true\""])
+            lines += Self.ingressPath("^(\(host.ownPaths))$", "ImplementationSpecific", "sallyport", self.gateway.port)
+            let annotations = [
+                "nginx.ingress.kubernetes.io/auth-url: \(url)",
+                "nginx.ingress.kubernetes.io/auth-signin: \(host.url)/.sallyport/login?return_to=$escaped_request_uri",
+                "nginx.ingress.kubernetes.io/auth-signin-redirect-param: return_to",
+                "# A field without a value is removed from the client's request.",
+                "nginx.ingress.kubernetes.io/auth-response-headers: \(self.fields.joined(separator: ","))",
+                "# Never set auth-cache-key: it would let requests pass after a sign-out.",
+            ]
+            lines += ["---"] + Self.ingress(name, host, annotations)
+            for (index, other) in host.otherApps.enumerated() {
+                lines += [
+                    "          # \(other.paths) leads to another app: give it an Ingress of its own (number \(index + 2))."
+                ]
+            }
+            lines += Self.ingressPath("/", "Prefix", Self.kubernetesName("app_\(host.app.label)"), host.app.port)
+        }
+        return lines + [""]
+    }
+
+    private static func ingress(_ name: String, _ host: Host, _ annotations: [String]) -> [String] {
+        ["apiVersion: networking.k8s.io/v1", "kind: Ingress", "metadata:", "  name: \(name)", "  annotations:"]
+            + annotations.indented(4)
+            + ["spec:", "  ingressClassName: nginx"]
+            + (host.url.isHTTPS
+                ? ["  tls: [{hosts: [\(host.url.host)], secretName: \(Self.kubernetesName(host.label))-tls}]"] : [])
+            + ["  rules:", "    - host: \(host.url.host)", "      http:", "        paths:"]
+    }
+
+    private static func ingressPath(_ path: String, _ type: String, _ service: String, _ port: Int) -> [String] {
+        [
+            "          - path: '\(path)'", "            pathType: \(type)",
+            "            backend: {service: {name: \(service), port: {number: \(port)}}}",
+        ]
+    }
+
+    /// Routes with the filter `ExternalAuth` (GEP-1494, experimental).
+    var gatewayAPI: [String] {
+        var lines = [
+            "# Services: sallyport (ports \(self.gateway.port) and \(self.checks.port)), and one for each app; a Gateway named gateway.",
+            "# Regular expressions of paths are a feature of implementations.",
+        ]
+        for host in self.hosts {
+            let name = Self.kubernetesName(host.label)
+            lines += [
+                "---", "apiVersion: gateway.networking.k8s.io/v1", "kind: HTTPRoute", "metadata:", "  name: \(name)",
+                "spec:",
+                "  parentRefs: [{name: gateway}]", "  hostnames: [\(host.url.host)]", "  rules:",
+                "    # What browsers and native apps ask of Sallyport itself.",
+                "    - matches: [{path: {type: RegularExpression, value: '\(host.ownPaths)'}}]",
+                "      backendRefs: [{name: sallyport, port: \(self.gateway.port)}]",
+            ]
+            for app in host.otherApps {
+                lines += ["    - matches: [{path: {type: RegularExpression, value: '\(app.paths)'}}]"]
+                lines += self.externalAuth(app.app)
+            }
+            lines += ["    - matches: [{path: {type: PathPrefix, value: /}}]"] + self.externalAuth(host.app)
+        }
+        return lines + [""]
+    }
+
+    private func externalAuth(_ app: App) -> [String] {
+        [
+            "      filters:",
+            "        # Each is in every answer that allows a request, so a client's is replaced; other names pass.",
+            "        - type: ExternalAuth",
+            "          externalAuth:",
+            "            protocol: HTTP",
+            "            backendRef: {name: sallyport, port: \(self.checks.port)}",
+            "            http:",
+            "              path: /authz/ext-authz",
+            "              allowedHeaders: [\(Self.checkedFields.joined(separator: ", "))]",
+            "              allowedResponseHeaders: [\(self.fields.map { $0.lowercased() }.joined(separator: ", "))]",
+            "      backendRefs: [{name: \(Self.kubernetesName("app_\(app.label)")), port: \(app.port)}]",
+        ]
+    }
+
+    /// RFC 1123: lower-case letters, digits and `-`.
+    private static func kubernetesName(_ label: String) -> String {
+        String(label.lowercased().map { $0 == "_" ? "-" : $0 })
+    }
+}

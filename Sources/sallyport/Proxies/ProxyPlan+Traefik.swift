@@ -1,0 +1,55 @@
+import Settings
+import Vocabulary
+
+extension ProxyPlan {
+    /// A dynamic configuration for the file provider, for Traefik 3.3 or later.
+    var traefik: [String] {
+        var lines = [
+            "http:",
+            "  middlewares:",
+            "    sallyport:",
+            "      forwardAuth:",
+            "        address: http://\(self.checks)/authz/forward-auth",
+            "        # A client's own X-Forwarded-* fields are not believed.",
+            "        trustForwardHeader: false",
+            "        preserveLocationHeader: true",
+            "        # What is named here is removed from the request, in every spelling, and set from the answer.",
+            "        authResponseHeadersRegex: '(?i)\(self.removedPattern)'",
+        ]
+        if self.fields.contains("Authorization") { lines += ["        authResponseHeaders: [Authorization]"] }
+        lines += ["        addAuthCookiesToResponse:"] + self.cookies.map { "          - \($0)" } + ["  routers:"]
+        for host in self.hosts {
+            let rule = "Host(`\(host.url.host)`)"
+            let tls = host.url.isHTTPS ? ["      tls: {}"] : []
+            lines += ["    # What browsers and native apps ask of Sallyport itself.", "    \(host.label)_own:"]
+            lines += ["      rule: '\(rule) && PathRegexp(`^(\(host.ownPaths))$`)'", "      priority: 1000"]
+            lines += ["      service: sallyport"] + tls
+            for (index, other) in host.otherApps.enumerated() {
+                lines += ["    \(host.label)_\(index + 1):", "      rule: '\(rule) && PathRegexp(`^\(other.paths)$`)'"]
+                lines += ["      priority: \(900 - index)", "      middlewares: [sallyport]"]
+                lines += ["      service: app_\(other.app.label)"] + tls
+            }
+            lines += [
+                "    \(host.label):", "      rule: '\(rule)'", "      priority: 1", "      middlewares: [sallyport]",
+            ]
+            lines += ["      service: app_\(host.app.label)"] + tls
+        }
+        lines += ["  services:"]
+        for (name, url) in [("sallyport", "http://\(self.gateway)")] + self.apps.map({ ("app_\($0.label)", $0.url) }) {
+            lines += ["    \(name):", "      loadBalancer:", "        servers: [{url: \"\(url)\"}]"]
+        }
+        return lines + [""]
+    }
+
+    /// The names of the cookies that an answer to a check may set or clear.
+    private var cookies: [String] {
+        let session = self.settings.session
+        let own = [
+            session.cookieName, session.attemptCookieName, session.handledCookieName, session.pendingCookieName,
+            session.accountCookieName,
+        ]
+        let reaches = Set(self.settings.hosts.map(\.cookieReach))
+        let names = own.flatMap { name in reaches.map { $0.name(name) } } + self.settings.handoff.cookieNames
+        return Set(names).sorted()
+    }
+}

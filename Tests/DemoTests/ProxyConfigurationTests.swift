@@ -1,0 +1,56 @@
+import Foundation
+import GatewayBench
+import Testing
+
+/// `check --for`, from the point of view of an operator who has a proxy already.
+@Suite struct ProxyConfigurationTests {
+    private static let folder = Gateway.root.appending(path: "deploy/proxies")
+    private static let settings = Self.folder.appending(path: "sallyport.yaml").path
+
+    private static func print(_ proxy: String, _ variables: [String: String] = [:]) throws -> (
+        status: Int32, output: String
+    ) {
+        let arguments = variables.map { "\($0)=\($1)" }
+        return try Servers.run(
+            "/usr/bin/env",
+            arguments + [Gateway.binary.path, "check", "--config", Self.settings, "--for", proxy]
+        )
+    }
+
+    @Test(
+        "The examples are what is printed for the settings beside them",
+        arguments: [
+            ("nginx", "nginx.conf", true), ("traefik", "traefik.yaml", true), ("envoy", "envoy.yaml", true),
+            ("caddy", "Caddyfile", false), ("haproxy", "haproxy.cfg", false),
+            ("ingress-nginx", "ingress-nginx.yaml", false), ("gateway-api", "gateway-api.yaml", false),
+        ]
+    )
+    func examples(proxy: String, file: String, passesCookies: Bool) throws {
+        let result = try Self.print(proxy, ["SALLYPORT_AUTHORIZATION_COOKIES_ON_SUCCESS": "\(passesCookies)"])
+        let example = try String(contentsOf: Self.folder.appending(path: file), encoding: .utf8)
+        #expect(result.status == 0 && result.output == example, "\(file) is not what check prints: \(result.output)")
+        #expect(!example.contains("WARNING"))
+        let other = try Self.print(proxy, ["SALLYPORT_AUTHORIZATION_COOKIES_ON_SUCCESS": "\(!passesCookies)"])
+        #expect(other.status == 0 && other.output.contains("# WARNING: "), "\(other.output)")
+    }
+
+    @Test("A configuration is refused where the proxy could not ask")
+    func refused() throws {
+        let dialects = try Self.print("envoy", ["SALLYPORT_AUTHORIZATION_DIALECTS": "auth-request"])
+        #expect(dialects.status == 1 && dialects.output.contains("ext-authz"), "\(dialects.output)")
+        let unknown = try Self.print("apache")
+        #expect(unknown.status != 0 && unknown.output.contains("gateway-api"), "\(unknown.output)")
+    }
+
+    @Test("The names of the configured fields are set by the proxy, and the others are removed")
+    func names() throws {
+        let variables = ["SALLYPORT_IDENTITY_PRESET": "remote-user", "SALLYPORT_IDENTITY_ASSERTION_ENABLED": "false"]
+        let nginx = try Self.print("nginx", variables).output
+        #expect(nginx.contains("proxy_set_header Remote-User $sallyport_field_remote_user;"))
+        #expect(
+            nginx.contains("proxy_set_header x-auth-email \"\";") && !nginx.contains("proxy_set_header remote-user")
+        )
+        #expect(nginx.contains("proxy_set_header x-auth-assertion \"\";"))
+        #expect(try Self.print("caddy", variables).output.contains("copy_headers Remote-User Remote-Email"))
+    }
+}
