@@ -2,25 +2,23 @@ import JOSE
 import Testing
 
 @Suite struct ChallengeTests {
-    private static let faults: [DPoPFault] = [
+    private static let faults: [DPoPRefusal] = [
         .missing, .several, .tooLong, .header(JOSEError("the key is too short, too long or weak")), .type, .otherKey,
         .claims, .id, .method,
         .target, .accessToken, .signature,
     ]
-    private static let needs: [DPoPNonceNeed] = [.required, .unusable, .clock]
+    private static let needs: [DPoPRefusal] = [.required(nonce: "n"), .unusable(nonce: "n"), .clock(nonce: "n")]
 
     @Test func asksForANonceInTheFormThatSDKsRead() {
         #expect(
-            DPoPChallenge.text(DPoPRefusal(.required, nonce: "n"))
+            DPoPChallenge.text(.required(nonce: "n"))
                 == #"DPoP error="use_dpop_nonce", error_description="The DPoP proof needs a nonce of this server.", algs="ES256 EdDSA""#
         )
     }
 
     /// Auth0.Android splits at `, ` and wants `DPoP error` first; Auth0.swift takes the first `error=`.
     @Test func everyChallengeIsOneWithErrorFirst() {
-        let refusals =
-            Self.needs.map { DPoPRefusal($0, nonce: "n") } + Self.faults.map(DPoPRefusal.init)
-            + [.bound, .notBound, .replayed]
+        let refusals = Self.needs + Self.faults + [.bound, .notBound, .replayed]
         for text in refusals.map(DPoPChallenge.text) {
             let parts = text.split(separator: ", ")
             #expect(parts.count == 3 && parts[0].hasPrefix(#"DPoP error=""#), "\(text)")
@@ -36,7 +34,7 @@ import Testing
     @Test func aProofOfAnotherKeyMakesTheTokenInvalidAndAllElseTheProof() {
         for fault in Self.faults {
             let error = fault == .otherKey ? "invalid_token" : "invalid_dpop_proof"
-            #expect(DPoPChallenge.text(DPoPRefusal(fault)).hasPrefix(#"DPoP error="\#(error)","#))
+            #expect(DPoPChallenge.text(fault).hasPrefix(#"DPoP error="\#(error)","#))
         }
     }
 

@@ -31,13 +31,13 @@ import Vocabulary
             )
             #expect(bench.judge(bytes(text)).accepted?.thumbprint == proof["jkt"]?.string)
             bench.demand.accessToken = Secret(token + "x")
-            #expect(bench.judge(bytes(text)).fault == DPoPRefusal(.accessToken))
+            #expect(bench.judge(bytes(text)).fault == DPoPRefusal.accessToken)
             bench.demand.accessToken = nil
             bench.demand.method = "PUT"
-            #expect(bench.judge(bytes(text)).fault == DPoPRefusal(.method))
+            #expect(bench.judge(bytes(text)).fault == DPoPRefusal.method)
             bench.demand.method = try #require(payload["htm"]?.string)
             bench.now = UnixTime(seconds: seconds + 301)
-            #expect(bench.judge(bytes(text)).refusal == DPoPRefusal(.clock, nonce: bench.nonce))
+            #expect(bench.judge(bytes(text)).refusal == DPoPRefusal.clock(nonce: bench.nonce))
         }
         let accessToken = try #require(entries.first { $0["header"]?["typ"] == nil }?["jwt"]?.string)
         #expect(Bench().judge(bytes(accessToken)).fault != nil, "an access token is no proof")

@@ -48,7 +48,7 @@ package final class DPoPGate: Sendable {
             return nil
         }
         guard presentation.isProofScheme else { throw .bound }
-        guard let proof = presentation.proof else { throw DPoPRefusal(.missing) }
+        guard let proof = presentation.proof else { throw .missing }
         var demand = demand()
         demand.thumbprint = thumbprint
         return try self.judge(proof, for: demand, keys: keys, now: now)
@@ -62,7 +62,7 @@ package final class DPoPGate: Sendable {
         now: UnixTime
     ) throws(DPoPRefusal) -> DPoPProof {
         // Two fields may have been joined on their way (RFC 9110 5.3): which one counts would be a guess.
-        guard proof.withUnsafeBytes({ $0.place(of: UInt8(ascii: ",")) }) == nil else { throw DPoPRefusal(.several) }
+        guard proof.withUnsafeBytes({ $0.place(of: UInt8(ascii: ",")) }) == nil else { throw .several }
         let memory = self.onces.onceMemory
         var demand = demand
         // A proof without a nonce that was presented before the store forgot may have been made that much later.
@@ -81,7 +81,7 @@ package final class DPoPGate: Sendable {
             // The store may have forgotten the proof since it was judged.
             let epoch = self.onces.onceMemory.epoch
             guard epoch != proof.epoch else { return nil }
-            return DPoPRefusal(.unusable, nonce: self.nonces.current(at: now, epoch: epoch))
+            return .unusable(nonce: self.nonces.current(at: now, epoch: epoch))
         }
     }
 }

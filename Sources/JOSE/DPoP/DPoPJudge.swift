@@ -69,11 +69,11 @@ package struct DPoPJudge: Sendable {
         epoch: UInt64
     ) throws(DPoPRefusal) -> DPoPProof {
         let token = try self.token(proof, keys)
-        if let expected = demand.thumbprint, token.key.thumbprint != expected { throw DPoPRefusal(.otherKey) }
+        if let expected = demand.thumbprint, token.key.thumbprint != expected { throw .otherKey }
         let claims = try ProofClaims(token)
         try claims.check(demand)
         let span = try self.span(of: claims, demand, now, epoch)
-        do throws(JOSEError) { try token.verify() } catch { throw DPoPRefusal(.signature) }
+        do throws(JOSEError) { try token.verify() } catch { throw .signature }
         keys?.remember(token)
         return DPoPProof(
             thumbprint: token.key.thumbprint,
@@ -85,15 +85,15 @@ package struct DPoPJudge: Sendable {
     }
 
     private func token(_ proof: [UInt8], _ keys: DPoPKeyCache?) throws(DPoPRefusal) -> SelfSignedToken {
-        guard proof.count <= Self.longestProof else { throw DPoPRefusal(.tooLong) }
+        guard proof.count <= Self.longestProof else { throw .tooLong }
         let token: SelfSignedToken
         do throws(JOSEError) {
             token = try SelfSignedToken(proof, allowing: Self.allowed) { keys?.head(of: $0) }
         } catch {
-            throw DPoPRefusal(.header(error))
+            throw .header(error)
         }
         // A media type (RFC 7515 4.1.9).
-        guard token.header.type?.lowercased() == "dpop+jwt" else { throw DPoPRefusal(.type) }
+        guard token.header.type?.lowercased() == "dpop+jwt" else { throw .type }
         return token
     }
 
@@ -112,19 +112,17 @@ package struct DPoPJudge: Sendable {
         _ now: UnixTime,
         _ epoch: UInt64
     ) throws(DPoPRefusal) -> Span {
-        func refusal(_ need: DPoPNonceNeed) -> DPoPRefusal {
-            DPoPRefusal(need, nonce: self.nonces.current(at: now, epoch: epoch))
-        }
+        func present() -> String { self.nonces.current(at: now, epoch: epoch) }
         if let nonce = claims.nonce {
             switch self.nonces.read(nonce, at: now, epoch: epoch) {
             case .current(let end): return Span(end: end, hasPresentNonce: true)
             case .aging(let end): return Span(end: end, hasPresentNonce: false)
-            case .unusable: throw refusal(.unusable)
+            case .unusable: throw .unusable(nonce: present())
             }
         }
-        if demand.requiresNonce { throw refusal(.required) }
+        if demand.requiresNonce { throw .required(nonce: present()) }
         let end = claims.issuedAt.advanced(by: Self.greatestAge)
-        guard now < end, claims.issuedAt <= now.advanced(by: Self.greatestLead) else { throw refusal(.clock) }
+        guard now < end, claims.issuedAt <= now.advanced(by: Self.greatestLead) else { throw .clock(nonce: present()) }
         return Span(end: end, hasPresentNonce: false)
     }
 }
@@ -140,10 +138,10 @@ private struct ProofClaims {
 
     init(_ token: SelfSignedToken) throws(DPoPRefusal) {
         let claims: JWTClaims
-        do throws(JOSEError) { claims = try JWTClaims(token.unverifiedPayload()) } catch { throw DPoPRefusal(.claims) }
+        do throws(JOSEError) { claims = try JWTClaims(token.unverifiedPayload()) } catch { throw .claims }
         guard let id = claims.id, let method = claims["htm"]?.string, let target = claims["htu"]?.string,
             let issuedAt = claims.issuedAt
-        else { throw DPoPRefusal(.claims) }
+        else { throw .claims }
         self.id = id
         self.method = method
         self.target = target
@@ -153,11 +151,11 @@ private struct ProofClaims {
     }
 
     func check(_ demand: DPoPDemand) throws(DPoPRefusal) {
-        guard (1...DPoPJudge.longestID).contains(self.id.utf8.count) else { throw DPoPRefusal(.id) }
-        guard self.method == demand.method else { throw DPoPRefusal(.method) }
-        guard demand.target.matches(self.target) else { throw DPoPRefusal(.target) }
+        guard (1...DPoPJudge.longestID).contains(self.id.utf8.count) else { throw .id }
+        guard self.method == demand.method else { throw .method }
+        guard demand.target.matches(self.target) else { throw .target }
         if let token = demand.accessToken, self.tokenHash != SHA256.digest(token.bytes).base64URL {
-            throw DPoPRefusal(.accessToken)
+            throw .accessToken
         }
     }
 }

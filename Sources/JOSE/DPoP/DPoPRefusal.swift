@@ -36,18 +36,61 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
         "The DPoP proof was used before: each request needs a new one."
     )
 
-    /// A proof that is not accepted.
-    package init(_ fault: DPoPFault) {
-        switch fault {
-        case .missing: self.init(.proofMissing, "invalid_dpop_proof", fault.description)
-        // The proof is good in itself: the token is refused (RFC 9449 7.1).
-        case .otherKey: self.init(.proofOtherKey, "invalid_token", fault.description)
-        default: self.init(.proofInvalid, "invalid_dpop_proof", fault.description)
-        }
+    // MARK: Proofs that are not accepted
+
+    /// There is no proof, and a token is bound to a key.
+    package static let missing = DPoPRefusal(
+        .proofMissing,
+        "invalid_dpop_proof",
+        "The token is bound to a key: a DPoP proof is needed."
+    )
+    /// The key in the proof is not the one that the token is bound to. The proof is good in itself: the token is refused
+    /// (RFC 9449 7.1).
+    package static let otherKey = DPoPRefusal(
+        .proofOtherKey,
+        "invalid_token",
+        "The DPoP proof is of another key than the token."
+    )
+    package static let several = Self.invalid("There must be exactly one DPoP proof.")
+    package static let tooLong = Self.invalid("The DPoP proof is longer than \(DPoPJudge.longestProof) bytes.")
+    package static let type = Self.invalid("typ of the DPoP proof must be dpop+jwt.")
+    /// The payload is no JSON object, or a claim is missing or of the wrong type.
+    package static let claims = Self.invalid("The DPoP proof needs jti and htm and htu as text and iat as a number.")
+    package static let id = Self.invalid("jti of the DPoP proof must have 1 to \(DPoPJudge.longestID) bytes.")
+    package static let method = Self.invalid("htm of the DPoP proof is not the method of the request.")
+    package static let target = Self.invalid("htu of the DPoP proof is not the URL of the request.")
+    /// `ath` is missing, or not the hash of the access token.
+    package static let accessToken = Self.invalid("ath of the DPoP proof is not the hash of the access token.")
+    package static let signature = Self.invalid("The signature of the DPoP proof is wrong.")
+
+    /// It is no token in compact form, or its header is not accepted.
+    package static func header(_ error: JOSEError) -> DPoPRefusal {
+        Self.invalid("The DPoP proof cannot be read: \(error.detail).")
     }
 
-    /// A proof that must be repeated with a nonce (RFC 9449 8 and 9).
-    package init(_ need: DPoPNonceNeed, nonce: String) {
-        self.init(.proofNonceNeeded, "use_dpop_nonce", need.description, nonce: nonce)
+    private static func invalid(_ description: String) -> DPoPRefusal {
+        DPoPRefusal(.proofInvalid, "invalid_dpop_proof", description)
+    }
+
+    // MARK: Proofs that must be repeated with a nonce (RFC 9449 8 and 9)
+
+    /// There is none, and it is required.
+    package static func required(nonce: String) -> DPoPRefusal {
+        Self.nonceNeeded("The DPoP proof needs a nonce of this server.", nonce)
+    }
+
+    /// Its nonce is too old, or of another server.
+    package static func unusable(nonce: String) -> DPoPRefusal {
+        Self.nonceNeeded("The nonce in the DPoP proof is not accepted any more: use the one in DPoP-Nonce.", nonce)
+    }
+
+    /// There is none, and `iat` differs too much from the gateway's clock.
+    package static func clock(nonce: String) -> DPoPRefusal {
+        let words = "The clock of the device differs from that of the server"
+        return Self.nonceNeeded("\(words): with the nonce in DPoP-Nonce it does not matter.", nonce)
+    }
+
+    private static func nonceNeeded(_ description: String, _ nonce: String) -> DPoPRefusal {
+        DPoPRefusal(.proofNonceNeeded, "use_dpop_nonce", description, nonce: nonce)
     }
 }
