@@ -29,7 +29,7 @@ struct IdentityProfileTests {
         let names = try lines(profile, session()).get().map { String($0.prefix { $0 != ":" }) }
         #expect(Set(names).count == names.count)
         for name in names {
-            #expect(Array(name.utf8).withUnsafeBufferPointer { profile.managed.contains($0) }, "\(name)")
+            #expect(profile.managed.contains(name), "\(name)")
         }
         var settings = IdentitySettings()
         settings.fields = profile.fields
@@ -65,7 +65,7 @@ struct IdentityProfileTests {
             #expect(rendered(SessionTokens(access: Secret(odd), id: nil)) == .failure(refusal), "\(odd)")
         }
         for name in ["X-Access", "x_id"] {
-            #expect(Array(name.utf8).withUnsafeBufferPointer { profile.managed.contains($0) })
+            #expect(profile.managed.contains(name))
         }
         var basic = IdentitySettings()
         basic.basic = .init(usernamePath: "provider.access_token", password: Secret("p"))
