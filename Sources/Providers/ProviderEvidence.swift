@@ -6,6 +6,10 @@ package struct ProviderEvidence: Sendable, Hashable {
     package var provider: String
     /// The provider's id of its session (`sid`), by which it can later ask for the end of sessions.
     package var sessionID: String?
+    /// When the provider said so, by its own clock (`iat` of the id_token); nil: it does not say.
+    package var issuedAt: UnixTime?
+    /// When the provider was asked, by the clock of the store (`SessionStore.now`); nil: it ends no sessions here.
+    package var askedAt: UnixTime?
     /// nil: the provider's tokens are not kept.
     package var tokens: ProviderTokenSet?
 
@@ -13,9 +17,17 @@ package struct ProviderEvidence: Sendable, Hashable {
     /// would be confirmed and end nothing. Some providers seal what they know of the session in it (idpyoidc: 304 bytes).
     package static let longestSessionID = 1024
 
-    package init(provider: String, sessionID: String? = nil, tokens: ProviderTokenSet? = nil) {
+    package init(
+        provider: String,
+        sessionID: String? = nil,
+        issuedAt: UnixTime? = nil,
+        askedAt: UnixTime? = nil,
+        tokens: ProviderTokenSet? = nil
+    ) {
         self.provider = provider
         self.sessionID = sessionID
+        self.issuedAt = issuedAt
+        self.askedAt = askedAt
         self.tokens = tokens
     }
 }

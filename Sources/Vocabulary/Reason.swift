@@ -76,6 +76,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
 
     // The sign-in.
     case signInCancelled = "signin.cancelled"
+    case signInEnded = "signin.ended"
     case signInFlowExpired = "signin.flow_expired"
     case signInFlowUnknown = "signin.flow_unknown"
     case signInIncomplete = "signin.incomplete"

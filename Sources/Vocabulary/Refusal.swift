@@ -104,7 +104,7 @@ package struct Refusal: Equatable, Sendable {
             nil
 
         case .signInMalformed, .signInReturnToForbidden, .signInStateMismatch: Refusal(400)
-        case .signInCancelled, .signInInsufficient, .signInInteractionRequired, .signInNotAllowed,
+        case .signInCancelled, .signInEnded, .signInInsufficient, .signInInteractionRequired, .signInNotAllowed,
             .signInNotNavigation, .signInRepeated:
             Refusal(403)
         case .signInFlowUnknown: Refusal(404)

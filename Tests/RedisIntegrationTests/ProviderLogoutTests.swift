@@ -137,6 +137,42 @@ import Vocabulary
         }
     }
 
+    @Test(
+        "A logout token at one gateway ends the sign-in that is under way at the other, whatever it names it by",
+        arguments: Named.allCases
+    )
+    func underWay(named: Named) async throws {
+        try await self.with { bench, _ throws in
+            var user = WebUser(bench.gateways[0])
+            func callback() throws -> String {
+                let page = try user.send("GET", "\(Hosts.a)/.sallyport/login?return_to=/x")
+                let back = bench.provider.follow(try #require(page.value("location")))
+                return String(try #require(back).dropFirst(Hosts.a.count))
+            }
+            let target = try callback()
+            let token = bench.provider.logoutToken(
+                sessionID: named == .subject ? nil : bench.provider.sessionID,
+                subject: named == .session ? nil : "user-1"
+            )
+            bench.provider.hold(.token)
+            defer { bench.provider.heal(.token) }
+            let wire = try bench.gateways[0].connect()
+            wire.send(
+                "GET \(target) HTTP/1.1\r\nHost: login.example.com\r\n\(user.cookies(of: "login.example.com"))"
+                    + "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\nAccept: text/html\r\n\r\n"
+            )
+            #expect(eventually { bench.provider.waiting(at: .token) == 1 })
+            #expect(try self.post("logout_token=\(token)", to: bench.gateways[1]).status == 200)
+            bench.provider.heal(.token)
+            let page = try wire.answer(seconds: 30)
+            #expect(page.status == 403 && page.pageReason == "signin.ended", "\(page.lines)")
+            #expect(page.sessionCookie?.isEmpty != false)
+            bench.provider.endSession()
+            let again = try user.send("GET", Hosts.a + (try callback()))
+            #expect(again.status == 303 && again.sessionCookie?.isEmpty == false, "\(again.lines)")
+        }
+    }
+
     @Test("A token that is no valid logout token is 400 with an OAuth error, and ends nothing")
     func refused() async throws {
         try await self.with { bench, _ throws in

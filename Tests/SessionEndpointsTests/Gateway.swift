@@ -40,6 +40,7 @@ struct Gateway {
         provider: (any PasswordProvider)? = nil,
         browser: (any BrowserProvider)? = nil,
         users: (any UserDirectory)? = nil,
+        providerEndsSessions: Bool = false,
         limiter: (any RateLimiter)? = nil,
         successor: Secret? = nil,
         accepted: [Secret] = [Self.secret],
@@ -59,15 +60,17 @@ struct Gateway {
         self.cookieReach = cookieReach
         var settings = SessionSettings()
         settings.browser.persistence = persistence
+        let records = RecordAccess(
+            store: self.store,
+            authority: self.authority,
+            loops: known?.loops ?? MultiThreadedEventLoopGroup.singleton,
+            clock: self.time.clock
+        )
         let sessions = SessionService(
-            records: RecordAccess(
-                store: self.store,
-                authority: self.authority,
-                loops: known?.loops ?? MultiThreadedEventLoopGroup.singleton,
-                clock: self.time.clock
-            ),
+            records: records,
             settings: settings,
             devices: DeviceObserver(directory: nil),
+            providerSessions: providerEndsSessions ? ProviderSessions(records: records) : nil,
             users: RealmUsers(.default, users),
             rules: rules,
             journal: self.audit.journal

@@ -1,4 +1,6 @@
 import EndpointBench
+import NIOCore
+import NIOPosix
 import Observability
 import Providers
 import Sessions
@@ -37,12 +39,20 @@ struct ProviderLogoutTests {
     private let bench = SignInBench()
     private let sessions: SessionService
     private let logout: ProviderLogout
+    private let store: ScriptedStore
 
     init() {
         let bench = self.bench
-        let ends = ProviderSessions(records: bench.records)
+        self.store = ScriptedStore(bench.store)
+        let records = RecordAccess(
+            store: self.store,
+            authority: bench.authority,
+            loops: MultiThreadedEventLoopGroup.singleton,
+            clock: bench.time.clock
+        )
+        let ends = ProviderSessions(records: records)
         self.sessions = SessionService(
-            records: bench.records,
+            records: records,
             settings: SessionSettings(),
             devices: DeviceObserver(directory: nil),
             providerSessions: ends,
@@ -162,6 +172,111 @@ struct ProviderLogoutTests {
         #expect(try await self.lives(third))
         #expect(try await self.obey("l-2 ada s-1") == nil)
         #expect(try await !self.lives(third))
+    }
+
+    /// Why a sign-in of this user begins no session; nil: it does. The provider is asked, and `meanwhile` happens.
+    ///
+    /// - Parameter age: How old the id_token is when the provider is asked.
+    private func refusal(
+        _ subject: String,
+        at sid: String?,
+        age: Duration = .zero,
+        _ meanwhile: () async throws -> Void = {}
+    ) async throws -> Reason? {
+        let askedAt = self.bench.time.now
+        self.bench.time.advance(by: .milliseconds(600))
+        try await meanwhile()
+        let evidence = ProviderEvidence(
+            provider: TextualLogout.issuer,
+            sessionID: sid,
+            issuedAt: askedAt.advanced(by: .zero - age),
+            askedAt: askedAt
+        )
+        let requester = try self.bench.requester()
+        let user = Authentication(identity: Identity(id: subject, traits: [:]), aal: .aal1, methods: ["oidc"])
+        let begun = await Result(
+            try await self.sessions.begin(user, SessionTerms(.web), evidence: evidence, for: requester)
+        )
+        return begun.error?.reason
+    }
+
+    @Test(
+        "A logout that comes while the provider is asked ends the sign-in, too",
+        arguments: [
+            ("s-1", "- s-1"), ("s-1", "ada s-1"), ("s-1", "ada s-1 all"), ("s-1", "ada -"), (nil, "ada -"),
+            (nil, "ada s-9"), (nil, "ada s-9 all"), ("s-1", "ada s-9"),
+        ] as [(String?, String)]
+    )
+    func underWay(sid: String?, logout: String) async throws {
+        let reason = try await self.refusal("ada", at: sid) {
+            let refusal = try await self.obey("l-1 \(logout)")
+            #expect(refusal == nil)
+        }
+        #expect(reason == .signInEnded)
+        #expect(self.bench.store.sessionCount == 0)
+        let record = try #require(self.bench.audit.records.last)
+        #expect(record.act == .session(.refused(.signInEnded), .web) && record.subject == "ada")
+        #expect(record.provider == TextualLogout.issuer)
+        self.bench.time.advance(by: .seconds(1))
+        #expect(try await self.refusal("ada", at: sid) == nil, "the next sign-in is good")
+    }
+
+    @Test(
+        "A logout of others ends no sign-in",
+        arguments: [
+            ("s-1", "- s-2"), ("s-1", "brian -"), ("s-1", "ada s-2 all"), (nil, "brian s-9 all"), (nil, "- s-9 all"),
+        ] as [(String?, String)]
+    )
+    func others(sid: String?, logout: String) async throws {
+        let reason = try await self.refusal("ada", at: sid) {
+            let refusal = try await self.obey("l-1 \(logout)")
+            #expect(refusal == nil)
+        }
+        #expect(reason == nil)
+    }
+
+    @Test("An id_token from before the logout of its sid begins no session, and one from afterwards does")
+    func olderToken() async throws {
+        // Known here or not.
+        _ = try await self.signIn("ada", at: "s-1")
+        for (number, sid) in ["s-1", "s-2"].enumerated() {
+            #expect(try await self.obey("l-\(number) - \(sid)") == nil)
+            self.bench.time.advance(by: .seconds(10))
+            #expect(try await self.refusal("ada", at: sid, age: .seconds(11)) == .signInEnded)
+            #expect(try await self.refusal("ada", at: sid, age: .seconds(3600)) == .signInEnded)
+            #expect(try await self.refusal("ada", at: sid, age: .seconds(8)) == nil)
+            #expect(try await self.refusal("ada", at: "s-3", age: .seconds(3600)) == nil)
+        }
+    }
+
+    @Test("A sign-in right after a sign-out everywhere is good, wherever the provider's clock is")
+    func afterwards() async throws {
+        for age in [Duration.seconds(-50), .zero, .seconds(50)] {
+            let requester = try self.bench.requester()
+            try await UserSessions(sessions: self.sessions).endAll(of: "ada", for: requester)
+            self.bench.time.advance(by: .milliseconds(1))
+            #expect(try await self.refusal("ada", at: "s-1", age: age) == nil)
+        }
+        #expect(try await self.obey("l-1 ada -") == nil)
+        self.bench.time.advance(by: .milliseconds(1))
+        #expect(try await self.refusal("ada", at: "s-1", age: .seconds(50)) == nil, "the sub alone says when")
+    }
+
+    @Test("A logout is known before what it ends is looked for, so that a sign-in which is not found yet finds it")
+    func order() async throws {
+        for (number, logout) in ["- s-1", "ada s-9 all"].enumerated() {
+            // The receipt of the token is read, and for the second the sid's end is written and its lineages are read.
+            self.store.change { [calls = 2 + 2 * number] in ($0.failure, $0.callsBeforeFailure) = (.unavailable, calls)
+            }
+            #expect(try await self.obey("l-\(number) \(logout)") == .storeUnavailable)
+            self.store.fail(with: nil)
+        }
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        for name in [
+            ProviderSession.endName(of: "s-1", at: TextualLogout.issuer),
+            ProviderSession.endName(of: "s-9", at: TextualLogout.issuer),
+            ProviderSession.endName(ofUnnamed: "ada", at: TextualLogout.issuer),
+        ] { #expect(try await self.bench.store.epoch(of: name, on: loop).get() > 0, "\(name.debugDescription)") }
     }
 
     /// What the audit stream says of the sessions that the last logout ended.

@@ -45,6 +45,7 @@ extension OpenIDProvider {
                 sessionID: idClaims.sessionID.flatMap {
                     $0.isPlain(upTo: ProviderEvidence.longestSessionID) ? $0 : nil
                 },
+                issuedAt: idClaims.issuedAt,
                 tokens: tokens.kept(key: key, requested: self.settings.authorization.scopes, now: self.clock.now())
             )
         )

@@ -254,6 +254,16 @@ package final class RedisStore: RecordStore {
         return .later(EventLoopFuture.whenAllSucceed(asked, on: loop).map { $0.max() ?? 0 })
     }
 
+    package func now(on loop: any EventLoop) -> EventLoopFuture<UnixTime> {
+        self.client.ask(RedisCommand("TIME"), on: loop).flatMapThrowing { reply in
+            guard case .array(let parts) = reply, parts.count == 2, case .bulk(let digits) = parts[0],
+                case .bulk(let rest) = parts[1], let seconds = Int64(String(decoding: digits, as: UTF8.self)),
+                let microseconds = Int64(String(decoding: rest, as: UTF8.self))
+            else { throw StoreError.unavailable }
+            return UnixTime(seconds: seconds).advanced(by: .milliseconds(microseconds / 1000))
+        }
+    }
+
     /// The latest epoch of the subject that this gateway knows of. A primary that was just promoted or restarted may have
     /// lost it.
     func rememberedEpoch(of subject: String) -> UInt64 {

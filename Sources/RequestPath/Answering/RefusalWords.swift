@@ -82,6 +82,7 @@ package struct RefusalWords: Sendable {
             RefusalWords(.sessionEnded, .signIn)
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown: RefusalWords(.networkChanged, .signIn)
         case .signInCancelled: RefusalWords(.signInCancelled, .signInAgain)
+        case .signInEnded: RefusalWords(.sessionEnded, .signInAgain)
         case .signInInteractionRequired: RefusalWords(.interactionRequired, .signIn)
         case .signInProviderError: RefusalWords(.providerError, .signInAgain)
         case .signInInvalidToken: RefusalWords(.invalidToken, .signInAgain)

@@ -215,4 +215,9 @@ extension ProviderSession {
     package static func endName(of sessionID: String, at provider: String) -> String {
         "\u{0}sid\u{0}\(provider)\u{0}\(sessionID)"
     }
+
+    /// The same for the sessions of a subject that the provider gives no id.
+    package static func endName(ofUnnamed subject: String, at provider: String) -> String {
+        "\u{0}no sid\u{0}\(provider)\u{0}\(subject)"
+    }
 }

@@ -168,6 +168,10 @@ package final class MemoryStore: RecordStore {
         .success(self.subjects.epoch(of: subject))
     }
 
+    package func now(on loop: any EventLoop) -> EventLoopFuture<UnixTime> {
+        loop.makeSucceededFuture(self.clock.now())
+    }
+
     // MARK: SessionIndex
 
     package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {

@@ -200,6 +200,10 @@ package protocol SessionStore: Sendable {
     /// its sessions were last ended, in milliseconds by the store's clock, or a little later if they were ended several
     /// times at once; 0 if they were never ended.
     func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64>
+
+    /// The time by the clock by which epochs are made: an end that begins after this was asked has no earlier epoch. In a
+    /// Redis Cluster by no more than the clocks of its primaries differ.
+    func now(on loop: any EventLoop) -> EventLoopFuture<UnixTime>
 }
 
 extension SessionStore {

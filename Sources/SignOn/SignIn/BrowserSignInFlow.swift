@@ -113,6 +113,7 @@ package struct BrowserSignInFlow: Sendable {
         guard !pending.isExpired(at: self.sessions.clock.now()) else {
             throw NotDone(.signInStateMismatch, detail: "expired")
         }
+        let askedAt = try await self.sessions.providerSessions?.now()
         let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
         try await self.tries.count([bucket], or: .signInThrottled)
         var user: ProvenUser
@@ -129,6 +130,7 @@ package struct BrowserSignInFlow: Sendable {
         // A provider whose clock is ahead must not make a sign-in count as recent for longer.
         user.authentication.authenticatedAt = user.authentication.authenticatedAt.map { min($0, now) }
         await self.tries.giveBack([bucket])
+        user.evidence.askedAt = askedAt
         return user
     }
 

@@ -68,13 +68,14 @@ extension SessionService {
         }
         let (token, found) = try await self.create(authentication, terms, evidence, requester)
         do throws(NotDone) {
-            try self.confirm(found.session)
+            try await self.confirm(found.session, evidence)
             record.note(found.session, found.key)
             record.endedSessionID = former.first?.session.id
             guard self.journal.record(record) else { throw NotDone(.gatewayOverloaded) }
         } catch {
             // The token is never handed out, so the session is useless even if the store cannot end it now.
             try? await self.endWithDependents(found)
+            if let grant = found.session.provider?.grant { self.grants?.discard(grant) }
             self.refuse(error, found.session, &record)
             throw error
         }
@@ -84,9 +85,13 @@ extension SessionService {
     /// Judges a sign-in once more, when what begins with it is written and before it is handed out. What ends the user's
     /// sessions while the sign-in is under way would miss this one; what does so later finds it.
     ///
-    /// - Throws: `signin.refused` if the user has another password by now, or is gone.
-    func confirm(_ session: Session) throws(NotDone) {
+    /// - Parameter evidence: What the provider handed out with the sign-in; nil: there was none.
+    /// - Throws: `signin.refused` if the user has another password by now, or is gone; `signin.ended` if the provider's
+    ///   session, or all sessions of the user, have ended.
+    func confirm(_ session: Session, _ evidence: ProviderEvidence?) async throws(NotDone) {
         guard self.users?.hasFormerPassword(session) != true else { throw NotDone(.signInRefused) }
+        guard let evidence, let ends = self.providerSessions else { return }
+        guard try await !ends.haveEnded(evidence, of: session.subject) else { throw NotDone(.signInEnded) }
     }
 
     /// Records that a sign-in was refused that had been judged good, unless nobody was refused.

@@ -4,13 +4,6 @@ import Testing
 import Vocabulary
 
 @Suite("Logout tokens of an OpenID provider, and its keys", .blocking) struct LogoutTokenTests {
-    private func post(_ token: String, to bench: OpenIDSignInBench) throws -> Answer {
-        let type = "Content-Type: application/x-www-form-urlencoded"
-        return try bench.gateway.request(
-            Request.post("/.sallyport/backchannel-logout", [type], body: "logout_token=\(token)")
-        )
-    }
-
     private func signedIn(_ bench: OpenIDSignInBench) throws -> OpenIDBrowser {
         var browser = OpenIDBrowser(bench)
         #expect(try browser.open("/x").status == 200)
@@ -32,15 +25,63 @@ import Vocabulary
                 bench.provider.change { $0.alterIDToken = { $0["sid"] = value } }
                 let unnamed = try self.signedIn(bench)
                 #expect(
-                    try self.post(bench.provider.logoutToken(sessionID: "s", subject: nil), to: bench).status == 200
+                    try bench.post(bench.provider.logoutToken(sessionID: "s", subject: nil)).status == 200
                 )
                 #expect(try self.status(unnamed) == 200)
-                let answer = try self.post(bench.provider.logoutToken(sessionID: "s", subject: "user-1"), to: bench)
+                let answer = try bench.post(bench.provider.logoutToken(sessionID: "s", subject: "user-1"))
                 #expect(answer.status == 200)
                 #expect(try [self.status(unnamed), self.status(named)] == [401, 200])
             }
-            #expect(try self.post(bench.provider.logoutToken(sessionID: sid, subject: nil), to: bench).status == 200)
+            #expect(try bench.post(bench.provider.logoutToken(sessionID: sid, subject: nil)).status == 200)
             #expect(try self.status(named) == 401)
+        }
+    }
+
+    @Test("A logout token that comes while the browser comes back ends that sign-in, whatever it names it by")
+    func underWay() throws {
+        try OpenIDSignInBench.with { bench throws in
+            for (sid, subject, isNamed) in [
+                (true, nil, true), (false, "user-1", true), (true, "user-1", true), (false, "user-1", false),
+            ] as [(Bool, String?, Bool)] {
+                bench.provider.endSession()
+                let unnamed: OpenIDScript.Alteration = { $0["sid"] = nil }
+                bench.provider.change { $0.alterIDToken = isNamed ? nil : unnamed }
+                var browser = OpenIDBrowser(bench)
+                let callback = try browser.callback()
+                // A sid that no id_token has: it is that of the session without one.
+                let session = sid ? bench.provider.sessionID : isNamed ? nil : "s"
+                let logout = bench.provider.logoutToken(sessionID: session, subject: subject)
+                let page = try bench.comeBack(browser, callback, beside: logout)
+                #expect(page.status == 403 && page.pageReason == "signin.ended", "\(page.lines)")
+                #expect(page.sessionCookie?.isEmpty != false)
+                bench.provider.endSession()
+                #expect(try browser.open("/x").status == 200, "a sign-in at once is good")
+                let other = bench.provider.logoutToken(sessionID: "another", subject: isNamed ? "user-2" : nil)
+                var next = OpenIDBrowser(bench)
+                let another = try next.callback()
+                #expect(try bench.comeBack(next, another, beside: other).status == 303)
+            }
+        }
+    }
+
+    @Test("An id_token from before the logout of its sid begins no session, and a later one does")
+    func olderToken() throws {
+        try OpenIDSignInBench.with { bench throws in
+            var browser = OpenIDBrowser(bench)
+            let callback = try browser.callback()
+            let sid = try #require(bench.provider.sessionID)
+            #expect(try bench.post(bench.provider.logoutToken(sessionID: sid, subject: nil)).status == 200)
+            bench.provider.change { script in
+                script.alterIDToken = { claims in
+                    guard case .integer(let time)? = claims["iat"] else { return }
+                    claims["iat"] = .integer(time - 30)
+                }
+            }
+            let page = try browser.load(callback)
+            #expect(page.status == 403 && page.pageReason == "signin.ended", "\(page.lines)")
+            bench.provider.change { $0.alterIDToken = nil }
+            #expect(try browser.load(try browser.callback()).status == 303)
+            #expect(bench.provider.sessionID == sid)
         }
     }
 
@@ -58,7 +99,7 @@ import Vocabulary
             let sid = try #require(bench.provider.sessionID)
             try self.strange(bench)
             bench.provider.rotateKey(keepsOld: false)
-            #expect(try self.post(bench.provider.logoutToken(sessionID: sid, subject: nil), to: bench).status == 200)
+            #expect(try bench.post(bench.provider.logoutToken(sessionID: sid, subject: nil)).status == 200)
             #expect(try self.status(user) == 401)
 
             let later = try self.signedIn(bench)
@@ -67,7 +108,7 @@ import Vocabulary
             let fetches = bench.provider.count(.keys)
             bench.provider.rotateKey(keepsOld: false)
             let token = bench.provider.logoutToken(sessionID: next, subject: nil)
-            let answer = try self.post(token, to: bench)
+            let answer = try bench.post(token)
             #expect(answer.status == 503 && answer.value("retry-after") != nil, "\(answer.lines)")
             #expect(try self.status(later) == 200)
             var browser = OpenIDBrowser(bench)

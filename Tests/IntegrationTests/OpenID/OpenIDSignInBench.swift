@@ -63,6 +63,28 @@ struct OpenIDSignInBench {
     }
 }
 
+extension OpenIDSignInBench {
+    /// Sends a logout token to the gateway.
+    func post(_ token: String) throws -> Answer {
+        let type = "Content-Type: application/x-www-form-urlencoded"
+        return try self.gateway.request(
+            Request.post("/.sallyport/backchannel-logout", [type], body: "logout_token=\(token)")
+        )
+    }
+
+    /// Loads the callback, and sends a logout token while the provider holds its tokens back.
+    func comeBack(_ browser: OpenIDBrowser, _ callback: String, beside logout: String) throws -> Answer {
+        self.provider.hold(.token)
+        defer { self.provider.heal(.token) }
+        let wire = try self.gateway.connect()
+        wire.send(browser.request(callback))
+        #expect(eventually { self.provider.waiting(at: .token) == 1 })
+        #expect(try self.post(logout).status == 200)
+        self.provider.heal(.token)
+        return try wire.answer(seconds: 30)
+    }
+}
+
 /// A browser with one cookie jar, which follows redirects to the provider and back.
 struct OpenIDBrowser {
     static let navigation = ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Accept: text/html"]

@@ -107,6 +107,16 @@ struct ReasonAlone {
         }
     }
 
+    /// Comes back from the provider after it has ended its session, with an id_token from before.
+    func endedSignIn() throws {
+        try OpenIDSignInBench.with { bench in
+            var browser = OpenIDBrowser(bench)
+            let callback = try browser.callback()
+            let logout = bench.provider.logoutToken(sessionID: bench.provider.sessionID, subject: nil)
+            self.expect(bench.gateway, try bench.comeBack(browser, callback, beside: logout))
+        }
+    }
+
     func speculativeSignIn() throws {
         try OpenIDSignInBench.with { bench in
             var browser = OpenIDBrowser(bench)

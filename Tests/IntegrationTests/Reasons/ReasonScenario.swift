@@ -203,6 +203,7 @@ extension Reason {
             .inProcess("A sign-in that took too long begins once more by itself; a ticket that is too old is a page")
 
         case .signInCancelled: .alone { try $0.signIn { $0.authorizationError = "access_denied" } }
+        case .signInEnded: .alone { try $0.endedSignIn() }
         case .signInInsufficient: .alone { try $0.signIn(asking: "aal=aal2") }
         case .signInInteractionRequired: .alone { try $0.signIn { $0.authorizationError = "login_required" } }
         case .signInInvalidToken: .alone { try $0.signIn { $0.alterIDToken = { $0["aud"] = "another client" } } }

@@ -17,6 +17,7 @@ struct SignInFailureTests {
         "Each reason has a page that never redirects by itself",
         arguments: [
             (.signInCancelled, 403, "Try again", false),
+            (.signInEnded, 403, "Try again", false),
             (.signInInteractionRequired, 403, "Sign in", true),
             (.signInProviderError, 502, "Try again", false),
             (.signInStateMismatch, 400, "Try again", false),

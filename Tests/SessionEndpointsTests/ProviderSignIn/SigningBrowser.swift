@@ -20,10 +20,17 @@ struct SigningBrowser {
     init(
         host: String = "app.example.com",
         exchange: ExchangeSettings = Gateway.exchange,
-        rules: RuleBook = RuleBook()
+        rules: RuleBook = RuleBook(),
+        providerEndsSessions: Bool = false
     ) throws {
         self.provider = ScriptedBrowserProvider()
-        self.gateway = try Gateway(host: host, browser: self.provider, exchange: exchange, rules: rules)
+        self.gateway = try Gateway(
+            host: host,
+            browser: self.provider,
+            providerEndsSessions: providerEndsSessions,
+            exchange: exchange,
+            rules: rules
+        )
     }
 
     /// A browser of another user, or another browser of this one.

@@ -10,6 +10,7 @@ package final class ScriptedBrowserProvider: BrowserProvider {
         var completions: [[String]] = []
         var next: Result<ProvenUser, NotDone>
         var isAway = false
+        var meanwhile: (@Sendable () async -> Void)?
     }
 
     package let name = "https://idp.example.com"
@@ -39,6 +40,11 @@ package final class ScriptedBrowserProvider: BrowserProvider {
     /// From now on every sign-in ends like this.
     package func answer(_ completion: Result<ProvenUser, NotDone>) {
         self.state.withLock { $0.next = completion }
+    }
+
+    /// Runs while the next sign-in is completed, before its answer.
+    package func meanwhile(_ act: @escaping @Sendable () async -> Void) {
+        self.state.withLock { $0.meanwhile = act }
     }
 
     /// From now on it cannot be reached, or can be again.
@@ -71,6 +77,11 @@ package final class ScriptedBrowserProvider: BrowserProvider {
         _ parameters: [(name: String, value: String)],
         state secret: Secret
     ) async throws(NotDone) -> ProvenUser {
+        let meanwhile = self.state.withLock { state in
+            defer { state.meanwhile = nil }
+            return state.meanwhile
+        }
+        await meanwhile?()
         let completion = self.state.withLock { state -> Result<ProvenUser, NotDone> in
             guard !state.isAway else {
                 return .failure(NotDone(.providerUnavailable, detail: "the provider is away"))

@@ -157,6 +157,10 @@ package final class ScriptedStore: RecordStore {
         .later(self.guarded(on: loop) { self.base.epoch(of: subject, on: loop) })
     }
 
+    package func now(on loop: any EventLoop) -> EventLoopFuture<UnixTime> {
+        self.guarded(on: loop) { self.base.now(on: loop) }
+    }
+
     package func note(_ session: NewSession, on loop: any EventLoop) {
         self.state.withLock { $0.notes.append(session.key) }
     }

@@ -113,9 +113,11 @@ extension StoreConformance {
                 let session = try await store.signIn()
                 let epoch = try await store.store.epoch(of: "alice", on: store.loop).get()
                 try expect(epoch == session.session.epoch, "the epoch of the session")
+                let asked = try await store.store.now(on: store.loop).get()
                 try await store.end(subject: "alice")
                 let next = try await store.store.epoch(of: "alice", on: store.loop).get()
                 try expect(next > epoch, "a later epoch")
+                try expect(next >= UInt64(asked.milliseconds), "none from before the store was asked for its time")
             }
         },
     ]

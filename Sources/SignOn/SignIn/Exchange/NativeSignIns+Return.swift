@@ -45,11 +45,12 @@ extension NativeSignIns {
         try await self.note(nil, in: id)
         let code = try await self.keep(session, id, flow)
         do throws(NotDone) {
-            try self.sessions.confirm(session)
+            try await self.sessions.confirm(session, evidence)
         } catch {
             // The code is never handed out.
             self.sessions.refuse(error, session, &record)
-            throw error
+            guard error.reason == .signInEnded else { throw error }
+            return try await self.fail(id, flow, error)
         }
         // The session begins with the exchange. What the rules said of its user is recorded now.
         record.act = .session(.judged, .native)

@@ -61,9 +61,10 @@ package struct ProviderLogout: Sendable {
     /// - Returns: How many sessions have ended, for the audit stream.
     private func end(_ logout: LogoutToken) async throws(NotDone) -> Int {
         if let sessionID = logout.sessionID {
-            let ended = try await self.end(sessionID)
-            try await self.ends.endTokens(sessionID, of: self.provider.name)
-            if let ended { return ended }
+            // First, so that a sign-in that is not found below finds this (`ProviderSessions.haveEnded`). It also ends the
+            // provider's tokens.
+            try await self.ends.end(subject: ProviderSession.endName(of: sessionID, at: self.provider.name))
+            if let ended = try await self.end(sessionID) { return ended }
         }
         guard let subject = logout.subject.map(self.sessions.realm.subject) else { return 0 }
         // A provider may name a session in its logout tokens and not in its id_tokens. Then the subject decides.
@@ -78,6 +79,7 @@ package struct ProviderLogout: Sendable {
     ///
     /// - Returns: How many sessions have ended.
     private func endUnnamed(of subject: String) async throws(NotDone) -> Int {
+        try await self.ends.end(subject: ProviderSession.endName(ofUnnamed: subject, at: self.provider.name))
         let unnamed = try await self.users.all(of: subject).filter {
             $0.session.provider?.name == self.provider.name && $0.session.provider?.sessionID == nil
         }

@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import Providers
 package import Sessions
 package import Vocabulary
 
@@ -64,15 +65,34 @@ package struct ProviderSessions: RecordCaller {
         for lineage in record.lineages { try await self.ask { store, loop in store.end(lineage, on: loop) } }
     }
 
-    /// Ends every session of a token that the provider issued in its session `id`.
-    package func endTokens(_ id: String, of provider: String) async throws(NotDone) {
-        let name = ProviderSession.endName(of: id, at: provider)
-        try await self.ask { store, loop in store.end(subject: name, on: loop) }
-    }
-
-    /// Ends every session of the subject.
+    /// Ends every session of the subject, or what has this name as its end (`ProviderSession.endName`).
     package func end(subject: String) async throws(NotDone) {
         try await self.ask { store, loop in store.end(subject: subject, on: loop) }
+    }
+
+    /// The time for `ProviderEvidence.askedAt`.
+    func now() async throws(NotDone) -> UnixTime { try await self.ask { store, loop in store.now(on: loop) } }
+
+    /// Whether a sign-in is over already: its subject's sessions, or the provider's session, ended after the provider was
+    /// asked, or the provider's session after the provider named it. To be asked when the lineage is noted and its first
+    /// session is written: whatever ends them later finds it, as it makes the end known before it looks for lineages.
+    ///
+    /// Both times are compared with epochs of the store. The first is the store's own, so that a sign-in right after a
+    /// sign-out everywhere is good, whatever clocks there are. The second is the provider's, in whole seconds. It counts
+    /// only for a session with an id, which a provider hardly uses again; if it does, the sign-in is refused for as long
+    /// as the provider's clock is behind.
+    func haveEnded(_ evidence: ProviderEvidence, of subject: String) async throws(NotDone) -> Bool {
+        guard let askedAt = evidence.askedAt else { return false }
+        let id = evidence.sessionID
+        let name =
+            id.map { ProviderSession.endName(of: $0, at: evidence.provider) }
+            ?? ProviderSession.endName(ofUnnamed: subject, at: evidence.provider)
+        let ends = try await self.ask { store, loop in
+            store.epoch(of: subject, on: loop).and(store.epoch(of: name, on: loop))
+        }
+        if max(ends.0, ends.1) >= UInt64(clamping: askedAt.milliseconds) { return true }
+        guard id != nil, let issuedAt = evidence.issuedAt else { return false }
+        return UInt64(clamping: issuedAt.seconds) < ends.1 / 1000
     }
 
     /// Whether a logout token with this id was obeyed.
