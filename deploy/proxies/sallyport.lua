@@ -29,7 +29,7 @@ core.register_action("sallyport", { "http-req" }, function(txn, url, names)
       local value = check.headers[name] and check.headers[name][0]
       if value and value ~= "" then txn.http:req_add_header(name, value) end
     end
-  elseif status >= 300 then
+  elseif status >= 300 and (status < 500 or check.headers["x-sallyport-reason"]) then
     answer(txn, status, check.reason, check.headers, check.body)
   else
     -- Sallyport cannot be reached, which is no verdict.
