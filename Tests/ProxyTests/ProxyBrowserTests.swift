@@ -66,6 +66,9 @@ struct ProxyBrowserTests {
             let native = try self.native(bench)
             let link = try self.mint(bench, native)
             try browser.visit("\(origin)/page?x=1&session_transfer_token=\(link)")
+            // The browser was Ada's before.
+            try browser.wait(until: "location.pathname === '/.sallyport/handoff' && document.readyState === 'complete'")
+            try browser.perform("document.querySelector('form').requestSubmit()")
             try waitForPage(.grace, "transfer")
             try browser.perform(form)
             try browser.wait(until: "location.pathname !== '/page' && document.readyState === 'complete'")
