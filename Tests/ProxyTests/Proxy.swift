@@ -36,13 +36,10 @@ enum Proxy: String, Sendable, CaseIterable, CustomTestStringConvertible {
     }
 
     /// Whether it shows a browser the cookies of an answer that allows the request.
-    var passesCookiesOnSuccess: Bool { self != .caddy && self != .oldCaddy }
+    var passesCookiesOnSuccess: Bool { self != .caddy && self != .oldCaddy && self != .haproxy }
 
     /// Whether a 204 with the fields of a preflight reaches the browser. Others read a 204 as permission.
     var answersPreflights: Bool { self == .envoy }
-
-    /// What a browser gets while the gateway cannot judge.
-    var outage: Int { self == .nginx ? 500 : 503 }
 
     /// Where `deploy/test.sh` installs the programs that Debian does not have.
     private static let fromPyPI = PackageFolder.root.appending(path: ".build/proxies")
@@ -66,10 +63,13 @@ enum Proxy: String, Sendable, CaseIterable, CustomTestStringConvertible {
     }
 
     /// Starts it. It runs until the returned process is stopped.
-    func start(_ places: ProxyPlaces, in folder: URL) throws -> any StoppableProxy {
-        if self == .traefik { return try TraefikDouble(places) }
+    ///
+    /// - Parameter gateway: The one that it asks.
+    func start(_ places: ProxyPlaces, before gateway: Gateway, in folder: URL) throws -> any StoppableProxy {
+        let printed = try self.printed(for: gateway)
+        if self == .traefik { return try TraefikDouble(places, printed) }
         let program = try self.program()
-        for (name, text) in self.files(places) {
+        for (name, text) in try self.files(printed, places, in: folder) {
             try text.write(to: folder.appending(path: name), atomically: true, encoding: .utf8)
         }
         let arguments =

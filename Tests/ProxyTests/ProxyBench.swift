@@ -35,7 +35,7 @@ struct ProxyBench {
     }
 
     /// One host with protected paths, and another without any.
-    private static func settings(_ proxy: Proxy, _ places: ProxyPlaces, redis: Int, origin: String) -> String {
+    private static func settings(_ proxy: Proxy, _ places: ProxyPlaces, redis: Int) -> String {
         """
         listen: 127.0.0.1:\(places.gateway)
         event_loops: 1
@@ -43,7 +43,7 @@ struct ProxyBench {
         upstream: http://127.0.0.1:\(places.app)
         session: {cookie: sallyport}
         hosts:
-          - public_url: \(origin)
+          - public_url: \(places.origin)
             endpoints: true
             routes:
               - path: /**
@@ -51,8 +51,7 @@ struct ProxyBench {
                 cors: {origins: ["https://static.example.com"], methods: [GET, PUT], credentials: true}
               - {path: /public/**, auth: public}
               - {path: /admins/**, client: web, require: {groups_any: [admins]}}
-          - public_url: http://open.example.com
-            routes: [{path: /**, auth: public}]
+        \(places.hasPort ? "" : "  - {public_url: \"http://open.example.com\", routes: [{path: /**, auth: public}]}")
         clients:
         \(Config.clients())
         provider:
@@ -103,11 +102,11 @@ struct ProxyBench {
             port: redisPort
         )
         defer { redis.stop() }
-        let settings = Self.settings(proxy, places, redis: redisPort, origin: places.origin)
+        let settings = Self.settings(proxy, places, redis: redisPort)
         let files = ["secret": "of-the-tests-of-proxies-\(UInt64.random(in: 0...UInt64.max))\n"]
         try Gateway.with(settings, files: files) { gateway in
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
-            let running = try proxy.start(places, in: folder)
+            let running = try proxy.start(places, before: gateway, in: folder)
             defer { running.stop() }
             try body(ProxyBench(proxy: proxy, places: places, gateway: gateway, app: app, redis: redis))
         }

@@ -11,10 +11,12 @@ final class TraefikDouble: StoppableProxy {
     /// The fields of a request or answer, in Go's spelling of their names.
     typealias Fields = [(name: String, value: String)]
 
-    init(_ places: ProxyPlaces) throws {
+    /// - Parameter printed: Its dynamic configuration.
+    init(_ places: ProxyPlaces, _ printed: String) throws {
+        let settings = try TraefikSettings(printed)
         self.server = try FakeUpstream(port: places.proxy) { link in
             while let request = link.next() {
-                guard var turn = TraefikTurn(request, from: link.wire.peer) else {
+                guard var turn = TraefikTurn(request, from: link.wire.peer, settings) else {
                     link.answer("400 Bad Request")
                     return
                 }
@@ -33,9 +35,38 @@ final class TraefikDouble: StoppableProxy {
     }
 }
 
+/// What the double takes from the dynamic configuration.
+private struct TraefikSettings: Sendable {
+    /// The paths of each host that go to the gateway: the expression of its first router.
+    let ownPaths: [String: String]
+    /// `authResponseHeadersRegex`.
+    let copied: String
+    /// `addAuthCookiesToResponse`.
+    let cookies: Set<String>
+
+    init(_ printed: String) throws {
+        guard let copied = printed.firstMatch(of: /authResponseHeadersRegex: '([^']+)'/),
+            let cookies = printed.firstMatch(of: /addAuthCookiesToResponse:\n((?: +- \S+\n)+)/),
+            printed.contains("trustForwardHeader: false"), printed.contains("preserveLocationHeader: true")
+        else { throw BenchFailure("no ForwardAuth: \(printed)") }
+        self.copied = String(copied.1)
+        self.cookies = Set(cookies.1.split(separator: "\n").map { String($0.drop { $0 == " " || $0 == "-" }) })
+        var paths: [String: String] = [:]
+        for router in printed.matches(of: /rule: 'Host\(`([^`]+)`\) && PathRegexp\(`([^`]+)`\)'\n +priority: 1000/) {
+            paths[String(router.1)] = String(router.2)
+        }
+        self.ownPaths = paths
+    }
+
+    static func matches(_ text: String, _ expression: String) -> Bool {
+        text.range(of: expression, options: .regularExpression) != nil
+    }
+}
+
 /// One request at the double.
 private struct TraefikTurn {
     private let request: Received
+    private let settings: TraefikSettings
     private let peer: String
     private let method: String
     /// `Host`, or the URL's if that is absolute.
@@ -55,18 +86,10 @@ private struct TraefikTurn {
         "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Prefix", "X-Forwarded-Scheme", "X-Scheme", "X-Real-Ip",
         "X-Forwarded-Tls-Client-Cert", "X-Forwarded-Tls-Client-Cert-Info",
     ]
-    /// `authResponseHeadersRegex: (?i)^x[-_]auth[-_]` and `authResponseHeaders: [X-Request-Id]`.
-    private static func isCopied(_ name: String) -> Bool {
-        name == "X-Request-Id" || name.lowercased().replacing("_", with: "-").hasPrefix("x-auth-")
-    }
-    /// `addAuthCookiesToResponse`.
-    private static let cookies: Set = [
-        "sallyport", "sallyport-handled", "sallyport-attempt", "session_transfer_token", "auth0_session_transfer_token",
-    ]
-
     /// nil: Go's server refuses the request.
-    init?(_ request: Received, from peer: String) {
+    init?(_ request: Received, from peer: String, _ settings: TraefikSettings) {
         self.request = request
+        self.settings = settings
         self.peer = peer
         self.method = request.method
         let hosts = request.values("host")
@@ -104,7 +127,12 @@ private struct TraefikTurn {
 
     /// Asks, and answers or forwards; false if the connection is used up.
     mutating func run(_ link: Link, _ places: ProxyPlaces) throws -> Bool {
-        guard !Proxy.ownPaths.contains(where: self.uri.hasPrefix) else {
+        // No router has a rule for another host.
+        guard let ownPaths = self.settings.ownPaths[self.host] else {
+            link.answer("404 Not Found", body: "404 page not found")
+            return true
+        }
+        guard !TraefikSettings.matches(String(self.uri.prefix { $0 != "?" }), ownPaths) else {
             return try self.forward(link, to: places.gateway, cookies: [])
         }
         guard let answer = try? self.check(at: places.checks) else {
@@ -121,10 +149,10 @@ private struct TraefikTurn {
             link.answer(String(answer.lines[0].dropFirst(9)), lines.joined(), body: answer.text)
             return true
         }
-        self.fields.removeAll { Self.isCopied($0.name) }
-        self.fields += given.filter { Self.isCopied($0.name) }
+        self.fields.removeAll { TraefikSettings.matches($0.name, self.settings.copied) }
+        self.fields += given.filter { TraefikSettings.matches($0.name, self.settings.copied) }
         let cookies = given.filter { field in
-            field.name == "Set-Cookie" && Self.cookies.contains(String(field.value.prefix { $0 != "=" }))
+            field.name == "Set-Cookie" && self.settings.cookies.contains(String(field.value.prefix { $0 != "=" }))
         }
         return try self.forward(link, to: places.app, cookies: cookies.map(\.value))
     }

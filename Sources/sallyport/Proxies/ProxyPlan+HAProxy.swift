@@ -35,7 +35,7 @@ extension ProxyPlan {
         var lines = ["frontend port_\(port)", "    bind :\(port)\(certificates.isEmpty ? "" : " ssl\(certificates)")"]
         for host in hosts {
             lines += [
-                "    acl is_\(host.label) hdr(host),host_only -i \(host.url.host)",
+                "    acl is_\(host.label) req.fhdr(host),host_only -i \(host.url.host)",
                 "    acl own_\(host.label) path -m reg ^(\(host.ownPaths))$",
             ]
         }
