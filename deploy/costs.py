@@ -52,6 +52,7 @@ identity:
 log: {access: false}
 """
 DEFAULTS = "log: {access: true}\n"
+CHECKS = FOUR_HEADERS + 'authorization: {listen: "127.0.0.1:{checks}", peers: [127.0.0.1/32]}\n'
 
 
 class App:
@@ -83,8 +84,8 @@ class Gateway:
     """A gateway under valgrind, with one event loop and a user who is signed in."""
 
     def __init__(self, binary: pathlib.Path, folder: pathlib.Path, app: App, settings: str):
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            self.port = listener.getsockname()[1]
+        with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_server(("127.0.0.1", 0)) as checks:
+            self.port, self.checks = listener.getsockname()[1], checks.getsockname()[1]
         self.authority = f"localhost:{self.port}"
         password = subprocess.run([binary, "hash-password"], input=PASSWORD, capture_output=True, text=True, check=True)
         traits = "{email: ada@example.com, name: Ada Lovelace, groups: [staff, dev], tenant: t-42}"
@@ -101,7 +102,7 @@ provider:
   static:
     users: [{{identifier: ada, id: u-000001, password_hash: "{password.stdout.strip()}", traits: {traits}}}]
 routes: [{{path: /**}}, {{path: /public/**, auth: public}}]
-{settings}"""
+{settings.replace("{checks}", str(self.checks))}"""
         )
         self.counts, self.trace = folder / "callgrind.out", folder / "valgrind.log"
         options = ["--instr-atstart=no", f"--callgrind-out-file={self.counts}", "--trace-syscalls=yes"]
@@ -168,8 +169,8 @@ def read_head(connection: socket.socket) -> bytes:
     return received
 
 
-def connect(gateway: Gateway) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", gateway.port), 60)
+def connect(gateway: Gateway, port: int | None = None) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port or gateway.port), 60)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 
@@ -201,6 +202,21 @@ def cached(gateway: Gateway):
 def public(gateway: Gateway):
     connection, request = connect(gateway), head(gateway, "/public/items/1")
     return lambda: exchange(connection, request)
+
+
+def check(gateway: Gateway):
+    """A check by another proxy of the same request as in `cached`."""
+    original = ["Method: GET", "Proto: http", f"Host: {gateway.authority}", "Uri: /api/items/1", "For: 127.0.0.1"]
+    fields = [f"X-Forwarded-{field}" for field in original]
+    request = head(gateway, "/authz/forward-auth", bearer(gateway), *fields)
+    connection = connect(gateway, gateway.checks)
+
+    def ask():
+        connection.sendall(request)
+        if not (answer := read_head(connection)).startswith(b"HTTP/1.1 200 ") or b"\r\nX-User-Id: u-" not in answer:
+            sys.exit(f"not allowed: {answer}")
+
+    return ask
 
 
 def new_connection(gateway: Gateway):
@@ -237,6 +253,7 @@ SHAPES = {
     "cached_session": (FOUR_HEADERS, cached),
     "public_route": (FOUR_HEADERS, public),
     "defaults_and_log": (DEFAULTS, cached),
+    "check": (CHECKS, check),
     "new_connection": (FOUR_HEADERS, new_connection),
     "websocket_frame": (FOUR_HEADERS, websocket),
 }

@@ -8,11 +8,12 @@ package final class AuthorizationProfile: Sendable {
     let peers: CIDRSet
     /// The proxies that ask, and those behind them, name the client.
     let addresses: ClientAddressRule
-    /// The names of the identity's fields, each of which stands in an answer that allows a request: the proxy would
-    /// otherwise leave the client's own (CVE-2026-30851).
+    /// The fields of an answer that allows a request.
     let fields: ReportedFields
     /// Those of oauth2-proxy; nil where its paths are not served.
     let oauth2Proxy: (profile: IdentityProfile, fields: ReportedFields)?
+    /// The forms, by their paths.
+    private let forms: CheckForms
     /// Whether some session or transfer token is bound to the client's address, so that a check must name it.
     let needsAddress: Bool
 
@@ -27,6 +28,7 @@ package final class AuthorizationProfile: Sendable {
         )
         self.fields = ReportedFields(identity)
         self.oauth2Proxy = settings.oauth2ProxyPaths ? Self.oauth2ProxyFields(settings.identity) : nil
+        self.forms = CheckForms(authorization, oauth2Proxy: settings.oauth2ProxyPaths)
         self.needsAddress =
             settings.hosts.contains { $0.routes.contains { $0.liveBinding != .none } }
             || settings.clients.contains { $0.binding != .none }
@@ -42,47 +44,6 @@ package final class AuthorizationProfile: Sendable {
 
     /// The form in which a check asks; nil: its path is none of the listener's.
     func form(of path: UnsafeBufferPointer<UInt8>) -> CheckForm? {
-        CheckForm.of(path, self.settings, oauth2Proxy: self.oauth2Proxy != nil)
-    }
-}
-
-/// The names of an identity's fields, for answers in which each of them stands.
-struct ReportedFields: Sendable {
-    /// `X-Auth-Subject: `, in the order in which the lines are rendered.
-    private let beginnings: [[UInt8]]
-
-    init(_ identity: IdentityProfile) {
-        var names = identity.sources.map(\.beginning)
-        if identity.hasBasic { names.append(Array("Authorization: ".utf8)) }
-        if identity.assertion != nil { names.append(Array("\(AssertionSigner.field): ".utf8)) }
-        self.beginnings = names
-    }
-
-    /// Appends the lines, and an empty one for each field that has no value.
-    func append(_ rendered: [ContiguousArray<UInt8>], to lines: inout [UInt8]) {
-        var next = 0
-        for part in rendered {
-            var start = part.startIndex
-            while start < part.endIndex {
-                let end = part[start...].firstIndex(of: 0x0A).map { $0 + 1 } ?? part.endIndex
-                let line = part[start..<end]
-                while next < self.beginnings.count, !line.starts(with: self.beginnings[next]) {
-                    self.appendEmpty(next, to: &lines)
-                    next += 1
-                }
-                lines.append(contentsOf: line)
-                next += 1
-                start = end
-            }
-        }
-        while next < self.beginnings.count {
-            self.appendEmpty(next, to: &lines)
-            next += 1
-        }
-    }
-
-    private func appendEmpty(_ index: Int, to lines: inout [UInt8]) {
-        lines.append(contentsOf: self.beginnings[index])
-        lines.append(contentsOf: [0x0D, 0x0A])
+        self.forms[path]
     }
 }

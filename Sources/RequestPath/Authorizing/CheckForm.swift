@@ -19,33 +19,6 @@ package struct CheckForm: Sendable {
     /// Whether the answer has the fields of oauth2-proxy, too.
     let isOAuth2Proxy: Bool
 
-    /// The form of the path of a check; nil: it is none of the listener's.
-    static func of(_ path: UnsafeBufferPointer<UInt8>, _ settings: AuthorizationSettings, oauth2Proxy: Bool)
-        -> CheckForm?
-    {
-        if oauth2Proxy, path.elementsEqual("/oauth2/auth".utf8) {
-            return CheckForm(dialect: .authRequest, source: .hostAndURI, isOAuth2Proxy: true)
-        }
-        // The second is Authelia's.
-        for prefix in ["/authz/", "/api/authz/"] where path.starts(with: prefix.utf8) {
-            for dialect in settings.dialects {
-                let length = prefix.utf8.count + dialect.rawValue.utf8.count
-                guard path.dropFirst(prefix.utf8.count).starts(with: dialect.rawValue.utf8) else { continue }
-                switch dialect {
-                case .forwardAuth where path.count == length:
-                    return CheckForm(dialect: dialect, source: .fields(.forwarded), isOAuth2Proxy: false)
-                case .authRequest where path.count == length:
-                    return CheckForm(dialect: dialect, source: .fields(settings.metadata), isOAuth2Proxy: false)
-                case .extAuthz where path.count > length && path[length] == UInt8(ascii: "/"):
-                    return CheckForm(dialect: dialect, source: .request(prefix: length), isOAuth2Proxy: false)
-                case .forwardAuth, .authRequest, .extAuthz:
-                    return nil
-                }
-            }
-        }
-        return nil
-    }
-
     // MARK: Answers
 
     /// The status that lets the request pass.

@@ -29,12 +29,12 @@ struct GrantedFields {
         )
         var lines: [UInt8] = []
         lines.reserveCapacity(1024)
-        profile.fields.append([identity?.session, identity?.assertion].compactMap(\.self), to: &lines)
+        profile.fields.append(identity, to: &lines)
         if form.isOAuth2Proxy, let own = profile.oauth2Proxy {
             let rendered = try permit.session.map { session throws(IdentityRefusal) in
                 try own.profile.render(session.session)
             }
-            own.fields.append([rendered].compactMap(\.self), to: &lines)
+            own.fields.append(rendered.map { IdentityLines(session: $0, assertion: nil) }, to: &lines)
         }
         lines += form.lines(profile.settings.cookiesOnSuccess ? own : own.filter { !CheckForm.isCookie($0) })
         if form.dialect == .extAuthz {

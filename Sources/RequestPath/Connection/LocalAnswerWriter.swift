@@ -14,15 +14,28 @@ package enum LocalAnswerWriter {
         into buffer: inout ByteBuffer
     ) {
         let response = head.answer.response
-        buffer.writeString("HTTP/1.1 \(response.status) \(StatusText.phrase(response.status))\r\nDate: \(date)\r\n")
+        buffer.writeStaticString("HTTP/1.1 ")
+        buffer.writeString(String(response.status))
+        buffer.writeStaticString(" ")
+        buffer.writeString(StatusText.phrase(response.status))
+        buffer.writeStaticString("\r\nDate: ")
+        buffer.writeString(date)
+        buffer.writeStaticString("\r\n")
         // No value of the gateway contains a line break; one that did would add a field or another answer.
         for field in response.fields where !field.value.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) {
-            buffer.writeString("\(field.name): \(field.value)\r\n")
+            buffer.writeString(field.name)
+            buffer.writeStaticString(": ")
+            buffer.writeString(field.value)
+            buffer.writeStaticString("\r\n")
         }
         buffer.writeStaticString("X-Request-Id: ")
         head.requestID.withBytes { _ = buffer.writeBytes($0) }
         buffer.writeStaticString("\r\n")
-        if head.answer.hasContent { buffer.writeString("Content-Length: \(response.body.count)\r\n") }
+        if head.answer.hasContent {
+            buffer.writeStaticString("Content-Length: ")
+            buffer.writeString(String(response.body.count))
+            buffer.writeStaticString("\r\n")
+        }
         switch connection {
         case .none: break
         case .close: buffer.writeStaticString("Connection: close\r\n")

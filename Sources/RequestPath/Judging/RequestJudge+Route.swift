@@ -68,8 +68,11 @@ extension RequestJudge {
             switch configuration.routes.match(host: host, head: head, base, reading: reading) {
             case .route(let route):
                 self.findings.pinnedRoute = Pinned(route)
-                return route.upstreamIndex == nil && self.findings.dialect == nil
-                    ? self.refuseRoute(.routeNotForwarded) : nil
+                // No other form: an optional action that is chosen would be copied for each request.
+                if route.upstreamIndex == nil, self.findings.dialect == nil {
+                    return self.refuseRoute(.routeNotForwarded)
+                }
+                return nil
             case .notFound:
                 return self.refuseRoute(.routeNotFound)
             case .methodNotAllowed(let allow):

@@ -1,0 +1,46 @@
+import Settings
+
+/// The paths at which proxies ask, and how they ask there.
+struct CheckForms: Sendable {
+    /// The gateway's own, and Authelia's.
+    private static let folders = ["/authz/", "/api/authz/"]
+    private static let oauth2Proxy = "/oauth2/auth"
+
+    private let forms: [CheckForm]
+    /// The indices of `forms` by path.
+    private let exact: ByteTable
+    /// What stands before the path of the original request.
+    private let prefixes: [(bytes: [UInt8], form: CheckForm)]
+
+    init(_ settings: AuthorizationSettings, oauth2Proxy: Bool) {
+        var exact: [(path: String, form: CheckForm)] = []
+        var prefixes: [(bytes: [UInt8], form: CheckForm)] = []
+        for dialect in settings.dialects {
+            for folder in Self.folders {
+                let path = folder + dialect.rawValue
+                func form(_ source: CheckForm.Source) -> CheckForm {
+                    CheckForm(dialect: dialect, source: source, isOAuth2Proxy: false)
+                }
+                switch dialect {
+                case .forwardAuth: exact.append((path, form(.fields(.forwarded))))
+                case .authRequest: exact.append((path, form(.fields(settings.metadata))))
+                case .extAuthz: prefixes.append((Array("\(path)/".utf8), form(.request(prefix: path.utf8.count))))
+                }
+            }
+        }
+        if oauth2Proxy {
+            exact.append(
+                (Self.oauth2Proxy, CheckForm(dialect: .authRequest, source: .hostAndURI, isOAuth2Proxy: true))
+            )
+        }
+        self.forms = exact.map(\.form)
+        self.exact = ByteTable(exact.enumerated().map { (key: Array($1.path.utf8), value: $0) })
+        self.prefixes = prefixes
+    }
+
+    /// The form of a check with this path; nil: it is none of the listener's.
+    subscript(path: UnsafeBufferPointer<UInt8>) -> CheckForm? {
+        if let index = self.exact[path] { return self.forms[index] }
+        return self.prefixes.first { path.starts(with: $0.bytes) }?.form
+    }
+}

@@ -1,0 +1,56 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// The names of an identity's fields, for answers in which each of them stands: the proxy would otherwise leave the
+/// client's own (CVE-2026-30851).
+struct ReportedFields: Sendable {
+    /// `X-Auth-Subject: `, in the order in which the lines are rendered.
+    private let beginnings: [[UInt8]]
+
+    init(_ identity: IdentityProfile) {
+        var names = identity.sources.map(\.beginning)
+        if identity.hasBasic { names.append(Array("Authorization: ".utf8)) }
+        if identity.assertion != nil { names.append(Array("\(AssertionSigner.field): ".utf8)) }
+        self.beginnings = names
+    }
+
+    /// Appends the lines of a session, and an empty one for each field that has no value.
+    ///
+    /// - Parameter identity: nil: nobody is signed in.
+    func append(_ identity: IdentityLines?, to lines: inout [UInt8]) {
+        var next = 0
+        identity?.session.withUnsafeBufferPointer { self.append($0, from: &next, to: &lines) }
+        identity?.assertion?.withUnsafeBufferPointer { self.append($0, from: &next, to: &lines) }
+        while next < self.beginnings.count { self.appendEmpty(&next, to: &lines) }
+    }
+
+    /// Appends whole lines, and the empty ones before each.
+    private func append(_ rendered: UnsafeBufferPointer<UInt8>, from next: inout Int, to lines: inout [UInt8]) {
+        guard var start = rendered.baseAddress else { return }
+        let end = start + rendered.count
+        while start < end, let lineFeed = memchr(start, 0x0A, end - start) {
+            let lineEnd = UnsafePointer(lineFeed.assumingMemoryBound(to: UInt8.self)) + 1
+            while next < self.beginnings.count, !self.begins(start, lineEnd - start, next) {
+                self.appendEmpty(&next, to: &lines)
+            }
+            lines.append(contentsOf: UnsafeBufferPointer(start: start, count: lineEnd - start))
+            next += 1
+            start = lineEnd
+        }
+    }
+
+    private func begins(_ line: UnsafePointer<UInt8>, _ count: Int, _ index: Int) -> Bool {
+        self.beginnings[index].withUnsafeBufferPointer { beginning in
+            guard let start = beginning.baseAddress, beginning.count <= count else { return false }
+            return memcmp(line, start, beginning.count) == 0
+        }
+    }
+
+    private func appendEmpty(_ next: inout Int, to lines: inout [UInt8]) {
+        lines.append(contentsOf: self.beginnings[next])
+        lines.append(0x0D)
+        lines.append(0x0A)
+        next += 1
+    }
+}
