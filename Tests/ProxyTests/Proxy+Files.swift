@@ -28,6 +28,11 @@ extension Proxy {
         return result.output
     }
 
+    /// A configuration of nginx with one server.
+    static func nginx(_ server: String) -> String {
+        "events {}\nhttp {\nserver {\nlisten 80;\n\(server)\n}\n}\n"
+    }
+
     /// The names and texts of its files.
     func files(_ printed: String, _ places: ProxyPlaces, in folder: URL) throws -> [String: String] {
         var text = printed

@@ -64,9 +64,13 @@ enum Proxy: String, Sendable, CaseIterable, CustomTestStringConvertible {
 
     /// Starts it. It runs until the returned process is stopped.
     ///
-    /// - Parameter gateway: The one that it asks.
-    func start(_ places: ProxyPlaces, before gateway: Gateway, in folder: URL) throws -> any StoppableProxy {
-        let printed = try self.printed(for: gateway)
+    /// - Parameters:
+    ///   - gateway: The one that it asks.
+    ///   - nginx: The contents of nginx's `server`; nil: what `check` prints.
+    func start(_ places: ProxyPlaces, before gateway: Gateway, _ nginx: String?, in folder: URL) throws
+        -> any StoppableProxy
+    {
+        let printed = try nginx.map(Self.nginx) ?? self.printed(for: gateway)
         if self == .traefik { return try TraefikDouble(places, printed) }
         let program = try self.program()
         for (name, text) in try self.files(printed, places, in: folder) {

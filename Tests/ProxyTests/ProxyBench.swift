@@ -50,6 +50,8 @@ struct ProxyBench {
                 client: web
                 cors: {origins: ["https://static.example.com"], methods: [GET, PUT], credentials: true}
               - {path: /public/**, auth: public}
+              - {path: /fresh/**, require: {max_age: 1s}}
+              - {path: /strong/**, require: {aal: aal2}}
               - {path: /admins/**, client: web, require: {groups_any: [admins]}}
         \(places.hasPort ? "" : "  - {public_url: \"http://open.example.com\", routes: [{path: /**, auth: public}]}")
         clients:
@@ -75,10 +77,14 @@ struct ProxyBench {
     ///
     /// - Parameters:
     ///   - proxy: Ends the test if its program is missing.
+    ///   - more: Further settings.
+    ///   - nginx: The contents of nginx's `server`, if they are not what `check` prints.
     ///   - hasPort: Whether the public URL is the proxy's address, for a browser without a name service.
     static func with(
         _ proxy: Proxy,
         hasPort: Bool = false,
+        more: String = "",
+        nginx: ((ProxyPlaces) -> String)? = nil,
         _ body: (ProxyBench) throws -> Void
     ) throws {
         _ = try proxy.program()
@@ -102,11 +108,11 @@ struct ProxyBench {
             port: redisPort
         )
         defer { redis.stop() }
-        let settings = Self.settings(proxy, places, redis: redisPort)
+        let settings = Self.settings(proxy, places, redis: redisPort) + more + "\n"
         let files = ["secret": "of-the-tests-of-proxies-\(UInt64.random(in: 0...UInt64.max))\n"]
         try Gateway.with(settings, files: files) { gateway in
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
-            let running = try proxy.start(places, before: gateway, in: folder)
+            let running = try proxy.start(places, before: gateway, nginx?(places), in: folder)
             defer { running.stop() }
             try body(ProxyBench(proxy: proxy, places: places, gateway: gateway, app: app, redis: redis))
         }

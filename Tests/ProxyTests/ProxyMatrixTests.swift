@@ -1,6 +1,10 @@
 import GatewayBench
 import Testing
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// Every kind of request with every kind of credential, through each proxy to an app.
 @Suite("Behind another proxy", .blocking) struct ProxyMatrixTests {
     @Test(
@@ -137,6 +141,23 @@ import Testing
         }
         #expect(bench.app.requests.count == count)
         #expect(try bench.ask("/admins/x", .fetch, [try bench.session(.ada)]).status == 200)
+
+        // Who signed in too long ago may do so again.
+        #expect(
+            eventually {
+                let answer = try? bench.ask("/fresh/x", .navigation, [cookie])
+                return answer?.status == 303 && answer?.value("location")?.contains("/.sallyport/login?") == true
+            }
+        )
+        let stale = try bench.ask("/fresh/x", .fetch, [cookie])
+        #expect(stale.value("x-sallyport-reason") == "require.max_age" && stale.status != 200, "\(stale.lines)")
+        for kind in [Kind.navigation, .fetch, .post, .socket] {
+            let answer = try bench.ask("/strong/x", kind, [cookie])
+            #expect([401, 403].contains(answer.status), "\(kind): \(answer.lines)")
+            #expect(answer.value("x-sallyport-reason") == "require.aal", "\(kind): \(answer.lines)")
+        }
+        #expect(bench.app.requests.suffix(4).allSatisfy { !$0.target.hasPrefix("/strong/") })
+        #expect(try bench.ask("/strong/x", .fetch, [try bench.session(.mary)]).status == 200)
     }
 
     /// From a native app to the browser, by query and by cookie.
@@ -256,5 +277,15 @@ import Testing
         #expect(try bench.ask("/public/x", .fetch).status == 200)
         let failed = #"sallyport_authz_checks_total{dialect="\#(bench.proxy.dialect.rawValue)",result="failed"}"#
         #expect(try bench.gateway.metric(failed) > 0)
+
+        // Nobody is let through when nobody can be asked.
+        bench.gateway.signal(SIGKILL)
+        _ = bench.gateway.exitStatus()
+        let left = bench.app.requests.count
+        for kind in Kind.allCases {
+            let answer = try bench.ask("/public/x", kind, [cookie])
+            #expect((500..<600).contains(answer.status), "\(kind): \(answer.lines)")
+        }
+        #expect(bench.app.requests.count == left)
     }
 }
