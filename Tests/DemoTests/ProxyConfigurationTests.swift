@@ -42,6 +42,31 @@ import Testing
         #expect(unknown.status != 0 && unknown.output.contains("gateway-api"), "\(unknown.output)")
     }
 
+    @Test(
+        "explain says how the proxy is answered",
+        arguments: [
+            ("nginx", "answer to the proxy\n  401 Unauthorized, with Location"),
+            ("traefik", "answer to the proxy\n  303 See Other, with Location"),
+            ("envoy", "answer to the proxy\n  303 See Other, with Location"),
+        ]
+    )
+    func explanation(proxy: String, answer: String) throws {
+        func explain(_ path: String, _ more: [String] = []) throws -> String {
+            let own = ["explain", "--config", Self.settings, "--via", proxy, "--url", "https://app.example.com\(path)"]
+            return try Servers.run(Gateway.binary.path, own + more).output
+        }
+        let page = ["--header", "Sec-Fetch-Mode: navigate", "--header", "Accept: text/html"]
+        #expect(try explain("/x", page).contains(answer))
+        let open = try explain("/assets/x")
+        #expect(open.contains("decision\n  allowed\n"), "\(open)")
+        #expect(open.contains("answer to the proxy\n  200 OK\n") && open.contains("X-Auth-Subject:"), "\(open)")
+        let own = try explain("/.sallyport/login")
+        #expect(own.contains("authz.endpoint") && own.contains("answer to the proxy\n  403 Forbidden"), "\(own)")
+        // No navigation may bring a token.
+        let token = try explain("/assets/x?session_transfer_token=a")
+        #expect(token.contains("handoff.not_navigation"), "\(token)")
+    }
+
     @Test("The names of the configured fields are set by the proxy, and the others are removed")
     func names() throws {
         let variables = ["SALLYPORT_IDENTITY_PRESET": "remote-user", "SALLYPORT_IDENTITY_ASSERTION_ENABLED": "false"]

@@ -43,6 +43,26 @@ struct GrantedFields {
         self.lines = lines
     }
 
+    /// What the proxy is told instead, although the request is permitted; nil: the permit is reported.
+    ///
+    /// - Parameters:
+    ///   - bringsToken: Whether a transfer token is left in the query.
+    ///   - bringsSession: Whether the answer has the cookie of a session that replaces the browser's.
+    static func detour(
+        bringsToken: Bool,
+        bringsSession: Bool,
+        _ given: JudgingContext,
+        _ host: HostEntry,
+        _ requestID: RequestID,
+        by profile: AuthorizationProfile
+    ) -> LocalAnswer? {
+        // The other proxy would forward the URL with its token.
+        if bringsToken { return .problem(.handoffNotNavigation, requestID: requestID) }
+        guard bringsSession, !profile.settings.cookiesOnSuccess else { return nil }
+        let target = String(decoding: given.head.target.bytes(in: given.base), as: UTF8.self)
+        return .redirect(to: host.publicURL.description + target)
+    }
+
     /// Tells Envoy which fields of the request the app must not get, and what is left of `Cookie`.
     private static func removeCredentials(
         of given: JudgingContext,

@@ -95,16 +95,17 @@ extension Exchange {
         guard let host = self.record.host, let profile = given.configuration.authorization else {
             preconditionFailure("a check of no host is permitted")
         }
-        // The other proxy would forward the URL with its token.
-        if self.record.judge.credentials.handoffParameter != nil {
-            return .answer(.problem(.handoffNotNavigation, requestID: self.record.requestID))
-        }
+        let detour = GrantedFields.detour(
+            bringsToken: self.record.judge.credentials.handoffParameter != nil,
+            bringsSession: self.record.judge.findings.bringsSession,
+            given,
+            host,
+            self.record.requestID,
+            by: profile
+        )
+        if let detour { return .answer(detour) }
         if self.record.judge.findings.isAssertionDue, let session = self.record.session {
             self.loop.renewAssertion(of: session, for: permit.route.audience, by: given.configuration)
-        }
-        if self.record.judge.findings.bringsSession, !profile.settings.cookiesOnSuccess {
-            let target = String(decoding: given.head.target.bytes(in: given.base), as: UTF8.self)
-            return .answer(.redirect(to: host.publicURL.description + target))
         }
         do throws(IdentityRefusal) {
             return .grant(

@@ -2,7 +2,7 @@ package import AddressIntelligence
 import Endpoints
 import NIOCore
 package import Sessions
-import Settings
+package import Settings
 package import SignOn
 package import Vocabulary
 
@@ -15,6 +15,8 @@ package struct Explanation: Sendable {
     package private(set) var leadsToSignIn = false
     /// The first session-transfer token that would be consumed; nil if none would.
     package private(set) var handoff: HandoffRequest?
+    /// How the proxy that asks is answered; nil: none asks.
+    private var check: (form: CheckForm, profile: AuthorizationProfile)?
 
     /// Explains the request whose head is `bytes`.
     ///
@@ -23,14 +25,20 @@ package struct Explanation: Sendable {
     ///   - session: The one live session, for a request that presents its token; nil if there is none. Must be used on
     ///     its own loop.
     ///   - authority: Distinguishes tokens of the gateway from others.
+    ///   - dialect: Of the proxy that asks about the request; nil: the request itself comes.
     package init(
         of bytes: [UInt8],
         from peer: IPAddress,
         session: CachedSession?,
         authority: TokenAuthority,
         configuration: PathConfiguration,
-        now: UnixTime
+        now: UnixTime,
+        via dialect: AuthorizationDialect? = nil
     ) {
+        if let dialect, let profile = configuration.authorization {
+            let path = Array("/authz/\(dialect.rawValue)\(dialect == .extAuthz ? "/" : "")".utf8)
+            self.check = path.withUnsafeBufferPointer { profile.form(of: $0) }.map { ($0, profile) }
+        }
         let head = RequestHead(fieldCount: configuration.limits.fieldCount)
         bytes.withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress else { return }
@@ -107,6 +115,7 @@ package struct Explanation: Sendable {
 
     private mutating func explain(_ given: JudgingContext, _ known: Known) {
         var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
+        judge.findings.dialect = self.check?.form.dialect
         // A reason that was only assumed in order to continue is not shown.
         var isAssumed = false
         var next = judge.begin(given)
@@ -225,6 +234,17 @@ package struct Explanation: Sendable {
     }
 
     private mutating func tell(_ answer: LocalAnswer, _ given: JudgingContext, _ findings: JudgeFindings) {
+        self.tellAnswer(answer, given, findings)
+        guard let form = self.check?.form else { return }
+        let denial = form.denial(answer).response
+        var line = "\(denial.status) \(StatusText.phrase(denial.status))"
+        if denial.fields.contains(where: { $0.name == "Location" }) {
+            line += denial.status == 401 ? ", with Location: the proxy makes a redirect of it" : ", with Location"
+        }
+        self.say("answer to the proxy", [line])
+    }
+
+    private mutating func tellAnswer(_ answer: LocalAnswer, _ given: JudgingContext, _ findings: JudgeFindings) {
         if let host = findings.host {
             let login = "\(host.publicURL)\(SignInPath.path)?"
             self.leadsToSignIn = answer.response.fields.contains { $0.name == "Location" && $0.value.hasPrefix(login) }
@@ -259,6 +279,9 @@ package struct Explanation: Sendable {
     ) {
         guard let host = judge.findings.pinnedHost else { return }
         let audience = permit.route.audience.text
+        if let check = self.check, let host = judge.findings.host {
+            return self.tellGrant(given, judge, permit, identity, host, check, audience)
+        }
         let permitted = PermittedHead(
             given.head,
             given.base,
@@ -276,5 +299,45 @@ package struct Explanation: Sendable {
         self.say("decision", ["forwarded"])
         let lines = String(decoding: permitted.bytes.readableBytesView, as: UTF8.self).split(separator: "\r\n")
         self.say("head towards the app", lines.map { Self.redacted($0, audience: audience) })
+    }
+    private mutating func tellGrant(
+        _ given: JudgingContext,
+        _ judge: RequestJudge,
+        _ permit: consuming Permit,
+        _ identity: IdentityLines?,
+        _ host: HostEntry,
+        _ check: (form: CheckForm, profile: AuthorizationProfile),
+        _ audience: String
+    ) {
+        let detour = GrantedFields.detour(
+            bringsToken: judge.credentials.handoffParameter != nil,
+            bringsSession: judge.findings.bringsSession,
+            given,
+            host,
+            judge.findings.requestID,
+            by: check.profile
+        )
+        if let detour { return self.tell(detour, given, judge.findings) }
+        do throws(IdentityRefusal) {
+            let granted = try GrantedFields(
+                permit,
+                identity,
+                given,
+                judge.credentials,
+                host,
+                as: check.form,
+                by: check.profile,
+                own: judge.findings.answerLines
+            )
+            let status = granted.answer.response.status
+            let lines = String(decoding: granted.lines, as: UTF8.self).split(separator: "\r\n")
+            self.say("decision", ["allowed"])
+            self.say(
+                "answer to the proxy",
+                ["\(status) \(StatusText.phrase(status))"] + lines.map { Self.redacted($0, audience: audience) }
+            )
+        } catch {
+            self.tell(.problem(error.reason, requestID: judge.findings.requestID), given, judge.findings)
+        }
     }
 }

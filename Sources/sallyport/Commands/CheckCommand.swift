@@ -71,13 +71,8 @@ struct CheckCommand: AsyncParsableCommand {
 
     /// Prints what lets this proxy ask.
     private static func sayConfiguration(of proxy: ProxyKind, _ settings: Settings, _ draft: Draft) throws {
-        guard let authorization = settings.authorization, authorization.dialects.contains(proxy.dialect) else {
-            throw Console.failure(
-                settings.authorization == nil
-                    ? "no proxy may ask: add authorization with listen and peers"
-                    : "\(proxy.rawValue) asks in the dialect \(proxy.dialect.rawValue): add it to authorization.dialects"
-            )
-        }
+        if let fault = proxy.fault(in: settings) { throw Console.failure(fault) }
+        guard let authorization = settings.authorization else { return }
         let plan = ProxyPlan(settings, authorization) { draft.ownPaths(of: $0) }
         Console.say(exactly: Array(proxy.configuration(plan).utf8))
     }

@@ -92,11 +92,20 @@ struct ExplainCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The address that the request comes from.", valueName: "address"))
     var from = "127.0.0.1"
 
+    @Option(
+        help: ArgumentHelp(
+            "Another proxy asks about the request: say how it is answered. One of \(ProxyKind.allCases.map(\.rawValue).joined(separator: ", ")).",
+            valueName: "proxy"
+        )
+    )
+    var via: ProxyKind?
+
     func run() async throws {
         if let session = self.session { return try self.tellStory(of: session) }
         do {
             let loaded = try self.options.load(self.insecure.flags)
             let draft = try Draft(loaded)
+            if let fault = self.via?.fault(in: loaded.settings) { throw Console.failure(fault) }
             if let event = self.event { return try self.tryRules(on: event, draft, loaded.settings) }
             let explanation = try await self.explanation(draft, loaded.settings)
             for step in explanation.steps { self.say(step.title, step.lines) }
@@ -119,6 +128,7 @@ struct ExplainCommand: AsyncParsableCommand {
         guard (self.session == nil) == self.log.isEmpty else {
             throw ValidationError("--session needs --log, and --log needs --session.")
         }
+        guard self.via == nil || self.url != nil else { throw ValidationError("--via needs --url.") }
         let isName = self.session.map { Fingerprint($0) != nil || $0.hasPrefix("ses_") } ?? true
         guard isName else {
             // Never a token: the logs have none.
@@ -197,6 +207,7 @@ struct ExplainCommand: AsyncParsableCommand {
         let configuration = draft.assembly.configuration
         let foundations = draft.foundations
         let loop = foundations.group.any()
+        let via = self.via?.dialect
         return try await loop.flatSubmit { [assumed] () -> EventLoopFuture<Explanation> in
             let now = foundations.clock.now()
             let found: EventLoopFuture<CachedSession?>
@@ -223,7 +234,8 @@ struct ExplainCommand: AsyncParsableCommand {
                     session: session,
                     authority: foundations.authority,
                     configuration: configuration,
-                    now: now
+                    now: now,
+                    via: via
                 )
             }.nonisolated()
         }.get()

@@ -24,6 +24,15 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
+    /// Why it cannot ask; nil: it can.
+    func fault(in settings: Settings) -> String? {
+        guard let authorization = settings.authorization else {
+            return "no proxy may ask: add authorization with listen and peers"
+        }
+        return authorization.dialects.contains(self.dialect)
+            ? nil : "\(self.rawValue) asks in the dialect \(self.dialect.rawValue): add it to authorization.dialects"
+    }
+
     /// The whole configuration, for these settings.
     func configuration(_ plan: ProxyPlan) -> String {
         let lines =

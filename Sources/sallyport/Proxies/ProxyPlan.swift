@@ -251,8 +251,10 @@ struct ProxyPlan {
                 "A cookie that is due on an allowed request comes by a redirect, and is not cleared otherwise."
             )
         }
-        if proxy.dialect == .authRequest {
-            limits.append("Preflights of other origins (routes[].cors) are refused, except on public routes.")
+        if proxy.dialect != .extAuthz {
+            limits.append(
+                "Sallyport does not answer preflights of other origins (routes[].cors): they need a public route."
+            )
         }
         limits.append("A cached decision outlives the session: never cache the answers to checks.")
         return limits
