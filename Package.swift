@@ -269,7 +269,7 @@ if Context.environment["FUZZ"] == "1" {
         target.swiftSettings?.append(.unsafeFlags(["-sanitize=fuzzer"]))
     }
     for name in [
-        "RequestHead", "ResponseHead", "ChunkedBody", "Cookie", "YAML", "RedisReply", "JOSE", "Claims",
+        "RequestHead", "Check", "ResponseHead", "ChunkedBody", "Cookie", "YAML", "RedisReply", "JOSE", "Claims",
         "ProviderDocuments", "Kratos", "ClientMetadata", "RuleEvents", "Records",
     ] {
         package.targets.append(

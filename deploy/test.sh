@@ -99,7 +99,7 @@ fi
 # the run.
 if ((soak)); then
     scratch="$SALLYPORT_ROOT/.build/fuzz"
-    for name in RequestHead ResponseHead ChunkedBody Cookie YAML RedisReply JOSE Claims ProviderDocuments Kratos \
+    for name in RequestHead Check ResponseHead ChunkedBody Cookie YAML RedisReply JOSE Claims ProviderDocuments Kratos \
         ClientMetadata RuleEvents Records; do
         FUZZ=1 swift build --package-path "$SALLYPORT_ROOT" --scratch-path "$scratch" -c release --product "Fuzz$name" >&2
         mkdir -p "$scratch/found/$name"

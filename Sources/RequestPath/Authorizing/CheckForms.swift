@@ -1,7 +1,7 @@
-import Settings
+package import Settings
 
 /// The paths at which proxies ask, and how they ask there.
-struct CheckForms: Sendable {
+package struct CheckForms: Sendable {
     /// The gateway's own, and Authelia's.
     private static let folders = ["/authz/", "/api/authz/"]
     private static let oauth2Proxy = "/oauth2/auth"
@@ -12,7 +12,7 @@ struct CheckForms: Sendable {
     /// What stands before the path of the original request.
     private let prefixes: [(bytes: [UInt8], form: CheckForm)]
 
-    init(_ settings: AuthorizationSettings, oauth2Proxy: Bool) {
+    package init(_ settings: AuthorizationSettings, oauth2Proxy: Bool) {
         var exact: [(path: String, form: CheckForm)] = []
         var prefixes: [(bytes: [UInt8], form: CheckForm)] = []
         for dialect in settings.dialects {
@@ -39,7 +39,7 @@ struct CheckForms: Sendable {
     }
 
     /// The form of a check with this path; nil: it is none of the listener's.
-    subscript(path: UnsafeBufferPointer<UInt8>) -> CheckForm? {
+    package subscript(path: UnsafeBufferPointer<UInt8>) -> CheckForm? {
         if let index = self.exact[path] { return self.forms[index] }
         return self.prefixes.first { path.starts(with: $0.bytes) }?.form
     }

@@ -6,6 +6,7 @@ package import TestSupport
 /// What is fuzzed. Each target reads any bytes at all and says which promise they broke.
 package enum FuzzTarget: String, CaseIterable, Sendable {
     case requestHead = "RequestHead"
+    case check = "Check"
     case responseHead = "ResponseHead"
     case chunkedBody = "ChunkedBody"
     case cookie = "Cookie"
@@ -49,6 +50,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     private var reader: Reader {
         switch self {
         case .requestHead: .prompt(HeadFuzzing.request)
+        case .check: .prompt(HeadFuzzing.check)
         case .responseHead: .prompt(HeadFuzzing.response)
         case .chunkedBody: .prompt(BodyFuzzing.chunked)
         case .cookie: .prompt(CookieFuzzing.cookie)

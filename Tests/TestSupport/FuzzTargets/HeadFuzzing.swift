@@ -1,5 +1,6 @@
 import NIOCore
 import RequestPath
+import Settings
 
 /// Heads: whatever is taken would be read alike by any reader of RFC 9112.
 enum HeadFuzzing {
@@ -46,6 +47,33 @@ enum HeadFuzzing {
         }
         return shorter == .incomplete ? nil : "a part of the head is not incomplete"
     }
+
+    /// The check of another proxy: what is written of it is one head, or none.
+    static func check(_ bytes: [UInt8]) -> String? {
+        let head = RequestHead(fieldCount: 20)
+        return bytes.withExactCopy { base, count in
+            guard self.requestParser.parse(base, count, into: head) == .complete,
+                let form = self.forms[head.path.bytes(in: base)]
+            else { return nil }
+            var buffer = ByteBuffer()
+            guard (try? Subrequest.write(head, base, form, needsAddress: false, into: &buffer)) != nil else {
+                return nil
+            }
+            let written = Array(buffer.readableBytesView)
+            if let fault = self.lines(written[...]) { return "written: \(fault)" }
+            let original = RequestHead(fieldCount: 20)
+            return switch written.withExactCopy({ self.requestParser.parse($0, $1, into: original) }) {
+            case .complete: original.byteCount == written.count ? nil : "more than one head was written"
+            case .incomplete: "a part of a head was written"
+            case .refused: nil
+            }
+        }
+    }
+
+    private static let forms = CheckForms(
+        AuthorizationSettings(listen: ListenAddress(host: "127.0.0.1", port: 0), peers: []),
+        oauth2Proxy: true
+    )
 
     static func response(_ bytes: [UInt8]) -> String? {
         let head = ResponseHead(fieldCount: 20)
