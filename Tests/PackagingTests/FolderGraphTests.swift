@@ -5,8 +5,8 @@ import Testing
 @Suite struct FolderGraphTests {
     /// The folders of `RequestPath`, each of which uses only those before it.
     private static let order = [
-        "Request", "Routing", "Credentials", "Identity", "Decision", "Forwarding", "Loop", "Upstream", "Answering",
-        "Judging", "Exchange", "Connection", "Listener", "Explaining",
+        "Request", "Routing", "Credentials", "Identity", "Decision", "Forwarding", "Answering",
+        "Authorizing", "Loop", "Upstream", "Judging", "Exchange", "Connection", "Listener", "Explaining",
     ]
 
     private static func files(of module: String) throws -> [String: String] {

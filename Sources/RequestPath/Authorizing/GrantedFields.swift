@@ -12,14 +12,16 @@ struct GrantedFields {
 
     /// - Parameters:
     ///   - identity: nil if there is no session whose identity the app sees.
+    ///   - cookies: The names of the gateway's cookies on the host.
     ///   - own: The gateway's own lines of the answer.
     /// - Throws: If a field of the identity cannot be written.
     init(
         _ permit: consuming Permit,
         _ identity: IdentityLines?,
-        _ given: JudgingContext,
+        _ head: RequestHead,
+        _ base: Bytes,
         _ credentials: Credentials,
-        _ host: HostEntry,
+        cookies: OwnCookies,
         as form: CheckForm,
         by profile: AuthorizationProfile,
         own: [[UInt8]]
@@ -38,7 +40,7 @@ struct GrantedFields {
         }
         lines += form.lines(profile.settings.cookiesOnSuccess ? own : own.filter { !CheckForm.isCookie($0) })
         if form.dialect == .extAuthz {
-            Self.removeCredentials(of: given, permit.route, credentials, host, from: &lines)
+            Self.removeCredentials(of: head, base, permit.route, credentials, cookies, from: &lines)
         }
         self.lines = lines
     }
@@ -51,7 +53,8 @@ struct GrantedFields {
     static func detour(
         bringsToken: Bool,
         bringsSession: Bool,
-        _ given: JudgingContext,
+        _ head: RequestHead,
+        _ base: Bytes,
         _ host: HostEntry,
         _ requestID: RequestID,
         by profile: AuthorizationProfile
@@ -59,31 +62,26 @@ struct GrantedFields {
         // The other proxy would forward the URL with its token.
         if bringsToken { return .problem(.handoffNotNavigation, requestID: requestID) }
         guard bringsSession, !profile.settings.cookiesOnSuccess else { return nil }
-        let target = String(decoding: given.head.target.bytes(in: given.base), as: UTF8.self)
+        let target = String(decoding: head.target.bytes(in: base), as: UTF8.self)
         return .redirect(to: host.publicURL.description + target)
     }
 
     /// Tells Envoy which fields of the request the app must not get, and what is left of `Cookie`.
     private static func removeCredentials(
-        of given: JudgingContext,
+        of head: RequestHead,
+        _ base: Bytes,
         _ route: RouteEntry,
         _ credentials: Credentials,
-        _ host: HostEntry,
+        _ cookies: OwnCookies,
         from lines: inout [UInt8]
     ) {
         var removed: [String] = []
         if credentials.dropsAuthorization { removed.append("authorization") }
-        if given.head.line(.sessionToken) != nil, !route.leavesSessionToken { removed.append("x-session-token") }
-        if given.head.line(.dpop) != nil, route.ownsBearer { removed.append("dpop") }
-        if RequestWriter.rewritesCookies(given.head, route, credentials) {
+        if head.line(.sessionToken) != nil, !route.leavesSessionToken { removed.append("x-session-token") }
+        if head.line(.dpop) != nil, route.ownsBearer { removed.append("dpop") }
+        if RequestWriter.rewritesCookies(head, route, credentials) {
             let count = lines.count
-            RequestWriter.appendCookies(
-                given.head,
-                given.base,
-                route,
-                given.configuration.ownNames.cookies(of: host),
-                to: &lines
-            )
+            RequestWriter.appendCookies(head, base, route, cookies, to: &lines)
             if lines.count == count { removed.append("cookie") }
         }
         if !removed.isEmpty { lines += "x-envoy-auth-headers-to-remove: \(removed.joined(separator: ", "))\r\n".utf8 }

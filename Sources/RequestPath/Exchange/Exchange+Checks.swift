@@ -98,7 +98,8 @@ extension Exchange {
         let detour = GrantedFields.detour(
             bringsToken: self.record.judge.credentials.handoffParameter != nil,
             bringsSession: self.record.judge.findings.bringsSession,
-            given,
+            given.head,
+            given.base,
             host,
             self.record.requestID,
             by: profile
@@ -112,9 +113,10 @@ extension Exchange {
                 try GrantedFields(
                     permit,
                     identity,
-                    given,
+                    given.head,
+                    given.base,
                     self.record.judge.credentials,
-                    host,
+                    cookies: given.configuration.ownNames.cookies(of: host),
                     as: form,
                     by: profile,
                     own: self.record.extraLines

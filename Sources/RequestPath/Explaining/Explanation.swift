@@ -312,7 +312,8 @@ package struct Explanation: Sendable {
         let detour = GrantedFields.detour(
             bringsToken: judge.credentials.handoffParameter != nil,
             bringsSession: judge.findings.bringsSession,
-            given,
+            given.head,
+            given.base,
             host,
             judge.findings.requestID,
             by: check.profile
@@ -322,9 +323,10 @@ package struct Explanation: Sendable {
             let granted = try GrantedFields(
                 permit,
                 identity,
-                given,
+                given.head,
+                given.base,
                 judge.credentials,
-                host,
+                cookies: given.configuration.ownNames.cookies(of: host),
                 as: check.form,
                 by: check.profile,
                 own: judge.findings.answerLines
