@@ -163,7 +163,7 @@ struct CheckTests {
     func peers() throws {
         let bench = try CheckBench { $0.authorization?.peers = ["10.0.0.0/8"].compactMap { CIDRBlock($0) } }
         let verdict = try bench.forwardAuth("GET", "/open/x")
-        #expect(verdict.status == 403 && verdict.text.contains(#""reason":"authz.peer""#))
+        #expect(verdict.status == 403 && verdict.text.contains(Reason.authorizationPeer.rawValue))
     }
 
     @Test("Only the listener's own paths are answered")
@@ -176,7 +176,10 @@ struct CheckTests {
         ]
         for path in paths {
             let verdict = try bench.ask(["GET \(path) HTTP/1.1"] + fields)
-            #expect(verdict.status == 404 && verdict.text.contains("authz.dialect"), "\(path): \(verdict.text)")
+            #expect(
+                verdict.status == 404 && verdict.text.contains(Reason.authorizationDialect.rawValue),
+                "\(path): \(verdict.text)"
+            )
         }
         // Caddy appends the client's query.
         let query = try bench.ask(
@@ -198,7 +201,10 @@ struct CheckTests {
             ("GET", "/.sallyport/login"), ("PUT", "/.sallyport/login"),
         ] {
             let verdict = try bench.forwardAuth(method, path)
-            #expect(verdict.status == 403 && verdict.reason == "authz.endpoint", "\(path): \(verdict.text)")
+            #expect(
+                verdict.status == 403 && verdict.reason == Reason.authorizationEndpoint.rawValue,
+                "\(path): \(verdict.text)"
+            )
         }
     }
 
@@ -275,6 +281,10 @@ struct CheckTests {
             ["GET /authz/forward-auth HTTP/1.1", "Host: app.example.com", "X-Forwarded-For: 198.51.100.7"] + fields
         )
         #expect(verdict.status == 400 || verdict.status == 405, "\(verdict.text)")
+        let reasons: [Reason] = [
+            .authorizationMetadata, .requestMethod, .requestMalformed, .requestHost, .requestTarget,
+        ]
+        #expect(reasons.contains { $0.rawValue == verdict.reason }, "\(verdict.text)")
         #expect(verdict["x-auth-subject"].isEmpty)
         // The connection to the proxy stays.
         #expect(bench.bench.client.ends == [.next])
@@ -360,6 +370,17 @@ struct CheckTests {
         #expect(verdict["x-auth-request-email"] == [""] && verdict["x-auth-subject"] == ["ada"])
         // Nothing else is.
         #expect(try bench.ask(["GET /open/x HTTP/1.1", "Host: app.example.com"]).status == 404)
+    }
+
+    @Test("A route without an app is judged for proxies and forwarded for nobody")
+    func withoutApp() throws {
+        let routes = [RouteSettings(path: "/app/**", upstream: nil, auth: .public)]
+        let asked = try CheckBench { $0.hosts[0].routes = routes }
+        #expect(try asked.forwardAuth("POST", "/app/x").status == 200)
+        let direct = try ExchangeBench { $0.hosts[0].routes = routes }
+        try direct.begin("POST /app/x HTTP/1.1\r\nHost: app.example.com\r\nContent-Length: 0\r\n\r\n")
+        #expect(direct.client.sent.hasPrefix("HTTP/1.1 404 "), "\(direct.client.sent)")
+        #expect(direct.client.sent.contains(Reason.routeNotForwarded.rawValue))
     }
 
     @Test("Each cookie of an answer for nginx stands in a field of its own, too")
