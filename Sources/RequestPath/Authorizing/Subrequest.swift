@@ -82,6 +82,8 @@ package enum Subrequest {
                 target: target
             )
         case .hostAndURI:
+            // `?allowed_groups=` would restrict the site: whoever relies on it must not let everybody in.
+            guard check.query.isEmpty else { throw .authorizationMetadata }
             return Original(
                 method: UnsafeBufferPointer(start: Self.get.utf8Start, count: Self.get.utf8CodeUnitCount),
                 authority: check.authority.bytes(in: base),

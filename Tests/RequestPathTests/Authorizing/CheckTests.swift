@@ -368,6 +368,14 @@ struct CheckTests {
         let verdict = try ask(fields + ["X-Session-Token: \(try bench.token())"])
         #expect(verdict.status == 202 && verdict["x-auth-request-user"] == ["ada"])
         #expect(verdict["x-auth-request-email"] == [""] && verdict["x-auth-subject"] == ["ada"])
+        // What restricts a site there is said by its routes here.
+        let restricted = try bench.ask(
+            [
+                "GET /oauth2/auth?allowed_groups=admins HTTP/1.0", "Host: app.example.com", "X-Forwarded-Uri: /app/x",
+                "X-Session-Token: \(try bench.token())",
+            ] + fields
+        )
+        #expect(restricted.status == 403 && restricted.reason == Reason.authorizationMetadata.rawValue)
         // Nothing else is.
         #expect(try bench.ask(["GET /open/x HTTP/1.1", "Host: app.example.com"]).status == 404)
     }
