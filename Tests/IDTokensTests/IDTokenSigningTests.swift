@@ -1,5 +1,6 @@
 import Cryptography
 import JOSE
+import Sessions
 import SignOn
 import Testing
 import Vocabulary
