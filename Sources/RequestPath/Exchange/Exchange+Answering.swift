@@ -23,6 +23,9 @@ extension Exchange {
     /// Sends it, with these field lines, each with its CRLF.
     func send(_ answer: LocalAnswer, _ lines: [UInt8]) {
         guard let stream = self.stream, self.phase != .idle, self.phase != .ending else { return }
+        var answer = answer
+        // A proxy may pass on the length of its client's body without the body: the next check would be read as the body.
+        if self.takesChecks, self.facts.hasBody { answer.closes = true }
         self.releaseWaiting()
         self.releaseUpstreamHead()
         self.record.status = answer.response.status

@@ -380,6 +380,16 @@ struct CheckTests {
         #expect(try bench.ask(["GET /open/x HTTP/1.1", "Host: app.example.com"]).status == 404)
     }
 
+    @Test("A check that announces a body is the last one of its connection", arguments: ["/open/x", "/app/x"])
+    func body(_ path: String) throws {
+        for framing in ["Content-Length: 77", "Transfer-Encoding: chunked"] {
+            let bench = try CheckBench()
+            let verdict = try bench.forwardAuth("POST", path, [framing])
+            #expect(verdict.status == (path == "/open/x" ? 200 : 401) && verdict["connection"] == ["close"])
+            #expect(bench.bench.client.ends == [.close])
+        }
+    }
+
     @Test("A route without an app is judged for proxies and forwarded for nobody")
     func withoutApp() throws {
         let routes = [RouteSettings(path: "/app/**", upstream: nil, auth: .public)]
