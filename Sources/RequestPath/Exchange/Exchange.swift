@@ -144,6 +144,7 @@ package final class Exchange {
         self.configuration = configuration
         self.beginFacts()
         self.check = nil
+        self.checkResult = .denied
         self.record.judge.findings.envelope = bytes.withUnsafeReadableBytes {
             configuration.endpoints.envelope(ofUnparsed: $0.bindMemory(to: UInt8.self))
         }
