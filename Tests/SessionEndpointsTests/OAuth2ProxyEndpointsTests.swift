@@ -35,6 +35,8 @@ struct OAuth2ProxyEndpointsTests {
             ("rd=/x%3Ftoken=t", "https://app.example.com/.sallyport/login?return_to=/x"),
             ("rd=/a&rd=/b", "https://app.example.com/.sallyport/login?return_to=/"),
             ("rd=", "https://app.example.com/.sallyport/login?return_to=/"),
+            ("rd=/oauth2/start?rd=/x", "https://app.example.com/.sallyport/login?return_to=/"),
+            ("rd=https://app.example.com/oauth2/sign_out", "https://app.example.com/.sallyport/login?return_to=/"),
             ("", "https://app.example.com/.sallyport/login?return_to=/wanted"),
         ]
     )

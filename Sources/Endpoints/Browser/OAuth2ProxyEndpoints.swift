@@ -47,9 +47,15 @@ package struct OAuth2ProxyEndpoints: Sendable {
         let wanted = values.isEmpty ? [request.field(WantedPageField.name)].compactMap(\.self) : values
         for origin in self.origins where wanted.count == 1 && wanted[0].utf8.starts(with: "\(origin)/".utf8) {
             let path = String(wanted[0].utf8.dropFirst(origin.utf8.count)) ?? "/"
-            return (origin, ReturnTo.page([path], without: self.handoffParameter))
+            return (origin, self.page([path]))
         }
-        return (request.origin, ReturnTo.page(wanted, without: self.handoffParameter))
+        return (request.origin, self.page(wanted))
+    }
+
+    /// nginx names these pages themselves as the wanted one when a user opens them; they would lead to each other.
+    private func page(_ values: [String]) -> String {
+        let page = ReturnTo.page(values, without: self.handoffParameter)
+        return page.hasPrefix("/oauth2/") ? "/" : page
     }
 }
 

@@ -42,6 +42,8 @@ package struct CheckForm: Sendable {
             if answer.response.status == 200 { answer.response.status = Self.refused }
         case .authRequest:
             answer.response.status = Self.authRequestStatus(answer.response)
+            // There it is led to the sign-in by its own configuration, whose buffer is too small for long URLs.
+            if self.isOAuth2Proxy { answer.response.fields.removeAll { $0.name.lowercased() == "location" } }
             // nginx adds the challenge to whatever its configuration makes of a 401.
             if answer.response.fields.contains(where: { $0.name == "Location" }) {
                 answer.response.fields.removeAll { $0.name.lowercased() == "www-authenticate" }

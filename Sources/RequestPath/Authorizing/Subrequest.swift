@@ -39,17 +39,24 @@ package enum Subrequest {
                 writer.write(address)
                 writer.write("\r\n")
             }
-            var isUpgrade = false
+            var isUpgrade = check.isWebSocketUpgrade
             for index in 0..<check.fields.count where self.isClients(check.fields[index]) {
                 let line = check.fields[index]
                 if address != nil, line.role == .forwardedFor { continue }
                 writer.write(base + Int(line.lineStart), Int(line.lineEnd &- line.lineStart))
-                // Proxies do not pass `Upgrade` on, and no server upgrades without this field (RFC 6455 4.2.1).
-                if ByteClass.equal(line.name.bytes(in: base), "sec-websocket-key") { isUpgrade = true }
+                if self.asksForWebSocket(line, base) { isUpgrade = true }
             }
             if isUpgrade { writer.write("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
             writer.write("\r\n")
         }
+    }
+
+    /// Whether the field shows that the request opens a WebSocket. Proxies do not pass `Upgrade` on, and over HTTP/2 there is
+    /// no key (RFC 8441 5); browsers always send the version and the mode.
+    private static func asksForWebSocket(_ line: FieldLine, _ base: Bytes) -> Bool {
+        if line.role == .fetchMode { return ByteClass.equal(line.value.bytes(in: base), "websocket") }
+        let name = line.name.bytes(in: base)
+        return ByteClass.equal(name, "sec-websocket-key") || ByteClass.equal(name, "sec-websocket-version")
     }
 
     /// Whether the field may be the client's: neither of the check as a message, nor of the proxy. `X-Forwarded-For` and

@@ -21,6 +21,8 @@ extension ProxyPlan {
                 "nginx.ingress.kubernetes.io/auth-signin-redirect-param: return_to",
                 "# A field without a value is removed from the client's request.",
                 "nginx.ingress.kubernetes.io/auth-response-headers: \(self.fields.joined(separator: ","))",
+                "# The redirect to the sign-in has the whole URL.",
+                "nginx.ingress.kubernetes.io/proxy-buffer-size: 32k",
                 "# Never set auth-cache-key: it would let requests pass after a sign-out.",
             ]
             lines += ["---"] + Self.ingress(name, host, annotations)

@@ -87,6 +87,16 @@ final class CheckBench {
     }
 
     func token() throws -> String { String(decoding: try self.bench.signIn("ada").token.bytes, as: UTF8.self) }
+
+    /// The token of a browser's session.
+    func browser() throws -> String {
+        let (token, _) = try self.bench.signIn("ada") { session in
+            session.kind = .web
+            session.origin = .browser
+            session.host = "app.example.com"
+        }
+        return String(decoding: token.bytes, as: UTF8.self)
+    }
 }
 
 @Suite("Checks by other proxies")
@@ -365,6 +375,7 @@ struct CheckTests {
         // The client's own field is not read.
         let fields = ["X-Real-IP: 198.51.100.7", "X-Forwarded-For: 203.0.113.9"]
         #expect(try ask(fields).status == 401)
+        #expect(try ask(fields + Self.navigation)["location"].isEmpty)
         let verdict = try ask(fields + ["X-Session-Token: \(try bench.token())"])
         #expect(verdict.status == 202 && verdict["x-auth-request-user"] == ["ada"])
         #expect(verdict["x-auth-request-email"] == [""] && verdict["x-auth-subject"] == ["ada"])
@@ -378,6 +389,22 @@ struct CheckTests {
         #expect(restricted.status == 403 && restricted.reason == Reason.authorizationMetadata.rawValue)
         // Nothing else is.
         #expect(try bench.ask(["GET /open/x HTTP/1.1", "Host: app.example.com"]).status == 404)
+    }
+
+    @Test(
+        "A WebSocket of another origin is refused, however its proxy tells that it is one",
+        arguments: [
+            "Sec-WebSocket-Key: x", "Sec-WebSocket-Version: 13", "Sec-Fetch-Mode: websocket",
+            "Connection: Upgrade\r\nUpgrade: websocket",
+        ]
+    )
+    func webSocket(_ sign: String) throws {
+        let bench = try CheckBench()
+        let token = try bench.browser()
+        let foreign = ["Cookie: __Host-sallyport=\(token)", "Origin: https://evil.example"]
+        #expect(try bench.forwardAuth("GET", "/app/x", foreign).status == 200)
+        let verdict = try bench.forwardAuth("GET", "/app/x", foreign + [sign])
+        #expect(verdict.status == 403 && verdict.reason == Reason.requestCrossSite.rawValue, "\(verdict.text)")
     }
 
     @Test("A check that announces a body is the last one of its connection", arguments: ["/open/x", "/app/x"])

@@ -91,12 +91,14 @@ final class ExchangeBench {
         self.client.exchange = nil
     }
 
-    /// A native session of this user.
-    func signIn(_ subject: String) throws -> (token: Secret, key: RecordKey) {
+    /// A native session of this user, unless it is changed.
+    func signIn(_ subject: String, _ change: (inout Session) -> Void = { _ in }) throws -> (
+        token: Secret, key: RecordKey
+    ) {
         let lineage = self.authority.newLineage()
         let (token, key) = self.authority.make(.session, in: lineage)
         let now = self.clock.now()
-        let session = Session(
+        var session = Session(
             id: self.authority.newSessionID(),
             kind: .native,
             origin: .native,
@@ -109,6 +111,7 @@ final class ExchangeBench {
             expiresAt: now.advanced(by: .seconds(3600)),
             idleLifetime: .seconds(900)
         )
+        change(&session)
         try self.store.create(NewSession(key: key, session: session), on: self.eventLoop).wait()
         return (token, key)
     }
