@@ -43,6 +43,38 @@ import Testing
     }
 
     @Test(
+        "What the proxy would read in another way than the gateway is not printed",
+        arguments: [
+            (
+                "hosts: [{public_url: https://a-b.example.com}, {public_url: https://a.b.example.com, routes: [{path: /**, auth: public}]}]",
+                "a_b_example_com"
+            ),
+            (
+                """
+                public_url: https://app.example.com
+                routes: [{path: /**, upstream: "http://127.0.0.1:1"}, {path: /c++/**, upstream: "http://127.0.0.1:2"}]
+                """, "/c++/**"
+            ),
+            (
+                """
+                public_url: https://app.example.com
+                identity: {headers: {"X'Name": subject}}
+                """, "X'Name"
+            ),
+        ]
+    )
+    func unwritable(settings: String, named: String) throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-\(UUID().uuidString).yaml")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let authorization = "authorization: {listen: 127.0.0.1:9092, peers: [127.0.0.1]}"
+        try "\(settings)\n\(authorization)\n".write(to: file, atomically: true, encoding: .utf8)
+        let arguments = ["check", "--config", file.path, "--for", "haproxy"]
+        let result = try Servers.run(Gateway.binary.path, arguments)
+        #expect(result.status == 1 && result.output.contains(named), "\(result.output)")
+        #expect(!result.output.contains("use_backend"))
+    }
+
+    @Test(
         "explain says how the proxy is answered",
         arguments: [
             ("nginx", "answer to the proxy\n  401 Unauthorized, with Location"),

@@ -74,6 +74,7 @@ struct CheckCommand: AsyncParsableCommand {
         if let fault = proxy.fault(in: settings) { throw Console.failure(fault) }
         guard let authorization = settings.authorization else { return }
         let plan = ProxyPlan(settings, authorization) { draft.ownPaths(of: $0) }
+        if let fault = plan.fault { throw Console.failure(fault) }
         Console.say(exactly: Array(proxy.configuration(plan).utf8))
     }
 

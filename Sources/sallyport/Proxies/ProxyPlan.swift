@@ -11,6 +11,8 @@ struct ProxyPlan {
         let ownPaths: String
         /// The app behind each path, by a regular expression of decoded paths; the most specific path comes first.
         let apps: [(paths: String, app: App)]
+        /// A path to one of several apps that no regular expression here says exactly.
+        let unwritablePath: String?
         /// The name in variables and lists: letters, digits and `_`.
         let label: String
 
@@ -69,6 +71,36 @@ struct ProxyPlan {
         self.apps = apps
     }
 
+    /// What of the settings cannot be written so that the proxy reads it as meant; nil: all of it can.
+    var fault: String? {
+        if let field = self.fields.first(where: { !$0.utf8.allSatisfy(Self.isPlain) }) {
+            return "identity.headers: proxies cannot name \(field): use letters, digits, - and _"
+        }
+        let labels = self.hosts.map { $0.label.lowercased() }
+        if let twice = labels.first(where: { label in labels.count { $0 == label } > 1 }) {
+            return "two hosts would both be called \(twice) in the proxy's configuration: write it by hand"
+        }
+        let apps = self.apps.map { $0.label.lowercased() }
+        if let twice = apps.first(where: { label in apps.count { $0 == label } > 1 }) {
+            return
+                "upstreams: two apps would both be called \(twice) in the proxy's configuration: give one another name"
+        }
+        if let path = self.hosts.lazy.compactMap(\.unwritablePath).first {
+            return "the path \(path) leads to an app of its own and cannot be written for every proxy: write it by hand"
+        }
+        return nil
+    }
+
+    /// A letter, a digit, `-` or `_`.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+
     /// Where the proxy listens.
     var ports: [Int] { Set(self.hosts.map(\.port)).sorted() }
 
@@ -98,6 +130,7 @@ struct ProxyPlan {
             url: host.publicURL,
             ownPaths: own,
             apps: kept.map { (self.expression(apps[$0].path), apps[$0].app) },
+            unwritablePath: kept.count < 2 ? nil : kept.lazy.map { apps[$0].path }.first { !self.isWritable($0) },
             label: label
         )
     }
@@ -154,6 +187,10 @@ struct ProxyPlan {
             }
         }
         return text
+    }
+
+    private static func isWritable(_ path: String) -> Bool {
+        path.utf8.allSatisfy { self.isPlain($0) || "/*.~@:{}".utf8.contains($0) }
     }
 
     private static func escaped(_ text: some StringProtocol) -> String {
