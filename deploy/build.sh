@@ -4,9 +4,7 @@ set -euo pipefail
 
 # Every swift command gets the same flags, because others would build everything again. Line tables are what a backtrace
 # needs of the debug information; the rest of it takes a sixth of the compiler's time.
-SALLYPORT_FLAGS=(
-    -c release -Xswiftc -cross-module-optimization -Xswiftc -enforce-exclusivity=unchecked -Xswiftc -gline-tables-only
-)
+SALLYPORT_FLAGS=(-c release -Xswiftc -cross-module-optimization -Xswiftc -enforce-exclusivity=unchecked -Xswiftc -gline-tables-only)
 SALLYPORT_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Installs packages without starting the servers among them: the tests start their own.

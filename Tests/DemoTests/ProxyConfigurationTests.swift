@@ -46,18 +46,19 @@ import Testing
         "What the proxy would read in another way than the gateway is not printed",
         arguments: [
             (
-                "hosts: [{public_url: https://a-b.example.com}, {public_url: https://a.b.example.com, routes: [{path: /**, auth: public}]}]",
+                "hosts: [{public_url: https://a-b.example.com, routes: [{path: /**, auth: public}]}, {public_url: https://a.b.example.com, routes: [{path: /**, auth: public}]}]",
                 "a_b_example_com"
             ),
             (
                 """
                 public_url: https://app.example.com
-                routes: [{path: /**, upstream: "http://127.0.0.1:1"}, {path: /c++/**, upstream: "http://127.0.0.1:2"}]
+                routes: [{path: /**, auth: public, upstream: "http://127.0.0.1:1"}, {path: /c++/**, auth: public, upstream: "http://127.0.0.1:2"}]
                 """, "/c++/**"
             ),
             (
                 """
                 public_url: https://app.example.com
+                routes: [{path: /**, auth: public}]
                 identity: {headers: {"X'Name": subject}}
                 """, "X'Name"
             ),
