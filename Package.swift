@@ -49,7 +49,7 @@ let modules: KeyValuePairs<String, [Target.Dependency]> = [
     // The life of a request, in the order of its folders.
     "RequestPath": [
         "Endpoints", "SignOn", "Pages", "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence",
-        "Transport", "Cryptography", "Vocabulary", nioCore, nioSSL,
+        "Transport", "Cryptography", "Vocabulary", "CNGHTTP2", nioCore, nioSSL,
     ],
     // Event loops and sockets.
     "Transport": [
@@ -143,8 +143,8 @@ let tests: KeyValuePairs<String, [Target.Dependency]> = [
     "CryptographyTests": ["Cryptography", "Vocabulary"],
     "RequestPathTests": [
         "RequestPath", "Endpoints", "SignOn", "Pages", "JOSE", "Sessions", "Settings", "Observability",
-        "AddressIntelligence", "Transport", "Cryptography", "Vocabulary", "TestSupport", "StoreBench", nioCore,
-        nioPosix, nioEmbedded,
+        "AddressIntelligence", "Transport", "Cryptography", "Vocabulary", "CNGHTTP2", "TestSupport", "StoreBench",
+        nioCore, nioPosix, nioEmbedded,
     ],
     "HandoffTests": [
         "SignOn", "Sessions", "Settings", "Rules", "Observability", "AddressIntelligence", "Cryptography",
@@ -202,6 +202,7 @@ let tests: KeyValuePairs<String, [Target.Dependency]> = [
 // nothing that is needed.
 let libraries: [(name: String, package: String?, debian: String?)] = [
     ("CLinux", nil, nil), ("CHiredis", nil, "libhiredis-dev"), ("CYAML", "yaml-0.1", "libyaml-dev"),
+    ("CNGHTTP2", "libnghttp2", "libnghttp2-dev"),
     ("COpenSSL", "libcrypto", "libssl-dev"), ("CCrypt", "libcrypt", "libcrypt-dev"),
     ("CArgon2", "libargon2", "libargon2-dev"), ("CMaxMindDB", "libmaxminddb", "libmaxminddb-dev"),
 ]
@@ -269,8 +270,8 @@ if Context.environment["FUZZ"] == "1" {
         target.swiftSettings?.append(.unsafeFlags(["-sanitize=fuzzer"]))
     }
     for name in [
-        "RequestHead", "Check", "ResponseHead", "ChunkedBody", "Cookie", "YAML", "RedisReply", "JOSE", "Claims",
-        "ProviderDocuments", "Kratos", "ClientMetadata", "RuleEvents", "Records",
+        "RequestHead", "Check", "HTTP2Head", "ResponseHead", "ChunkedBody", "Cookie", "YAML", "RedisReply", "JOSE",
+        "Claims", "ProviderDocuments", "Kratos", "ClientMetadata", "RuleEvents", "Records",
     ] {
         package.targets.append(
             .executableTarget(

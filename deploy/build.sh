@@ -46,7 +46,7 @@ sallyport_prepare() {
         return 1
     fi
     sallyport_packages git libstdc++-12-dev libssl-dev libcrypt-dev libargon2-dev libmaxminddb-dev libhiredis-dev \
-        libyaml-dev pkg-config "$@"
+        libnghttp2-dev libyaml-dev pkg-config "$@"
 }
 
 # Builds the gateway alone. Arguments as above.

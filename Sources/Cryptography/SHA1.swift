@@ -1,19 +1,24 @@
 import COpenSSL
 import Vocabulary
 
-/// SHA-1 (FIPS 180-4), only for names: Redis knows a script by the SHA-1 of its text. It protects nothing.
+/// SHA-1 (FIPS 180-4), only for names: Redis knows a script by the SHA-1 of its text, and WebSocket has it in its
+/// handshake. It protects nothing.
 package enum SHA1 {
-    /// The 40 lower-case hexadecimal digits of the digest of `message`.
-    package static func hex(_ message: [UInt8]) -> String {
-        let digest = [UInt8](unsafeUninitializedCapacity: 20) { buffer, initialized in
+    /// The 20 bytes of the digest of `message`.
+    package static func digest(_ message: [UInt8]) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: 20) { buffer, initialized in
             let result = withPointer(message) {
                 EVP_Digest($0, $1, buffer.baseAddress, nil, Fetched.sha1, nil)
             }
             mustSucceed(result, "EVP_Digest")
             initialized = 20
         }
+    }
+
+    /// The 40 lower-case hexadecimal digits of the digest of `message`.
+    package static func hex(_ message: [UInt8]) -> String {
         var text = [UInt8]()
-        for byte in digest { Hexadecimal.append(byte, to: &text) }
+        for byte in self.digest(message) { Hexadecimal.append(byte, to: &text) }
         return String(decoding: text, as: UTF8.self)
     }
 }

@@ -10,6 +10,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case requestTarget = "request.target"
     case requestMethod = "request.method"
     case requestVersion = "request.version"
+    case requestProtocol = "request.protocol"
     case requestLineTooLong = "request.line_too_long"
     case requestFieldsTooLarge = "request.fields_too_large"
     case requestBodyTooLarge = "request.body_too_large"

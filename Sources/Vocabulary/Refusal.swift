@@ -71,6 +71,7 @@ package struct Refusal: Equatable, Sendable {
         case .requestLineTooLong: closing(414)
         case .requestExpectation: closing(417)
         case .requestFieldsTooLarge: closing(431)
+        case .requestProtocol: closing(501)
         case .requestVersion: closing(505)
         case .requestTarget, .requestParameters: Refusal(400)
         case .requestCrossSite: Refusal(403)

@@ -33,6 +33,11 @@ package enum MetricNames {
         "sallyport_connections_evicted_total{listener}",
         "Idle client connections closed to make room for new ones, by listener."
     )
+    package static let http2ConnectionsClosed = MetricFamily.counter(
+        "sallyport_http2_connections_closed_total{reason}",
+        "Connections of HTTP/2 that were closed because their clients sent or left too much, by what that was.",
+        hidesZero: true
+    )
 
     package static let authorizationChecks = MetricFamily.counter(
         "sallyport_authz_checks_total{dialect,result}",

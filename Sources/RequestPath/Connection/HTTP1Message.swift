@@ -40,7 +40,7 @@ package struct HTTP1Message {
         switch answer {
         case .none, .length:
             self.framing = .asIs
-        case .chunked, .untilClose:
+        case .chunked, .untilClose, .byStream:
             if self.minorVersion == 1 {
                 self.framing = .chunked
             } else {

@@ -90,7 +90,9 @@ extension Exchange {
         request.body = self.collected
         self.collected = []
         let exchange = self.beginWaiting()
+        self.callCount += 1
         pending.start(request, on: self.loop.eventLoop) { [self] response in
+            self.callCount -= 1
             guard self.isWaiting(in: exchange) else { return }
             self.endpoint = nil
             self.answer(LocalAnswer(response))

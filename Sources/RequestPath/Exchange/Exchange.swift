@@ -58,6 +58,8 @@ package final class Exchange {
     /// The request's body, if it is for an endpoint.
     var collected: [UInt8] = []
     var endpoint: PendingEndpoint?
+    /// The calls of endpoints that have begun and not ended, also if nobody waits for them any more.
+    var callCount = 0
     /// Set while the exchange is a tunnel.
     var tunnel: Tunnel?
 

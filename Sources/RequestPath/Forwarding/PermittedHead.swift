@@ -36,7 +36,7 @@ package struct PermittedHead: ~Copyable {
             into: &buffer
         )
         self.bytes = buffer
-        self.framing = head.framing == .chunked ? .chunked : .asIs
+        self.framing = head.framing == .chunked || head.framing == .byStream ? .chunked : .asIs
         self.permit = permit
     }
 

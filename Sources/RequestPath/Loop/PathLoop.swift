@@ -24,6 +24,7 @@ package final class PathLoop: TurnEndTask {
     package private(set) var requestHead: RequestHead
     let responseHead: ResponseHead
     let scratch: PathScratch
+    var http2 = HTTP2Scratch()
     /// Exact to a quarter of a second: for deadlines.
     private(set) var now: NIODeadline
     /// Exact to a quarter of a second: for the lifetimes of sessions, by the clock of their store.

@@ -28,6 +28,8 @@ package final class PathMetricIDs: Sendable {
     fileprivate let inFlight: GaugeID
     fileprivate let connections: GaugeID
     fileprivate let connectionsEvicted: CounterID
+    /// In the order of `HTTP2Budget.Excess`.
+    fileprivate let http2Closed: [CounterID]
     fileprivate let resolvedL1: CounterID
     fileprivate let resolvedStore: CounterID
     fileprivate let resolvedMiss: CounterID
@@ -69,6 +71,9 @@ package final class PathMetricIDs: Sendable {
         self.inFlight = registry.gauge(MetricNames.httpRequestsInFlight)
         self.connections = registry.gauge(MetricNames.connectionsOpen, "public")
         self.connectionsEvicted = registry.counter(MetricNames.connectionsEvicted, "public")
+        self.http2Closed = HTTP2Budget.Excess.allCases.map {
+            registry.counter(MetricNames.http2ConnectionsClosed, $0.rawValue)
+        }
         self.resolvedL1 = registry.counter(MetricNames.sessionResolve, "l1", "hit")
         self.resolvedStore = registry.counter(MetricNames.sessionResolve, "store", "hit")
         self.resolvedMiss = registry.counter(MetricNames.sessionResolve, "store", "miss")
@@ -175,6 +180,11 @@ final class PathMetrics {
         let dialects = AuthorizationDialect.allCases
         let row = dialect.flatMap { dialects.firstIndex(of: $0) } ?? dialects.count
         self.shard.increment(self.ids.checks[row, CheckResult.allCases.firstIndex(of: result) ?? 0])
+    }
+
+    func http2Closed(_ excess: HTTP2Budget.Excess) {
+        guard let index = HTTP2Budget.Excess.allCases.firstIndex(of: excess) else { return }
+        self.shard.increment(self.ids.http2Closed[index])
     }
 
     func connectionEvicted() { self.shard.increment(self.ids.connectionsEvicted) }

@@ -28,7 +28,7 @@ package struct BodyDecoder {
         case .none: self.state = .done
         case .length(let length): self.state = length == 0 ? .done : .length(length)
         case .chunked: self.state = .chunked(ChunkedDecoder(ofAnswer: isAnswers))
-        case .untilClose: self.state = .untilClose
+        case .untilClose, .byStream: self.state = .untilClose
         }
     }
 

@@ -59,13 +59,15 @@ package enum BodyFraming: Equatable, Sendable {
     case chunked
     /// Responses only: the body ends with the connection.
     case untilClose
+    /// Requests of HTTP/2 only: the body ends with its stream (RFC 9113 8.1).
+    case byStream
 
     /// Whether it says that there is no body.
     @inline(__always)
     package var isEmpty: Bool {
         switch self {
         case .none, .length(0): true
-        case .length, .chunked, .untilClose: false
+        case .length, .chunked, .untilClose, .byStream: false
         }
     }
 }

@@ -366,6 +366,16 @@ extension Section {
             .size(0...16_777_216, orNone: false),
             "After the gateway's own answer, an unread body up to this size is discarded; a larger one closes the connection."
         ),
+        SettingsKey("http2", .section(.http2), "Connections of HTTP/2."),
+    ])
+
+    private static let http2 = Section([
+        SettingsKey(
+            "streams",
+            at: \Settings.limits.http2.streams,
+            .integer(1...1000),
+            "The most requests at a time on one connection, until each has ended also for its app."
+        )
     ])
 
     private static let timeouts = Section([

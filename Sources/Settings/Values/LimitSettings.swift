@@ -10,6 +10,14 @@ package struct LimitSettings: Sendable, Equatable {
     package var connectionsPerAddress: Int?
     package var requestsPerConnection = 10_000
     package var drainBody = 65_536
+    package var http2 = HTTP2LimitSettings()
+
+    package init() {}
+}
+
+/// Limits of what a client of HTTP/2 may use beside the others.
+package struct HTTP2LimitSettings: Sendable, Equatable {
+    package var streams = 100
 
     package init() {}
 }

@@ -28,6 +28,7 @@ extension Reason {
         case .requestHost: .request { try $0.raw("GET / HTTP/1.1\r\n\r\n") }
         case .requestTarget: .request { try $0.raw(Request.get("page")) }
         case .requestMethod: .request { try $0.raw(Request.get("/", method: "TRACE")) }
+        case .requestProtocol: .inProcess("A tunnel for another protocol than WebSocket is not implemented")
         case .requestVersion: .request { try $0.raw("GET / HTTP/2.0\r\nHost: \(Request.host)\r\n\r\n") }
         case .requestLineTooLong: .request { try $0.gateway.get("/" + String(repeating: "a", count: 1100)) }
         case .requestFieldsTooLarge:

@@ -7,6 +7,7 @@ package import TestSupport
 package enum FuzzTarget: String, CaseIterable, Sendable {
     case requestHead = "RequestHead"
     case check = "Check"
+    case http2Head = "HTTP2Head"
     case responseHead = "ResponseHead"
     case chunkedBody = "ChunkedBody"
     case cookie = "Cookie"
@@ -51,6 +52,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         switch self {
         case .requestHead: .prompt(HeadFuzzing.request)
         case .check: .prompt(HeadFuzzing.check)
+        case .http2Head: .prompt(HTTP2HeadFuzzing.head)
         case .responseHead: .prompt(HeadFuzzing.response)
         case .chunkedBody: .prompt(BodyFuzzing.chunked)
         case .cookie: .prompt(CookieFuzzing.cookie)

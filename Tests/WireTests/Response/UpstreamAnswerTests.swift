@@ -93,7 +93,7 @@ import Testing
             case .unfinished: true
             case .content, .malformed: false
             }
-        case .none, .untilClose: false
+        case .none, .untilClose, .byStream: false
         }
     }
 

@@ -1,0 +1,162 @@
+package import NIOCore
+
+/// What one client of HTTP/2 may use up beside its requests. A frame costs the client nothing, so each kind has a bound of
+/// its own (CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671). Whoever exceeds one is told to calm
+/// down, and the connection closes.
+package struct HTTP2Budget {
+    /// What was exceeded: the values of `sallyport_http2_connections_closed_total{reason}`.
+    package enum Excess: String, CaseIterable, Sendable {
+        /// Streams that the client reset, or that were reset for its fault.
+        case resets
+        case pings
+        case settings
+        /// Frames of one block of fields, or its time.
+        case fieldBlock = "field_block"
+        /// DATA frames without data.
+        case emptyData = "empty_data"
+        case priorities
+        case windowUpdates = "window_updates"
+        /// Bytes that are neither fields nor content.
+        case overhead
+        /// Frames that the client does not take.
+        case queue
+        /// Answers that it does not take.
+        case stalls
+        /// A fault of the protocol that ends the connection.
+        case protocolError = "protocol_error"
+    }
+
+    /// Room for a burst, which fills again with time.
+    private struct Bucket {
+        private let capacity: Int64
+        private let perSecond: Int64
+        /// In thousandths.
+        private var room: Int64
+        private var filledAt: NIODeadline
+
+        init(_ capacity: Int64, perSecond: Int64, now: NIODeadline) {
+            self.capacity = capacity * 1000
+            self.perSecond = perSecond
+            self.room = self.capacity
+            self.filledAt = now
+        }
+
+        /// Takes one. False: there is none.
+        mutating func take(_ now: NIODeadline) -> Bool {
+            let milliseconds = (now - self.filledAt).nanoseconds / 1_000_000
+            if milliseconds > 0 {
+                self.room = min(self.capacity, self.room + min(milliseconds, 86_400_000) * self.perSecond)
+                self.filledAt = now
+            }
+            guard self.room >= 1000 else { return false }
+            self.room -= 1000
+            return true
+        }
+    }
+
+    /// The most CONTINUATION frames of a block of fields, and its time.
+    static let mostContinuations = 8
+    static let blockTime = TimeAmount.seconds(5)
+    static let mostEmptyData = 10
+    static let mostPriorities = 1000
+    static let mostQueued = 1000
+    static let mostStalls = 3
+    /// How many bytes of overhead are free; beyond them, an eighth of all bytes must be payload.
+    static let freeOverhead = 1 << 20
+
+    private var resets: Bucket
+    private var pings: Bucket
+    private var settings: Bucket
+    private var continuations = 0
+    private var emptyData = 0
+    private var priorities = 0
+    private var windowUpdates = 0
+    private var sentData = 0
+    private var received = 0
+    private var payload = 0
+    private var stalls: [NIODeadline] = []
+
+    package init(now: NIODeadline) {
+        self.resets = Bucket(100, perSecond: 20, now: now)
+        self.pings = Bucket(30, perSecond: 30, now: now)
+        self.settings = Bucket(10, perSecond: 10, now: now)
+    }
+
+    /// Records that a frame begins.
+    ///
+    /// - Returns: What it exceeds; nil: nothing.
+    package mutating func frame(_ type: HTTP2FrameType?, now: NIODeadline) -> Excess? {
+        switch type {
+        case .headers:
+            self.continuations = 0
+        case .continuation:
+            self.continuations += 1
+            if self.continuations > Self.mostContinuations { return .fieldBlock }
+        case .priority, .priorityUpdate:
+            self.priorities += 1
+            if self.priorities > Self.mostPriorities { return .priorities }
+        case .settings:
+            if !self.settings.take(now) { return .settings }
+        case .ping:
+            if !self.pings.take(now) { return .pings }
+        case .windowUpdate:
+            self.windowUpdates += 1
+            if self.windowUpdates > 10 * self.sentData + 100 { return .windowUpdates }
+        case .data, .reset, .goAway, nil:
+            break
+        }
+        return nil
+    }
+
+    /// Records a DATA frame without data that does not end its stream.
+    package mutating func emptyDataCame() -> Excess? {
+        self.emptyData += 1
+        return self.emptyData > Self.mostEmptyData ? .emptyData : nil
+    }
+
+    /// Records content that came.
+    package mutating func dataCame(_ count: Int) {
+        self.emptyData = 0
+        self.payload &+= count
+    }
+
+    /// Records a field.
+    @inline(__always)
+    package mutating func fieldCame(_ count: Int) { self.payload &+= count }
+
+    /// Records a DATA frame that was sent.
+    @inline(__always)
+    package mutating func dataSent(_ count: Int) {
+        self.sentData &+= 1
+        self.payload &+= count
+    }
+
+    /// Records that bytes came.
+    package mutating func bytesCame(_ count: Int) -> Excess? {
+        self.received &+= count
+        return self.received / 8 > self.payload &+ Self.freeOverhead ? .overhead : nil
+    }
+
+    /// Records that a stream was reset, by the client or for its fault.
+    package mutating func streamWasReset(now: NIODeadline) -> Excess? { self.resets.take(now) ? nil : .resets }
+
+    /// Records that a stream was reset because the client did not take its answer.
+    package mutating func streamStalled(now: NIODeadline) -> Excess? {
+        self.stalls = self.stalls.filter { now - $0 < .minutes(1) } + [now]
+        return self.stalls.count >= Self.mostStalls ? .stalls : nil
+    }
+}
+
+/// The types of frames (RFC 9113 6; RFC 9218 7.1).
+package enum HTTP2FrameType: UInt8, Sendable {
+    case data = 0
+    case headers = 1
+    case priority = 2
+    case reset = 3
+    case settings = 4
+    case ping = 6
+    case goAway = 7
+    case windowUpdate = 8
+    case continuation = 9
+    case priorityUpdate = 16
+}

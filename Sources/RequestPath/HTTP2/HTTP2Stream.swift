@@ -1,0 +1,347 @@
+import Cryptography
+package import NIOCore
+import Settings
+import Transport
+import Vocabulary
+
+/// One request and its answer on a connection of HTTP/2. The connection uses the object for one stream after another.
+package final class HTTP2Stream {
+    /// From so many bytes on that wait for the client the app is not read.
+    static let highMark = 65_536
+    static let lowMark = 32_768
+
+    unowned let connection: HTTP2Connection
+    let exchange: Exchange
+    private(set) var id: Int32 = 0
+    /// The index in the connection's list.
+    var listIndex = -1
+    /// Bytes of the body that the exchange has not taken. They keep the stream's window closed.
+    private var input = ByteBuffer()
+    /// Whether the client has ended its side.
+    private(set) var inputHasEnded = false
+    /// Whether the exchange has all of the request's body, or needs none.
+    private var isBodyDone = true
+    private var isPaused = false
+    /// Whether the connection passes the body when it has read everything.
+    var isFresh = false
+    private var awaitsContinue = false
+    private var isTunnel = false
+    /// The value by which the app has to accept a WebSocket; nil: the request is for none.
+    private var webSocketAccept: [UInt8]?
+    /// The answer's head, until the library has it.
+    private var answerHead: ByteBuffer?
+    /// What the library has not taken of the answer's content.
+    private var output = ByteBuffer()
+    private var outputWatch = OutputWatch()
+    /// Whether nothing follows behind `output`.
+    private var outputHasEnded = false
+    /// Whether the library is to be told that there is content again.
+    private var isDeferred = false
+    /// Whether the exchange waits until the client takes bytes.
+    private var isBlocked = false
+    /// Whether the stream is being reset.
+    private(set) var isReset = false
+    /// Whether it ends otherwise than by the client's fault.
+    private(set) var endsByItself = false
+
+    init(on connection: HTTP2Connection) {
+        self.connection = connection
+        self.exchange = Exchange(loop: connection.loop, peer: connection.place.client)
+    }
+
+    // MARK: The request
+
+    /// Serves the stream `id` from now on.
+    func open(_ id: Int32) {
+        self.id = id
+        self.exchange.attach(self)
+    }
+
+    /// Makes the key by which the gateway asks the app for a WebSocket (RFC 6455 4.1).
+    func makeWebSocketKey() -> [UInt8] {
+        let key = Base64.encoded(Random.bytes(16))
+        self.webSocketAccept = Base64.encoded(
+            SHA1.digest(key + Array("258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8))
+        )
+        return key
+    }
+
+    /// Begins the exchange.
+    ///
+    /// - Parameters:
+    ///   - head: The loop's, parsed from `buffer`.
+    ///   - endsStream: Whether the client has ended its side with it.
+    func begin(_ head: RequestHead, _ buffer: inout ByteBuffer, endsStream: Bool, by configuration: PathConfiguration) {
+        self.inputHasEnded = endsStream
+        if !endsStream, !head.isWebSocketUpgrade, head.line(.contentLength) == nil { head.framing = .byStream }
+        self.isBodyDone = head.framing.isEmpty
+        self.awaitsContinue = head.expectsContinue
+        self.exchange.begin(head, &buffer, by: configuration)
+    }
+
+    /// Answers a request that is refused before it is judged.
+    func refuse(_ reason: Reason, _ bytes: ByteBuffer, endsStream: Bool, by configuration: PathConfiguration) {
+        self.inputHasEnded = endsStream
+        self.exchange.refuse(reason, bytes, by: configuration)
+    }
+
+    /// Keeps bytes of the body, as far as the exchange may still want them.
+    func dataCame(_ bytes: UnsafeRawBufferPointer) {
+        guard !self.isReset, !self.outputHasEnded, !self.isBodyDone || self.isTunnel || self.webSocketAccept != nil
+        else {
+            return self.connection.consume(bytes.count, of: self.id)
+        }
+        self.awaitsContinue = false
+        self.input.writeBytes(bytes)
+    }
+
+    func inputEnds() {
+        self.inputHasEnded = true
+    }
+
+    package func passBody() {
+        guard !self.isReset else { return }
+        if self.isTunnel { return self.passTunnel() }
+        guard !self.isBodyDone, !self.isPaused, self.input.readableBytes > 0 || self.inputHasEnded,
+            self.exchange.bodyDemand == .now
+        else { return }
+        self.takeInput { self.exchange.takeBody($0.readableBytes, of: &$0) }
+        if self.inputHasEnded { self.isBodyDone = true }
+        self.exchange.bodyCame(self.isBodyDone ? .end : .more)
+    }
+
+    private func passTunnel() {
+        guard !self.isPaused else { return }
+        self.takeInput { self.exchange.tunnelToUpstream($0) }
+        guard self.inputHasEnded, !self.isBodyDone else { return }
+        self.isBodyDone = true
+        _ = self.exchange.clientEnded()
+    }
+
+    /// Hands over what has come, and lets the client send as much again.
+    private func takeInput(_ body: (inout ByteBuffer) -> Void) {
+        let count = self.input.readableBytes
+        guard count > 0 else { return }
+        var content = ByteBuffer()
+        swap(&content, &self.input)
+        body(&content)
+        self.connection.consume(count, of: self.id)
+    }
+
+    // MARK: The answer
+
+    /// Takes content for a frame into `room`; nil: there is none for now.
+    func takeContent(into room: UnsafeMutableRawBufferPointer) -> (count: Int, isLast: Bool)? {
+        let count = min(room.count, self.output.readableBytes)
+        guard count > 0 || self.outputHasEnded else {
+            self.isDeferred = true
+            return nil
+        }
+        self.output.readWithUnsafeReadableBytes { bytes in
+            room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+            return count
+        }
+        self.connection.queuedBytes -= count
+        if self.output.readableBytes == 0 { self.output.clear() }
+        if self.isBlocked, self.output.readableBytes < Self.lowMark { self.connection.hasRelieved = true }
+        return (count, self.outputHasEnded && self.output.readableBytes == 0)
+    }
+
+    /// Goes on with an exchange that waited for room.
+    func relieve() {
+        guard self.isBlocked, self.output.readableBytes < Self.lowMark, self.connection.hasRoom else { return }
+        self.isBlocked = false
+        self.exchange.clientTakesBytes()
+    }
+
+    /// Called when the answer's end was sent.
+    func outputEnded() {
+        self.exchange.answerSent()
+        // The rest of the request is not needed (RFC 9113 8.1).
+        if !self.inputHasEnded {
+            self.endsByItself = true
+            self.connection.reset(self, .none)
+        }
+    }
+
+    /// Whether both sides have ended as they should.
+    var isComplete: Bool { self.endsByItself || (self.inputHasEnded && self.outputHasEnded && !self.isReset) }
+
+    /// Called when the stream has closed. Its exchange may go on without it.
+    func close() {
+        self.exchange.clientLeft()
+        self.exchange.detach()
+        self.connection.queuedBytes -= self.output.readableBytes
+        self.connection.consume(self.input.readableBytes)
+        self.id = 0
+        Self.empty(&self.input)
+        Self.empty(&self.output)
+        if let head = self.answerHead.take() { self.connection.loop.giveBack(head) }
+        self.inputHasEnded = false
+        self.isBodyDone = true
+        self.isPaused = false
+        self.awaitsContinue = false
+        self.isTunnel = false
+        self.webSocketAccept = nil
+        self.outputWatch = OutputWatch()
+        self.outputHasEnded = false
+        self.isDeferred = false
+        self.isBlocked = false
+        self.isReset = false
+        self.endsByItself = false
+    }
+
+    /// Keeps the memory of a usual answer for the next one.
+    private static func empty(_ buffer: inout ByteBuffer) {
+        if buffer.capacity > 16_384 { buffer = ByteBuffer() } else { buffer.clear() }
+    }
+
+    // MARK: Deadlines
+
+    /// Checks the deadlines of the exchange.
+    func sweep(_ now: NIODeadline) {
+        let write = self.connection.configuration.timeouts.write
+        let waiting = self.output.readableBytes
+        if waiting > 0, self.outputWatch.isStuck(waiting, now: now, limit: write) {
+            self.exchange.abort(.requestTimeout)
+            self.connection.streamStalled(now)
+        } else {
+            if waiting == 0 { self.outputWatch = OutputWatch() }
+            self.exchange.sweep(now)
+        }
+    }
+}
+
+// MARK: The client's side of the exchange
+
+extension HTTP2Stream: ClientStream {
+    package var version: StaticString { "HTTP/2" }
+
+    package var isWritable: Bool {
+        self.output.readableBytes < Self.highMark && self.connection.hasRoom
+    }
+
+    /// The bytes that wait for the client's window; without any, those of the connection.
+    package var unacknowledgedBytes: Int {
+        let waiting = self.output.readableBytes
+        return waiting > 0 ? waiting : self.connection.stream.unacknowledgedBytes
+    }
+
+    package func askForBody() {
+        guard self.awaitsContinue else { return }
+        self.awaitsContinue = false
+        self.connection.announceContinue(on: self)
+    }
+
+    package func pauseReading() {
+        self.isPaused = true
+    }
+
+    package func resumeReading() {
+        guard self.isPaused else { return }
+        self.isPaused = false
+        self.connection.passSoon(self)
+    }
+
+    /// Interim answers of apps are not passed on.
+    package func announce(_ head: AnswerHead, _ changes: borrowing AnswerChanges) {}
+
+    package func begin(_ head: AnswerHead, _ changes: borrowing AnswerChanges) {
+        var isAccepted = true
+        head.use { head, base, origin, publicOrigin in
+            isAccepted = head.status != 101 || self.accepts(head, base)
+            self.writeHead {
+                self.connection.configuration.responseWriter.write(
+                    head,
+                    base,
+                    changes,
+                    origin: origin,
+                    publicOrigin: publicOrigin,
+                    framing: .asIs,
+                    connection: .none,
+                    into: &$0
+                )
+            }
+        }
+        // A browser would check this itself, but its key is not the one that the app was asked with (RFC 8441 5).
+        if !isAccepted { self.exchange.abort(.upstreamMalformed) }
+    }
+
+    private func accepts(_ head: ResponseHead, _ base: Bytes) -> Bool {
+        for index in 0..<head.fields.count {
+            let line = head.fields[index]
+            guard ByteClass.equal(line.name.bytes(in: base), "sec-websocket-accept") else { continue }
+            return self.webSocketAccept?.elementsEqual(line.value.bytes(in: base)) ?? false
+        }
+        return false
+    }
+
+    package func begin(_ head: LocalAnswerHead) {
+        let date = self.connection.loop.date
+        self.writeHead { LocalAnswerWriter.write(head, date: date, connection: .none, into: &$0) }
+    }
+
+    /// Keeps the head until it is known whether content follows.
+    private func writeHead(_ body: (inout ByteBuffer) -> Void) {
+        var buffer = self.connection.loop.takeBuffer()
+        body(&buffer)
+        self.answerHead = buffer
+    }
+
+    package func write(_ count: Int, of content: inout ByteBuffer) {
+        guard !self.isReset else { return content.moveReaderIndex(forwardBy: count) }
+        content.readWithUnsafeReadableBytes { bytes in
+            _ = self.output.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+            return count
+        }
+        self.connection.queuedBytes += count
+        if !self.isWritable { self.isBlocked = true }
+    }
+
+    package func flush() {
+        guard !self.isReset else { return }
+        if let head = self.answerHead.take() {
+            self.connection.answer(head, on: self, hasContent: !self.outputHasEnded || self.output.readableBytes > 0)
+            self.connection.loop.giveBack(head)
+        } else if self.isDeferred {
+            self.isDeferred = false
+            self.connection.resume(self)
+        }
+    }
+
+    package func complete() {
+        self.outputHasEnded = true
+        self.flush()
+    }
+
+    package func endAnswer() {
+        // A tunnel ends without the end of a message.
+        if !self.outputHasEnded { self.complete() }
+    }
+
+    package func abort() {
+        guard !self.isReset else { return }
+        self.isReset = true
+        self.endsByItself = true
+        self.connection.queuedBytes -= self.output.readableBytes
+        Self.empty(&self.output)
+        self.connection.reset(self, .internalError)
+    }
+
+    package func signedIn() {
+        self.connection.signedIn()
+    }
+
+    package func beginTunnel() {
+        self.isTunnel = true
+        self.isBodyDone = false
+        self.isPaused = false
+        self.passTunnel()
+    }
+
+    package func tunnel(_ bytes: ByteBuffer) {
+        var bytes = bytes
+        self.write(bytes.readableBytes, of: &bytes)
+        self.flush()
+    }
+}
