@@ -1,3 +1,5 @@
+import Vocabulary
+
 /// The 32 bytes of a SHA-256 digest or HMAC.
 ///
 /// A value without a buffer, so that it can be the key of a table. `==` is not constant-time: it is for finding records
@@ -30,6 +32,13 @@ package struct Digest256: Hashable, Sendable {
     package init?(base64URL text: ArraySlice<UInt8>) {
         guard let bytes = Base64URL.decoded(text) else { return nil }
         self.init(bytes)
+    }
+
+    /// The 64 digits of hexadecimal, in lower case.
+    package var hexadecimal: String {
+        var digits: [UInt8] = []
+        self.withUnsafeBytes { $0.forEach { Hexadecimal.append($0, to: &digits) } }
+        return String(decoding: digits, as: UTF8.self)
     }
 
     /// Appends the 43 characters of base64url.

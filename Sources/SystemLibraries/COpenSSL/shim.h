@@ -13,7 +13,9 @@
 #include <openssl/rand.h>
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 // Swift does not import macros that are expressions.
 static const int sallyport_EVP_PKEY_PUBLIC_KEY = EVP_PKEY_PUBLIC_KEY;
 static const int sallyport_EVP_PKEY_KEYPAIR = EVP_PKEY_KEYPAIR;
+static const unsigned long sallyport_XN_FLAG_RFC2253 = XN_FLAG_RFC2253;

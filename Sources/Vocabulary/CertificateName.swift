@@ -1,0 +1,58 @@
+/// A name for which a certificate was issued (`subjectAltName`, RFC 5280 4.2.1.6), in the form in which two of them are
+/// compared: an email address, a DNS name, or a URI such as a SPIFFE ID.
+///
+/// The characters tell the kinds apart: a URI has a `:`, an email address an `@` and no `:`, a DNS name neither. A name of a
+/// certificate that breaks this rule is none, so that a DNS name that an authority let pass cannot be read as an address.
+package struct CertificateName: Hashable, Sendable {
+    /// The kinds of names that requests are judged by.
+    package enum Kind: Sendable {
+        case dns
+        case email
+        case uri
+    }
+
+    /// The name, in visible ASCII characters. What has no upper and lower case is in lower case (RFC 5280 7.2, 7.5): a DNS
+    /// name, and the domain of an email address.
+    package let text: String
+
+    /// The longest name, in bytes.
+    private static let longest = 2048
+
+    /// The name in these bytes of a certificate; nil if they are no name of this kind.
+    package init?(_ kind: Kind, _ bytes: some Collection<UInt8>) {
+        guard let name = CertificateName(bytes), name.kind == kind else { return nil }
+        self = name
+    }
+
+    /// The name that an operator wrote; nil if it is none.
+    package init?(_ text: String) {
+        self.init(text.utf8)
+    }
+
+    private init?(_ bytes: some Collection<UInt8>) {
+        guard (1...Self.longest).contains(bytes.count), bytes.allSatisfy({ (0x21..<0x7F).contains($0) }) else {
+            return nil
+        }
+        let text = String(decoding: bytes, as: UTF8.self)
+        switch Self.kind(of: text) {
+        case .dns:
+            self.text = text.lowercased()
+        case .email:
+            guard let at = text.lastIndex(of: "@"), at > text.startIndex, text.index(after: at) < text.endIndex else {
+                return nil
+            }
+            self.text = text[..<at] + text[at...].lowercased()
+        case .uri:
+            guard text.first != ":" else { return nil }
+            self.text = text
+        }
+    }
+
+    /// What the name is by its characters.
+    package var kind: Kind { Self.kind(of: self.text) }
+
+    private static func kind(of text: String) -> Kind {
+        if text.utf8.contains(UInt8(ascii: ":")) { return .uri }
+        return text.utf8.contains(UInt8(ascii: "@")) ? .email : .dns
+    }
+}
