@@ -16,11 +16,10 @@ package final class Batch<Element> {
 
     /// Removes all elements and calls `body` with each. Elements that are added meanwhile are kept for the next call.
     @inlinable package func drain(_ body: (Element) -> Void) {
-        var taken = self.spare
-        self.spare = []
-        swap(&taken, &self.elements)
-        for element in taken { body(element) }
-        taken.removeAll(keepingCapacity: true)
-        self.spare = taken
+        if self.elements.isEmpty { return }
+        swap(&self.elements, &self.spare)
+        // Taken one by one: iterating would count references, and emptying the array afterwards costs more than this.
+        self.spare.reverse()
+        while let element = self.spare.popLast() { body(element) }
     }
 }

@@ -41,15 +41,15 @@ struct ExchangeRecord: ~Copyable {
 
     /// What was decided; nil: the connection ended before. A permitted request that the gateway answers itself, because its
     /// app failed, counts by its reason, so that the metrics name it.
-    var decision: RequestDecision? {
+    @inline(__always) var decision: RequestDecision? {
         guard let reason = self.reason, !(self.isForwarded && self.isAppsAnswer) else { return .allowed }
         guard reason == .clientGone || reason == .gatewayDraining else { return .denied(reason) }
         return self.isForwarded || self.endpointPath != nil ? .allowed : nil
     }
 
-    /// Adds it to the metrics.
+    /// Adds it to the metrics. Mutating, because so large a value would be copied to be read.
     @inline(__always)
-    func count(in metrics: PathMetrics) {
+    mutating func count(in metrics: PathMetrics) {
         metrics.requestEnded(
             route: self.pinnedRoute?.use { $0.index },
             endpoint: self.endpointPath,

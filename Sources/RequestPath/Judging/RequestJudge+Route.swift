@@ -151,6 +151,7 @@ extension RequestJudge {
 
     /// A trusted proxy's request id, if it is short and consists of token characters, because it goes into logs and
     /// answers.
+    @inline(__always)
     private func trustedRequestID(_ given: JudgingContext) -> [UInt8]? {
         guard let value = given.head.value(.requestID, in: given.base),
             self.findings.dialect != nil || given.configuration.clientAddress.trusts(given.peer),

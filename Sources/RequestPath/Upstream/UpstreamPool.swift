@@ -101,12 +101,11 @@ package final class UpstreamPool: AppPool {
     /// queue.
     package func turnEnded() {
         self.isTurnEndDue = false
-        for connection in self.ending {
+        while let connection = self.ending.popLast() {
             connection.idleSince = self.loop.now
             if connection.isDoubtful { self.idle.insert(connection, at: 0) } else { self.idle.append(connection) }
             self.loop.metrics.upstreamConnections(active: -1, idle: 1)
         }
-        self.ending.removeAll(keepingCapacity: true)
         while !self.queue.isEmpty, self.hasRoom, let client = self.queue.popFirst() { self.serve(client) }
     }
 

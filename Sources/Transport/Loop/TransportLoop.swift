@@ -95,7 +95,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
             }
             index += 1
         }
-        if !self.unread.isEmpty { self.unread.drain { $0.readOn(self) } }
+        self.unread.drain { $0.readOn(self) }
         for task in self.mail.collect() { task() }
         var now = NIODeadline.now()
         while let timer = self.timers.popDue(now) { timer.run() }
@@ -104,7 +104,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
             // Tasks may take long, and the next timer is not to be late for it.
             now = .now()
         }
-        if !self.turnEnds.isEmpty { self.turnEnds.drain { $0.turnEnded() } }
+        self.turnEnds.drain { $0.turnEnded() }
         if !self.removed.isEmpty { self.removed.removeAll(keepingCapacity: true) }
         return now
     }

@@ -91,6 +91,7 @@ struct WriteQueue {
     private mutating func drop(_ count: Int) {
         self.byteCount -= count
         self.flushedCount -= count
+        if self.byteCount == 0 { return self.removeAll() }
         var left = count
         while left > 0 {
             let size = self.buffers[self.next].readableBytes
@@ -102,7 +103,6 @@ struct WriteQueue {
             self.buffers[self.next] = ByteBuffer()
             self.next += 1
         }
-        if self.byteCount == 0 { return self.removeAll() }
         // A queue that is never empty must not keep a place for everything that was ever sent.
         if self.next >= Self.gatherLimit, self.next * 2 >= self.buffers.count {
             self.buffers.removeFirst(self.next)
@@ -112,7 +112,7 @@ struct WriteQueue {
 
     mutating func removeAll() {
         // The array of a connection that sends in pieces is used again; an idle connection keeps none.
-        self.buffers.removeAll(keepingCapacity: self.buffers.count == 1)
+        if self.buffers.count == 1 { self.buffers.removeLast() } else { self.buffers.removeAll() }
         self.next = 0
         self.byteCount = 0
         self.flushedCount = 0
