@@ -17,9 +17,12 @@ package final class Batch<Element> {
     /// Removes all elements and calls `body` with each. Elements that are added meanwhile are kept for the next call.
     @inlinable package func drain(_ body: (Element) -> Void) {
         if self.elements.isEmpty { return }
+        var taken: [Element] = []
+        swap(&taken, &self.elements)
         swap(&self.elements, &self.spare)
         // Taken one by one: iterating would count references, and emptying the array afterwards costs more than this.
-        self.spare.reverse()
-        while let element = self.spare.popLast() { body(element) }
+        taken.reverse()
+        while let element = taken.popLast() { body(element) }
+        self.spare = taken
     }
 }

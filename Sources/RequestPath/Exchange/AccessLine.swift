@@ -8,12 +8,12 @@ import Vocabulary
 
 /// The access line of an exchange.
 extension ExchangeRecord {
-    /// Writes the line.
+    /// Writes the line. Mutating, because so large a value would be copied to be read.
     ///
     /// - Parameters:
     ///   - client: The client's address as text.
     ///   - dialect: The dialect in which another proxy asked about the request; nil: the client sent it here.
-    func write(to accessLog: AccessLog, client: [UInt8], asked dialect: AuthorizationDialect?) {
+    mutating func write(to accessLog: AccessLog, client: [UInt8], asked dialect: AuthorizationDialect?) {
         let reason = self.reason ?? self.note ?? self.absence
         // Nothing here makes a `String`: most requests are logged.
         (self.log.bytes ?? ByteBuffer()).withUnsafeReadableBytes { bytes in

@@ -29,13 +29,11 @@ final class LoopMail: Sendable {
         return isOpen
     }
 
-    /// Takes the tasks that have been added.
-    @inline(__always)
-    func collect() -> [@Sendable () -> Void] {
-        self.hasTasks.load(ordering: .relaxed) ? self.take() : []
-    }
+    /// Whether tasks have been added.
+    @inline(__always) var isEmpty: Bool { !self.hasTasks.load(ordering: .relaxed) }
 
-    private func take() -> [@Sendable () -> Void] {
+    /// Takes the tasks that have been added.
+    func take() -> [@Sendable () -> Void] {
         self.box.withLock { box in
             self.hasTasks.store(false, ordering: .relaxed)
             defer { box.tasks = [] }

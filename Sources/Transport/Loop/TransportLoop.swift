@@ -96,7 +96,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
             index += 1
         }
         self.unread.drain { $0.readOn(self) }
-        for task in self.mail.collect() { task() }
+        if !self.mail.isEmpty { for task in self.mail.take() { task() } }
         var now = NIODeadline.now()
         while let timer = self.timers.popDue(now) { timer.run() }
         if !self.tasks.isEmpty {
