@@ -3,6 +3,7 @@ import Endpoints
 import JOSE
 import NIOCore
 import Observability
+import Pages
 import Sessions
 import Settings
 import SignOn
@@ -35,6 +36,40 @@ enum Step {
 
 /// Drives the request's judge: looks sessions up, consumes tokens, records the judge's events.
 extension Exchange {
+    /// Judges a request, and keeps of it what is needed after this event.
+    ///
+    /// - Parameters:
+    ///   - head: The loop's.
+    ///   - buffer: The bytes from which it was parsed.
+    @inline(__always)
+    func judge(_ head: RequestHead, in buffer: ByteBuffer, by configuration: PathConfiguration) -> Step {
+        if self.loop.accessLog != nil, let stream = self.stream {
+            self.record.log.keep(head, self.loop.copy(buffer, count: head.byteCount), version: stream.version)
+        }
+        let step = buffer.withUnsafeReadableBytes { bytes -> Step in
+            guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                return .answer(.problem(.requestMalformed, requestID: self.record.requestID, closes: true))
+            }
+            if Navigation.wantsPage(head, base) {
+                self.facts.wantsPage = true
+                let languages = configuration.settings.pages.languages
+                self.facts.pageLanguage = UInt8(clamping: Navigation.language(of: head, base, among: languages))
+            }
+            let given = self.given(head, base, configuration)
+            let action = self.record.judge.begin(given)
+            if let upstream = self.record.pinnedRoute?.use({ $0.upstreamIndex }) {
+                self.facts.pool = self.loop.pool(upstream)
+            }
+            return self.follow(action, given)
+        }
+        if step.waits {
+            // The head is needed after this event, so it is kept with its bytes, and the loop uses another one.
+            self.waitingHead = self.loop.takeRequestHead()
+            self.waitingBytes = self.loop.copy(buffer, count: head.byteCount)
+        }
+        return step
+    }
+
     /// Made once for all steps that follow each other: it counts references to what it holds.
     private func given(_ head: RequestHead, _ base: Bytes, _ configuration: PathConfiguration) -> JudgingContext {
         JudgingContext(
@@ -49,15 +84,6 @@ extension Exchange {
             proofKeys: self.loop.sessions?.proofKeys,
             notesStrayForwarding: !self.loop.hasToldStrayForwarding
         )
-    }
-
-    func judge(_ head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) -> Step {
-        let given = self.given(head, base, configuration)
-        let action = self.record.judge.begin(given)
-        if let upstream = self.record.pinnedRoute?.use({ $0.upstreamIndex }) {
-            self.facts.pool = self.loop.pool(upstream)
-        }
-        return self.follow(action, given)
     }
 
     /// Does the judge's actions until one of them has to wait or ends the judging.

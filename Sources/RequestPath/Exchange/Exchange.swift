@@ -1,6 +1,5 @@
 package import AddressIntelligence
 package import NIOCore
-import Pages
 import Sessions
 import Settings
 import Transport
@@ -107,35 +106,6 @@ package final class Exchange {
         let step = self.judge(head, in: buffer, by: configuration)
         buffer.moveReaderIndex(forwardBy: head.byteCount)
         self.take(step)
-    }
-
-    /// Judges a request, and keeps of it what is needed after this event.
-    ///
-    /// - Parameters:
-    ///   - head: The loop's.
-    ///   - buffer: The bytes from which it was parsed.
-    @inline(__always)
-    func judge(_ head: RequestHead, in buffer: ByteBuffer, by configuration: PathConfiguration) -> Step {
-        if self.loop.accessLog != nil, let stream = self.stream {
-            self.record.log.keep(head, self.loop.copy(buffer, count: head.byteCount), version: stream.version)
-        }
-        let step = buffer.withUnsafeReadableBytes { bytes -> Step in
-            guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                return .answer(.problem(.requestMalformed, requestID: self.record.requestID, closes: true))
-            }
-            if Navigation.wantsPage(head, base) {
-                self.facts.wantsPage = true
-                let languages = configuration.settings.pages.languages
-                self.facts.pageLanguage = UInt8(clamping: Navigation.language(of: head, base, among: languages))
-            }
-            return self.judge(head, base, by: configuration)
-        }
-        if step.waits {
-            // The head is needed after this event, so it is kept with its bytes, and the loop uses another one.
-            self.waitingHead = self.loop.takeRequestHead()
-            self.waitingBytes = self.loop.copy(buffer, count: head.byteCount)
-        }
-        return step
     }
 
     /// Refuses bytes that are not a valid request, or a head that was not complete in time. No further request is read
