@@ -97,41 +97,33 @@ package struct BrowserSignInFlow: Sendable {
         for requester: Requester
     ) async throws(NotDone) -> ProvenUser {
         do throws(NotDone) {
-            return try await self.prove(pending, parameters, for: requester)
+            guard let state = pending.providerState else { throw NotDone(.signInStateMismatch, detail: "not kept") }
+            guard !pending.isExpired(at: self.sessions.clock.now()) else {
+                throw NotDone(.signInStateMismatch, detail: "expired")
+            }
+            let askedAt = try await self.sessions.providerSessions?.now()
+            let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
+            try await self.tries.count([bucket], or: .signInThrottled)
+            var user: ProvenUser
+            do throws(NotDone) {
+                user = try await self.provider.complete(parameters, state: state)
+            } catch {
+                if error.isUnavailable { await self.tries.giveBack([bucket]) }
+                throw error
+            }
+            let now = self.sessions.clock.now()
+            if let unmet = pending.unmet(by: user.authentication, at: now) {
+                throw NotDone(.signInInsufficient, detail: unmet)
+            }
+            // A provider whose clock is ahead must not make a sign-in count as recent for longer.
+            user.authentication.authenticatedAt = user.authentication.authenticatedAt.map { min($0, now) }
+            await self.tries.giveBack([bucket])
+            user.evidence.askedAt = askedAt
+            return user
         } catch {
             if !error.isOfStore { self.record(error.reason, error.detail, kind, requester) }
             throw error
         }
-    }
-
-    private func prove(
-        _ pending: KeptSignIn,
-        _ parameters: [(name: String, value: String)],
-        for requester: Requester
-    ) async throws(NotDone) -> ProvenUser {
-        guard let state = pending.providerState else { throw NotDone(.signInStateMismatch, detail: "not kept") }
-        guard !pending.isExpired(at: self.sessions.clock.now()) else {
-            throw NotDone(.signInStateMismatch, detail: "expired")
-        }
-        let askedAt = try await self.sessions.providerSessions?.now()
-        let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
-        try await self.tries.count([bucket], or: .signInThrottled)
-        var user: ProvenUser
-        do throws(NotDone) {
-            user = try await self.provider.complete(parameters, state: state)
-        } catch {
-            if error.isUnavailable { await self.tries.giveBack([bucket]) }
-            throw error
-        }
-        let now = self.sessions.clock.now()
-        if let unmet = pending.unmet(by: user.authentication, at: now) {
-            throw NotDone(.signInInsufficient, detail: unmet)
-        }
-        // A provider whose clock is ahead must not make a sign-in count as recent for longer.
-        user.authentication.authenticatedAt = user.authentication.authenticatedAt.map { min($0, now) }
-        await self.tries.giveBack([bucket])
-        user.evidence.askedAt = askedAt
-        return user
     }
 
     /// Refuses a browser that came back without the sign-in that it began. If it is signed in, it came back twice or
