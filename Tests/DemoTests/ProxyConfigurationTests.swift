@@ -46,14 +46,12 @@ import Testing
         "What the proxy would read in another way than the gateway is not printed",
         arguments: [
             (
-                "hosts: [{public_url: https://a-b.example.com, routes: [{path: /**, auth: public}]}, {public_url: https://a.b.example.com, routes: [{path: /**, auth: public}]}]",
-                "a_b_example_com"
-            ),
-            (
                 """
                 public_url: https://app.example.com
-                routes: [{path: /**, auth: public, upstream: "http://127.0.0.1:1"}, {path: /c++/**, auth: public, upstream: "http://127.0.0.1:2"}]
-                """, "/c++/**"
+                routes:
+                  - {path: /**, methods: [GET], auth: public, upstream: "http://127.0.0.1:1"}
+                  - {path: /**, methods: [POST], auth: public, upstream: "http://127.0.0.1:2"}
+                """, "/**"
             ),
             (
                 """
@@ -65,14 +63,47 @@ import Testing
         ]
     )
     func unwritable(settings: String, named: String) throws {
+        let result = try Self.print("haproxy", settings: settings)
+        #expect(result.status == 1 && result.output.contains(named), "\(result.output)")
+        #expect(!result.output.contains("use_backend"))
+    }
+
+    /// What is printed for a gateway with these settings and a listener for checks.
+    private static func print(_ proxy: String, settings: String) throws -> (status: Int32, output: String) {
         let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-\(UUID().uuidString).yaml")
         defer { try? FileManager.default.removeItem(at: file) }
         let authorization = "authorization: {listen: 127.0.0.1:9092, peers: [127.0.0.1]}"
         try "\(settings)\n\(authorization)\n".write(to: file, atomically: true, encoding: .utf8)
-        let arguments = ["check", "--config", file.path, "--for", "haproxy"]
-        let result = try Servers.run(Gateway.binary.path, arguments)
-        #expect(result.status == 1 && result.output.contains(named), "\(result.output)")
-        #expect(!result.output.contains("use_backend"))
+        return try Servers.run(Gateway.binary.path, ["check", "--config", file.path, "--for", proxy])
+    }
+
+    @Test(
+        "Hosts and apps whose names differ in punctuation alone are told apart",
+        arguments: [
+            ("nginx", ["sallyport_app_of_a_b_example_com_2", "upstream sallyport_app_x_y_2 {"]),
+            ("haproxy", ["acl is_a_b_example_com_2 req.fhdr(host),host_only -i a.b.example.com", "backend app_x_y_2"]),
+            ("envoy", ["- name: a_b_example_com_2", "- name: app_x_y_2"]),
+            ("traefik", ["host_a_b_example_com_2:", "path1_a_b_example_com:", "app_x_y_2:"]),
+            ("ingress-nginx", ["name: own-a-b-example-com-2", "name: host-a-b-example-com-2"]),
+            ("gateway-api", ["name: a-b-example-com-2"]),
+        ]
+    )
+    func labels(proxy: String, names: [String]) throws {
+        let settings = """
+            hosts:
+              - public_url: https://a-b.example.com
+                routes:
+                  - {path: /**, auth: public, upstream: x-y}
+                  - {path: /other/**, auth: public, upstream: x_y}
+              - public_url: https://a.b.example.com
+                routes:
+                  - {path: /**, auth: public, upstream: x_y}
+                  - {path: /other/**, auth: public, upstream: x-y}
+            upstreams: {x-y: {url: "http://127.0.0.1:1"}, x_y: {url: "http://127.0.0.1:2"}}
+            """
+        let result = try Self.print(proxy, settings: settings)
+        #expect(result.status == 0, "\(result.output)")
+        for name in names { #expect(result.output.contains(name), "no \(name): \(result.output)") }
     }
 
     @Test(

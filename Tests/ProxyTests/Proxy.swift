@@ -21,10 +21,29 @@ enum Proxy: String, Sendable, CaseIterable, CustomTestStringConvertible {
     var testDescription: String { self.rawValue }
 
     /// What it sends, and which answers it understands.
-    enum Dialect: String {
+    enum Dialect: String, CaseIterable {
         case authRequest = "auth-request"
         case forwardAuth = "forward-auth"
         case extAuthz = "ext-authz"
+
+        /// The lines of a check about a GET of a browser at home, each with its CRLF; further ones and an empty one follow.
+        func check(_ target: String) -> String {
+            let lines =
+                switch self {
+                case .authRequest:
+                    [
+                        "GET /authz/auth-request HTTP/1.1", "Host: checks", "X-Original-Method: GET",
+                        "X-Original-URL: \(Request.origin)\(target)",
+                    ]
+                case .forwardAuth:
+                    [
+                        "GET /authz/forward-auth HTTP/1.1", "Host: checks", "X-Forwarded-Method: GET",
+                        "X-Forwarded-Proto: http", "X-Forwarded-Host: \(Request.host)", "X-Forwarded-Uri: \(target)",
+                    ]
+                case .extAuthz: ["GET /authz/ext-authz\(target) HTTP/1.1", "Host: \(Request.host)"]
+                }
+            return (lines + ["X-Forwarded-For: \(ProxyBench.home)"]).map { $0 + "\r\n" }.joined()
+        }
     }
 
     var dialect: Dialect {
@@ -67,10 +86,15 @@ enum Proxy: String, Sendable, CaseIterable, CustomTestStringConvertible {
     /// - Parameters:
     ///   - gateway: The one that it asks.
     ///   - nginx: The contents of nginx's `server`; nil: what `check` prints.
-    func start(_ places: ProxyPlaces, before gateway: Gateway, _ nginx: String?, in folder: URL) throws
-        -> any StoppableProxy
-    {
-        let printed = try nginx.map(Self.nginx) ?? self.printed(for: gateway)
+    ///   - change: What an operator changes in what `check` prints.
+    func start(
+        _ places: ProxyPlaces,
+        before gateway: Gateway,
+        _ nginx: String?,
+        _ change: (String) -> String = { $0 },
+        in folder: URL
+    ) throws -> any StoppableProxy {
+        let printed = try nginx.map(Self.nginx) ?? change(self.printed(for: gateway))
         if self == .traefik { return try TraefikDouble(places, printed) }
         let program = try self.program()
         for (name, text) in try self.files(printed, places, in: folder) {

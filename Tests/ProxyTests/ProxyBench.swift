@@ -2,6 +2,10 @@ import Foundation
 import GatewayBench
 import Testing
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// A browser's way through a proxy that asks the gateway, to an app that answers with the request it got.
 struct ProxyBench {
     let proxy: Proxy
@@ -35,7 +39,13 @@ struct ProxyBench {
     }
 
     /// One host with protected paths, and another without any.
-    private static func settings(_ proxy: Proxy, _ places: ProxyPlaces, redis: Int) -> String {
+    private static func settings(
+        _ proxy: Proxy,
+        _ places: ProxyPlaces,
+        routes: [String],
+        hosts: [String],
+        redis: Int
+    ) -> String {
         """
         listen: 127.0.0.1:\(places.gateway)
         event_loops: 1
@@ -53,7 +63,9 @@ struct ProxyBench {
               - {path: /fresh/**, require: {max_age: 1s}}
               - {path: /strong/**, require: {aal: aal2}}
               - {path: /admins/**, client: web, require: {groups_any: [admins]}}
+        \(routes.map { "      - \($0)\n" }.joined())\
         \(places.hasPort ? "" : "  - {public_url: \"http://open.example.com\", routes: [{path: /**, auth: public}]}")
+        \(hosts.map { "  - \($0)\n" }.joined())\
         clients:
         \(Config.clients())
         provider:
@@ -77,14 +89,20 @@ struct ProxyBench {
     ///
     /// - Parameters:
     ///   - proxy: Ends the test if its program is missing.
+    ///   - routes: Further routes of the first host, each in one line.
+    ///   - hosts: Further hosts, each in one line.
     ///   - more: Further settings.
     ///   - nginx: The contents of nginx's `server`, if they are not what `check` prints.
+    ///   - change: What an operator changes in what `check` prints.
     ///   - hasPort: Whether the public URL is the proxy's address, for a browser without a name service.
     static func with(
         _ proxy: Proxy,
         hasPort: Bool = false,
+        routes: [String] = [],
+        hosts: [String] = [],
         more: String = "",
         nginx: ((ProxyPlaces) -> String)? = nil,
+        change: (String) -> String = { $0 },
         _ body: (ProxyBench) throws -> Void
     ) throws {
         _ = try proxy.program()
@@ -108,11 +126,11 @@ struct ProxyBench {
             port: redisPort
         )
         defer { redis.stop() }
-        let settings = Self.settings(proxy, places, redis: redisPort) + more + "\n"
+        let settings = Self.settings(proxy, places, routes: routes, hosts: hosts, redis: redisPort) + more + "\n"
         let files = ["secret": "of-the-tests-of-proxies-\(UInt64.random(in: 0...UInt64.max))\n"]
         try Gateway.with(settings, files: files) { gateway in
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
-            let running = try proxy.start(places, before: gateway, nginx?(places), in: folder)
+            let running = try proxy.start(places, before: gateway, nginx?(places), change, in: folder)
             defer { running.stop() }
             try body(ProxyBench(proxy: proxy, places: places, gateway: gateway, app: app, redis: redis))
         }
@@ -120,6 +138,13 @@ struct ProxyBench {
 
     /// Ends the store.
     func stopStore() { self.redis.stop() }
+
+    /// Runs `body` while the store does not answer. What it was asked meanwhile, it does afterwards.
+    func withoutStore(_ body: () throws -> Void) throws {
+        self.redis.signal(SIGSTOP)
+        defer { self.redis.signal(SIGCONT) }
+        try body()
+    }
 
     /// What a browser gets from the proxy.
     func ask(_ target: String, _ kind: Kind, _ fields: [String] = [], from source: String = Self.home) throws -> Answer

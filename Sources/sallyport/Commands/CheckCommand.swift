@@ -73,7 +73,7 @@ struct CheckCommand: AsyncParsableCommand {
     private static func sayConfiguration(of proxy: ProxyKind, _ settings: Settings, _ draft: Draft) throws {
         if let fault = proxy.fault(in: settings) { throw Console.failure(fault) }
         guard let authorization = settings.authorization else { return }
-        let plan = ProxyPlan(settings, authorization) { draft.ownPaths(of: $0) }
+        let plan = ProxyPlan(settings, authorization, for: proxy) { draft.ownPaths(of: $0) }
         if let fault = plan.fault { throw Console.failure(fault) }
         Console.say(exactly: Array(proxy.configuration(plan).utf8))
     }

@@ -24,6 +24,16 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
+    var pathSyntax: PathSyntax {
+        switch self {
+        case .nginx, .ingressNginx: .bytes
+        case .haproxy: .haproxy
+        case .caddy: .characters
+        case .traefik: .reserved
+        case .envoy, .gatewayAPI: .raw
+        }
+    }
+
     /// Why it cannot ask; nil: it can.
     func fault(in settings: Settings) -> String? {
         guard let authorization = settings.authorization else {

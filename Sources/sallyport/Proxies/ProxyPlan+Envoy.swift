@@ -6,14 +6,15 @@ extension ProxyPlan {
         "accept", "accept-language", "access-control-request-headers", "access-control-request-method",
         "authorization", "content-type", "cookie", "dpop", "origin", "purpose", "referer", "sallyport-native",
         "sec-fetch-dest",
-        "sec-fetch-mode", "sec-fetch-site", "sec-purpose", "sec-websocket-key", "user-agent", "x-forwarded-for",
+        "sec-fetch-mode", "sec-fetch-site", "sec-purpose", "sec-websocket-key", "sec-websocket-version", "user-agent",
+        "x-forwarded-for",
         "x-moz", "x-purpose", "x-request-id", "x-session-token",
     ]
 
     /// A whole bootstrap configuration, for Envoy 1.36 or later.
     var envoy: [String] {
-        var clusters = Self.envoyCluster("sallyport", self.gateway.host, self.gateway.port)
-        clusters += Self.envoyCluster("sallyport_checks", self.checks.host, self.checks.port)
+        var clusters = Self.envoyCluster("sallyport", self.gateway.host, self.gateway.port) + self.envoyIdle
+        clusters += Self.envoyCluster("sallyport_checks", self.checks.host, self.checks.port) + self.envoyIdle
         for app in self.apps {
             clusters += Self.envoyCluster("app_\(app.label)", app.host, app.port)
             if app.isHTTPS { clusters += Self.envoyTLS(app) }
@@ -161,6 +162,20 @@ extension ProxyPlan {
             "    endpoints:",
             "      - lb_endpoints:",
             "          - endpoint: {address: {socket_address: {address: \"\(bare)\", port_value: \(port)}}}",
+        ]
+    }
+
+    /// Envoy must close an idle connection before the gateway does (`timeouts.idle`): the request that it sends at that
+    /// moment would fail.
+    private var envoyIdle: [String] {
+        let seconds = max(1, self.settings.timeouts.idle.components.seconds / 2)
+        return [
+            "  typed_extension_protocol_options:",
+            "    envoy.extensions.upstreams.http.v3.HttpProtocolOptions:",
+            "      \"@type\": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+            "      # Less than Sallyport's timeouts.idle.",
+            "      common_http_protocol_options: {idle_timeout: \(seconds)s}",
+            "      explicit_http_config: {http_protocol_options: {}}",
         ]
     }
 

@@ -8,6 +8,8 @@ extension ProxyPlan {
             "    log stdout format raw local0 notice",
             "    # deploy/proxies/sallyport.lua",
             "    lua-load /etc/haproxy/sallyport.lua",
+            "    # WebSockets come by HTTP/1.1, where the check sees their key.",
+            "    h2-workaround-bogus-websocket-clients",
             "",
             "defaults",
             "    mode http",

@@ -13,7 +13,7 @@ extension ProxyPlan {
         for host in self.hosts {
             let name = Self.kubernetesName(host.label)
             lines +=
-                ["---"] + Self.ingress("\(name)-sallyport", host, ["nginx.ingress.kubernetes.io/use-regex: \"true\""])
+                ["---"] + Self.ingress("own-\(name)", host, ["nginx.ingress.kubernetes.io/use-regex: \"true\""])
             lines += Self.ingressPath("^(\(host.ownPaths))$", "ImplementationSpecific", "sallyport", self.gateway.port)
             let annotations = [
                 "nginx.ingress.kubernetes.io/auth-url: \(url)",
@@ -25,7 +25,7 @@ extension ProxyPlan {
                 "nginx.ingress.kubernetes.io/proxy-buffer-size: 32k",
                 "# Never set auth-cache-key: it would let requests pass after a sign-out.",
             ]
-            lines += ["---"] + Self.ingress(name, host, annotations)
+            lines += ["---"] + Self.ingress("host-\(name)", host, annotations)
             for (index, other) in host.otherApps.enumerated() {
                 lines += [
                     "          # \(other.paths) leads to another app: give it an Ingress of its own (number \(index + 2))."

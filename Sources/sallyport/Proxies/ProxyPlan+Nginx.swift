@@ -9,6 +9,10 @@ extension ProxyPlan {
         return [
             "events {}",
             "http {",
+            "    # For long names.",
+            "    map_hash_bucket_size 512;",
+            "    variables_hash_bucket_size 512;",
+            "    server_names_hash_bucket_size 512;",
             "    # Only the handshake of a WebSocket asks for an upgrade.",
             "    map $http_upgrade $sallyport_connection {",
             "        default upgrade;",
@@ -38,13 +42,13 @@ extension ProxyPlan {
             lines += host.otherApps.map { "    \"~^\($0.paths)$\" \(Self.nginxURL($0.app));" }
             lines += ["    default \(Self.nginxURL(host.app));", "}"]
         }
-        let secureApps = host.apps.map(\.app).filter(\.isHTTPS)
+        let secureApps = Set(host.apps.filter(\.isHTTPS).map { "    \(Self.nginxURL($0)) \($0.tlsName);" }).sorted()
         if !secureApps.isEmpty {
             lines += [
                 "# The name in its certificate.",
                 "map $sallyport_app_of_\(host.label) $sallyport_name_of_\(host.label) {",
             ]
-            lines += secureApps.map { "    \(Self.nginxURL($0)) \($0.tlsName);" } + ["    default \"\";", "}"]
+            lines += secureApps + ["    default \"\";", "}"]
         }
         lines += ["server {"]
         if host.url.isHTTPS {
@@ -70,6 +74,7 @@ extension ProxyPlan {
             "",
             "    location / {",
             "        auth_request /.sallyport/check;",
+            "        satisfy all;",
         ]
         lines += self.fields.map {
             "        auth_request_set \(Self.nginxVariable($0)) $upstream_http_\(Self.nginxName($0));"
@@ -123,6 +128,8 @@ extension ProxyPlan {
             "        proxy_buffer_size 32k;",
             "        proxy_buffers 4 32k;",
             "        proxy_cache off;",
+            "        # Else an error_page further out would ask the app for its page, without any identity.",
+            "        proxy_intercept_errors off;",
             "    }",
             "",
             "    location @sallyport_401 {",
@@ -147,6 +154,7 @@ extension ProxyPlan {
             "    # What browsers and native apps ask of Sallyport itself.",
             "    location ~ ^(\(host.ownPaths))$ {",
             "        proxy_pass http://sallyport;",
+            "        proxy_intercept_errors off;",
             "        proxy_http_version 1.1;",
             "        proxy_set_header Connection \"\";",
             "        proxy_set_header Host \(authority);",

@@ -22,16 +22,19 @@ extension ProxyPlan {
         for host in self.hosts {
             let rule = "Host(`\(host.url.host)`)"
             let tls = host.url.isHTTPS ? ["      tls: {}"] : []
-            lines += ["    # What browsers and native apps ask of Sallyport itself.", "    \(host.label)_own:"]
+            lines += ["    # What browsers and native apps ask of Sallyport itself.", "    own_\(host.label):"]
             lines += ["      rule: '\(rule) && PathRegexp(`^(\(host.ownPaths))$`)'", "      priority: 1000"]
             lines += ["      service: sallyport"] + tls
             for (index, other) in host.otherApps.enumerated() {
-                lines += ["    \(host.label)_\(index + 1):", "      rule: '\(rule) && PathRegexp(`^\(other.paths)$`)'"]
+                lines += [
+                    "    path\(index + 1)_\(host.label):", "      rule: '\(rule) && PathRegexp(`^\(other.paths)$`)'",
+                ]
                 lines += ["      priority: \(900 - index)", "      middlewares: [sallyport]"]
                 lines += ["      service: app_\(other.app.label)"] + tls
             }
             lines += [
-                "    \(host.label):", "      rule: '\(rule)'", "      priority: 1", "      middlewares: [sallyport]",
+                "    host_\(host.label):", "      rule: '\(rule)'", "      priority: 1",
+                "      middlewares: [sallyport]",
             ]
             lines += ["      service: app_\(host.app.label)"] + tls
         }

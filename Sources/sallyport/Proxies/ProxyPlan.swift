@@ -9,18 +9,18 @@ struct ProxyPlan {
         let url: PublicURL
         /// A regular expression of the paths that the gateway itself answers, by PCRE and RE2.
         let ownPaths: String
-        /// The app behind each path, by a regular expression of decoded paths; the most specific path comes first.
-        let apps: [(paths: String, app: App)]
-        /// A path to one of several apps that no regular expression here says exactly.
-        let unwritablePath: String?
+        /// The apps that have paths of their own, by regular expressions; the most specific path comes first.
+        let otherApps: [(paths: String, app: App)]
+        /// The app of all other paths.
+        let app: App
+        /// A path that leads to several apps, by the method.
+        let dividedPath: String?
         /// The name in variables and lists: letters, digits and `_`.
         let label: String
 
         /// The port at which the proxy listens.
         var port: Int { self.url.port ?? (self.url.isHTTPS ? 443 : 80) }
-        /// The app of all paths that no other one has.
-        var app: App { self.apps.last?.app ?? App(label: self.label) }
-        var otherApps: ArraySlice<(paths: String, app: App)> { self.apps.dropLast() }
+        var apps: [App] { self.otherApps.map(\.app) + [self.app] }
     }
 
     /// An app, to which the proxy forwards.
@@ -51,8 +51,15 @@ struct ProxyPlan {
     let fields: [String]
     private let managed: ManagedNames
 
-    /// - Parameter ownPaths: The paths of a host that the gateway answers itself.
-    init(_ settings: Settings, _ authorization: AuthorizationSettings, ownPaths: (HostSettings) -> [String]) {
+    /// - Parameters:
+    ///   - proxy: The one that shall read it.
+    ///   - ownPaths: The paths of a host that the gateway answers itself.
+    init(
+        _ settings: Settings,
+        _ authorization: AuthorizationSettings,
+        for proxy: ProxyKind,
+        ownPaths: (HostSettings) -> [String]
+    ) {
         self.settings = settings
         self.authorization = authorization
         self.gateway = Self.reachable(settings.listen[0])
@@ -63,11 +70,12 @@ struct ProxyPlan {
         if settings.identity.assertion != nil { fields.append(AssertionSigner.field) }
         self.fields = fields
         self.managed = identity.managed
-        self.hosts = settings.hosts.map { Self.host($0, settings.upstreams, ownPaths($0)) }
-        var apps: [App] = []
-        for host in self.hosts {
-            for app in host.apps.map(\.app) + [host.app] where !apps.contains(app) { apps.append(app) }
+        var (hostLabels, appLabels) = (ProxyLabels(), ProxyLabels())
+        self.hosts = settings.hosts.map { host in
+            Self.host(host, settings.upstreams, ownPaths(host), proxy.pathSyntax, &hostLabels, &appLabels)
         }
+        var apps: [App] = []
+        for app in self.hosts.flatMap(\.apps) where !apps.contains(app) { apps.append(app) }
         self.apps = apps
     }
 
@@ -76,17 +84,8 @@ struct ProxyPlan {
         if let field = self.fields.first(where: { !$0.utf8.allSatisfy(Self.isPlain) }) {
             return "identity.headers: proxies cannot name \(field): use letters, digits, - and _"
         }
-        let labels = self.hosts.map { $0.label.lowercased() }
-        if let twice = labels.first(where: { label in labels.count { $0 == label } > 1 }) {
-            return "two hosts would both be called \(twice) in the proxy's configuration: write it by hand"
-        }
-        let apps = self.apps.map { $0.label.lowercased() }
-        if let twice = apps.first(where: { label in apps.count { $0 == label } > 1 }) {
-            return
-                "upstreams: two apps would both be called \(twice) in the proxy's configuration: give one another name"
-        }
-        if let path = self.hosts.lazy.compactMap(\.unwritablePath).first {
-            return "the path \(path) leads to an app of its own and cannot be written for every proxy: write it by hand"
+        if let path = self.hosts.lazy.compactMap(\.dividedPath).first {
+            return "the path \(path) leads to one app or another by the method, which is not printed: write it by hand"
         }
         return nil
     }
@@ -110,27 +109,42 @@ struct ProxyPlan {
         return isEvery ? ListenAddress(host: "127.0.0.1", port: address.port) : address
     }
 
-    private static func host(_ host: HostSettings, _ upstreams: [UpstreamSettings], _ ownPaths: [String]) -> Host {
-        let label = self.label(host.publicURL.authority)
+    private static func host(
+        _ host: HostSettings,
+        _ upstreams: [UpstreamSettings],
+        _ ownPaths: [String],
+        _ syntax: PathSyntax,
+        _ hostLabels: inout ProxyLabels,
+        _ appLabels: inout ProxyLabels
+    ) -> Host {
         let all = "/.sallyport/"
         let paths = ownPaths.filter { !$0.hasPrefix(all) }
-        let own = ([all + "**"] + paths).map { self.expression($0) }.joined(separator: "|")
+        let own = ([all + "**"] + paths).map { syntax.ownPath($0) }.joined(separator: "|")
         let routes = host.routes.sorted { self.precedes($0.path, $1.path) }
         // A route without an app is a part of the one that has the least specific path.
         let main = routes.last { $0.upstream != nil }?.upstream
         var apps: [(path: String, app: App)] = []
-        for route in routes where route.path != apps.last?.path {
+        var dividedPath: String?
+        for route in routes {
             let upstream = upstreams.first { $0.name == route.upstream ?? main }
-            apps.append((route.path, upstream.map { self.app($0) } ?? App(label: label)))
+            let app =
+                upstream.map { self.app($0, &appLabels) }
+                ?? App(label: appLabels.label(of: "host \(host.publicURL)", as: host.publicURL.authority))
+            if let last = apps.last, last.path == route.path {
+                if last.app != app { dividedPath = route.path }
+            } else {
+                apps.append((route.path, app))
+            }
         }
-        let kept = apps.indices.filter { index in
-            index == apps.endIndex - 1 || !self.goes(apps[index], where: apps.last?.app, before: apps[(index + 1)...])
-        }
+        let label = hostLabels.label(of: host.publicURL.description, as: host.publicURL.authority)
+        let last = apps.popLast()?.app ?? App(label: label)
+        let others = apps.indices.filter { !self.goes(apps[$0], where: last, before: apps[($0 + 1)...]) }
         return Host(
             url: host.publicURL,
             ownPaths: own,
-            apps: kept.map { (self.expression(apps[$0].path), apps[$0].app) },
-            unwritablePath: kept.count < 2 ? nil : kept.lazy.map { apps[$0].path }.first { !self.isWritable($0) },
+            otherApps: others.map { (syntax.route(apps[$0].path), apps[$0].app) },
+            app: last,
+            dividedPath: dividedPath,
             label: label
         )
     }
@@ -139,7 +153,7 @@ struct ProxyPlan {
     /// have a part of it leads to another app.
     private static func goes(
         _ entry: (path: String, app: App),
-        where main: App?,
+        where main: App,
         before others: ArraySlice<(path: String, app: App)>
     ) -> Bool {
         let own = entry.path.prefix { $0 != "*" }
@@ -150,10 +164,10 @@ struct ProxyPlan {
             }
     }
 
-    private static func app(_ upstream: UpstreamSettings) -> App {
+    private static func app(_ upstream: UpstreamSettings, _ labels: inout ProxyLabels) -> App {
         let name = upstream.name.split(separator: "/").last.map(String.init) ?? upstream.name
         return App(
-            label: self.label(name) + (upstream.isHTTPS ? "_tls" : ""),
+            label: labels.label(of: upstream.name, as: name + (upstream.isHTTPS ? "_tls" : "")),
             isHTTPS: upstream.isHTTPS,
             host: upstream.host,
             port: upstream.port,
@@ -162,45 +176,13 @@ struct ProxyPlan {
         )
     }
 
-    private static func label(_ text: String) -> String {
-        String(text.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
-    }
-
-    /// Literal segments come before `*` and `{name}`, and these before `**` and longer paths.
+    /// Literal segments come before `*`, and this before `**` and longer paths.
     private static func precedes(_ one: String, _ other: String) -> Bool {
         func ranks(_ path: String) -> [Int] {
             path.split(separator: "/").map { $0 == "**" ? 2 : $0 == "*" ? 1 : 0 } + [1]
         }
         let (mine, theirs) = (ranks(one), ranks(other))
         return mine == theirs ? one < other : mine.lexicographicallyPrecedes(theirs)
-    }
-
-    /// `/sessions/{id}` as `/sessions/[^/]+`, `/a/**` as `/a(/.*)?`.
-    private static func expression(_ path: String) -> String {
-        var text = ""
-        for segment in path.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
-            switch segment {
-            case "**": text += text.isEmpty ? "/.*" : "(/.*)?"
-            case "*": text += "/[^/]+"
-            case let segment where segment.hasPrefix("{"): text += "/[^/]+"
-            default: text += "/" + self.escaped(segment)
-            }
-        }
-        return text
-    }
-
-    private static func isWritable(_ path: String) -> Bool {
-        path.utf8.allSatisfy { self.isPlain($0) || "/*.~@:{}".utf8.contains($0) }
-    }
-
-    private static func escaped(_ text: some StringProtocol) -> String {
-        // Other characters mean something to some proxy's configuration.
-        text.map { character in
-            if character.isASCII, character.isLetter || character.isNumber || "-_~/@:".contains(character) {
-                return String(character)
-            }
-            return character == "." ? "\\." : ".+"
-        }.joined()
     }
 
     // MARK: Names of fields
