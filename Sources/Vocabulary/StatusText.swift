@@ -4,6 +4,7 @@ package enum StatusText {
         switch status {
         case 200: "OK"
         case 201: "Created"
+        case 202: "Accepted"
         case 204: "No Content"
         case 303: "See Other"
         case 304: "Not Modified"

@@ -88,6 +88,30 @@ import Testing
         }
     }
 
+    @Test("A check that cannot be read is answered in its dialect, says why, and is the last one of its connection")
+    func unreadable() throws {
+        try Bench.with { bench in
+            for lines in Self.checks("/public/x") {
+                for (bad, reason) in [
+                    (lines + ["Host: other"], "request.host"), (lines + ["X A: b"], "request.malformed"),
+                    (lines + (0..<300).map { "X-\($0): b" }, "request.fields_too_large"),
+                    ([lines[0].replacing("GET", with: "TRACE")] + lines.dropFirst(), "request.method"),
+                    ([lines[0].replacing(" HTTP", with: "#y HTTP")] + lines.dropFirst(), "request.target"),
+                ] {
+                    let wire = try Wire(to: bench.port)
+                    wire.send(latin1: bad.joined(separator: "\r\n") + "\r\n\r\n")
+                    let answer = try wire.answer()
+                    let isNginx = lines[0].contains("auth-request") && reason != "request.target"
+                    #expect(answer.status == 403 || !isNginx, "\(bad.prefix(2)): \(answer.lines)")
+                    #expect(answer.status >= 400 && answer.value("x-sallyport-reason") == reason, "\(answer.lines)")
+                    #expect(answer.value("cache-control") == "no-store", "\(answer.lines)")
+                    wire.send(lines.joined(separator: "\r\n") + "\r\n\r\n")
+                    #expect((try? wire.answer(seconds: 1)) == nil, "\(bad.prefix(2))")
+                }
+            }
+        }
+    }
+
     @Test("A check never allows a protected path to nobody, however it is written")
     func spellings() throws {
         let long = "/" + String(repeating: "a", count: 60_000)

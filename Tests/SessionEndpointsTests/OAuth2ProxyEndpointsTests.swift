@@ -9,10 +9,13 @@ struct OAuth2ProxyEndpointsTests {
         handoffParameter: "token"
     ).endpoints
 
-    private func location(_ path: String, _ query: String, wanted: String? = nil) async throws -> String? {
+    private func location(_ path: String, _ query: String, wanted: String? = nil, method: String = "GET") async throws
+        -> String?
+    {
         let endpoint = try #require(Self.endpoints.first { $0.path == path })
+        #expect(endpoint.methods.contains(method))
         let fields = wanted.map { [(name: "X-Auth-Request-Redirect", value: $0)] } ?? []
-        let answer = await WireRequest("GET", path, query: query, fields: fields).answer(of: endpoint)
+        let answer = await WireRequest(method, path, query: query, fields: fields).answer(of: endpoint)
         #expect(answer.status == 303)
         return answer.fields.first { $0.name == "location" }?.value
     }
@@ -46,10 +49,13 @@ struct OAuth2ProxyEndpointsTests {
         }
     }
 
-    @Test("A link to the sign-out leads to the page with a button")
-    func signOut() async throws {
+    @Test(
+        "A link to the sign-out leads to the page with a button, and so does a form",
+        arguments: ["GET", "HEAD", "POST"]
+    )
+    func signOut(_ method: String) async throws {
         #expect(
-            try await self.location("/oauth2/sign_out", "rd=/bye")
+            try await self.location("/oauth2/sign_out", "rd=/bye", method: method)
                 == "https://app.example.com/.sallyport/logout?return_to=%2Fbye"
         )
     }

@@ -8,6 +8,8 @@ package struct OAuth2ProxyEndpoints: Sendable {
     private static let signOutPath = "/oauth2/sign_out"
     /// All of them. Other proxies send them to the address that they ask, too.
     package static let paths = Self.signInPaths + [Self.signOutPath]
+    /// Apps sign out by links and by forms.
+    private static let methods = ["GET", "HEAD", "POST"]
 
     /// The hosts' origins, e.g. `https://app.example.com`: a page of any of them may be wanted.
     private let origins: [String]
@@ -23,7 +25,7 @@ package struct OAuth2ProxyEndpoints: Sendable {
 
     package var endpoints: [Endpoint] {
         Self.signInPaths.map { path in
-            Endpoint(path: path, methods: ["GET", "HEAD"], scope: .everyHost) { request in
+            Endpoint(path: path, methods: Self.methods, scope: .everyHost) { request in
                 let page = self.page(request)
                 return .leading(
                     to: page.origin + SignInPath.leading(to: page.path.utf8, demanding: SignInDemand()),
@@ -31,7 +33,7 @@ package struct OAuth2ProxyEndpoints: Sendable {
                 )
             }
         } + [
-            Endpoint(path: Self.signOutPath, methods: ["GET", "HEAD"], scope: .everyHost) { request in
+            Endpoint(path: Self.signOutPath, methods: Self.methods, scope: .everyHost) { request in
                 let page = self.page(request)
                 return .seeOther(
                     "\(page.origin)\(Page.logout)?" + FormText.encoded([(SignInPath.returnTo, page.path)])

@@ -19,22 +19,29 @@ package struct CheckForm: Sendable {
     /// Whether the answer has the fields of oauth2-proxy, too.
     let isOAuth2Proxy: Bool
 
+    /// Whether the check tells the method of the original request.
+    var tellsMethod: Bool { self.source != .hostAndURI }
+
     // MARK: Answers
 
     /// The status that lets the request pass.
     var allowedStatus: Int { self.isOAuth2Proxy ? 202 : 200 }
 
-    /// An answer of the gateway to the original request, as the proxy can pass it on. It never lets the request pass: only
-    /// `GrantedFields` does.
-    func denial(_ answer: LocalAnswer) -> LocalAnswer {
+    /// An answer that no proxy may keep; a refusal also says why in a field that a proxy can pass on.
+    static func marked(_ answer: LocalAnswer) -> LocalAnswer {
         var answer = answer
-        // The check itself was well-formed.
-        answer.closes = false
         answer.response.fields.removeAll { $0.name.lowercased() == "cache-control" }
         answer.response.fields.append(("Cache-Control", "no-store"))
         if let reason = answer.response.reason {
             answer.response.fields.append(("X-Sallyport-Reason", reason.rawValue))
         }
+        return answer
+    }
+
+    /// An answer of the gateway to the original request, as the proxy can pass it on. It never lets the request pass: only
+    /// `GrantedFields` does.
+    func denial(_ answer: LocalAnswer) -> LocalAnswer {
+        var answer = Self.marked(answer)
         switch self.dialect {
         case .forwardAuth:
             if answer.response.status < 300 { answer.response.status = Self.refused }

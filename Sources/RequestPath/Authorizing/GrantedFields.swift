@@ -40,7 +40,15 @@ struct GrantedFields {
         }
         lines += form.lines(profile.settings.cookiesOnSuccess ? own : own.filter { !CheckForm.isCookie($0) })
         if form.dialect == .extAuthz {
-            Self.removeCredentials(of: head, base, permit.route, credentials, cookies, from: &lines)
+            Self.removeCredentials(
+                of: head,
+                base,
+                permit.route,
+                credentials,
+                cookies,
+                replacesAuthorization: profile.fields.replaceAuthorization,
+                from: &lines
+            )
         }
         self.lines = lines
     }
@@ -73,10 +81,12 @@ struct GrantedFields {
         _ route: RouteEntry,
         _ credentials: Credentials,
         _ cookies: OwnCookies,
+        replacesAuthorization: Bool,
         from lines: inout [UInt8]
     ) {
         var removed: [String] = []
-        if credentials.dropsAuthorization { removed.append("authorization") }
+        // Envoy removes after it sets.
+        if credentials.dropsAuthorization, !replacesAuthorization { removed.append("authorization") }
         if head.line(.sessionToken) != nil, !route.leavesSessionToken { removed.append("x-session-token") }
         if head.line(.dpop) != nil, route.ownsBearer { removed.append("dpop") }
         if RequestWriter.rewritesCookies(head, route, credentials) {

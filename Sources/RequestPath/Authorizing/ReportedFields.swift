@@ -7,8 +7,11 @@ import Glibc
 struct ReportedFields: Sendable {
     /// `X-Auth-Subject: `, in the order in which the lines are rendered.
     private let beginnings: [[UInt8]]
+    /// Whether one of them is `Authorization`.
+    let replaceAuthorization: Bool
 
     init(_ identity: IdentityProfile) {
+        self.replaceAuthorization = identity.replacesAuthorization
         var names = identity.sources.map(\.beginning)
         if identity.hasBasic { names.append(Array("Authorization: ".utf8)) }
         if identity.assertion != nil { names.append(Array("\(AssertionSigner.field): ".utf8)) }

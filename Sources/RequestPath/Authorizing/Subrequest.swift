@@ -22,8 +22,8 @@ package enum Subrequest {
         into buffer: inout ByteBuffer
     ) throws(Reason) {
         let original = try self.original(check, base, form.source)
-        // TRACE and CONNECT are refused by the parser. A proxy or an app could read other letters as another method.
-        guard !original.method.isEmpty, original.method.allSatisfy({ $0 &- 0x41 < 26 }),
+        // The parser takes any method but TRACE and CONNECT; here it must be one word.
+        guard !original.method.isEmpty, original.method.allSatisfy({ ByteClass.normalizedToken[Int($0)] != 0 }),
             original.target.first == UInt8(ascii: "/") || original.target.elementsEqual("*".utf8)
         else { throw .authorizationMetadata }
         let address = try self.address(check, base, form, isNeeded: needsAddress)
@@ -112,11 +112,27 @@ package enum Subrequest {
         -> UnsafeBufferPointer<UInt8>?
     {
         if form.source == .hostAndURI {
-            guard let address = try? self.value("x-real-ip", check, base) else { throw .authorizationAddress }
+            guard let address = try? self.value("x-real-ip", check, base), ForwardedField.address(address) != nil else {
+                throw .authorizationAddress
+            }
             return address
         }
-        if isNeeded || form.dialect != .extAuthz, check.line(.forwardedFor) == nil { throw .authorizationAddress }
+        if isNeeded || form.dialect != .extAuthz, !self.namesClient(check, base) { throw .authorizationAddress }
         return nil
+    }
+
+    /// Whether `X-Forwarded-For` ends with an address. Without one, the proxy would be taken for the client.
+    private static func namesClient(_ check: RequestHead, _ base: Bytes) -> Bool {
+        for index in (0..<check.fields.count).reversed() where check.fields[index].role == .forwardedFor {
+            var list = check.fields[index].value.bytes(in: base)
+            while !list.isEmpty {
+                let comma = list.lastIndex(of: 0x2C)
+                let element = ByteClass.trimmed(UnsafeBufferPointer(rebasing: list[(comma.map { $0 + 1 } ?? 0)...]))
+                if !element.isEmpty { return ForwardedField.address(element) != nil }
+                list = UnsafeBufferPointer(rebasing: list[..<(comma ?? 0)])
+            }
+        }
+        return false
     }
 
     private static let get: StaticString = "GET"

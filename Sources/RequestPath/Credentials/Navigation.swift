@@ -106,9 +106,18 @@ package enum CrossSite {
     ///
     /// A browser reports where a request comes from by `Sec-Fetch-Site`, or at least by `Origin`. A request with a
     /// cookie and neither of them does not come from a browser that can be protected, and is refused.
-    package static func isSuspect(_ head: RequestHead, _ base: Bytes, origin: [UInt8], trusted: [[UInt8]]) -> Bool {
-        if head.knownMethod.isSafe, !head.isWebSocketUpgrade { return false }
+    ///
+    /// - Parameter isMethodTold: Whether the head's method is the client's. If not, an `Origin` stands for an unsafe one:
+    ///   browsers send it with all of these, and with no safe one that follows a link.
+    package static func isSuspect(
+        _ head: RequestHead,
+        _ base: Bytes,
+        isMethodTold: Bool = true,
+        origin: [UInt8],
+        trusted: [[UInt8]]
+    ) -> Bool {
         let claimed = head.value(.origin, in: base)
+        if head.knownMethod.isSafe, !head.isWebSocketUpgrade, isMethodTold || claimed == nil { return false }
         if let claimed, trusted.contains(where: { WebOrigin.isSame(claimed, as: $0) }) { return false }
         if let site = head.value(.fetchSite, in: base) {
             return !(ByteClass.equal(site, "same-origin") || ByteClass.equal(site, "none"))

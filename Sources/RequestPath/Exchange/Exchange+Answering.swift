@@ -16,7 +16,7 @@ extension Exchange {
             self.checkResult = CheckResult(answer)
             self.send(check.denial(answer), check.lines(lines))
         } else {
-            self.send(answer, Array(lines.joined()))
+            self.send(self.takesChecks ? CheckForm.marked(answer) : answer, Array(lines.joined()))
         }
     }
 

@@ -60,6 +60,7 @@ extension Exchange {
         guard let form = profile.form(of: check.path.bytes(in: base)) else { throw .authorizationDialect }
         self.check = form
         self.record.judge.findings.dialect = form.dialect
+        self.record.judge.findings.isMethodTold = form.tellsMethod
         try Subrequest.write(check, base, form, needsAddress: profile.needsAddress, into: &bytes)
         let head = self.loop.requestHead
         let count = bytes.readableBytes
@@ -75,13 +76,26 @@ extension Exchange {
     }
 
     private func refuseCheck(_ reason: Reason) {
-        self.answer(
-            .problem(
-                reason,
-                requestID: self.record.requestID,
-                fields: reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
-            )
+        var answer = LocalAnswer.problem(
+            reason,
+            requestID: self.record.requestID,
+            fields: reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
         )
+        // The check itself was well-formed.
+        answer.closes = false
+        self.answer(answer)
+    }
+
+    /// How a proxy asked in a check that cannot be parsed, and wants its answer; nil: it is nobody's who may ask.
+    ///
+    /// - Parameter bytes: The bytes where a head was expected.
+    func form(ofUnparsed bytes: ByteBuffer, by configuration: PathConfiguration) -> CheckForm? {
+        guard self.takesChecks, let profile = configuration.authorization, profile.peers.contains(self.peer) else {
+            return nil
+        }
+        return bytes.withUnsafeReadableBytes { bytes in
+            RequestParser.path(ofUnparsed: bytes.bindMemory(to: UInt8.self)).flatMap { profile.form(of: $0) }
+        }
     }
 
     /// What the permit of a check is for: the fields for the app are written into the answer.

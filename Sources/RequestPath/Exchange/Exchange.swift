@@ -115,7 +115,7 @@ package final class Exchange {
     package func refuse(_ reason: Reason, _ bytes: ByteBuffer, by configuration: PathConfiguration) {
         self.configuration = configuration
         self.beginFacts()
-        self.check = nil
+        self.check = self.form(ofUnparsed: bytes, by: configuration)
         self.checkResult = .denied
         self.record.judge.findings.envelope = bytes.withUnsafeReadableBytes {
             configuration.endpoints.envelope(ofUnparsed: $0.bindMemory(to: UInt8.self))

@@ -67,6 +67,7 @@ extension RequestJudge {
                 evidence.isCrossSite = CrossSite.isSuspect(
                     given.head,
                     given.base,
+                    isMethodTold: self.findings.isMethodTold,
                     origin: given.host.origin,
                     trusted: given.route.trustedOrigins
                 )

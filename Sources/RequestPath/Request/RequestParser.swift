@@ -252,6 +252,16 @@ package struct RequestParser: Sendable {
         return .other
     }
 
+    /// The path in a request line that cannot be parsed, or that is followed by what cannot; nil where none is whole.
+    static func path(ofUnparsed bytes: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
+        // One empty line before the request line is allowed (RFC 9112 2.2).
+        let line = bytes.drop { $0 == 0x0D || $0 == 0x0A }.prefix { $0 != 0x0D && $0 != 0x0A }
+        guard let method = line.firstIndex(of: 0x20) else { return nil }
+        let target = line[(method + 1)...]
+        guard let end = target.firstIndex(where: { $0 == 0x20 || $0 == UInt8(ascii: "?") }) else { return nil }
+        return UnsafeBufferPointer(rebasing: target[..<end])
+    }
+
     // MARK: Field lines
 
     /// `field-name ":" OWS field-value OWS CRLF`. No space before the colon (RFC 9112 5.1: "MUST reject"), no folding (5.2).

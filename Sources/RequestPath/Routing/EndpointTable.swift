@@ -106,12 +106,7 @@ package struct EndpointTable: Sendable {
     ///
     /// - Parameter bytes: The bytes where a head was expected.
     package func envelope(ofUnparsed bytes: UnsafeBufferPointer<UInt8>) -> RefusalEnvelope? {
-        // One empty line before the request line is allowed (RFC 9112 2.2).
-        let line = bytes.drop { $0 == 0x0D || $0 == 0x0A }.prefix { $0 != 0x0D && $0 != 0x0A }
-        guard let method = line.firstIndex(of: 0x20) else { return nil }
-        let target = line[(method + 1)...]
-        guard let end = target.firstIndex(where: { $0 == 0x20 || $0 == UInt8(ascii: "?") }) else { return nil }
-        let path = UnsafeBufferPointer(rebasing: target[..<end])
+        guard let path = RequestParser.path(ofUnparsed: bytes) else { return nil }
         return self.paths.lazy.compactMap { $0.envelope(of: path) }.first
     }
 

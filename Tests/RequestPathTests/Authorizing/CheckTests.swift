@@ -136,6 +136,13 @@ struct CheckTests {
         #expect(cookie.status == 200 && cookie["cookie"] == ["a=1; b=2"], "\(cookie.text)")
         let only = try bench.extAuthz("GET", "/open/x", ["Cookie: __Host-sallyport=x"])
         #expect(only["x-envoy-auth-headers-to-remove"] == ["cookie"] && only["cookie"].isEmpty)
+        // What replaces a field is not removed with it.
+        let basic = try CheckBench {
+            $0.identity.basic = IdentitySettings.BasicAuth(usernamePath: "subject", password: Secret("open sesame"))
+        }
+        let replaced = try basic.extAuthz("GET", "/app/x", ["Authorization: Bearer \(try basic.token())"])
+        #expect(replaced["authorization"] == ["Basic YWRhOm9wZW4gc2VzYW1l"])
+        #expect(replaced["x-envoy-auth-headers-to-remove"].isEmpty, "\(replaced.text)")
     }
 
     @Test("A refusal has the form that the dialect can pass on")
@@ -173,7 +180,22 @@ struct CheckTests {
     func peers() throws {
         let bench = try CheckBench { $0.authorization?.peers = ["10.0.0.0/8"].compactMap { CIDRBlock($0) } }
         let verdict = try bench.forwardAuth("GET", "/open/x")
-        #expect(verdict.status == 403 && verdict.text.contains(Reason.authorizationPeer.rawValue))
+        #expect(verdict.status == 403 && verdict.reason == Reason.authorizationPeer.rawValue)
+    }
+
+    @Test(
+        "A method is whatever a forwarded request may have",
+        arguments: ["VERSION-CONTROL", "M-SEARCH", "PROPFIND", "X!#$%&'*+-.^_`|~9", "get"]
+    )
+    func methods(_ method: String) throws {
+        let bench = try CheckBench()
+        for verdict in [
+            try bench.forwardAuth(method, "/open/x"),
+            try bench.authRequest(method, "https://app.example.com/open/x"),
+            try bench.extAuthz(method, "/open/x"),
+        ] {
+            #expect(verdict.status == 200, "\(verdict.text)")
+        }
     }
 
     @Test("Only the listener's own paths are answered")
@@ -187,7 +209,7 @@ struct CheckTests {
         for path in paths {
             let verdict = try bench.ask(["GET \(path) HTTP/1.1"] + fields)
             #expect(
-                verdict.status == 404 && verdict.text.contains(Reason.authorizationDialect.rawValue),
+                verdict.status == 404 && verdict.reason == Reason.authorizationDialect.rawValue,
                 "\(path): \(verdict.text)"
             )
         }
@@ -240,7 +262,11 @@ struct CheckTests {
             ],
             // What is no method, host or target.
             [
-                "X-Forwarded-Method: get", "X-Forwarded-Proto: https", "X-Forwarded-Host: app.example.com",
+                "X-Forwarded-Method: GE(T)", "X-Forwarded-Proto: https", "X-Forwarded-Host: app.example.com",
+                "X-Forwarded-Uri: /open/x",
+            ],
+            [
+                "X-Forwarded-Method: trace", "X-Forwarded-Proto: https", "X-Forwarded-Host: app.example.com",
                 "X-Forwarded-Uri: /open/x",
             ],
             [
@@ -311,6 +337,15 @@ struct CheckTests {
         )
         #expect(verdict.status == 403 && verdict.reason == Reason.authorizationAddress.rawValue)
         #expect(try bench.extAuthz("GET", "/open/x").status == 200)
+        // Nor does a field that ends with no address name a client: the proxy would be taken for it.
+        for value in ["", " ", ",", "198.51.100.7, junk", "unknown", "198.51.100.7,,junk,"] {
+            let fields = [
+                "GET /authz/auth-request HTTP/1.1", "Host: app.example.com", "X-Original-Method: GET",
+                "X-Original-URL: https://app.example.com/open/x", "X-Forwarded-For: \(value)",
+            ]
+            #expect(try bench.ask(fields).reason == Reason.authorizationAddress.rawValue, "\(value)")
+            #expect(try bench.ask(fields + ["X-Forwarded-For: 198.51.100.7, ,"]).status == 200, "\(value)")
+        }
         let bound = try CheckBench { $0.hosts[0].routes[0].liveBinding = .ip }
         #expect(try bound.extAuthz("GET", "/open/x").reason == Reason.authorizationAddress.rawValue)
     }
@@ -378,6 +413,10 @@ struct CheckTests {
         #expect(try ask(fields + Self.navigation)["location"].isEmpty)
         let verdict = try ask(fields + ["X-Session-Token: \(try bench.token())"])
         #expect(verdict.status == 202 && verdict["x-auth-request-user"] == ["ada"])
+        #expect(verdict.text.hasPrefix("HTTP/1.1 202 Accepted\r\n"))
+        for address in ["", "junk", "198.51.100.7, 203.0.113.9"] {
+            #expect(try ask(["X-Real-IP: \(address)"]).reason == Reason.authorizationAddress.rawValue, "\(address)")
+        }
         #expect(verdict["x-auth-request-email"] == [""] && verdict["x-auth-subject"] == ["ada"])
         // What restricts a site there is said by its routes here.
         let restricted = try bench.ask(
@@ -389,6 +428,37 @@ struct CheckTests {
         #expect(restricted.status == 403 && restricted.reason == Reason.authorizationMetadata.rawValue)
         // Nothing else is.
         #expect(try bench.ask(["GET /open/x HTTP/1.1", "Host: app.example.com"]).status == 404)
+    }
+
+    @Test("Where the method is not told, what has the Origin of another site is refused")
+    func crossSite() throws {
+        let bench = try CheckBench {
+            $0.oauth2ProxyPaths = true
+            $0.hosts[0].routes[0].trustedOrigins = ["https://static.example.com"]
+        }
+        let cookie = "Cookie: __Host-sallyport=\(try bench.browser())"
+        func ask(_ fields: [String]) throws -> CheckBench.Verdict {
+            try bench.ask(
+                [
+                    "GET /oauth2/auth HTTP/1.0", "Host: app.example.com", "X-Forwarded-Uri: /app/x",
+                    "X-Real-IP: 198.51.100.7", cookie,
+                ] + fields
+            )
+        }
+        for fields in [
+            [], ["Sec-Fetch-Site: cross-site"] + Self.navigation, ["Origin: https://app.example.com"],
+            ["Origin: https://app.example.com", "Sec-Fetch-Site: same-origin"],
+            ["Origin: https://static.example.com", "Sec-Fetch-Site: same-site"],
+        ] {
+            #expect(try ask(fields).status == 202, "\(fields)")
+        }
+        for fields in [
+            ["Origin: https://evil.example"], ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site"],
+            ["Origin: null", "Sec-Fetch-Site: same-site"], ["Origin: https://app.example.com.evil.example"],
+        ] {
+            let verdict = try ask(fields)
+            #expect(verdict.status == 403 && verdict.reason == Reason.requestCrossSite.rawValue, "\(verdict.text)")
+        }
     }
 
     @Test(

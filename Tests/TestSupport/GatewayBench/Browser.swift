@@ -20,7 +20,9 @@ package final class Browser {
     package private(set) var requests: [String] = []
 
     /// Starts a browser with an empty profile and an empty page.
-    package init() throws {
+    ///
+    /// - Parameter hosts: Names that it finds at these local ports in place of port 80.
+    package init(hosts: [String: Int] = [:]) throws {
         self.folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-browser-\(UUID())")
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
         let paths = ["commands", "messages"].map { [folder] in folder.appending(path: $0).path }
@@ -32,8 +34,11 @@ package final class Browser {
         let flags =
             "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --remote-debugging-pipe"
         self.process.arguments = [
-            "-c", #"exec "$0" "# + flags + #" --user-data-dir="$1/profile" 3<"$1/commands" 4>"$1/messages""#,
+            "-c",
+            #"exec "$0" "# + flags
+                + #" --host-resolver-rules="$2" --user-data-dir="$1/profile" 3<"$1/commands" 4>"$1/messages""#,
             Self.program, self.folder.path,
+            hosts.map { "MAP \($0.key):80 127.0.0.1:\($0.value), MAP \($0.key) 127.0.0.1" }.joined(separator: ", "),
         ]
         self.process.environment = ["PATH": "/usr/bin:/bin", "HOME": self.folder.path]
         self.process.standardInput = FileHandle.nullDevice
