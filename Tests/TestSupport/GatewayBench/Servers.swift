@@ -91,6 +91,11 @@ package enum Servers {
             }
         }
 
+        /// Sends it a signal.
+        package func signal(_ number: Int32) {
+            kill(self.process.processIdentifier, number)
+        }
+
         /// Ends the process.
         package func stop() {
             guard self.process.isRunning else { return }
