@@ -195,6 +195,7 @@ let tests: KeyValuePairs<String, [Target.Dependency]> = [
         nioCore,
     ],
     "ProxyTests": ["TestSupport", "GatewayBench"],
+    "EdgeTests": ["TestSupport", "GatewayBench"],
     "PackagingTests": ["RedisStore", "Vocabulary", "TestSupport"],
 ]
 
@@ -270,8 +271,8 @@ if Context.environment["FUZZ"] == "1" {
         target.swiftSettings?.append(.unsafeFlags(["-sanitize=fuzzer"]))
     }
     for name in [
-        "RequestHead", "Check", "HTTP2Head", "ResponseHead", "ChunkedBody", "Cookie", "YAML", "RedisReply", "JOSE",
-        "Claims", "ProviderDocuments", "Kratos", "ClientMetadata", "RuleEvents", "Records",
+        "RequestHead", "ProxyPreamble", "Check", "HTTP2Head", "ResponseHead", "ChunkedBody", "Cookie", "YAML",
+        "RedisReply", "JOSE", "Claims", "ProviderDocuments", "Kratos", "ClientMetadata", "RuleEvents", "Records",
     ] {
         package.targets.append(
             .executableTarget(

@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 # Real servers for the tests, a checker of the metrics, certificates, and clocks that differ.
 packages=(
     curl nginx haproxy caddy redis-server apache2-bin libapache2-mod-auth-openidc lighttpd python3 python3-venv python3-yaml
-    openssl prometheus faketime glewlwyd php-cli systemd
+    libnginx-mod-stream openssl prometheus faketime glewlwyd php-cli systemd
 )
 soak=0
 if [[ ${1-} == --soak ]]; then
@@ -75,7 +75,7 @@ suite() {
     fi
     # Suites that drive whole processes block the threads that they run on. Other suites would wait for seconds beside
     # them, while their sessions expire and their connections time out.
-    local processes='IntegrationTests|ProxyTests|DemoTests|PackagingTests'
+    local processes='IntegrationTests|ProxyTests|EdgeTests|DemoTests|PackagingTests'
     run --skip "$processes|RedisStoreTests"
     run_with_servers --filter RedisStoreTests
     run_with_servers --filter "$processes" "${without[@]}"
@@ -99,7 +99,7 @@ fi
 # the run.
 if ((soak)); then
     scratch="$SALLYPORT_ROOT/.build/fuzz"
-    for name in RequestHead Check ResponseHead ChunkedBody Cookie YAML RedisReply JOSE Claims ProviderDocuments Kratos \
+    for name in RequestHead ProxyPreamble Check ResponseHead ChunkedBody Cookie YAML RedisReply JOSE Claims ProviderDocuments Kratos \
         ClientMetadata RuleEvents Records; do
         FUZZ=1 swift build --package-path "$SALLYPORT_ROOT" --scratch-path "$scratch" -c release --product "Fuzz$name" >&2
         mkdir -p "$scratch/found/$name"

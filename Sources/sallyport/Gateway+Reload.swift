@@ -45,6 +45,11 @@ extension Gateway {
         for warning in loaded.warnings + Self.fixedForLife(former.settings, loaded.settings) {
             self.logger.warning("\(warning)")
         }
+        var loaded = loaded
+        // What is bound is known by its place in the list.
+        if former.settings.listen.map(\.address) != loaded.settings.listen.map(\.address) {
+            loaded.settings.listen = former.settings.listen
+        }
         let assembly = try Assembly(
             loaded,
             self.foundations,
@@ -58,7 +63,9 @@ extension Gateway {
     /// Warnings for settings in the file that a reload cannot change.
     private static func fixedForLife(_ former: Settings, _ new: Settings) -> [String] {
         var warnings: [String] = []
-        if former.listen != new.listen { warnings.append("listen: takes effect at the next start") }
+        if former.listen.map(\.address) != new.listen.map(\.address) {
+            warnings.append("listen: has other addresses; all of it takes effect at the next start")
+        }
         if former.adminListen != new.adminListen { warnings.append("admin.listen: takes effect at the next start") }
         if former.authorization?.listen != new.authorization?.listen {
             warnings.append("authorization.listen: takes effect at the next start")

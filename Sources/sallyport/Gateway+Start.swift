@@ -76,6 +76,7 @@ extension Gateway {
         let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
         var loops: [PathLoops.Place] = []
         let strayForwarding = StrayForwarding(logger: logger)
+        let proxyNotices = ProxyNotices(logger: logger)
         for eventLoop in group.loops {
             // Made on its own loop and used only there.
             let loop = try await eventLoop.submit {
@@ -99,6 +100,7 @@ extension Gateway {
                     makePool: UpstreamPool.maker(on: eventLoop)
                 )
                 loop.onStrayForwarding = { strayForwarding.tell(of: $0, from: $1) }
+                loop.onProxyNotice = { proxyNotices.tell($0, of: $1) }
                 loop.onUpstreamNotice = { $0.log(to: logger) }
                 loop.start()
                 return PathLoops.Place(loop, on: eventLoop)
@@ -201,8 +203,13 @@ extension Gateway {
     }
 
     func listen(_ settings: Settings) async throws {
-        for address in settings.listen {
-            let listener = try await Listener.bind(address, loops: self.loops, gate: self.gate)
+        for (index, address) in settings.listen.map(\.address).enumerated() {
+            let listener = try await Listener.bind(
+                address,
+                for: .clients(index),
+                loops: self.loops,
+                gate: self.gate
+            )
             self.listeners.withLock { $0.append(listener) }
             self.logger.info(
                 "listening",
@@ -212,10 +219,10 @@ extension Gateway {
         if let authorization = settings.authorization {
             let listener = try await Listener.bind(
                 authorization.listen,
+                for: .checks,
                 setting: "authorization.listen",
                 loops: self.loops,
-                gate: self.authorizationGate,
-                takesChecks: true
+                gate: self.authorizationGate
             )
             self.listeners.withLock { $0.append(listener) }
             self.logger.info(

@@ -3,6 +3,27 @@ extension Advisory {
     /// Forwarding fields, control fields and the PROXY protocol.
     static let trust = [
         Advisory(
+            id: "CVE-2024-23327",
+            about: "Envoy: a PROXY header with the command LOCAL crashes it",
+            tests: [
+                "CVE-2024-23327: LOCAL means the peer, in every family, and what follows it is skipped"
+            ]
+        ),
+        Advisory(
+            id: "CVE-2024-23325",
+            about: "Envoy: a PROXY header with an address type that it does not support crashes it",
+            tests: [
+                "CVE-2024-23325: other versions, commands, families and protocols are malformed, as soon as they are seen"
+            ]
+        ),
+        Advisory(
+            id: "CVE-2024-23324",
+            about: "Envoy: bytes of a PROXY header that are not UTF-8 let requests past the authorization",
+            tests: [
+                "CVE-2024-23324: what a header says is escaped in the log, and names the requests if it can"
+            ]
+        ),
+        Advisory(
             id: "CVE-2026-40575",
             about: "oauth2-proxy: any client's X-Forwarded-Uri is believed",
             tests: [

@@ -5,7 +5,7 @@ import Testing
 @Suite struct FolderGraphTests {
     /// The folders of `RequestPath`, each of which uses only those before it.
     private static let order = [
-        "Request", "Routing", "Credentials", "Identity", "Decision", "Forwarding", "Answering",
+        "Request", "Opening", "Routing", "Credentials", "Identity", "Decision", "Forwarding", "Answering",
         "Authorizing", "Loop", "Upstream", "Judging", "Exchange", "Connection", "Listener", "Explaining",
     ]
 

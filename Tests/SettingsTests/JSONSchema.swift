@@ -60,6 +60,16 @@ enum JSONSchema {
             ]
         case .section(let section): self.object(of: section)
         case .sections(let section): [("type", .text("array")), ("items", .object(self.object(of: section)))]
+        case .shorthand(let name, let section):
+            [
+                (
+                    "anyOf",
+                    .array(
+                        [section[name].map { .object(self.members(of: $0.kind)) }, .object(self.object(of: section))]
+                            .compactMap(\.self)
+                    )
+                )
+            ]
         case .named(let section):
             [("type", .text("object")), ("additionalProperties", .object(self.object(of: section)))]
         case .pairs(let name, let value):

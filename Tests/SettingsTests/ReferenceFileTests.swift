@@ -68,6 +68,7 @@ struct ReferenceFileTests {
     private static let inWords = Set<String>([
         "routes", "routes[].name", "routes[].methods", "routes[].upstream", "routes[].handoff",
         "routes[].max_body", "routes[].timeouts.response", "event_loops", "secret_file",
+        "listen[].tls", "listen[].protocols", "listen[].client_certificates",
         "upstreams.*.ca_file", "upstreams.*.server_name", "clients[].client_secret_file", "clients[].jwks_file",
         "clients[].provider",
         "clients[].token_endpoint_auth_method", "provider.static.users[].id",
@@ -105,7 +106,7 @@ struct ReferenceFileTests {
         "bundle_ids": "[com.example.app]", "team_id": "TTTTTTTTTT", "key_id": "KKKKKKKKKK",
         "private_key_file": "/etc/sallyport/apple.p8", "app_id": "\"1\"",
         "app_secret_file": "/etc/sallyport/facebook.secret", "when": "\"true\"", "then": "deny",
-        "listen": "127.0.0.1:9092", "peers": "[127.0.0.1]",
+        "listen": "127.0.0.1:9092", "peers": "[127.0.0.1]", "address": "127.0.0.1:8080", "from": "[127.0.0.1]",
     ]
 
     /// A file with `value` at a path, or only with what leads to that path.
@@ -128,11 +129,7 @@ struct ReferenceFileTests {
         let name = isList ? String(step.dropLast(2)) : step
         var rest = rest
         guard let key = section[name] else { return "" }
-        var below: Section?
-        switch key.kind {
-        case .section(let section), .sections(let section), .named(let section): below = section
-        default: break
-        }
+        let below = key.kind.section?.section
         guard let below, let next = rest.first else { return "\(name): \(value ?? "")" }
         let isNamed = next == "*"
         if isNamed { rest = rest.dropFirst() }

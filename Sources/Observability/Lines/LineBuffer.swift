@@ -116,6 +116,14 @@ struct LineBuffer: ~Copyable {
 
     // MARK: Values
 
+    /// Bytes that are members already.
+    mutating func append(_ members: UnsafeRawBufferPointer) {
+        guard let start = members.baseAddress else { return }
+        self.reserve(members.count)
+        UnsafeMutableRawPointer(self.base + self.count).copyMemory(from: start, byteCount: members.count)
+        self.count += members.count
+    }
+
     @inline(__always)
     mutating func literal(_ text: StaticString) {
         self.reserve(text.utf8CodeUnitCount)

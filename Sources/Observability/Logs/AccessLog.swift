@@ -32,6 +32,7 @@ package final class AccessLog {
     ///     `sallyport_transfer_tokens_total`.
     ///   - binding: The mode and the result of the device binding: `ip/match`, `asn/unknown`.
     ///   - authorization: The dialect in which another proxy asked about the request; nil: the client sent it here.
+    ///   - connection: What is said of every request of the connection.
     package func record(
         _ entry: AccessEntry,
         route: String? = nil,
@@ -41,7 +42,8 @@ package final class AccessLog {
         upstream: String? = nil,
         handoff: String? = nil,
         binding: String? = nil,
-        authorization: String? = nil
+        authorization: String? = nil,
+        connection: AccessMembers? = nil
     ) {
         self.buffer.begin("access", entry.time)
         self.buffer.member("request_id", entry.requestID)
@@ -70,6 +72,7 @@ package final class AccessLog {
         self.buffer.member("handoff", handoff)
         self.buffer.member("binding", binding)
         self.buffer.member("authz", authorization)
+        if let connection { connection.bytes.withUnsafeBytes { self.buffer.append($0) } }
         self.buffer.end()
         if self.buffer.count >= Self.batch { self.flush() }
     }

@@ -38,6 +38,11 @@ package enum MetricNames {
         "Connections of HTTP/2 that were closed because their clients sent or left too much, by what that was.",
         hidesZero: true
     )
+    package static let proxyProtocol = MetricFamily.counter(
+        "sallyport_proxy_protocol_total{result}",
+        "Connections where proxies name clients (PROXY protocol), by result (v1, v2, local, unnamed, malformed, late, refused).",
+        hidesZero: true
+    )
 
     package static let authorizationChecks = MetricFamily.counter(
         "sallyport_authz_checks_total{dialect,result}",

@@ -143,10 +143,11 @@ package final class ConnectionGate: Sendable {
 
     /// Names the client of a reserved place.
     ///
+    /// - Parameter isProxy: Whether the address is that of a proxy that connects for itself.
     /// - Returns: Its place; nil if it is refused, and its place is given back.
-    package func name(_ address: IPAddress, now: NIODeadline) -> Place? {
+    package func name(_ address: IPAddress, isProxy: Bool = false, now: NIODeadline) -> Place? {
         let isCounted: Bool? = self.state.withLock { state in
-            if state.limits.trusted.contains(address) { return false }
+            if isProxy || state.limits.trusted.contains(address) { return false }
             let key = address.key
             let limit = state.limits.perAddress
             if limit > 0, state.perAddress[key, default: 0] >= limit {
@@ -167,6 +168,9 @@ package final class ConnectionGate: Sendable {
         }
         return Place(gate: self, client: address, isCounted: isCounted)
     }
+
+    /// Gives a reserved place back that was not named.
+    package func release() { self.left(nil) }
 
     /// - Parameter address: That of a client that counted towards its limit; nil: it did not, or was not named.
     private func left(_ address: IPAddress?) {

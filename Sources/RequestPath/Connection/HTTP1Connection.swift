@@ -42,17 +42,19 @@ package final class HTTP1Connection {
     ///   - place: The client's, which the connection gives back.
     ///   - acceptedAt: When the client was accepted. A busy loop may open its connection much later.
     ///   - takesChecks: Whether the client is a proxy that asks about requests of its own clients.
+    ///   - facts: What the opening of the connection has found out about the client; nil: it had nothing to find out.
     package init(
         loop: PathLoop,
         stream: any ClientByteStream,
         place: ConnectionGate.Place,
         acceptedAt: NIODeadline,
-        takesChecks: Bool = false
+        takesChecks: Bool = false,
+        facts: ClientFacts? = nil
     ) {
         self.loop = loop
         self.stream = stream
         self.stage = loop.stage
-        self.exchange = Exchange(loop: loop, peer: place.client, takesChecks: takesChecks)
+        self.exchange = Exchange(loop: loop, peer: place.client, takesChecks: takesChecks, client: facts)
         self.place = place
         self.configuration = loop.configuration
         self.state = HTTP1State(now: acceptedAt, deadline: acceptedAt + self.configuration.timeouts.header)
@@ -60,8 +62,19 @@ package final class HTTP1Connection {
 
     /// Begins to read from the client.
     package func open() {
-        self.exchange.attach(self)
         self.loop.add(self)
+        self.start()
+    }
+
+    /// Takes the place of the client's opening, and uses what that has read and not used.
+    func open(with bytes: inout ByteBuffer, after opening: any LoopConnection) {
+        self.loop.replace(opening, by: self)
+        self.start()
+        if bytes.readableBytes > 0 { self.received(&bytes) }
+    }
+
+    private func start() {
+        self.exchange.attach(self)
         do {
             try self.stream.start(self)
         } catch {

@@ -12,8 +12,14 @@ extension ExchangeRecord {
     ///
     /// - Parameters:
     ///   - client: The client's address as text.
+    ///   - connection: What its opening has found out about the client.
     ///   - dialect: The dialect in which another proxy asked about the request; nil: the client sent it here.
-    mutating func write(to accessLog: AccessLog, client: [UInt8], asked dialect: AuthorizationDialect?) {
+    mutating func write(
+        to accessLog: AccessLog,
+        client: [UInt8],
+        on connection: ClientFacts?,
+        asked dialect: AuthorizationDialect?
+    ) {
         let reason = self.reason ?? self.note ?? self.absence
         // Nothing here makes a `String`: most requests are logged.
         (self.log.bytes ?? ByteBuffer()).withUnsafeReadableBytes { bytes in
@@ -32,7 +38,8 @@ extension ExchangeRecord {
                         upstream: self.isForwarded ? self.route?.settings.upstream : nil,
                         handoff: self.handoff?.rawValue ?? reason.flatMap(Self.handoffWord),
                         binding: (self.binding ?? self.liveBinding)?.text,
-                        authorization: dialect?.rawValue
+                        authorization: dialect?.rawValue,
+                        connection: connection?.logged
                     )
                 }
             }

@@ -135,7 +135,7 @@ extension Exchange {
             self.metrics.checkEnded(self.check?.dialect, self.checkResult)
         }
         if let log = self.loop.accessLog {
-            self.record.write(to: log, client: self.clientText, asked: self.check?.dialect)
+            self.record.write(to: log, client: self.clientText, on: self.client, asked: self.check?.dialect)
             if let bytes = self.record.log.takeBytes() { self.loop.giveBack(bytes) }
         }
         if self.holderPlace >= 0 {

@@ -34,6 +34,8 @@ package final class Exchange {
     let peerText: [UInt8]
     /// Whether the peer is a proxy that asks about requests of its clients.
     let takesChecks: Bool
+    /// What the opening of its connection has found out about the client; nil: it had nothing to find out.
+    let client: ClientFacts?
     /// Kept for the whole request, so that a reload while it waits does not change how it is judged.
     var configuration: PathConfiguration
     /// Set from `attach` to `detach`.
@@ -65,8 +67,10 @@ package final class Exchange {
     /// - Parameters:
     ///   - peer: The address of the client, or of the proxy in front.
     ///   - takesChecks: Whether the requests are checks of another proxy (`Authorizing`).
-    package init(loop: PathLoop, peer: IPAddress, takesChecks: Bool = false) {
+    ///   - client: What the opening of its connection has found out about the client.
+    package init(loop: PathLoop, peer: IPAddress, takesChecks: Bool = false, client: ClientFacts? = nil) {
         self.takesChecks = takesChecks
+        self.client = client
         self.loop = loop
         self.metrics = loop.metrics
         self.resolver = loop.sessions.map { Pinned($0.resolver) }
@@ -117,6 +121,9 @@ package final class Exchange {
         self.beginFacts()
         self.check = self.form(ofUnparsed: bytes, by: configuration)
         self.checkResult = .denied
+        if bytes.withUnsafeReadableBytes({ ProxyPreamble.resembles($0) }) {
+            self.loop.onProxyNotice?(.unexpected, self.peer)
+        }
         self.record.judge.findings.envelope = bytes.withUnsafeReadableBytes {
             configuration.endpoints.envelope(ofUnparsed: $0.bindMemory(to: UInt8.self))
         }
@@ -156,6 +163,7 @@ package final class Exchange {
         if self.loop.accessLog != nil { self.record.log.startedAt = Clock.system.now() }
         self.facts.lastProgress = self.loop.now
         self.record.requestID = self.loop.nextRequestID()
+        if let client = self.client { self.record.requestID.given = client.requestID(self.exchangeNumber) }
         self.metrics.requestBegan()
     }
 

@@ -155,8 +155,7 @@ extension RequestJudge {
     private func trustedRequestID(_ given: JudgingContext) -> [UInt8]? {
         guard let value = given.head.value(.requestID, in: given.base),
             self.findings.dialect != nil || given.configuration.clientAddress.trusts(given.peer),
-            (1...64).contains(value.count),
-            value.allSatisfy({ $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x2E })
+            RequestID.isFit(value)
         else { return nil }
         return Array(value)
     }

@@ -1,41 +1,167 @@
 import AddressIntelligence
 import NIOCore
+import Settings
 import Transport
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
-/// A client between `accept`, where a place was reserved for it, and its connection: it is named, and moves to the loop of
-/// the connection. However long that takes, the deadline of its first request counts from when it was accepted.
-struct ClientOpening: Sendable {
-    private let descriptor: Int32
-    private let place: ConnectionGate.Place
-    private let acceptedAt: NIODeadline
-
-    /// Names the client of a reserved place; nil if it is refused, and its socket is closed.
-    ///
-    /// - Parameter descriptor: The client's socket, which belongs to the opening now.
-    init?(_ descriptor: Int32, from address: IPAddress, at time: NIODeadline, by gate: ConnectionGate) {
-        guard let place = gate.name(address, now: time) else {
-            close(descriptor)
-            return nil
-        }
-        self.descriptor = descriptor
-        self.place = place
-        self.acceptedAt = time
+/// A client's connection before its first request: who the client is and what it speaks is read from its first bytes. Then
+/// its connection takes its place on the loop and uses the bytes that are left.
+///
+/// ```
+///   preamble ─▶ choice ─▶ HTTP1Connection
+///      a proxy names the client (PROXY protocol)
+/// ```
+/// Until then the client counts as silent: it is among the first to be closed when room is needed.
+final class ClientOpening {
+    private enum Stage {
+        case preamble, choice
+        /// Its connection has taken its place, or it has closed.
+        case over
     }
 
-    /// Opens the client's connection. Called on its loop.
-    ///
-    /// - Parameter takesChecks: Whether the client is a proxy that asks about requests of its own clients.
-    func open(on place: PathLoops.Place, takesChecks: Bool) {
+    /// How long a proxy may take to name a client: the standard asks for 3 seconds at least, so that a lost segment is sent
+    /// again.
+    static let preambleTime = TimeAmount.seconds(5)
+
+    private let client: AcceptedClient
+    private let loop: PathLoop
+    private let stream: any ClientByteStream
+    private let configuration: PathConfiguration
+    private var stage: Stage
+    /// When the stage must have ended.
+    private var deadline: NIODeadline
+    /// nil: the client is not named yet, and its place is a reserved one.
+    private var place: ConnectionGate.Place?
+    private var facts: ClientFacts?
+    /// What was read and is not whole.
+    private var input: ByteBuffer?
+    var listIndex = -1
+
+    init(_ client: AcceptedClient, on loop: PathLoop, _ stream: any ClientByteStream) {
+        self.client = client
+        self.loop = loop
+        self.stream = stream
+        self.configuration = loop.configuration
+        self.place = client.place
+        self.stage = client.place == nil ? .preamble : .choice
+        self.deadline = client.acceptedAt + self.configuration.timeouts.header
+        if self.stage == .preamble { self.deadline = min(self.deadline, client.acceptedAt + Self.preambleTime) }
+    }
+
+    /// Begins to read from the client.
+    func open() {
+        self.loop.add(self)
+        do {
+            try self.stream.start(self)
+        } catch {
+            self.stream.close()
+            self.closed(isClean: false)
+        }
+    }
+
+    /// Goes through the stages with what was read, as far as it suffices.
+    private func use(_ buffer: inout ByteBuffer) {
+        if self.stage == .preamble { self.readPreamble(&buffer) }
+        if self.stage == .choice { self.begin(&buffer) }
+        guard self.stage != .over, buffer.readableBytes > 0 else { return }
+        // Copied: the buffer is the loop's.
+        self.input = ByteBuffer(bytes: buffer.readableBytesView)
+    }
+
+    // MARK: The preamble
+
+    private func readPreamble(_ buffer: inout ByteBuffer) {
+        switch buffer.withUnsafeReadableBytes({ ProxyPreamble.read($0) }) {
+        case .incomplete: break
+        case .malformed: self.refusePreamble(.malformed)
+        case .complete(let preamble):
+            buffer.moveReaderIndex(forwardBy: preamble.byteCount)
+            self.take(preamble)
+        }
+    }
+
+    private func take(_ preamble: ProxyPreamble) {
+        var source: IPAddress?
+        var result = ProxyResult.local
+        if case .proxied(let client, _) = preamble.meaning {
+            source = client.isClients ? client.address : nil
+            result = source == nil ? .unnamed : preamble.version == 1 ? .v1 : .v2
+        }
+        self.loop.preambleEnded(result, from: self.client.peer)
+        let address = source ?? self.client.peer
+        // It gives the place back if it refuses.
+        guard let place = self.client.gate.name(address, isProxy: source == nil, now: self.loop.now) else {
+            self.stage = .over
+            self.leave()
+            return self.stream.close()
+        }
+        self.place = place
+        if result != .local { self.facts = ClientFacts(proxy: preamble) }
+        self.stage = .choice
+        self.deadline = self.client.acceptedAt + self.configuration.timeouts.header
+    }
+
+    private func refusePreamble(_ result: ProxyResult) {
+        self.loop.preambleEnded(result, from: self.client.peer)
+        self.closeNow()
+    }
+
+    // MARK: The connection
+
+    /// Lets the client's connection take the place of the opening.
+    private func begin(_ buffer: inout ByteBuffer) {
+        guard let place = self.place else { return }
+        self.stage = .over
         HTTP1Connection(
-            loop: place.loop,
-            stream: StreamSocket(self.descriptor, on: place.transport),
-            place: self.place,
-            acceptedAt: self.acceptedAt,
-            takesChecks: takesChecks
-        ).open()
+            loop: self.loop,
+            stream: self.stream,
+            place: place,
+            acceptedAt: self.client.acceptedAt,
+            takesChecks: self.client.listener.takesChecks,
+            facts: self.facts
+        ).open(with: &buffer, after: self)
+    }
+
+    private func leave() {
+        self.input = nil
+        self.loop.remove(self)
+    }
+}
+
+// MARK: The client's bytes
+
+extension ClientOpening: StreamHandler {
+    func received(_ buffer: inout ByteBuffer) {
+        guard var input = self.input.take() else { return self.use(&buffer) }
+        input.writeBuffer(&buffer)
+        self.use(&input)
+    }
+
+    func becameWritable() {}
+
+    func closed(isClean: Bool) {
+        guard self.stage != .over else { return }
+        if let place = self.place { place.giveBack() } else { self.client.gate.release() }
+        self.stage = .over
+        self.leave()
+    }
+}
+
+// MARK: The loop's connection
+
+extension ClientOpening: LoopConnection {
+    var quietSince: NIODeadline? { self.client.acceptedAt }
+    var unsentBytes: Int { self.stream.unsentBytes }
+    var isBusy: Bool { self.loop.now - self.client.acceptedAt < HTTP1State.firstRequestGrace }
+
+    func sweep(_ now: NIODeadline) {
+        if now >= self.deadline {
+            if self.stage == .preamble { self.refusePreamble(.late) } else { self.closeNow() }
+        } else if self.loop.closesIdle, !self.isBusy {
+            self.closeNow()
+        }
+    }
+
+    func closeNow() {
+        self.stream.close()
     }
 }

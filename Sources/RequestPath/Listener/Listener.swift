@@ -35,18 +35,18 @@ package final class Listener: Sendable {
     /// Binds `address`. The first of `loops` accepts, and connections are spread over all of them.
     ///
     /// - Parameters:
+    ///   - role: What it is for.
     ///   - setting: The key that has the address, for the error.
-    ///   - takesChecks: Whether its clients are proxies that ask about requests of their own clients.
     /// - Throws: `ListenerError` that names the address.
     package static func bind(
         _ address: ListenAddress,
+        for role: ListenerRole = .clients(0),
         setting: String = "listen",
         loops: PathLoops,
-        gate: ConnectionGate,
-        takesChecks: Bool = false
+        gate: ConnectionGate
     ) async throws -> Listener {
         let host = address.host.isEmpty ? "::" : address.host
-        let acceptor = AcceptorParts(loops: loops, gate: gate, takesChecks: takesChecks)
+        let acceptor = AcceptorParts(loops: loops, gate: gate, role: role)
         do {
             return try await Listener(host, address.port, acceptor)
         } catch {
@@ -147,7 +147,7 @@ package final class PathLoops: Sendable {
 private struct AcceptorParts: Sendable {
     let loops: PathLoops
     let gate: ConnectionGate
-    let takesChecks: Bool
+    let role: ListenerRole
 }
 
 /// Accepts the clients that the gate admits. At the limit it stops accepting: clients wait in the backlog, and no
@@ -208,15 +208,25 @@ private final class Acceptor: ClientAcceptor {
         // Reserved here, before another client is accepted. On the loop of the connection it would be too late.
         self.gate.reserve()
         let now = NIODeadline.now()
-        let opening = ClientOpening(descriptor, from: address, at: now, by: self.gate)
+        let client = AcceptedClient(
+            from: address,
+            at: now,
+            as: self.parts.role,
+            // The loop that accepts is this one.
+            on: self.parts.loops.accepting.loop,
+            by: self.gate
+        )
         // With the same time, so that this client stays.
         self.makeRoom(now)
-        guard let opening else { return }
-        let (place, takesChecks) = (self.parts.loops.next(), self.parts.takesChecks)
+        guard let client else {
+            close(descriptor)
+            return
+        }
+        let place = self.parts.loops.next()
         if place.transport === self.loop {
-            opening.open(on: place, takesChecks: takesChecks)
+            client.open(StreamSocket(descriptor, on: place.transport), on: place.loop)
         } else {
-            place.transport.execute { opening.open(on: place, takesChecks: takesChecks) }
+            place.transport.execute { client.open(StreamSocket(descriptor, on: place.transport), on: place.loop) }
         }
     }
 

@@ -50,6 +50,10 @@ package final class PathConfiguration: Sendable {
     let pinnedJudging: Pinned<JudgingProfile>?
     /// What other proxies' checks are answered with; nil: no other proxy may ask.
     let authorization: AuthorizationProfile?
+    /// The listeners for clients, in the order of the settings.
+    private let listeners: [ListenerProfile]
+    /// The one for proxies that ask.
+    private let checks = ListenerProfile(takesChecks: true)
 
     /// - Parameters:
     ///   - routes: With `judging`: nothing is forwarded without it.
@@ -135,6 +139,15 @@ package final class PathConfiguration: Sendable {
         self.judging = judging
         self.pinnedJudging = judging.map { Pinned($0) }
         self.authorization = judging.flatMap { AuthorizationProfile(settings, identity: $0.identity) }
+        self.listeners = settings.listen.map { ListenerProfile($0) }
+    }
+
+    /// What the clients of a listener are opened with; nil: the settings do not have it any more.
+    func listener(_ role: ListenerRole) -> ListenerProfile? {
+        switch role {
+        case .clients(let index): self.listeners.indices.contains(index) ? self.listeners[index] : nil
+        case .checks: self.checks
+        }
     }
 
     /// The provider at which users of the host sign in; nil: none is configured.

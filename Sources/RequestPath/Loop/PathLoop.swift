@@ -42,6 +42,9 @@ package final class PathLoop: TurnEndTask {
     /// Called once at most, with the field's name and the peer.
     package var onStrayForwarding: ((_ field: String, _ peer: IPAddress) -> Void)?
 
+    /// Called with what an operator should know of the header of a proxy that is this peer.
+    package var onProxyNotice: ((_ notice: ProxyNotice, _ peer: IPAddress) -> Void)?
+
     /// Called with what is wrong with an app, once a minute at most for each reason.
     package var onUpstreamNotice: ((UpstreamNotice) -> Void)?
 
@@ -147,6 +150,17 @@ package final class PathLoop: TurnEndTask {
         self.onStrayForwarding?(field, peer)
     }
 
+    /// Counts what became of a connection where a proxy names clients.
+    func preambleEnded(_ result: ProxyResult, from peer: IPAddress) {
+        self.metrics.preambleEnded(result)
+        switch result {
+        case .malformed: self.onProxyNotice?(.malformed, peer)
+        case .late: self.onProxyNotice?(.late, peer)
+        case .refused: self.onProxyNotice?(.refused, peer)
+        case .v1, .v2, .local, .unnamed: break
+        }
+    }
+
     // MARK: The end of a turn
 
     /// Sends the head that was written to `connection` at the end of this turn, together with those of the other
@@ -190,6 +204,15 @@ package final class PathLoop: TurnEndTask {
         connection.listIndex = self.connections.count
         self.connections.append(connection)
         self.metrics.connectionOpened()
+    }
+
+    /// Lets `connection` take the place of another one, which is not its loop's any more.
+    func replace(_ former: any LoopConnection, by connection: any LoopConnection) {
+        let index = former.listIndex
+        guard index >= 0 else { return self.add(connection) }
+        former.listIndex = -1
+        connection.listIndex = index
+        self.connections[index] = connection
     }
 
     func remove(_ connection: any LoopConnection) {

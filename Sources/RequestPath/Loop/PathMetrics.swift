@@ -30,6 +30,8 @@ package final class PathMetricIDs: Sendable {
     fileprivate let connectionsEvicted: CounterID
     /// In the order of `HTTP2Budget.Excess`.
     fileprivate let http2Closed: [CounterID]
+    /// In the order of `ProxyResult`.
+    fileprivate let preambles: [CounterID]
     fileprivate let resolvedL1: CounterID
     fileprivate let resolvedStore: CounterID
     fileprivate let resolvedMiss: CounterID
@@ -74,6 +76,7 @@ package final class PathMetricIDs: Sendable {
         self.http2Closed = HTTP2Budget.Excess.allCases.map {
             registry.counter(MetricNames.http2ConnectionsClosed, $0.rawValue)
         }
+        self.preambles = ProxyResult.allCases.map { registry.counter(MetricNames.proxyProtocol, $0.rawValue) }
         self.resolvedL1 = registry.counter(MetricNames.sessionResolve, "l1", "hit")
         self.resolvedStore = registry.counter(MetricNames.sessionResolve, "store", "hit")
         self.resolvedMiss = registry.counter(MetricNames.sessionResolve, "store", "miss")
@@ -185,6 +188,11 @@ final class PathMetrics {
     func http2Closed(_ excess: HTTP2Budget.Excess) {
         guard let index = HTTP2Budget.Excess.allCases.firstIndex(of: excess) else { return }
         self.shard.increment(self.ids.http2Closed[index])
+    }
+
+    func preambleEnded(_ result: ProxyResult) {
+        guard let index = ProxyResult.allCases.firstIndex(of: result) else { return }
+        self.shard.increment(self.ids.preambles[index])
     }
 
     func connectionEvicted() { self.shard.increment(self.ids.connectionsEvicted) }

@@ -11,6 +11,12 @@ package struct RequestID: Sendable, Hashable {
         self.given = given
     }
 
+    /// Whether a proxy's id can be one: up to 64 letters, digits, hyphens and dots.
+    static func isFit(_ bytes: some Collection<UInt8>) -> Bool {
+        (1...64).contains(bytes.count)
+            && bytes.allSatisfy { $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x2E }
+    }
+
     @inline(__always)
     package func write(to writer: inout ByteWriter) {
         if let given = self.given {

@@ -175,6 +175,14 @@ extension AuthorizationSettings: SettingsRecord {
     }
 }
 
+extension ListenerSettings: SettingsRecord {
+    static var initial: ListenerSettings { ListenerSettings(ListenAddress(host: "", port: 0)) }
+}
+
+extension ProxyProtocolSettings: SettingsRecord {
+    static var initial: ProxyProtocolSettings { ProxyProtocolSettings(from: []) }
+}
+
 extension AuthorizationRequestSettings: SettingsRecord {
     static var initial: AuthorizationRequestSettings { AuthorizationRequestSettings(scopes: []) }
 }

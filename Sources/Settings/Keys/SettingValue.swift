@@ -26,8 +26,28 @@ enum SettingValue: Sendable {
 struct Setting: Sendable {
     var value: SettingValue
     var origin: SettingsOrigin
-    /// As the operator wrote it; `<redacted>` for a secret.
+    /// As the operator wrote it; `<redacted>` for a secret. Empty for a mapping or a list.
     var shown: String
+
+    /// The same for every value.
+    var written: String {
+        switch self.value {
+        case .list(let elements): "[\(elements.map(\.written).joined(separator: ", "))]"
+        case .tree(let tree) where self.shown.isEmpty:
+            "{\(tree.entries.map { "\($0.name): \($0.setting.written)" }.joined(separator: ", "))}"
+        default: self.shown
+        }
+    }
+
+    /// The same value, written at `origin`.
+    func at(_ origin: SettingsOrigin) -> Setting {
+        guard case .tree(let tree) = self.value else {
+            return Setting(value: self.value, origin: origin, shown: self.shown)
+        }
+        var moved = SettingsTree(origin: origin)
+        for (name, setting) in tree.entries { moved[name] = setting.at(origin) }
+        return Setting(value: .tree(moved), origin: origin, shown: self.shown)
+    }
 }
 
 /// A mapping of the settings as written: each value is valid by itself and has its origin.
@@ -37,6 +57,17 @@ struct SettingsTree: Sendable {
     var key = ""
     /// In the order in which they were written.
     private(set) var entries: [(name: String, setting: Setting)] = []
+
+    init(origin: SettingsOrigin, key: String = "") {
+        self.origin = origin
+        self.key = key
+    }
+
+    /// A mapping for which one value stands, that of a key with this name.
+    init(standingFor setting: Setting, named name: String) {
+        self.init(origin: setting.origin)
+        self[name] = setting
+    }
 
     subscript(name: String) -> Setting? {
         get { self.entries.first { $0.name == name }?.setting }

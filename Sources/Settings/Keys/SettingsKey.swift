@@ -75,6 +75,8 @@ package indirect enum SettingKind: Sendable {
     case section(Section)
     /// A list of such mappings.
     case sections(Section)
+    /// Such a mapping; a single value stands for the mapping with this key alone.
+    case shorthand(String, for: Section)
     /// A mapping whose keys are the operator's names and whose values are such mappings.
     case named(Section)
     /// A mapping of the operator's own names to texts.
@@ -95,6 +97,7 @@ package indirect enum SettingKind: Sendable {
         case .list(let element): "list of \(element.name)"
         case .section: "mapping"
         case .sections: "list of mappings"
+        case .shorthand(let name, _): "\(name) or mapping"
         case .named: "mapping of name to mapping"
         case .pairs(let name, let value): "mapping of \(name.name) to \(value.name)"
         case .document: "any mapping"
@@ -125,6 +128,8 @@ package indirect enum SettingKind: Sendable {
         case .list(let element): "a list, each element \(element.allowed)"
         case .section(let section): "a mapping with the keys \(section.names)"
         case .sections: "a list of mappings"
+        case .shorthand(let name, let section):
+            "\(section[name]?.kind.allowed ?? name), or a mapping with the keys \(section.names)"
         case .named: "a mapping of names to mappings"
         case .pairs(let name, let value): "a mapping of \(name.name) to \(value.name)"
         case .document: "a mapping"
@@ -140,10 +145,10 @@ package indirect enum SettingKind: Sendable {
     }
 
     /// The mapping below this key, and the step of a path into it.
-    var section: (section: Section, step: String)? {
+    package var section: (section: Section, step: String)? {
         switch self {
         case .section(let section): (section, "")
-        case .sections(let section): (section, "[]")
+        case .sections(let section), .list(.shorthand(_, let section)): (section, "[]")
         case .named(let section): (section, ".*")
         default: nil
         }

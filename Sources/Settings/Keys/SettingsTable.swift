@@ -26,7 +26,7 @@ extension Section {
         ),
         SettingsKey(
             "listen",
-            .list(.text(.listenAddress)),
+            .list(.shorthand("address", for: .listener)),
             default: "127.0.0.1:8080",
             "The addresses for clients; the default is reachable from this machine only."
         ),

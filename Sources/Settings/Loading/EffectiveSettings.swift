@@ -82,10 +82,6 @@ enum EffectiveSettings {
     }
 
     private static func entry(_ path: String, _ setting: Setting) -> LoadedSettings.Entry {
-        var value = setting.shown
-        if case .list(let elements) = setting.value {
-            value = "[\(elements.map(\.shown).joined(separator: ", "))]"
-        }
-        return LoadedSettings.Entry(key: path, value: value, origin: setting.origin, isChanged: true)
+        LoadedSettings.Entry(key: path, value: setting.written, origin: setting.origin, isChanged: true)
     }
 }

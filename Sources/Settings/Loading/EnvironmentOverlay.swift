@@ -78,7 +78,7 @@ struct EnvironmentOverlay {
         do throws(SyntaxFault) {
             var value = try variable.kind.read(text)
             if case .list(let elements) = value {
-                value = .list(elements.map { Setting(value: $0.value, origin: origin, shown: $0.shown) })
+                value = .list(elements.map { $0.at(origin) })
             }
             let setting = Setting(value: value, origin: origin, shown: variable.kind.shown(text))
             tree.set(setting, at: variable.path)

@@ -13,7 +13,11 @@ extension SettingsBuilder {
     private mutating func authorization(besides settings: Settings) -> AuthorizationSettings? {
         guard let tree = self.tree.tree("authorization") else { return nil }
         self.reportMissingKeys(of: tree, in: .authorization)
-        let peers = self.peers(tree)
+        let peers = self.proxies(
+            "peers",
+            of: tree,
+            else: "whoever may ask can claim any request and any client address"
+        )
         guard case .address(let listen)? = tree["listen"]?.value else { return nil }
         var authorization = AuthorizationSettings(listen: listen, peers: peers)
         tree.set(.authorization, in: &authorization)
@@ -23,34 +27,11 @@ extension SettingsBuilder {
         return authorization
     }
 
-    private mutating func peers(_ tree: SettingsTree) -> [CIDRBlock] {
-        let elements = tree.list("peers") ?? []
-        let allowed = "the addresses of your own proxies"
-        if tree.list("peers")?.isEmpty == true {
-            let mend = "add the addresses from which they ask, e.g. 10.0.0.0/24"
-            self.report(tree.place(of: "peers"), found: "an empty list", allowed: allowed, mend: mend)
-        }
-        return elements.enumerated().compactMap { index, element in
-            guard case .block(let block) = element.value else { return nil }
-            // The largest blocks of private addresses (RFC 1918, RFC 4193).
-            if block.prefixLength < (block.network.isV4 ? 8 : 7) {
-                let size = block.prefixLength == 0 ? "every address" : "larger than any private network"
-                self.report(
-                    KeyPlace(origin: element.origin, key: "\(tree.key(of: "peers"))[\(index)]"),
-                    found: "\(block), which is \(size)",
-                    allowed: allowed,
-                    mend: "list the proxies: whoever may ask can claim any request and any client address"
-                )
-            }
-            return block
-        }
-    }
-
     private mutating func checkPort(of listen: ListenAddress, _ tree: SettingsTree, besides settings: Settings) {
         let admin = settings.adminListen
         let isDefault = self.tree.tree("admin")?["listen"] == nil
         let others =
-            settings.listen.map { (address: $0, key: "listen", isDefault: self.tree["listen"] == nil) }
+            settings.listen.map { (address: $0.address, key: "listen", isDefault: self.tree["listen"] == nil) }
             + [admin.map { (address: $0, key: "admin.listen", isDefault: isDefault) }].compactMap(\.self)
         guard let other = others.first(where: { listen.overlaps($0.address) }) else { return }
         self.report(

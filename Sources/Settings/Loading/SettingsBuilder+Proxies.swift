@@ -2,12 +2,14 @@ internal import AddressIntelligence
 internal import Vocabulary
 
 extension SettingsBuilder {
-    /// The gateway does not terminate TLS: where clients use https, there is a proxy in front. Unless `trusted_proxies`
-    /// names it, every client appears to have the proxy's address.
+    /// The gateway does not terminate TLS: where clients use https, there is a proxy in front. Unless `trusted_proxies` or
+    /// `proxy_protocol` names it, every client appears to have the proxy's address.
     mutating func checkUnnamedProxy(_ settings: Settings) {
         let isKnown = !self.isPartial && (self.tree["public_url"] != nil || self.tree["hosts"] != nil)
-        guard isKnown, !self.namesProxies, let host = settings.hosts.first(where: \.publicURL.isHTTPS) else { return }
-        let listener = settings.listen.first { $0.takesLocalProxies }
+        guard isKnown, !self.namesProxies(settings), let host = settings.hosts.first(where: \.publicURL.isHTTPS) else {
+            return
+        }
+        let listener = settings.listen.first { $0.proxyProtocol == nil && $0.address.takesLocalProxies }?.address
         let uses = listener == nil ? [] : self.enforcedBindings(settings)
         let peers = settings.authorization.map { $0.peers.map(\.description).joined(separator: ", ") }
         // A proxy that asks names the client, at the listener for checks.
@@ -33,12 +35,15 @@ extension SettingsBuilder {
                     "\(use.mode.rawValue), but \(host.publicURL) is https, listen is \(listener) and trusted_proxies is empty",
                 allowed: "a binding only if trusted_proxies names the proxy that terminates TLS; without it \(effect)",
                 mend: "add trusted_proxies: [\(peers ?? "127.0.0.1")], or the address of that proxy; "
+                    + "if it passes bytes on, add proxy_protocol at this address of listen; "
                     + "if the gateway really sees the clients' addresses, use --insecure-unnamed-proxy"
             )
         }
     }
 
-    private var namesProxies: Bool { !(self.tree.list("trusted_proxies") ?? []).isEmpty }
+    private func namesProxies(_ settings: Settings) -> Bool {
+        !(self.tree.list("trusted_proxies") ?? []).isEmpty || settings.listen.allSatisfy { $0.proxyProtocol != nil }
+    }
 
     /// The bindings of https hosts that are enforced, with where they are written.
     private func enforcedBindings(_ settings: Settings) -> [(place: KeyPlace, mode: BindingMode)] {

@@ -27,7 +27,7 @@ extension SettingsBuilder {
     }
 
     private mutating func checkStaticUsers(_ place: KeyPlace, _ settings: Settings) {
-        guard let open = settings.listen.first(where: { !$0.isLoopback }) else { return }
+        guard let open = settings.listen.map(\.address).first(where: { !$0.isLoopback }) else { return }
         let address = "\(open.host.isEmpty ? "every address" : open.host), port \(open.port)"
         if self.flags.staticUsers {
             self.warnings.append(

@@ -32,6 +32,7 @@ struct SettingsBuilder {
         self.setListeners(&settings)
         settings.operatorTokens = self.operatorTokens()
         self.setTrust(&settings)
+        self.checkNamers(settings)
         self.setAuthorization(&settings)
         self.checkUnnamedProxy(settings)
         if self.callsOthers { settings.proxies = self.environmentProxies() }
@@ -182,48 +183,7 @@ struct SettingsBuilder {
         }
     }
 
-    // MARK: Listeners and trust
-
-    private mutating func setListeners(_ settings: inout Settings) {
-        if let elements = self.tree.list("listen") {
-            settings.listen = elements.compactMap { element in
-                guard case .address(let address) = element.value else { return nil }
-                return address
-            }
-            let place = self.tree.place(of: "listen")
-            if elements.isEmpty {
-                self.report(
-                    place,
-                    found: "an empty list",
-                    allowed: "one address or more",
-                    mend: "add an address"
-                )
-            }
-            for (index, address) in settings.listen.enumerated() {
-                guard let earlier = settings.listen[..<index].first(where: address.overlaps) else { continue }
-                self.report(
-                    KeyPlace(origin: elements[index].origin, key: place.element(index).key),
-                    found: "\(address), but listen also has \(earlier)",
-                    allowed: "each address once; an address that means every address excludes others on its port",
-                    mend: "remove one, or choose another port"
-                )
-            }
-        }
-        let written = self.tree.tree("admin")?["listen"]
-        if case .address(let admin)? = written?.value { settings.adminListen = admin }
-        guard let admin = settings.adminListen else { return }
-        if let other = settings.listen.first(where: admin.overlaps) {
-            self.report(
-                KeyPlace(origin: written?.origin ?? self.tree.place(of: "listen").origin, key: "admin.listen"),
-                found: "\(admin)\(written == nil ? " (the default)" : ""), but listen has \(other)",
-                allowed: "an address and port that listen does not use",
-                mend: "choose another port, e.g. admin.listen: \"127.0.0.1:\(admin.port == 9090 ? 9091 : 9090)\""
-            )
-        }
-        if !admin.isLoopback {
-            self.warnings.append("admin.listen is reachable from other machines and asks for no credentials")
-        }
-    }
+    // MARK: Trust
 
     /// The tokens in `admin.tokens_file`.
     private mutating func operatorTokens() -> [OperatorToken] {

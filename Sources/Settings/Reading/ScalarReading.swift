@@ -40,6 +40,10 @@ extension SettingKind {
                 list.append(Setting(value: try element.read(part), origin: .builtIn, shown: element.shown(part)))
             }
             return .list(list)
+        case .shorthand(let name, let section):
+            guard let key = section[name] else { throw SyntaxFault("write it in the file") }
+            let setting = Setting(value: try key.kind.read(text), origin: .builtIn, shown: key.kind.shown(text))
+            return .tree(SettingsTree(standingFor: setting, named: name))
         case .section, .sections, .named, .pairs, .document:
             throw SyntaxFault("write it in the file; a variable cannot hold it")
         }

@@ -147,8 +147,15 @@ struct SettingsDecoder {
                 self.compound(element, .tree(self.tree(element, section, key: "\(key)[\(index)]", depth: depth + 1)))
             }
             return self.compound(node, .list(list))
+        case .shorthand(let name, let section):
+            guard case .scalar = node.content, !node.isNull, let entry = section[name] else {
+                return self.compound(node, .tree(self.tree(node, section, key: key, depth: depth)))
+            }
+            return self.scalar(node, entry.kind, key: key).map {
+                Setting(value: .tree(SettingsTree(standingFor: $0, named: name)), origin: $0.origin, shown: $0.shown)
+            }
         case .list(let elementKind):
-            let isSingle = if case .scalar = node.content { !node.isNull } else { false }
+            let isSingle = Self.stands(node, for: elementKind)
             guard let nodes = isSingle ? [node] : self.elements(node, kind, key: key) else { return nil }
             let list = nodes.enumerated().compactMap { index, element in
                 self.value(element, elementKind, key: isSingle ? key : "\(key)[\(index)]", depth: depth + 1)
@@ -178,6 +185,15 @@ struct SettingsDecoder {
             }
         default:
             return self.scalar(node, kind, key: key)
+        }
+    }
+
+    /// Whether a single element of a list stands without brackets.
+    private static func stands(_ node: YAMLNode, for element: SettingKind) -> Bool {
+        switch node.content {
+        case .scalar: !node.isNull
+        case .mapping: if case .shorthand = element { true } else { false }
+        case .sequence: false
         }
     }
 

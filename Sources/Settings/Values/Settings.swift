@@ -8,7 +8,7 @@ package import Vocabulary
 /// The YAML file, the environment and the flags are combined only here; the rest of the gateway reads this value. A
 /// reload builds a new value and replaces the old one whole.
 package struct Settings: Sendable, Equatable {
-    package var listen: [ListenAddress] = [ListenAddress(host: "127.0.0.1", port: 8080)]
+    package var listen = [ListenerSettings(ListenAddress(host: "127.0.0.1", port: 8080))]
     package var adminListen: ListenAddress? = ListenAddress(host: "127.0.0.1", port: 9090)
     /// Empty: the admin listener serves nothing that needs a token.
     package var operatorTokens: [OperatorToken] = []

@@ -10,7 +10,8 @@ package protocol ByteStream: AnyObject {
     /// the stream has failed, of those that were lost. It costs a system call.
     var unacknowledgedBytes: Int { get }
 
-    /// Begins to read. From now on the handler is told everything that happens.
+    /// Begins to read. From now on the handler is told everything that happens. If the stream reads already, the handler
+    /// replaces the former one.
     ///
     /// - Throws: An error, if the stream has closed already or cannot be read.
     func start(_ handler: any StreamHandler) throws

@@ -61,10 +61,14 @@ package final class StreamSocket: EventSource, ClientByteStream {
         if self.isOpen { self.closeDescriptor() }
     }
 
-    /// Begins to read.
+    /// Begins to read. If it reads already, `handler` replaces the former one, also within a call of that one.
     ///
     /// - Throws: `IOError`, if the system has no memory for its events.
     package func start(_ handler: any StreamHandler) throws {
+        guard self.handler == nil else {
+            self.handler = handler
+            return
+        }
         let events = Events.input | Events.output | Events.peerClosed | Events.once
         if self.isWatched {
             self.loop.handOver(self.descriptor, to: self, events: events)

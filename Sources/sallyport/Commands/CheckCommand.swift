@@ -1,3 +1,4 @@
+import AddressIntelligence
 import ArgumentParser
 import Providers
 import RedisStore
@@ -104,6 +105,7 @@ struct CheckCommand: AsyncParsableCommand {
             self.say("routes of \(host.publicURL)\(users)", host.routes.map { Self.line($0, on: host) })
             self.say("paths of \(host.publicURL) that the gateway answers itself", draft.ownPaths(of: host))
         }
+        self.say("listeners", Self.listeners(loaded.settings))
         let text = loaded.describe(changedOnly: self.changed)
         self.say(
             self.changed ? "settings that are not the default" : "settings",
@@ -128,6 +130,26 @@ struct CheckCommand: AsyncParsableCommand {
         } catch {
             return [.error("certificates", "ca=, cert= or key= of the URL cannot be used: \(error)")]
         }
+    }
+
+    /// `0.0.0.0:443  TLS  h2, http/1.1  PROXY protocol from 10.0.0.0/16, others refused`
+    private static func listeners(_ settings: Settings) -> [String] {
+        var lines = settings.listen.map { listener in
+            var words = ["\(listener.address)"]
+            if listener.isSecure { words.append("TLS") }
+            words.append(listener.protocols.map(\.rawValue).joined(separator: ", "))
+            if let proxies = listener.proxyProtocol {
+                let peers = proxies.from.map(\.description).joined(separator: ", ")
+                let others = proxies.others == .refuse ? "others refused" : "others without it"
+                words.append("PROXY protocol from \(peers), \(others)")
+            }
+            return words.joined(separator: "  ")
+        }
+        if let authorization = settings.authorization {
+            lines.append("\(authorization.listen)  http/1.1  checks of other proxies")
+        }
+        if let admin = settings.adminListen { lines.append("\(admin)  http/1.1  operators") }
+        return lines
     }
 
     /// `ok       127.0.0.1:6379 role: primary with 1 replica`

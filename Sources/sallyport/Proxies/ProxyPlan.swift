@@ -62,7 +62,7 @@ struct ProxyPlan {
     ) {
         self.settings = settings
         self.authorization = authorization
-        self.gateway = Self.reachable(settings.listen[0])
+        self.gateway = Self.reachable(settings.listen[0].address)
         self.checks = Self.reachable(authorization.listen)
         let identity = IdentityProfile(settings.identity)
         var fields = identity.fields.map(\.name)

@@ -6,6 +6,7 @@ package import TestSupport
 /// What is fuzzed. Each target reads any bytes at all and says which promise they broke.
 package enum FuzzTarget: String, CaseIterable, Sendable {
     case requestHead = "RequestHead"
+    case proxyPreamble = "ProxyPreamble"
     case check = "Check"
     case http2Head = "HTTP2Head"
     case responseHead = "ResponseHead"
@@ -51,6 +52,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     private var reader: Reader {
         switch self {
         case .requestHead: .prompt(HeadFuzzing.request)
+        case .proxyPreamble: .prompt(PreambleFuzzing.preamble)
         case .check: .prompt(HeadFuzzing.check)
         case .http2Head: .prompt(HTTP2HeadFuzzing.head)
         case .responseHead: .prompt(HeadFuzzing.response)

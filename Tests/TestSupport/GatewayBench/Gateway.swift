@@ -25,6 +25,7 @@ package final class Gateway: Sendable {
     package let adminPort: Int
     /// The folder of its settings, its other files and its output.
     package let folder: URL
+    private let frontPort = Mutex<Int?>(nil)
     private let process: Mutex<Process>
     /// The process id, for signals.
     package let processID: Int32
@@ -104,6 +105,12 @@ package final class Gateway: Sendable {
         let gateway = try Gateway(settings, files: files, environment: environment, descriptors: descriptors)
         defer { gateway.stop() }
         return try body(gateway)
+    }
+
+    /// The port of a proxy in front, through which clients connect; nil: there is none.
+    package var front: Int? {
+        get { self.frontPort.withLock { $0 } }
+        set { self.frontPort.withLock { $0 = newValue } }
     }
 
     // MARK: Output and metrics

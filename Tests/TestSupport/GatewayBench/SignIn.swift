@@ -31,9 +31,9 @@ package enum User: Sendable {
 }
 
 extension Gateway {
-    /// A new connection to the gateway.
+    /// A new connection to the gateway, through the proxy in front if there is one.
     package func connect(from source: String? = nil) throws -> Wire {
-        try Wire(to: self.port, from: source)
+        try Wire(to: self.front ?? self.port, from: source)
     }
 
     /// Sends one request on a connection of its own.

@@ -1,0 +1,33 @@
+import Observability
+
+/// What the opening of a connection has found out about its client. Made once for a connection and never changed; a plain
+/// connection has none.
+package final class ClientFacts: Sendable {
+    /// What each access line of the connection says of it.
+    let logged: AccessMembers
+    /// What the ids of its requests begin with; nil: they have ids of their own.
+    let requestIDs: [UInt8]?
+
+    /// - Parameter proxy: What the proxy in front has said.
+    package init(proxy: ProxyPreamble) {
+        var logged = AccessMembers()
+        logged.add("proxy.version", Int64(proxy.version))
+        let values = proxy.values
+        if let name = values.authority { logged.add("proxy.authority", name) }
+        if values.isTLS { logged.add("proxy.tls", true) }
+        if let name = values.awsEndpoint { logged.add("proxy.aws_vpce", name) }
+        // Beyond what numbers in JSON can be (RFC 8259 6).
+        if let number = values.googleConnection { logged.add("proxy.gcp_psc", "\(number)") }
+        if let number = values.azureLink { logged.add("proxy.azure_link", Int64(number)) }
+        self.logged = logged
+        self.requestIDs = values.uniqueID.flatMap { RequestID.isFit($0) ? $0 : nil }
+    }
+
+    /// The id of a request of the connection, if the proxy has named the connection.
+    ///
+    /// - Parameter number: That of the request on its connection.
+    @inline(__always)
+    func requestID(_ number: UInt64) -> [UInt8]? {
+        self.requestIDs.map { $0 + "-\(number)".utf8 }
+    }
+}

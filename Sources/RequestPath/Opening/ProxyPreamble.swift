@@ -1,0 +1,144 @@
+package import AddressIntelligence
+
+/// What a proxy writes in front of a connection's bytes: the header of the PROXY protocol, version 1 or 2 (HAProxy,
+/// `doc/proxy-protocol.txt`). Both begin with bytes that no other protocol begins with.
+package struct ProxyPreamble: Equatable, Sendable {
+    package enum Reading: Equatable, Sendable {
+        /// More bytes decide.
+        case incomplete
+        /// The bytes are no header, or one that says what this reader does not take.
+        case malformed
+        case complete(ProxyPreamble)
+    }
+
+    /// For whom the proxy connects.
+    package enum Meaning: Equatable, Sendable {
+        /// For itself, or for somebody that it does not know: the peer is the client.
+        case local
+        /// The addresses of the client's connection to the proxy.
+        case proxied(source: Endpoint, destination: Endpoint)
+    }
+
+    package struct Endpoint: Equatable, Sendable {
+        package let address: IPAddress
+        package let port: UInt16
+
+        package init(_ address: IPAddress, port: UInt16) {
+            self.address = address
+            self.port = port
+        }
+
+        /// Whether a client can have it: some proxies write zeros for "not known".
+        package var isClients: Bool { self.address.isClients && self.port != 0 }
+    }
+
+    /// 1 or 2.
+    package let version: UInt8
+    package let meaning: Meaning
+    /// What version 2 says besides.
+    package var values = ProxyValues()
+    /// The length of the header.
+    package let byteCount: Int
+
+    /// The most bytes that version 1 has, with its line end.
+    static let longestLine = 107
+    /// The most bytes behind the fixed part of version 2 that are taken; the field could say 65,535.
+    static let longestBlock = 4096
+    static let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]
+    static let word = Array("PROXY ".utf8)
+    private static let fixedCount = 16
+
+    /// Whether these bytes begin like a header of either version: so does no request.
+    package static func resembles(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        bytes.starts(with: self.signature) || bytes.starts(with: self.word)
+    }
+
+    /// Reads the header at the front of `bytes`. It takes the same from a header in pieces as from a whole one.
+    package static func read(_ bytes: UnsafeRawBufferPointer) -> Reading {
+        guard let first = bytes.first else { return .incomplete }
+        return first == self.signature[0] ? self.readBinary(bytes) : self.readLine(bytes)
+    }
+
+    // MARK: Version 1
+
+    private static func readLine(_ bytes: UnsafeRawBufferPointer) -> Reading {
+        let start = bytes.prefix(self.word.count)
+        guard self.word.starts(with: start) else { return .malformed }
+        let line = bytes.prefix(self.longestLine)
+        guard let end = line.firstIndex(of: 0x0D), end + 1 < line.endIndex else {
+            return bytes.count < self.longestLine ? .incomplete : .malformed
+        }
+        guard line[end + 1] == 0x0A, end >= self.word.count else { return .malformed }
+        let words = line[self.word.count..<end].split(separator: 0x20, omittingEmptySubsequences: false)
+            .map { String(decoding: $0, as: UTF8.self) }
+        guard let meaning = self.meaning(of: words) else { return .malformed }
+        return .complete(ProxyPreamble(version: 1, meaning: meaning, byteCount: end + 2))
+    }
+
+    /// - Parameter words: What stands behind `PROXY `, separated by single spaces.
+    private static func meaning(of words: [String]) -> Meaning? {
+        // "the receiver must ignore anything presented before the CRLF is found"
+        if words.first == "UNKNOWN" { return .local }
+        guard words.count == 5, words[0] == "TCP4" || words[0] == "TCP6" else { return nil }
+        let isV6 = words[0] == "TCP6"
+        guard let source = self.endpoint(words[1], words[3], isV6: isV6),
+            let destination = self.endpoint(words[2], words[4], isV6: isV6)
+        else { return nil }
+        return self.meaning(source, destination)
+    }
+
+    /// The texts of both families differ by the colon.
+    private static func endpoint(_ address: String, _ port: String, isV6: Bool) -> Endpoint? {
+        guard address.utf8.contains(UInt8(ascii: ":")) == isV6, !address.utf8.contains(UInt8(ascii: "%")),
+            let address = IPAddress(address), let number = UInt16(port), "\(number)" == port
+        else { return nil }
+        return Endpoint(address, port: number)
+    }
+
+    private static func meaning(_ source: Endpoint, _ destination: Endpoint) -> Meaning {
+        .proxied(source: source, destination: destination)
+    }
+
+    // MARK: Version 2
+
+    private static func readBinary(_ bytes: UnsafeRawBufferPointer) -> Reading {
+        guard self.signature.starts(with: bytes.prefix(self.signature.count)) else { return .malformed }
+        guard bytes.count > 12 else { return .incomplete }
+        let command = bytes[12] & 0x0F
+        // Version 2, and the command LOCAL or PROXY.
+        guard bytes[12] >> 4 == 2, command <= 1 else { return .malformed }
+        guard bytes.count >= self.fixedCount else { return .incomplete }
+        let count = Int(bytes[14]) << 8 | Int(bytes[15])
+        guard count <= self.longestBlock else { return .malformed }
+        let end = self.fixedCount + count
+        let family = bytes[13]
+        func local() -> Reading {
+            bytes.count < end
+                ? .incomplete : .complete(ProxyPreamble(version: 2, meaning: .local, byteCount: end))
+        }
+        // "the receiver must ... discard the protocol block including the family which is ignored"
+        if command == 0 || family == 0 { return local() }
+        // TCP over IPv4 or IPv6.
+        guard family == 0x11 || family == 0x21 else { return .malformed }
+        let length = family == 0x11 ? 4 : 16
+        let addresses = 2 * length + 4
+        guard count >= addresses else { return .malformed }
+        guard bytes.count >= end else { return .incomplete }
+        func endpoint(_ index: Int) -> Endpoint? {
+            let start = self.fixedCount + index * length
+            let port = self.fixedCount + 2 * length + 2 * index
+            return IPAddress(networkOrder: UnsafeRawBufferPointer(rebasing: bytes[start..<(start + length)])).map {
+                Endpoint($0, port: UInt16(bytes[port]) << 8 | UInt16(bytes[port + 1]))
+            }
+        }
+        guard let source = endpoint(0), let destination = endpoint(1),
+            let values = ProxyValues(
+                in: UnsafeRawBufferPointer(rebasing: bytes[0..<end]),
+                from: self.fixedCount + addresses
+            )
+        else { return .malformed }
+        var preamble = ProxyPreamble(version: 2, meaning: self.meaning(source, destination), byteCount: end)
+        preamble.values = values
+        return .complete(preamble)
+    }
+}

@@ -1,0 +1,52 @@
+extension Section {
+    /// An element of `listen`.
+    static let listener = Section([
+        SettingsKey(
+            "address",
+            .text(.listenAddress),
+            required: true,
+            "The address and the port."
+        ),
+        SettingsKey(
+            "tls",
+            at: \ListenerSettings.isSecure,
+            default: "true where there is tls, else false",
+            "Whether connections begin with TLS."
+        ),
+        SettingsKey(
+            "protocols",
+            at: \ListenerSettings.protocols,
+            .list(ListenerProtocol.kind),
+            default: "h2 and http/1.1 with TLS, else http/1.1",
+            "What clients may speak: h2 with TLS, h2c without it."
+        ),
+        SettingsKey(
+            "client_certificates",
+            at: \ListenerSettings.clientCertificates,
+            default: "that of tls, else none",
+            "Whether clients show a certificate in the handshake of TLS."
+        ),
+        SettingsKey(
+            "proxy_protocol",
+            .section(.proxyProtocol),
+            "Which peers name their clients in the PROXY protocol, version 1 or 2. A named client counts as the peer."
+        ),
+    ])
+
+    static let proxyProtocol = Section(
+        [
+            SettingsKey(
+                "from",
+                .list(.text(.addressBlock)),
+                required: true,
+                "The peers that begin each connection with a header. They can claim any address."
+            ),
+            SettingsKey(
+                "others",
+                at: \ProxyProtocolSettings.others,
+                "What is done with other peers: refuse them, or let them speak without a header."
+            ),
+        ],
+        isOption: true
+    )
+}

@@ -1,0 +1,156 @@
+internal import AddressIntelligence
+internal import Vocabulary
+
+/// The addresses for clients and for operators.
+extension SettingsBuilder {
+    /// `listen` and `admin.listen`.
+    mutating func setListeners(_ settings: inout Settings) {
+        if let elements = self.tree.list("listen") {
+            let place = self.tree.place(of: "listen")
+            if elements.isEmpty {
+                self.report(
+                    place,
+                    found: "an empty list",
+                    allowed: "one address or more",
+                    mend: "add an address"
+                )
+            }
+            settings.listen = []
+            for tree in elements.trees(below: place.key) {
+                guard let listener = self.listener(tree) else { continue }
+                self.check(listener.address, tree, besides: settings.listen)
+                settings.listen.append(listener)
+            }
+        }
+        self.setAdminListener(&settings)
+    }
+
+    /// nil: its address was refused or is missing.
+    private mutating func listener(_ tree: SettingsTree) -> ListenerSettings? {
+        guard case .address(let address)? = tree["address"]?.value else { return nil }
+        var listener = ListenerSettings(address)
+        tree.set(.listener, in: &listener)
+        self.checkTLS(listener, tree)
+        self.checkProtocols(listener, tree)
+        listener.proxyProtocol = self.proxyProtocol(tree)
+        return listener
+    }
+
+    private mutating func check(_ address: ListenAddress, _ tree: SettingsTree, besides others: [ListenerSettings]) {
+        guard let earlier = others.map(\.address).first(where: address.overlaps) else { return }
+        self.report(
+            tree.place,
+            found: "\(address), but listen also has \(earlier)",
+            allowed: "each address once; an address that means every address excludes others on its port",
+            mend: "remove one, or choose another port"
+        )
+    }
+
+    private mutating func checkTLS(_ listener: ListenerSettings, _ tree: SettingsTree) {
+        let asked = [("tls", listener.isSecure), ("client_certificates", listener.clientCertificates != .none)]
+        for (name, isAsked) in asked where isAsked {
+            self.report(
+                tree.place(of: name),
+                found: "a feature that this version does not have",
+                allowed: "a listener without TLS",
+                mend: LaterKeys.sentence(for: "tls") ?? "remove it"
+            )
+        }
+    }
+
+    private mutating func checkProtocols(_ listener: ListenerSettings, _ tree: SettingsTree) {
+        let protocols = listener.protocols
+        // An element that was refused is missing here.
+        let isEmpty = protocols.isEmpty && !self.isPartial
+        if isEmpty || Set(protocols).count != protocols.count {
+            self.report(
+                tree.place(of: "protocols"),
+                found: isEmpty ? "an empty list" : "a protocol twice",
+                allowed: "one protocol or more, each once",
+                mend: isEmpty ? "write those that clients may speak, or remove the key" : "remove one"
+            )
+        }
+        for other in protocols where other != .http1 {
+            self.report(
+                tree.place(of: "protocols"),
+                found: "\(other.rawValue), which this version does not speak",
+                allowed: "http/1.1",
+                mend: "remove it"
+            )
+        }
+    }
+
+    /// nil: there is none, or it is not whole.
+    private mutating func proxyProtocol(_ tree: SettingsTree) -> ProxyProtocolSettings? {
+        guard let below = tree.tree("proxy_protocol") else { return nil }
+        let trusted = "whoever is in this list can claim any client address"
+        var settings = ProxyProtocolSettings(from: self.proxies("from", of: below, else: trusted))
+        below.set(.proxyProtocol, in: &settings)
+        return settings
+    }
+
+    /// A proxy names its clients in one way: in front of their bytes, or in their requests, where clients could write it, too.
+    mutating func checkNamers(_ settings: Settings) {
+        for tree in (self.tree.list("listen") ?? []).trees(below: "listen") {
+            guard let below = tree.tree("proxy_protocol") else { continue }
+            for (index, element) in (below.list("from") ?? []).enumerated() {
+                guard case .block(let block) = element.value,
+                    let other = settings.trustedProxies.first(where: {
+                        $0.contains(block.network) || block.contains($0.network)
+                    })
+                else { continue }
+                self.report(
+                    KeyPlace(origin: element.origin, key: "\(below.key(of: "from"))[\(index)]"),
+                    found: "\(block), but trusted_proxies has \(other)",
+                    allowed:
+                        "peers that trusted_proxies does not have: what they name is in the header, and nowhere else",
+                    mend:
+                        "remove it from trusted_proxies; a proxy before it that sends X-Forwarded-For is named there by its own address"
+                )
+            }
+        }
+    }
+
+    /// Proxies that are believed whatever they say: not whole networks of strangers.
+    ///
+    /// - Parameter risk: What happens if a stranger is among them.
+    mutating func proxies(_ name: String, of tree: SettingsTree, else risk: String) -> [CIDRBlock] {
+        let allowed = "the addresses of your own proxies"
+        let elements = tree.list(name)
+        if elements?.isEmpty == true {
+            let mend = "add the addresses from which they connect, e.g. 10.0.0.0/24"
+            self.report(tree.place(of: name), found: "an empty list", allowed: allowed, mend: mend)
+        }
+        return (elements ?? []).enumerated().compactMap { index, element in
+            guard case .block(let block) = element.value else { return nil }
+            // The largest blocks of private addresses (RFC 1918, RFC 4193).
+            if block.prefixLength < (block.network.isV4 ? 8 : 7) {
+                let size = block.prefixLength == 0 ? "every address" : "larger than any private network"
+                self.report(
+                    KeyPlace(origin: element.origin, key: "\(tree.key(of: name))[\(index)]"),
+                    found: "\(block), which is \(size)",
+                    allowed: allowed,
+                    mend: "list the proxies: \(risk)"
+                )
+            }
+            return block
+        }
+    }
+
+    private mutating func setAdminListener(_ settings: inout Settings) {
+        let written = self.tree.tree("admin")?["listen"]
+        if case .address(let admin)? = written?.value { settings.adminListen = admin }
+        guard let admin = settings.adminListen else { return }
+        if let other = settings.listen.map(\.address).first(where: admin.overlaps) {
+            self.report(
+                KeyPlace(origin: written?.origin ?? self.tree.place(of: "listen").origin, key: "admin.listen"),
+                found: "\(admin)\(written == nil ? " (the default)" : ""), but listen has \(other)",
+                allowed: "an address and port that listen does not use",
+                mend: "choose another port, e.g. admin.listen: \"127.0.0.1:\(admin.port == 9090 ? 9091 : 9090)\""
+            )
+        }
+        if !admin.isLoopback {
+            self.warnings.append("admin.listen is reachable from other machines and asks for no credentials")
+        }
+    }
+}
