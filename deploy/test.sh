@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the gateway and runs its tests: deploy/test.sh [--soak] [arguments of swift test]
-# --soak adds the long ones (fuzzing, gigabyte streams, thousands of connections, a real browser, the costs of a request)
-# and repeats the suite with the address sanitizer.
+# --soak adds the long ones (fuzzing, gigabyte streams, thousands of connections, a real browser, the costs of a request),
+# searches the models of the store's protocols, and repeats the suite with the address sanitizer.
 set -euo pipefail
 
 # shellcheck source=deploy/build.sh
@@ -81,6 +81,9 @@ suite() {
     run_with_servers --filter "$processes" "${without[@]}"
 }
 suite "$@"
+
+# Every order of steps, lost answers, failover and restart that the tests cannot bring about.
+if ((soak)); then "$SALLYPORT_ROOT/Tests/Models/check.sh"; fi
 
 # The suite once more in a debug build, which enforces exclusive access and checks assertions, with the address
 # sanitizer: an access outside of memory fails the test or ends its process with an error. The thread sanitizer cannot be

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Searches every state of the models beside this script, and shows that each safeguard is needed: Tests/Models/check.sh [model]
+# A line for each search: what holds, or for a model without one of its safeguards what fails then; states, seconds.
+set -euo pipefail
+
+# shellcheck source=deploy/build.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../deploy/build.sh"
+sallyport_packages spin gcc libc6-dev
+
+models="$SALLYPORT_ROOT/Tests/Models"
+only=${1-}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+wrong=0
+
+# Makes and runs the search of a model under switches; leaves its report in $scratch/report.
+search() {
+    local model=$1
+    shift
+    rm -f "$scratch"/pan* "$scratch"/*.trail
+    (
+        cd "$scratch"
+        spin "${@/#/-D}" -a "$models/$model.pml"
+        gcc -w -O1 -DSAFETY -DCOLLAPSE -DMEMLIM=4000 -o pan pan.c
+        nice ./pan -m100000 -w22
+    ) >"$scratch/report" 2>&1 || true
+}
+
+report() { sed -n "s/$1/\\1/p" "$scratch/report" | head -n 1; }
+
+show() {
+    local states seconds
+    states=$(report '^ *\([0-9.e+]*\) states, stored.*')
+    seconds=$(report '.*elapsed time \([0-9.]*\) seconds.*')
+    printf '%-11s %-32s %-42s %9s states %6s s\n' "$model" "$1" "$2" "${states:-no}" "${seconds:-0}"
+}
+
+# holds MODEL PROMISES [SWITCH ...]: the promises hold in every state.
+holds() {
+    local model=$1 promises=$2
+    shift 2
+    if [[ -n $only && $only != "$model" ]]; then return 0; fi
+    search "$model" "$@"
+    if grep -q 'errors: 0$' "$scratch/report" && ! grep -q 'Search not completed' "$scratch/report"; then
+        show "${*:-all}" "$promises"
+    else
+        show "${*:-all}" "WRONG: $(report '^pan:1: \(.*\)')"
+        tail -n 40 "$scratch/report" >&2
+        wrong=1
+    fi
+}
+
+# needs MODEL PROMISE SWITCH ...: without a safeguard, which the last switch takes out, the promise is broken.
+needs() {
+    local model=$1 promise=$2
+    shift 2
+    if [[ -n $only && $only != "$model" ]]; then return 0; fi
+    search "$model" "$@"
+    if grep -q "assertion violated $promise " "$scratch/report"; then
+        show "$*" "breaks $promise"
+    else
+        show "$*" "WRONG: does not break $promise"
+        wrong=1
+    fi
+}
+
+holds SingleUse 'usedOnce, refusedIsNotUsed'
+holds SingleUse 'usedOnce, refusedIsNotUsed, usedIsKept' FAITHFUL
+holds SingleUse 'parentLived' SIGN_OUT
+holds SingleUse 'parentLived, usedIsKept' SIGN_OUT FAITHFUL
+needs SingleUse usedOnce NO_REIGN
+needs SingleUse refusedIsNotUsed NO_MARKER
+needs SingleUse refusedIsNotUsed NO_ATTEMPT
+needs SingleUse refusedIsNotUsed NO_READ_BACK
+needs SingleUse parentLived SIGN_OUT NO_PARENT
+needs SingleUse usedIsKept FAITHFUL NO_WAIT
+needs SingleUse usedIsKept FAITHFUL NO_CONFIRM
+needs SingleUse usedIsKept FAITHFUL NO_REWRITE
+needs SingleUse usedIsKept FAITHFUL NO_HOLD
+
+exit "$wrong"
