@@ -16,7 +16,8 @@
 #endif
 #define WRITES 8
 
-byte past[WRITES];
+/* FIRST is what a model begins with. */
+byte past[WRITES] = FIRST;
 byte head;
 /* `master_replid`: another one after each start and promotion. */
 byte reign = 1;
@@ -102,7 +103,7 @@ inline promote(least) {
     isBehind[0] = true;
     isBehind[1] = true;
     do
-    :: head > least -> past[head] = 0; head--
+    :: head > least -> past[head] = FIRST; head--
     :: break
     od;
     reign++;
@@ -134,7 +135,7 @@ end:
     :: atomic {
         restarts < RESTARTS ->
         do
-        :: head > 0 -> past[head] = 0; head--
+        :: head > 0 -> past[head] = FIRST; head--
         :: break
         od;
         restarts++;

@@ -20,6 +20,8 @@
 #define MARKER(v) (((v) >> 1) & 3)
 #define PARENT(v) (((v) >> 3) & 1)
 #define PACK(record, marker, parent) ((record) | ((marker) << 1) | ((parent) << 3))
+/* The token is minted under the first reign: the model begins when the app has it. */
+#define FIRST PACK(1, 0, 1)
 
 bool usedOnce = true;
 bool refusedIsNotUsed = true;
@@ -279,10 +281,8 @@ over:
     atomic { g = 0; new = 0; under = 0; place = 0; answer = 0 }
 }
 
-/* The token is minted under the first reign: the model begins when the app has it. */
 init {
     atomic {
-        past[0] = PACK(1, 0, 1);
         run Client(1);
 #ifdef SIGN_OUT
         run SignOut()

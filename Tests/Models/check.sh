@@ -78,4 +78,17 @@ needs SingleUse usedIsKept FAITHFUL NO_CONFIRM
 needs SingleUse usedIsKept FAITHFUL NO_REWRITE
 needs SingleUse usedIsKept FAITHFUL NO_HOLD
 
+holds SignOut 'knowerRefuses, endIsRepeated'
+holds SignOut 'knowerRefuses, endIsRepeated, endIsKept' FAITHFUL
+needs SignOut knowerRefuses NO_MEMORY
+needs SignOut knowerRefuses NO_NOTE
+needs SignOut knowerRefuses NO_NEWS
+needs SignOut endIsRepeated NO_REPLAY
+needs SignOut endIsRepeated NO_AFTERMATH
+needs SignOut endIsKept FAITHFUL NO_WAIT
+needs SignOut endIsKept FAITHFUL NO_REWRITE
+needs SignOut endIsKept FAITHFUL NO_HOLD
+# A limit that the model describes, not a safeguard.
+needs SignOut knowerRefuses CONFIRM_COUNTS
+
 exit "$wrong"
