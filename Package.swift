@@ -119,8 +119,9 @@ let rigs: KeyValuePairs<String, [Target.Dependency]> = [
     "StoreConformance": ["Sessions", "AddressIntelligence", "Vocabulary", "StoreBench", nioCore],
     // Bytes on the wire, both ways: tables, corpora of others, a differential oracle and what the fuzzers run.
     "FuzzTargets": [
-        "RequestPath", "SignOn", "Providers", "JOSE", "Sessions", "RedisStore", "Settings", "Rules",
-        "AddressIntelligence", "Cryptography", "Vocabulary", "TestSupport", nioCore,
+        "RequestPath", "Endpoints", "SignOn", "Providers", "JOSE", "Sessions", "RedisStore", "Settings", "Rules",
+        "Observability", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary", "TestSupport", nioCore,
+        nioEmbedded,
     ],
 ]
 
@@ -271,8 +272,9 @@ if Context.environment["FUZZ"] == "1" {
         target.swiftSettings?.append(.unsafeFlags(["-sanitize=fuzzer"]))
     }
     for name in [
-        "RequestHead", "ProxyPreamble", "Check", "HTTP2Head", "ResponseHead", "ChunkedBody", "Cookie", "YAML",
-        "RedisReply", "JOSE", "Claims", "ProviderDocuments", "Kratos", "ClientMetadata", "RuleEvents", "Records",
+        "RequestHead", "ProxyPreamble", "Check", "HTTP2Head", "HTTP2Frames", "ResponseHead", "ChunkedBody", "Cookie",
+        "YAML", "RedisReply", "JOSE", "Claims", "ProviderDocuments", "Kratos", "ClientMetadata", "RuleEvents",
+        "Records",
     ] {
         package.targets.append(
             .executableTarget(

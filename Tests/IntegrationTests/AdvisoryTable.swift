@@ -14,5 +14,5 @@ struct Advisory: Sendable {
 
     static let table =
         Self.fields + Self.paths + Self.trust + Self.caches + Self.protocols + Self.threats + Self.tokens
-        + Self.signIn
+        + Self.signIn + Self.http2
 }

@@ -6,7 +6,7 @@ import Testing
     /// The folders of `RequestPath`, each of which uses only those before it.
     private static let order = [
         "Request", "Opening", "Routing", "Credentials", "Identity", "Decision", "Forwarding", "Answering",
-        "Authorizing", "Loop", "Upstream", "Judging", "Exchange", "Connection", "Listener", "Explaining",
+        "Authorizing", "Loop", "Upstream", "Judging", "Exchange", "Connection", "HTTP2", "Listener", "Explaining",
     ]
 
     private static func files(of module: String) throws -> [String: String] {

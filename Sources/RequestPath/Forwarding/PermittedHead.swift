@@ -36,7 +36,11 @@ package struct PermittedHead: ~Copyable {
             into: &buffer
         )
         self.bytes = buffer
-        self.framing = head.framing == .chunked || head.framing == .byStream ? .chunked : .asIs
+        self.framing =
+            switch head.framing {
+            case .chunked, .byStream: .chunked
+            case .none, .length, .untilClose: .asIs
+            }
         self.permit = permit
     }
 

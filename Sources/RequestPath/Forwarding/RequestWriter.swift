@@ -54,7 +54,7 @@ package enum RequestWriter {
             writer.write("X-Request-Id: ")
             facts.requestID.write(to: &writer)
             writer.write("\r\n")
-            if head.framing == .byStream { writer.write("Transfer-Encoding: chunked\r\n") }
+            if case .byStream = head.framing { writer.write("Transfer-Encoding: chunked\r\n") }
             if head.isWebSocketUpgrade { writer.write("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
             if let identity = facts.identity {
                 identity.session.withUnsafeBufferPointer { writer.write($0) }

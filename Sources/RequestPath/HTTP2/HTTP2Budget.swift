@@ -4,28 +4,6 @@ package import NIOCore
 /// its own (CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671). Whoever exceeds one is told to calm
 /// down, and the connection closes.
 package struct HTTP2Budget {
-    /// What was exceeded: the values of `sallyport_http2_connections_closed_total{reason}`.
-    package enum Excess: String, CaseIterable, Sendable {
-        /// Streams that the client reset, or that were reset for its fault.
-        case resets
-        case pings
-        case settings
-        /// Frames of one block of fields, or its time.
-        case fieldBlock = "field_block"
-        /// DATA frames without data.
-        case emptyData = "empty_data"
-        case priorities
-        case windowUpdates = "window_updates"
-        /// Bytes that are neither fields nor content.
-        case overhead
-        /// Frames that the client does not take.
-        case queue
-        /// Answers that it does not take.
-        case stalls
-        /// A fault of the protocol that ends the connection.
-        case protocolError = "protocol_error"
-    }
-
     /// Room for a burst, which fills again with time.
     private struct Bucket {
         private let capacity: Int64
@@ -85,7 +63,7 @@ package struct HTTP2Budget {
     /// Records that a frame begins.
     ///
     /// - Returns: What it exceeds; nil: nothing.
-    package mutating func frame(_ type: HTTP2FrameType?, now: NIODeadline) -> Excess? {
+    package mutating func frame(_ type: HTTP2FrameType?, now: NIODeadline) -> HTTP2Excess? {
         switch type {
         case .headers:
             self.continuations = 0
@@ -109,7 +87,7 @@ package struct HTTP2Budget {
     }
 
     /// Records a DATA frame without data that does not end its stream.
-    package mutating func emptyDataCame() -> Excess? {
+    package mutating func emptyDataCame() -> HTTP2Excess? {
         self.emptyData += 1
         return self.emptyData > Self.mostEmptyData ? .emptyData : nil
     }
@@ -132,16 +110,16 @@ package struct HTTP2Budget {
     }
 
     /// Records that bytes came.
-    package mutating func bytesCame(_ count: Int) -> Excess? {
+    package mutating func bytesCame(_ count: Int) -> HTTP2Excess? {
         self.received &+= count
         return self.received / 8 > self.payload &+ Self.freeOverhead ? .overhead : nil
     }
 
     /// Records that a stream was reset, by the client or for its fault.
-    package mutating func streamWasReset(now: NIODeadline) -> Excess? { self.resets.take(now) ? nil : .resets }
+    package mutating func streamWasReset(now: NIODeadline) -> HTTP2Excess? { self.resets.take(now) ? nil : .resets }
 
     /// Records that a stream was reset because the client did not take its answer.
-    package mutating func streamStalled(now: NIODeadline) -> Excess? {
+    package mutating func streamStalled(now: NIODeadline) -> HTTP2Excess? {
         self.stalls = self.stalls.filter { now - $0 < .minutes(1) } + [now]
         return self.stalls.count >= Self.mostStalls ? .stalls : nil
     }

@@ -32,12 +32,13 @@ package final class HTTP2Connection {
     let loop: PathLoop
     let stream: any ClientByteStream
     let place: ConnectionGate.Place
+    let facts: ClientFacts?
     private let isSecure: Bool
     var configuration: PathConfiguration
     private var session: HTTP2Session?
     private(set) var phase = Phase.open
     private var budget: HTTP2Budget
-    private var excess: HTTP2Budget.Excess?
+    private var excess: HTTP2Excess?
     /// Whether it was counted why the connection ends.
     private var isCounted = false
     private var head: HTTP2RequestHead
@@ -73,17 +74,20 @@ package final class HTTP2Connection {
     ///   - place: The client's, which the connection gives back.
     ///   - acceptedAt: When the client was accepted.
     ///   - isSecure: Whether the stream has TLS.
+    ///   - facts: What the opening of the connection has found out about the client; nil: it had nothing to find out.
     package init(
         loop: PathLoop,
         stream: any ClientByteStream,
         place: ConnectionGate.Place,
         acceptedAt: NIODeadline,
-        isSecure: Bool
+        isSecure: Bool,
+        facts: ClientFacts? = nil
     ) {
         self.loop = loop
         self.stream = stream
         self.place = place
         self.isSecure = isSecure
+        self.facts = facts
         self.acceptedAt = acceptedAt
         self.idleSince = acceptedAt
         self.configuration = loop.configuration
@@ -92,17 +96,25 @@ package final class HTTP2Connection {
     }
 
     /// Begins to read from the client.
-    ///
-    /// - Parameter bytes: What was read of it before.
-    package func open(with bytes: ByteBuffer? = nil) {
+    package func open() {
         self.loop.add(self)
+        self.start()
+    }
+
+    /// Takes the place of the client's opening, and uses what that has read and not used.
+    func open(with bytes: inout ByteBuffer, after opening: any LoopConnection) {
+        self.loop.replace(opening, by: self)
+        self.start()
+        if bytes.readableBytes > 0 { self.received(&bytes) }
+    }
+
+    private func start() {
         self.session = HTTP2Session(for: self, self.configuration.limits)
         guard self.session != nil, (try? self.stream.start(self)) != nil else {
             self.stream.close()
             return self.closed(isClean: false)
         }
         self.sendSoon()
-        if var bytes { self.received(&bytes) }
     }
 
     /// The connection that a session was made for.
@@ -342,14 +354,14 @@ package final class HTTP2Connection {
     // MARK: The end
 
     /// Records what was exceeded. False: nothing more is read.
-    private func spend(_ excess: HTTP2Budget.Excess?) -> Bool {
+    private func spend(_ excess: HTTP2Excess?) -> Bool {
         guard let excess else { return self.excess == nil }
         if self.excess == nil { self.excess = excess }
         return false
     }
 
     /// Closes a connection whose client wants too much. It has a moment to learn why, and nothing of it is read.
-    private func end(_ excess: HTTP2Budget.Excess) {
+    private func end(_ excess: HTTP2Excess) {
         guard !self.isEnding else { return }
         self.count(excess)
         self.session?.end(excess == .protocolError ? .protocolError : .enhanceYourCalm)
@@ -358,7 +370,7 @@ package final class HTTP2Connection {
         self.linger(isPatient: false)
     }
 
-    private func count(_ excess: HTTP2Budget.Excess) {
+    private func count(_ excess: HTTP2Excess) {
         guard !self.isCounted else { return }
         self.isCounted = true
         self.loop.metrics.http2Closed(excess)
@@ -431,7 +443,9 @@ extension HTTP2Connection: TurnEndSender {
             for stream in self.streams { stream.relieve() }
         }
         if session.isOver || self.isLeft && self.streams.isEmpty || self.inputHasEnded && self.streams.isEmpty {
-            self.linger()
+            // What follows a fault is not worth reading.
+            if self.isCounted { self.stream.pause() }
+            self.linger(isPatient: !self.isCounted)
         }
     }
 
@@ -452,27 +466,6 @@ extension HTTP2Connection: TurnEndSender {
             self.excess = nil
             self.end(excess)
         }
-    }
-}
-
-/// Memory that the connections of a loop use one after the other.
-struct HTTP2Scratch {
-    /// How much is written at once.
-    static let writeSize = 65_536
-
-    /// The fields of the answer that begins.
-    var fields = HTTP2AnswerFields()
-    private var output = ByteBuffer()
-
-    /// The buffer in which frames are collected.
-    mutating func takeOutput() -> ByteBuffer {
-        var taken = ByteBuffer()
-        swap(&taken, &self.output)
-        return taken
-    }
-
-    mutating func giveBack(_ output: ByteBuffer) {
-        self.output = output
     }
 }
 

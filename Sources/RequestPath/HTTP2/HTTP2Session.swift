@@ -155,7 +155,7 @@ final class HTTP2Session {
         nghttp2_submit_goaway(self.session, 0, last, Code.none.rawValue, nil, 0)
     }
 
-    /// Ends everything: of the frames in the queue only the notice of the end is sent.
+    /// Ends everything: the client is told why, and nothing more is read.
     func end(_ code: Code) {
         nghttp2_session_terminate_session(self.session, code.rawValue)
     }
@@ -171,7 +171,11 @@ final class HTTP2Session {
         nghttp2_option_set_no_auto_window_update(made, 1)
         nghttp2_option_set_no_closed_streams(made, 1)
         nghttp2_option_set_max_outbound_ack(made, 100)
+        // Behind the budget, which tells the client what was too much.
+        nghttp2_option_set_max_continuations(made, 2 * HTTP2Budget.mostContinuations)
         nghttp2_option_set_max_deflate_dynamic_table_size(made, 4096)
+        // More than the head of any answer: the library would leave out a larger one.
+        nghttp2_option_set_max_send_header_block_length(made, 1 << 19)
         return made
     }()
 
@@ -250,44 +254,4 @@ final class HTTP2Session {
         }
         return made
     }()
-}
-
-/// The fields of an answer as the library takes them. It copies them.
-struct HTTP2AnswerFields {
-    private var fields: [nghttp2_nv] = []
-
-    mutating func removeAll() {
-        self.fields.removeAll(keepingCapacity: true)
-    }
-
-    /// Adds a field of bytes that stay where they are until the field is lent.
-    ///
-    /// - Parameter isUnique: Whether no other answer has this value, so that neither side need remember it.
-    mutating func append(
-        _ name: UnsafeBufferPointer<UInt8>,
-        _ value: UnsafeBufferPointer<UInt8>,
-        isUnique: Bool = false
-    ) {
-        self.fields.append(
-            nghttp2_nv(
-                name: UnsafeMutablePointer(mutating: name.baseAddress),
-                value: UnsafeMutablePointer(mutating: value.baseAddress),
-                namelen: name.count,
-                valuelen: value.count,
-                flags: isUnique ? UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue) : 0
-            )
-        )
-    }
-
-    mutating func append(_ name: StaticString, _ value: StaticString) {
-        self.append(name, UnsafeBufferPointer(start: value.utf8Start, count: value.utf8CodeUnitCount))
-    }
-
-    mutating func append(_ name: StaticString, _ value: UnsafeBufferPointer<UInt8>) {
-        self.append(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), value)
-    }
-
-    fileprivate func lend(_ body: (UnsafePointer<nghttp2_nv>?, Int) -> Void) {
-        self.fields.withUnsafeBufferPointer { body($0.baseAddress, $0.count) }
-    }
 }

@@ -39,6 +39,8 @@ package final class HTTP2Stream {
     private var isDeferred = false
     /// Whether the exchange waits until the client takes bytes.
     private var isBlocked = false
+    /// Whether the answer was sent to its end.
+    private var isAnswered = false
     /// Whether the stream is being reset.
     private(set) var isReset = false
     /// Whether it ends otherwise than by the client's fault.
@@ -46,7 +48,7 @@ package final class HTTP2Stream {
 
     init(on connection: HTTP2Connection) {
         self.connection = connection
-        self.exchange = Exchange(loop: connection.loop, peer: connection.place.client)
+        self.exchange = Exchange(loop: connection.loop, peer: connection.place.client, client: connection.facts)
     }
 
     // MARK: The request
@@ -54,6 +56,8 @@ package final class HTTP2Stream {
     /// Serves the stream `id` from now on.
     func open(_ id: Int32) {
         self.id = id
+        // The number also tells the requests of the connection apart, of which each stream has only some.
+        self.exchange.exchangeNumber = UInt64(id) << 8
         self.exchange.attach(self)
     }
 
@@ -156,6 +160,7 @@ package final class HTTP2Stream {
 
     /// Called when the answer's end was sent.
     func outputEnded() {
+        self.isAnswered = true
         self.exchange.answerSent()
         // The rest of the request is not needed (RFC 9113 8.1).
         if !self.inputHasEnded {
@@ -165,7 +170,7 @@ package final class HTTP2Stream {
     }
 
     /// Whether both sides have ended as they should.
-    var isComplete: Bool { self.endsByItself || (self.inputHasEnded && self.outputHasEnded && !self.isReset) }
+    var isComplete: Bool { self.endsByItself || self.inputHasEnded && self.isAnswered }
 
     /// Called when the stream has closed. Its exchange may go on without it.
     func close() {
@@ -187,6 +192,7 @@ package final class HTTP2Stream {
         self.outputHasEnded = false
         self.isDeferred = false
         self.isBlocked = false
+        self.isAnswered = false
         self.isReset = false
         self.endsByItself = false
     }

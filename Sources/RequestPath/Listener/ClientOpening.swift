@@ -7,7 +7,7 @@ import Transport
 /// its connection takes its place on the loop and uses the bytes that are left.
 ///
 /// ```
-///   preamble ─▶ choice ─▶ HTTP1Connection
+///   preamble ─▶ choice ─▶ HTTP1Connection, HTTP2Connection
 ///      a proxy names the client (PROXY protocol)
 /// ```
 /// Until then the client counts as silent: it is among the first to be closed when room is needed.
@@ -107,10 +107,20 @@ final class ClientOpening {
 
     // MARK: The connection
 
-    /// Lets the client's connection take the place of the opening.
+    /// Lets the client's connection take the place of the opening, as soon as it is known what the client speaks.
     private func begin(_ buffer: inout ByteBuffer) {
-        guard let place = self.place else { return }
+        guard let place = self.place, let speaksHTTP2 = self.speaksHTTP2(buffer) else { return }
         self.stage = .over
+        if speaksHTTP2 {
+            return HTTP2Connection(
+                loop: self.loop,
+                stream: self.stream,
+                place: place,
+                acceptedAt: self.client.acceptedAt,
+                isSecure: false,
+                facts: self.facts
+            ).open(with: &buffer, after: self)
+        }
         HTTP1Connection(
             loop: self.loop,
             stream: self.stream,
@@ -119,6 +129,21 @@ final class ClientOpening {
             takesChecks: self.client.listener.takesChecks,
             facts: self.facts
         ).open(with: &buffer, after: self)
+    }
+
+    /// Whether the client begins with the preface of HTTP/2; nil: it has sent only a part of what it may be.
+    private func speaksHTTP2(_ buffer: ByteBuffer) -> Bool? {
+        guard let protocols = self.client.listener.settings?.protocols, protocols.contains(.plainHTTP2) else {
+            return false
+        }
+        let preface = HTTP2Connection.preface
+        let count = min(buffer.readableBytes, preface.utf8CodeUnitCount)
+        let begins = buffer.withUnsafeReadableBytes { bytes in
+            bytes.prefix(count).elementsEqual(UnsafeBufferPointer(start: preface.utf8Start, count: count))
+        }
+        if begins { return count == preface.utf8CodeUnitCount ? true : nil }
+        // A client that may speak nothing else learns by GOAWAY.
+        return !protocols.contains(.http1)
     }
 
     private func leave() {

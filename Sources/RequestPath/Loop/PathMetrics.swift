@@ -28,7 +28,7 @@ package final class PathMetricIDs: Sendable {
     fileprivate let inFlight: GaugeID
     fileprivate let connections: GaugeID
     fileprivate let connectionsEvicted: CounterID
-    /// In the order of `HTTP2Budget.Excess`.
+    /// In the order of `HTTP2Excess`.
     fileprivate let http2Closed: [CounterID]
     /// In the order of `ProxyResult`.
     fileprivate let preambles: [CounterID]
@@ -73,7 +73,7 @@ package final class PathMetricIDs: Sendable {
         self.inFlight = registry.gauge(MetricNames.httpRequestsInFlight)
         self.connections = registry.gauge(MetricNames.connectionsOpen, "public")
         self.connectionsEvicted = registry.counter(MetricNames.connectionsEvicted, "public")
-        self.http2Closed = HTTP2Budget.Excess.allCases.map {
+        self.http2Closed = HTTP2Excess.allCases.map {
             registry.counter(MetricNames.http2ConnectionsClosed, $0.rawValue)
         }
         self.preambles = ProxyResult.allCases.map { registry.counter(MetricNames.proxyProtocol, $0.rawValue) }
@@ -185,8 +185,8 @@ final class PathMetrics {
         self.shard.increment(self.ids.checks[row, CheckResult.allCases.firstIndex(of: result) ?? 0])
     }
 
-    func http2Closed(_ excess: HTTP2Budget.Excess) {
-        guard let index = HTTP2Budget.Excess.allCases.firstIndex(of: excess) else { return }
+    func http2Closed(_ excess: HTTP2Excess) {
+        guard let index = HTTP2Excess.allCases.firstIndex(of: excess) else { return }
         self.shard.increment(self.ids.http2Closed[index])
     }
 
@@ -265,6 +265,28 @@ enum CheckResult: String, CaseIterable {
     case denied
     /// The store or a provider did not answer.
     case failed
+}
+
+/// What a client of HTTP/2 has too much of: the values of `sallyport_http2_connections_closed_total{reason}`.
+package enum HTTP2Excess: String, CaseIterable, Sendable {
+    /// Streams that the client reset, or that were reset for its fault.
+    case resets
+    case pings
+    case settings
+    /// Frames of one block of fields, or its time.
+    case fieldBlock = "field_block"
+    /// DATA frames without data.
+    case emptyData = "empty_data"
+    case priorities
+    case windowUpdates = "window_updates"
+    /// Bytes that are neither fields nor content.
+    case overhead
+    /// Frames that the client does not take.
+    case queue
+    /// Answers that it does not take.
+    case stalls
+    /// A fault of the protocol that ends the connection.
+    case protocolError = "protocol_error"
 }
 
 /// The place where a session was found.

@@ -70,12 +70,15 @@ extension SettingsBuilder {
                 mend: isEmpty ? "write those that clients may speak, or remove the key" : "remove one"
             )
         }
-        for other in protocols where other != .http1 {
+        // Clients choose by TLS, or know beforehand.
+        let foreign: ListenerProtocol = listener.isSecure ? .plainHTTP2 : .http2
+        let own: ListenerProtocol = listener.isSecure ? .http2 : .plainHTTP2
+        if protocols.contains(foreign) {
             self.report(
                 tree.place(of: "protocols"),
-                found: "\(other.rawValue), which this version does not speak",
-                allowed: "http/1.1",
-                mend: "remove it"
+                found: "\(foreign.rawValue) \(listener.isSecure ? "with" : "without") TLS",
+                allowed: "\(own.rawValue) and http/1.1",
+                mend: "write \(own.rawValue)"
             )
         }
     }

@@ -84,13 +84,21 @@ final class ScriptedStream: ClientByteStream {
 
     /// Bytes arrive.
     func come(_ text: String) {
-        var buffer = ByteBuffer(string: text)
+        self.come(Array(text.utf8))
+    }
+
+    func come(_ bytes: [UInt8]) {
+        var buffer = ByteBuffer(bytes: bytes)
         self.handler?.received(&buffer)
     }
 
     /// The bytes that were sent since the last call.
     func sent() -> String {
+        String(decoding: self.sentBytes(), as: UTF8.self)
+    }
+
+    func sentBytes() -> [UInt8] {
         defer { self.flushed.clear() }
-        return String(buffer: self.flushed)
+        return Array(self.flushed.readableBytesView)
     }
 }

@@ -174,6 +174,12 @@ final class ScriptedApp: AppConnection, AppStream {
 
     // MARK: The script
 
+    /// Takes what was written, so that there is room again.
+    func takesBytes() {
+        self.isWritable = true
+        self.receiver?.upstreamTakesBytes()
+    }
+
     /// Sends the head.
     func send() {
         self.hasSent = true

@@ -9,6 +9,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case proxyPreamble = "ProxyPreamble"
     case check = "Check"
     case http2Head = "HTTP2Head"
+    case http2Frames = "HTTP2Frames"
     case responseHead = "ResponseHead"
     case chunkedBody = "ChunkedBody"
     case cookie = "Cookie"
@@ -55,6 +56,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .proxyPreamble: .prompt(PreambleFuzzing.preamble)
         case .check: .prompt(HeadFuzzing.check)
         case .http2Head: .prompt(HTTP2HeadFuzzing.head)
+        case .http2Frames: .prompt(HTTP2FrameFuzzing.frames)
         case .responseHead: .prompt(HeadFuzzing.response)
         case .chunkedBody: .prompt(BodyFuzzing.chunked)
         case .cookie: .prompt(CookieFuzzing.cookie)

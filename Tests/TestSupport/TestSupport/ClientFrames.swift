@@ -94,6 +94,9 @@ package struct ClientFrames: Sendable {
         [(":method", method), (":scheme", scheme), (":authority", authority), (":path", path)] + fields
     }
 
+    /// The same for GET.
+    package static func request(_ fields: [(String, String)]) -> [(String, String)] { self.request("GET", fields) }
+
     /// A block of literal fields.
     package static func block(_ fields: [(String, String)]) -> [UInt8] {
         fields.flatMap { [0] + self.text($0.0) + self.text($0.1) }

@@ -1,8 +1,51 @@
+import CNGHTTP2
+
 #if canImport(Glibc)
 import Glibc
 #endif
 
-extension HTTP2AnswerFields {
+/// The fields of an answer as the library takes them. It copies them.
+struct HTTP2AnswerFields {
+    private var fields: [nghttp2_nv] = []
+
+    mutating func removeAll() {
+        self.fields.removeAll(keepingCapacity: true)
+    }
+
+    /// Adds a field of bytes that stay where they are until the field is lent.
+    ///
+    /// - Parameter isUnique: Whether no other answer has this value, so that neither side need remember it.
+    mutating func append(
+        _ name: UnsafeBufferPointer<UInt8>,
+        _ value: UnsafeBufferPointer<UInt8>,
+        isUnique: Bool = false
+    ) {
+        self.fields.append(
+            nghttp2_nv(
+                name: UnsafeMutablePointer(mutating: name.baseAddress),
+                value: UnsafeMutablePointer(mutating: value.baseAddress),
+                namelen: name.count,
+                valuelen: value.count,
+                flags: isUnique ? UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue) : 0
+            )
+        )
+    }
+
+    mutating func append(_ name: StaticString, _ value: StaticString) {
+        self.append(name, UnsafeBufferPointer(start: value.utf8Start, count: value.utf8CodeUnitCount))
+    }
+
+    mutating func append(_ name: StaticString, _ value: UnsafeBufferPointer<UInt8>) {
+        self.append(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), value)
+    }
+
+    /// Lends them to the library.
+    func lend(_ body: (UnsafePointer<nghttp2_nv>?, Int) -> Void) {
+        self.fields.withUnsafeBufferPointer { body($0.baseAddress, $0.count) }
+    }
+
+    // MARK: A head of HTTP/1
+
     /// Reads a head that the gateway has written as HTTP/1, so its lines are whole and their names are tokens. Fields of
     /// one hop are left out (RFC 9113 8.2.2). 101, which HTTP/2 has not, is 200 (RFC 8441 5).
     mutating func read(_ head: UnsafeBufferPointer<UInt8>) {

@@ -1,0 +1,368 @@
+import NIOCore
+import RequestPath
+import Settings
+import TestSupport
+import Testing
+import Vocabulary
+
+/// A connection of HTTP/2 from frames to the app, and back.
+@Suite("A connection of HTTP/2") struct HTTP2ConnectionTests {
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+    private static let get = ClientFrames.request()
+
+    @Test("Requests of one turn are answered in one write, each on its stream") func answersStreams() throws {
+        let bench = try HTTP2Bench()
+        let none = ClientFrames.request(path: "/none")
+        let sent = bench.come(ClientFrames().headers(1, none).headers(3, none))
+        #expect(sent.status(1) == "404" && sent.status(3) == "404")
+        #expect(sent.hasEnded(1) && sent.hasEnded(3))
+        #expect(sent.content(1).contains("route.not_found"))
+        #expect(!bench.connection.isBusy)
+    }
+
+    @Test("The gateway begins with settings: streams, windows, size of fields, tunnels, no priorities") func settings()
+        throws
+    {
+        let bench = try HTTP2Bench(opens: false)
+        let sent = bench.sent()
+        let entries = try #require(sent.first).payload
+        #expect(sent.first?.kind == 4 && entries.count == 30)
+        func value(_ id: UInt8) -> [UInt8]? {
+            stride(from: 0, to: entries.count, by: 6).first { entries[$0 + 1] == id }.map {
+                Array(entries[($0 + 2)..<($0 + 6)])
+            }
+        }
+        #expect(value(3) == [0, 0, 0, 100] && value(4) == [0, 1, 0, 0] && value(6) == [0, 1, 0, 0])
+        #expect(value(8) == [0, 0, 0, 1] && value(9) == [0, 0, 0, 1])
+        #expect(sent.contains { $0.kind == 8 && $0.stream == 0 && $0.number == (1 << 20) - 65_535 })
+    }
+
+    @Test("A request reaches the app as HTTP/1, and its answer comes back without fields of one hop") func forwards()
+        throws
+    {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, Self.get + [("x-a", "b"), ("cookie", "a=1"), ("cookie", "b=2")]))
+        #expect(app.headText.hasPrefix("GET /app/x HTTP/1.1\r\n"))
+        #expect(app.headText.contains("\r\nx-a: b\r\n") && app.headText.contains("\r\nCookie: a=1; b=2\r\n"))
+        #expect(!app.headText.lowercased().contains("transfer-encoding"))
+        app.send()
+        _ = app.answer(
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nX-Kept: Yes\r\n\r\nhello"
+        )
+        let sent = bench.sent()
+        let names = try #require(sent.first { $0.kind == 1 }).fields.map(\.name)
+        #expect(names == [":status", "content-length", "x-kept", "x-request-id"])
+        #expect(sent.status() == "200" && sent.content() == "hello" && sent.hasEnded())
+        #expect(sent.filter(\.endsStream).count == 1 && sent.reset() == nil)
+    }
+
+    @Test("An answer without length ends with its stream") func chunkedAnswer() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, Self.get))
+        app.send()
+        _ = app.answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+        var sent = bench.sent()
+        #expect(sent.content() == "abc" && !sent.hasEnded())
+        #expect(sent.first { $0.kind == 1 }?.fields.map(\.name) == [":status", "x-request-id"])
+        _ = app.goOn("2\r\nde\r\n0\r\n\r\n")
+        sent = bench.sent()
+        #expect(sent.content() == "de" && sent.hasEnded())
+    }
+
+    @Test(
+        "An answer without content ends with its head",
+        arguments: [
+            ("HEAD", "200 OK\r\nContent-Length: 5"), ("GET", "204 No Content"), ("GET", "304 Not Modified\r\nETag: x"),
+        ]
+    )
+    func noContent(_ method: String, _ head: String) throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, ClientFrames.request(method)))
+        app.send()
+        _ = app.answer("HTTP/1.1 \(head)\r\n\r\n")
+        let frames = bench.sent().filter { $0.stream == 1 }
+        #expect(frames.count == 1 && frames[0].kind == 1 && frames[0].endsStream)
+    }
+
+    // MARK: Bodies
+
+    @Test("A body of a known length is passed on as it is") func bodyWithLength() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(
+            ClientFrames().headers(1, ClientFrames.request("POST", [("content-length", "10")]), endsStream: false)
+        )
+        app.send()
+        bench.come(ClientFrames().data(1, Array("hello".utf8)))
+        #expect(!app.isComplete)
+        bench.come(ClientFrames().data(1, Array("world".utf8), endsStream: true))
+        #expect(app.sent == "helloworld" && app.isComplete)
+        #expect(app.headText.contains("\r\ncontent-length: 10\r\n"))
+    }
+
+    @Test("A body of unknown length goes to the app in chunks") func bodyWithoutLength() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, ClientFrames.request("POST"), endsStream: false).data(1, Array("hi".utf8)))
+        #expect(app.headText.contains("\r\nTransfer-Encoding: chunked\r\n"))
+        app.send()
+        bench.come(ClientFrames().data(1, [], endsStream: true))
+        #expect(app.sent == "hi" && app.isComplete)
+    }
+
+    @Test("Trailers end a body, and none of their fields is passed on") func trailers() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, ClientFrames.request("POST"), endsStream: false))
+        app.send()
+        bench.come(ClientFrames().data(1, Array("hi".utf8)).headers(1, [("x-auth-subject", "mallory")]))
+        #expect(app.sent == "hi" && app.isComplete && !app.headText.contains("mallory"))
+        _ = app.answer(Self.ok)
+        #expect(bench.sent().status() == "200")
+    }
+
+    @Test(
+        "A body that contradicts its length resets the stream, and the app sees an incomplete request (CVE-2021-21295)",
+        arguments: [("3", true), ("5", false), ("9", true)]
+    )
+    func wrongLength(_ length: String, _ endsStream: Bool) throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(
+            ClientFrames().headers(1, ClientFrames.request("POST", [("content-length", length)]), endsStream: false)
+        )
+        app.send()
+        let sent = bench.come(ClientFrames().data(1, Array("hello!".utf8), endsStream: endsStream))
+        #expect(sent.reset() == 1)
+        #expect(!app.isComplete && app.isAbandoned)
+    }
+
+    @Test("A client that resets its stream takes its request along") func clientResets() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, ClientFrames.request("POST"), endsStream: false).data(1, [1]))
+        app.send()
+        bench.come(ClientFrames().reset(1))
+        #expect(app.isAbandoned && !app.isComplete && !bench.connection.isBusy)
+    }
+
+    @Test("An app that breaks off resets the stream, and the others go on") func appBreaksOff() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, Self.get))
+        app.send()
+        _ = app.answer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+        app.end { $0.upstreamFailed(.upstreamTruncated) }
+        let sent = bench.sent()
+        #expect(sent.reset() == 2 && !sent.hasEnded())
+        #expect(bench.come(ClientFrames().headers(3, ClientFrames.request(path: "/none"))).status(3) == "404")
+    }
+
+    @Test("A refused request with a body is answered, and then the rest of it is not wanted") func refusesWithBody()
+        throws
+    {
+        let bench = try HTTP2Bench()
+        let fields = ClientFrames.request("POST", path: "/none")
+        let sent = bench.come(ClientFrames().headers(1, fields, endsStream: false))
+        #expect(sent.status() == "404" && sent.hasEnded() && sent.reset() == 0)
+    }
+
+    @Test("A client that waits for it is asked for the body") func asksForBody() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        let fields = ClientFrames.request("POST", [("expect", "100-continue")])
+        let sent = bench.come(ClientFrames().headers(1, fields, endsStream: false))
+        #expect(sent.status() == "100" && !sent.hasEnded())
+        app.send()
+        bench.come(ClientFrames().data(1, [0x61], endsStream: true))
+        _ = app.answer(Self.ok)
+        #expect(bench.sent().status() == "200")
+    }
+
+    @Test("Another expectation is refused") func otherExpectation() throws {
+        let bench = try HTTP2Bench()
+        let sent = bench.come(ClientFrames().headers(1, Self.get + [("expect", "wonders")]))
+        #expect(sent.status() == "417")
+    }
+
+    // MARK: Windows
+
+    @Test("The window opens as the app takes the body") func requestWindow() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, ClientFrames.request("POST"), endsStream: false))
+        app.send()
+        app.isWritable = false
+        let part = [UInt8](repeating: 0x61, count: 16_000)
+        var sent = bench.come(ClientFrames().data(1, part))
+        sent += bench.come(ClientFrames().data(1, part).data(1, part).data(1, part))
+        #expect(app.sent.utf8.count == 16_000 && !sent.contains { $0.kind == 8 && $0.stream == 1 })
+        app.takesBytes()
+        sent = bench.sent()
+        #expect(app.sent.utf8.count == 64_000)
+        #expect(sent.contains { $0.kind == 8 && $0.stream == 1 && $0.number >= 32_768 })
+    }
+
+    @Test("A client cannot send beyond a stream's window") func windowExceeded() throws {
+        let bench = try HTTP2Bench()
+        bench.come(ClientFrames().headers(1, ClientFrames.request("POST"), endsStream: false))
+        var frames = ClientFrames()
+        for _ in 0..<5 { frames = frames.data(1, [UInt8](repeating: 0x61, count: 16_000)) }
+        #expect(bench.come(frames).reset() == 3)
+    }
+
+    @Test("Content is sent as far as the client's window reaches") func answerWindow() throws {
+        let bench = try HTTP2Bench(client: [(id: 4, value: 3)])
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, Self.get))
+        app.send()
+        _ = app.answer(Self.ok)
+        #expect(bench.sent().content() == "hel" && bench.connection.isBusy)
+        let sent = bench.come(ClientFrames().windowUpdate(1, 10))
+        #expect(sent.content() == "lo" && sent.hasEnded() && !bench.connection.isBusy)
+    }
+
+    @Test("An app waits for a client that takes nothing, and other streams flow meanwhile") func stalls() throws {
+        let bench = try HTTP2Bench(client: [(id: 4, value: 5)])
+        let (slow, quick) = (bench.app(), ScriptedApp())
+        bench.come(ClientFrames().headers(1, Self.get))
+        slow.send()
+        let part = String(repeating: "a", count: 40_000)
+        #expect(slow.answer("HTTP/1.1 200 OK\r\nContent-Length: 120000\r\n\r\n" + part) == .more)
+        #expect(slow.goOn(part) == .full)
+        _ = bench.sent()
+        bench.bench.pool.kept = [quick]
+        bench.come(ClientFrames().headers(3, Self.get))
+        quick.send()
+        _ = quick.answer(Self.ok)
+        let sent = bench.sent()
+        #expect(sent.content(3) == "hello" && sent.hasEnded(3) && sent.content(1).isEmpty)
+        slow.pause()
+        let rest = bench.come(ClientFrames().windowUpdate(1, 100_000).windowUpdate(0, 100_000))
+        #expect(rest.content(1).utf8.count == 79_995 && !slow.isPaused)
+    }
+
+    @Test("Frames of several streams take turns") func takesTurns() throws {
+        let bench = try HTTP2Bench()
+        let apps = [ScriptedApp(), ScriptedApp()]
+        bench.bench.pool.kept = apps.reversed()
+        bench.come(ClientFrames().headers(1, Self.get).headers(3, Self.get))
+        for app in apps {
+            app.send()
+            _ = app.answer("HTTP/1.1 200 OK\r\nContent-Length: 30000\r\n\r\n" + String(repeating: "a", count: 30_000))
+        }
+        let order = bench.sent().filter { $0.kind == 0 && !$0.payload.isEmpty }.map(\.stream)
+        #expect(order == [1, 3, 1, 3])
+    }
+
+    // MARK: The end
+
+    @Test("More than the streams that it offers are refused, before they are judged") func tooManyStreams() throws {
+        let bench = try HTTP2Bench { $0.limits.http2.streams = 2 }
+        for stream in [1, 3] as [UInt32] {
+            _ = bench.app()
+            bench.come(ClientFrames().headers(stream, Self.get))
+        }
+        // Before the client has acknowledged the settings it may not know of the limit.
+        let sent = bench.come(ClientFrames().headers(5, Self.get))
+        #expect(sent.reset(5) == 7 || sent.goAway == 1)
+    }
+
+    @Test("A stopping gateway tells its clients, serves what they have sent, and then ends") func drains() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, Self.get))
+        bench.bench.loop.drain()
+        bench.connection.sweep(.now())
+        var sent = bench.sent()
+        #expect(sent.last { $0.kind == 7 }?.number == 0x7FFF_FFFF)
+        #expect(bench.come(ClientFrames().headers(3, ClientFrames.request(path: "/none"))).status(3) == "404")
+        bench.connection.sweep(.now() + .seconds(2))
+        sent = bench.sent()
+        #expect(sent.last { $0.kind == 7 }?.number == 3 && sent.goAway == 0)
+        #expect(bench.come(ClientFrames().headers(5, Self.get)).isEmpty)
+        app.send()
+        _ = app.answer(Self.ok)
+        sent = bench.sent()
+        #expect(sent.content() == "hello" && sent.hasEnded())
+        #expect(bench.stream.hasOutputEnded)
+    }
+
+    @Test("A connection ends after its requests, and none that was sent is lost") func requestLimit() throws {
+        let bench = try HTTP2Bench { $0.limits.requestsPerConnection = 2 }
+        let none = ClientFrames.request(path: "/none")
+        #expect(bench.come(ClientFrames().headers(1, none)).goAway == nil)
+        let sent = bench.come(ClientFrames().headers(3, none).headers(5, none))
+        #expect(sent.status(5) == "404" && sent.last { $0.kind == 7 }?.number == 0x7FFF_FFFF)
+        bench.connection.sweep(.now() + .seconds(2))
+        _ = bench.sent()
+        #expect(bench.stream.hasOutputEnded)
+    }
+
+    @Test("A connection without requests ends after the idle time") func idle() throws {
+        let bench = try HTTP2Bench()
+        bench.connection.sweep(.now() + .seconds(60))
+        #expect(bench.sent().goAway == nil)
+        bench.connection.sweep(.now() + .seconds(80))
+        #expect(bench.sent().goAway == 0 && bench.stream.hasOutputEnded)
+        bench.connection.sweep(.now() + .seconds(90))
+        #expect(!bench.stream.isOpen)
+    }
+
+    @Test("A client that does not begin is closed") func neverBegins() throws {
+        let bench = try HTTP2Bench(opens: false)
+        bench.connection.sweep(.now() + .seconds(9))
+        #expect(!bench.stream.isOpen)
+    }
+
+    @Test("Fields that do not come to their end close the connection") func slowFields() throws {
+        let bench = try HTTP2Bench()
+        bench.come(ClientFrames().frame(.headers, stream: 1, ClientFrames.block(Self.get)))
+        bench.connection.sweep(.now() + .seconds(3))
+        #expect(bench.sent().goAway == nil)
+        bench.connection.sweep(.now() + .seconds(6))
+        #expect(bench.sent().goAway == 11)
+    }
+
+    @Test("A refused block of fields does not count as one that does not end") func refusedFields() throws {
+        let bench = try HTTP2Bench()
+        bench.come(ClientFrames().headers(1, Self.get + [("A", "x")]))
+        bench.connection.sweep(.now() + .seconds(6))
+        #expect(bench.sent().goAway == nil && bench.stream.isOpen)
+    }
+
+    @Test("A client that takes nothing of an answer loses its stream") func stuckStream() throws {
+        let bench = try HTTP2Bench(client: [(id: 4, value: 0)])
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, Self.get))
+        app.send()
+        _ = app.answer(Self.ok)
+        bench.connection.sweep(.now())
+        #expect(bench.sent().reset() == nil)
+        bench.connection.sweep(.now() + .seconds(61))
+        #expect(bench.sent().reset() == 2 && bench.stream.isOpen)
+    }
+
+    @Test("A client that leaves takes its requests along") func clientLeaves() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, Self.get))
+        app.send()
+        bench.stream.end(isClean: false)
+        #expect(app.isAbandoned && bench.bench.loop.busyCount == 0)
+    }
+
+    @Test("What is cut off at the end of the drain time is reset") func closesNow() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, Self.get))
+        app.send()
+        _ = app.answer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+        _ = bench.sent()
+        bench.connection.closeNow()
+        #expect(!bench.stream.isOpen && app.isAbandoned && bench.bench.loop.busyCount == 0)
+    }
+}
