@@ -85,7 +85,7 @@ extension ExchangeRecord {
     }
 
     /// The result of the route's own check of the session's device; nil if it was not checked.
-    private var liveBinding: JudgedBinding? {
+    @inline(__always) private var liveBinding: JudgedBinding? {
         guard let mode = self.route?.settings.liveBinding, mode != .none else { return nil }
         let outcome = JudgedBinding.Outcome(self.reason) ?? (self.session == nil ? nil : .match)
         return outcome.map { JudgedBinding(mode: mode, outcome: $0) }
