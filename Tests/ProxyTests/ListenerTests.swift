@@ -58,7 +58,10 @@ import Testing
                 "X-Original-Method: GET", "X-Forwarded-For: 127.0.0.7",
             ],
             ["GET /authz/ext-authz\(path) HTTP/1.1", "Host: \(Request.host)", "X-Forwarded-For: 127.0.0.7"],
-        ].flatMap { lines in [lines, [lines[0].replacing("/authz/", with: "/api/authz/")] + lines.dropFirst()] }
+        ].flatMap { lines in
+            let other = lines[0].replacing("/authz/", with: "/api/authz/").replacing("/ext-authz", with: "/ext-authz/")
+            return [lines, [other] + lines.dropFirst()]
+        }
     }
 
     @Test("Nobody but the named peers is answered, whatever he says about himself")
@@ -109,6 +112,19 @@ import Testing
                     #expect((try? wire.answer(seconds: 1)) == nil, "\(bad.prefix(2))")
                 }
             }
+        }
+    }
+
+    @Test("What a reload adds is told and takes effect at the next start")
+    func added() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let port = try ServerPorts.take()
+        let settings = Config.file(upstream: app.port)
+        try Gateway.with(settings) { gateway in
+            try gateway.reload("\(settings)\nauthorization: {listen: \"127.0.0.1:\(port)\", peers: [127.0.0.1]}\n")
+            #expect(gateway.output.contains("authorization.listen: takes effect at the next start"))
+            #expect((try? Wire(to: port)) == nil)
         }
     }
 

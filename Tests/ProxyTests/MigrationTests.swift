@@ -154,6 +154,84 @@ import Testing
         }
     }
 
+    @Test("Caddy as oauth2-proxy's manual configures it", arguments: [Proxy.caddy, .oldCaddy])
+    func oauth2ProxyBehindCaddy(_ proxy: Proxy) throws {
+        let change: (String) -> String = { printed in
+            let addresses = printed.matches(of: /127\.0\.0\.1:\d+/).map { String($0.0) }
+            guard let gateway = printed.firstMatch(of: /reverse_proxy (127\S+)/)?.1,
+                let checks = printed.firstMatch(of: /forward_auth (\S+) \{/)?.1, let app = addresses.last
+            else { return printed }
+            return """
+                http://app.example.com {
+                    handle /.sallyport/* {
+                        reverse_proxy \(gateway)
+                    }
+                    handle /oauth2/* {
+                        reverse_proxy \(checks) {
+                            header_up X-Real-IP {remote_host}
+                            header_up X-Forwarded-Uri {uri}
+                        }
+                    }
+                    handle {
+                        forward_auth \(checks) {
+                            uri /oauth2/auth
+                            header_up X-Real-IP {remote_host}
+                            copy_headers X-Auth-Request-User X-Auth-Request-Email
+                            @error status 401
+                            handle_response @error {
+                                redir * /oauth2/sign_in?rd={scheme}://{host}{uri}
+                            }
+                        }
+                        reverse_proxy \(app)
+                    }
+                }
+                """
+        }
+        try ProxyBench.with(proxy, more: "compat: {oauth2_proxy: true}", change: change) { bench in
+            let asked = try bench.ask("/page?x=1", .navigation)
+            let location = try #require(asked.value("location"), "\(asked.lines)")
+            #expect(asked.status == 302 && location == "/oauth2/sign_in?rd=\(Request.origin)/page?x=1", "\(location)")
+            let led = try bench.ask(location, .navigation)
+            let login = "\(Request.origin)/.sallyport/login?return_to=/page%3Fx%3D1"
+            #expect(led.status == 303 && led.value("location") == login, "\(led.lines)")
+            let cookie = try bench.session()
+            for target in ["/page?x=1&y=%2F", "/page"] {
+                let shown = try bench.ask(target, .navigation, [cookie])
+                #expect(shown.status == 200, "\(shown.lines)")
+                let got = try #require(bench.app.requests.last)
+                #expect(got.target == target && got.values("x-auth-request-user") == [User.ada.id], "\(got.lines)")
+                #expect(got.values("x-auth-request-email") == [User.ada.identifier])
+            }
+            let count = bench.app.requests.count
+            #expect(try bench.ask("/page", .fetch, ["X-Forwarded-Uri: /public/x"]).status == 302)
+            let signOut = try bench.connect().request(Request.get("/oauth2/sign_out", [cookie], method: "POST"))
+            #expect(signOut.status == 303, "\(signOut.lines)")
+            #expect(bench.app.requests.count == count)
+        }
+    }
+
+    @Test("Envoy as Authelia's manual configures it, with the fields that the check needs")
+    func autheliaBehindEnvoy() throws {
+        let change: (String) -> String = {
+            $0.replacing("path_prefix: /authz/ext-authz\n", with: "path_prefix: /api/authz/ext-authz/\n")
+        }
+        try ProxyBench.with(.envoy, more: "identity: {preset: authelia}", change: change) { bench in
+            let asked = try bench.ask("/page?x=1", .navigation)
+            #expect(asked.status == 303, "\(asked.lines)")
+            let login = "\(Request.origin)/.sallyport/login?return_to=/page%3Fx%3D1"
+            #expect(asked.value("location") == login, "\(asked.lines)")
+            let shown = try bench.ask("/page?x=1", .post, [try bench.session(), "Remote-User: root"])
+            #expect(shown.status == 200, "\(shown.lines)")
+            let got = try #require(bench.app.requests.last)
+            #expect(got.values("remote-user") == ["ada"] && !got.text.contains("root"), "\(got.lines)")
+            let count = bench.app.requests.count
+            for target in ["//public/x", "/public/../page", "//page", "/page"] {
+                #expect(try bench.ask(target, .fetch).status >= 400, "\(target)")
+            }
+            #expect(bench.app.requests.count == count)
+        }
+    }
+
     @Test("nginx as Authelia's manual configures it")
     func authelia() throws {
         let server: (ProxyPlaces) -> String = { places in

@@ -1,3 +1,4 @@
+import Foundation
 import GatewayBench
 import Testing
 
@@ -21,6 +22,27 @@ import Glibc
             try self.spoofs(bench)
             try self.operation(bench)
             try self.outage(bench)
+        }
+    }
+
+    @Test("The app gets the signed assertion, and none that a client made", arguments: Proxy.allCases)
+    func assertion(_ proxy: Proxy) throws {
+        try ProxyBench.with(proxy, more: "identity: {assertion: {enabled: true}}") { bench in
+            let forged = "X-Auth-Assertion: forged"
+            let answer = try bench.ask("/page", .fetch, [try bench.session(), forged])
+            #expect(answer.status == 200, "\(answer.lines)")
+            let got = try #require(bench.app.requests.last)
+            let parts = got.values("x-auth-assertion").flatMap { $0.split(separator: ".") }
+            #expect(parts.count == 3, "\(got.lines)")
+            let padded = parts[1].replacing("-", with: "+").replacing("_", with: "/")
+            let length = (padded.count + 3) / 4 * 4
+            let claims = try #require(
+                Data(base64Encoded: padded.padding(toLength: length, withPad: "=", startingAt: 0))
+            )
+            let text = String(decoding: claims, as: UTF8.self).replacing("\\/", with: "/")
+            #expect(text.contains("\"\(User.ada.id)\"") && text.contains("\"\(Request.origin)\""), "\(text)")
+            #expect(try bench.ask("/public/x", .fetch, [forged]).status == 200)
+            #expect(bench.app.requests.last?.text.contains("forged") == false)
         }
     }
 

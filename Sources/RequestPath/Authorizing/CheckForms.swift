@@ -2,8 +2,8 @@ package import Settings
 
 /// The paths at which proxies ask, and how they ask there.
 package struct CheckForms: Sendable {
-    /// The gateway's own, and Authelia's.
-    private static let folders = ["/authz/", "/api/authz/"]
+    /// The gateway's own, and Authelia's: there, Envoy's prefix for a path (`/page`) ends with a slash.
+    private static let folders = [(path: "/authz/", prefixEnd: ""), (path: "/api/authz/", prefixEnd: "/")]
     private static let oauth2Proxy = "/oauth2/auth"
 
     private let forms: [CheckForm]
@@ -17,14 +17,16 @@ package struct CheckForms: Sendable {
         var prefixes: [(bytes: [UInt8], form: CheckForm)] = []
         for dialect in settings.dialects {
             for folder in Self.folders {
-                let path = folder + dialect.rawValue
+                let path = folder.path + dialect.rawValue
                 func form(_ source: CheckForm.Source) -> CheckForm {
                     CheckForm(dialect: dialect, source: source, isOAuth2Proxy: false)
                 }
                 switch dialect {
                 case .forwardAuth: exact.append((path, form(.fields(.forwarded))))
                 case .authRequest: exact.append((path, form(.fields(settings.metadata))))
-                case .extAuthz: prefixes.append((Array("\(path)/".utf8), form(.request(prefix: path.utf8.count))))
+                case .extAuthz:
+                    let prefix = path + folder.prefixEnd
+                    prefixes.append((Array("\(path)/".utf8), form(.request(prefix: prefix.utf8.count))))
                 }
             }
         }

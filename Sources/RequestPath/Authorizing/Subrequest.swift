@@ -89,8 +89,10 @@ package enum Subrequest {
                 target: target
             )
         case .hostAndURI:
-            // `?allowed_groups=` would restrict the site: whoever relies on it must not let everybody in.
-            guard check.query.isEmpty else { throw .authorizationMetadata }
+            // Whoever relies on these must not let everybody in. Caddy appends the client's query, which says nothing.
+            guard Self.restrictions.allSatisfy({ $0.find(in: check.query, base) == nil }) else {
+                throw .authorizationMetadata
+            }
             return Original(
                 method: UnsafeBufferPointer(start: Self.get.utf8Start, count: Self.get.utf8CodeUnitCount),
                 authority: check.authority.bytes(in: base),
@@ -136,6 +138,10 @@ package enum Subrequest {
     }
 
     private static let get: StaticString = "GET"
+
+    /// The parameters by which oauth2-proxy's check restricts a site.
+    private static let restrictions = ["allowed_groups", "allowed_emails", "allowed_email_domains"]
+        .map { HandoffParameter(name: $0) }
 
     /// The value of the one field of this name. A second spelling of it (`X_Forwarded_Uri`) is another field, and nobody
     /// reads it.

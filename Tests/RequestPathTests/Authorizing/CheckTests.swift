@@ -213,6 +213,13 @@ struct CheckTests {
                 "\(path): \(verdict.text)"
             )
         }
+        // Envoy's prefix for Authelia ends with a slash, ours does not.
+        func envoy(_ path: String) throws -> CheckBench.Verdict { try bench.ask(["GET \(path) HTTP/1.1"] + fields) }
+        #expect(try envoy("/api/authz/ext-authz//open/x").status == 200)
+        #expect(try envoy("/authz/ext-authz/open/x").status == 200)
+        for path in ["/api/authz/ext-authz/open/x", "/api/authz/ext-authz/", "/api/authz/ext-authz/*"] {
+            #expect(try envoy(path).status == 400, "\(path)")
+        }
         // Caddy appends the client's query.
         let query = try bench.ask(
             [
@@ -418,14 +425,20 @@ struct CheckTests {
             #expect(try ask(["X-Real-IP: \(address)"]).reason == Reason.authorizationAddress.rawValue, "\(address)")
         }
         #expect(verdict["x-auth-request-email"] == [""] && verdict["x-auth-subject"] == ["ada"])
-        // What restricts a site there is said by its routes here.
-        let restricted = try bench.ask(
-            [
-                "GET /oauth2/auth?allowed_groups=admins HTTP/1.0", "Host: app.example.com", "X-Forwarded-Uri: /app/x",
-                "X-Session-Token: \(try bench.token())",
-            ] + fields
-        )
-        #expect(restricted.status == 403 && restricted.reason == Reason.authorizationMetadata.rawValue)
+        // What restricts a site there is said by its routes here. Any other query is a client's, which Caddy appends.
+        for (query, status) in [
+            ("allowed_groups=admins", 403), ("a=b&allowed_emails=", 403), ("%61llowed_email_domains", 403), ("", 202),
+            ("x=1&y=allowed_groups", 202), ("allowed_groupsx=1&allowed=2", 202),
+        ] {
+            let verdict = try bench.ask(
+                [
+                    "GET /oauth2/auth?\(query) HTTP/1.0", "Host: app.example.com", "X-Forwarded-Uri: /app/x",
+                    "X-Session-Token: \(try bench.token())",
+                ] + fields
+            )
+            #expect(verdict.status == status, "\(query): \(verdict.text)")
+            if status == 403 { #expect(verdict.reason == Reason.authorizationMetadata.rawValue) }
+        }
         // Nothing else is.
         #expect(try bench.ask(["GET /open/x HTTP/1.1", "Host: app.example.com"]).status == 404)
     }
