@@ -574,7 +574,8 @@ extension HTTP2Connection: LoopConnection {
         }
         guard self.streams.isEmpty else { return }
         if !self.hasBegun, now >= self.acceptedAt + timeouts.header { return self.stream.close() }
-        if self.isLeft || now >= self.idleSince + timeouts.idle {
+        if self.isLeft { return self.sendSoon() }
+        if now >= self.idleSince + timeouts.idle {
             self.session?.end(.none)
             return self.sendSoon()
         }
