@@ -20,6 +20,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case requestCrossSite = "request.cross_site"
     case requestMediaType = "request.media_type"
     case requestParameters = "request.parameters"
+    case requestMisdirected = "request.misdirected"
 
     // The path and the route.
     case pathAmbiguous = "path.ambiguous"

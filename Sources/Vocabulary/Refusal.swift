@@ -77,6 +77,7 @@ package struct Refusal: Equatable, Sendable {
         case .requestCrossSite: Refusal(403)
         case .requestBodyTooLarge: Refusal(413)
         case .requestMediaType: Refusal(415)
+        case .requestMisdirected: Refusal(421)
 
         case .pathAmbiguous, .pathBackslash, .pathBadEscape, .pathDotSegment, .pathDoubleEncoding, .pathEncodedSlash:
             Refusal(400)

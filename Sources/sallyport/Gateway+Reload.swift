@@ -50,6 +50,9 @@ extension Gateway {
         if former.settings.listen.map(\.address) != loaded.settings.listen.map(\.address) {
             loaded.settings.listen = former.settings.listen
         }
+        if former.settings.redirectListen?.address != loaded.settings.redirectListen?.address {
+            loaded.settings.redirectListen = former.settings.redirectListen
+        }
         let assembly = try Assembly(
             loaded,
             self.foundations,
@@ -65,6 +68,9 @@ extension Gateway {
         var warnings: [String] = []
         if former.listen.map(\.address) != new.listen.map(\.address) {
             warnings.append("listen: has other addresses; all of it takes effect at the next start")
+        }
+        if former.redirectListen?.address != new.redirectListen?.address {
+            warnings.append("redirect_http: takes effect at the next start")
         }
         if former.adminListen != new.adminListen { warnings.append("admin.listen: takes effect at the next start") }
         if former.authorization?.listen != new.authorization?.listen {

@@ -216,6 +216,17 @@ extension Gateway {
                 metadata: ["address": "\(address.host):\(listener.port)", "connections": "\(self.gate.effectiveLimit)"]
             )
         }
+        if let redirect = settings.redirectListen?.address {
+            let listener = try await Listener.bind(
+                redirect,
+                for: .redirects,
+                setting: "redirect_http",
+                loops: self.loops,
+                gate: self.gate
+            )
+            self.listeners.withLock { $0.append(listener) }
+            self.logger.info("redirect listening", metadata: ["address": "\(redirect.host):\(listener.port)"])
+        }
         if let authorization = settings.authorization {
             let listener = try await Listener.bind(
                 authorization.listen,

@@ -125,4 +125,44 @@ struct ListenerSettingsTests {
             "\(problem)"
         )
     }
+
+    @Test("redirect_http is an address or a mapping, and needs a host with https")
+    func redirect() throws {
+        for text in ["redirect_http: \":80\"", "redirect_http: {address: \":80\"}"] {
+            #expect(try self.load(text).settings.redirectListen == ListenerSettings(ListenAddress(host: "", port: 80)))
+        }
+        let variable = try self.load("", environment: ["SALLYPORT_REDIRECT_HTTP": "127.0.0.1:80"])
+        #expect(variable.settings.redirectListen?.address.port == 80)
+        let proxied = try self.load("redirect_http: {address: \":80\", proxy_protocol: {from: [10.0.0.1]}}")
+        #expect(proxied.settings.redirectListen?.proxyProtocol?.from.count == 1)
+        for (text, key) in [
+            ("redirect_http: \":8080\"", "redirect_http"), ("redirect_http: {}", "redirect_http.address"),
+            ("redirect_http: {address: \":80\", tls: true}", "redirect_http.tls"),
+            ("redirect_http: \":9090\"", "admin.listen"),
+            (
+                "authorization: {listen: 127.0.0.1:80, peers: [127.0.0.1]}\nredirect_http: \":80\"",
+                "authorization.listen"
+            ),
+            (
+                "trusted_proxies: [10.0.0.1]\nredirect_http: {address: \":80\", proxy_protocol: {from: [10.0.0.1]}}",
+                "redirect_http.proxy_protocol.from[0]"
+            ),
+        ] {
+            #expect(self.problem(text)?.key == key, "\(text)")
+        }
+        let plain = SettingsBench.base.replacing("https://app.example.com", with: "http://localhost:8080")
+        let problems = SettingsBench().problems(plain + "redirect_http: \":80\"")
+        #expect(problems.map(\.key) == ["redirect_http"] && problems.first?.line == 8, "\(problems)")
+    }
+
+    @Test("strict_transport_security has a time, and is off without it")
+    func strictTransport() throws {
+        #expect(try self.load("").settings.strictTransport == nil)
+        let text = "strict_transport_security: {max_age: 365d, include_subdomains: true}"
+        #expect(try self.load(text).settings.strictTransport?.text == "max-age=31536000; includeSubDomains")
+        #expect(try self.load("strict_transport_security: {max_age: 0s}").settings.strictTransport?.text == "max-age=0")
+        for wrong in ["{}", "{include_subdomains: true}", "{max_age: 1000d}", "true"] {
+            #expect(self.problem("strict_transport_security: \(wrong)") != nil, "\(wrong)")
+        }
+    }
 }

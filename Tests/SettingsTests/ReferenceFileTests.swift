@@ -107,6 +107,7 @@ struct ReferenceFileTests {
         "private_key_file": "/etc/sallyport/apple.p8", "app_id": "\"1\"",
         "app_secret_file": "/etc/sallyport/facebook.secret", "when": "\"true\"", "then": "deny",
         "listen": "127.0.0.1:9092", "peers": "[127.0.0.1]", "address": "127.0.0.1:8080", "from": "[127.0.0.1]",
+        "max_age": "1d",
     ]
 
     /// A file with `value` at a path, or only with what leads to that path.

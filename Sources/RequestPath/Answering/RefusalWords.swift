@@ -76,6 +76,7 @@ package struct RefusalWords: Sendable {
             // The text of their status suffices.
             nil
         case .requestCrossSite: RefusalWords(.crossSite, .start)
+        case .requestMisdirected: RefusalWords(.notFound, .none)
         case .pathAmbiguous, .pathBackslash, .pathBadEscape, .pathDotSegment, .pathDoubleEncoding, .pathEncodedSlash:
             RefusalWords(.ambiguousAddress, .start)
         case .sessionUnknown, .credentialOtherKey, .sessionRenewalAmbiguous, .sessionUserGone, .sessionClientGone:

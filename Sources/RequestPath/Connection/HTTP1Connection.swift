@@ -41,20 +41,20 @@ package final class HTTP1Connection {
     ///   - stream: The client's, which is started by `open`.
     ///   - place: The client's, which the connection gives back.
     ///   - acceptedAt: When the client was accepted. A busy loop may open its connection much later.
-    ///   - takesChecks: Whether the client is a proxy that asks about requests of its own clients.
+    ///   - service: What becomes of its requests.
     ///   - facts: What the opening of the connection has found out about the client; nil: it had nothing to find out.
     package init(
         loop: PathLoop,
         stream: any ClientByteStream,
         place: ConnectionGate.Place,
         acceptedAt: NIODeadline,
-        takesChecks: Bool = false,
+        service: RequestService = .apps,
         facts: ClientFacts? = nil
     ) {
         self.loop = loop
         self.stream = stream
         self.stage = loop.stage
-        self.exchange = Exchange(loop: loop, peer: place.client, takesChecks: takesChecks, client: facts)
+        self.exchange = Exchange(loop: loop, peer: place.client, service: service, client: facts)
         self.place = place
         self.configuration = loop.configuration
         self.state = HTTP1State(now: acceptedAt, deadline: acceptedAt + self.configuration.timeouts.header)

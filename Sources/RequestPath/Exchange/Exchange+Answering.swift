@@ -16,7 +16,7 @@ extension Exchange {
             self.checkResult = CheckResult(answer)
             self.send(check.denial(answer), check.lines(lines))
         } else {
-            self.send(self.takesChecks ? CheckForm.marked(answer) : answer, Array(lines.joined()))
+            self.send(self.service == .checks ? CheckForm.marked(answer) : answer, Array(lines.joined()))
         }
     }
 
@@ -25,7 +25,7 @@ extension Exchange {
         guard let stream = self.stream, self.phase != .idle, self.phase != .ending else { return }
         var answer = answer
         // A proxy may pass on the length of its client's body without the body: the next check would be read as the body.
-        if self.takesChecks, self.facts.hasBody { answer.closes = true }
+        if self.service == .checks, self.facts.hasBody { answer.closes = true }
         self.releaseWaiting()
         self.releaseUpstreamHead()
         self.record.status = answer.response.status
@@ -131,7 +131,7 @@ extension Exchange {
         self.facts.isOpen = false
         self.record.end(reason)
         self.record.count(in: self.metrics)
-        if self.takesChecks, self.record.endpointPath == nil {
+        if self.service == .checks, self.record.endpointPath == nil {
             self.metrics.checkEnded(self.check?.dialect, self.checkResult)
         }
         if let log = self.loop.accessLog {

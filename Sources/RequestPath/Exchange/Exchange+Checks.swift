@@ -90,7 +90,8 @@ extension Exchange {
     ///
     /// - Parameter bytes: The bytes where a head was expected.
     func form(ofUnparsed bytes: ByteBuffer, by configuration: PathConfiguration) -> CheckForm? {
-        guard self.takesChecks, let profile = configuration.authorization, profile.peers.contains(self.peer) else {
+        guard self.service == .checks, let profile = configuration.authorization, profile.peers.contains(self.peer)
+        else {
             return nil
         }
         return bytes.withUnsafeReadableBytes { bytes in

@@ -43,18 +43,12 @@ extension Exchange {
     ///   - buffer: The bytes from which it was parsed.
     @inline(__always)
     func judge(_ head: RequestHead, in buffer: ByteBuffer, by configuration: PathConfiguration) -> Step {
-        if self.loop.accessLog != nil, let stream = self.stream {
-            self.record.log.keep(head, self.loop.copy(buffer, count: head.byteCount), version: stream.version)
-        }
+        self.keepForLog(head, buffer)
         let step = buffer.withUnsafeReadableBytes { bytes -> Step in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 return .answer(.problem(.requestMalformed, requestID: self.record.requestID, closes: true))
             }
-            if Navigation.wantsPage(head, base) {
-                self.facts.wantsPage = true
-                let languages = configuration.settings.pages.languages
-                self.facts.pageLanguage = UInt8(clamping: Navigation.language(of: head, base, among: languages))
-            }
+            self.noteReader(of: head, base, by: configuration)
             let given = self.given(head, base, configuration)
             let action = self.record.judge.begin(given)
             if let upstream = self.record.pinnedRoute?.use({ $0.upstreamIndex }) {
@@ -68,6 +62,22 @@ extension Exchange {
             self.waitingBytes = self.loop.copy(buffer, count: head.byteCount)
         }
         return step
+    }
+
+    /// Notes whether a refusal is a page for a person, and in which language.
+    @inline(__always)
+    func noteReader(of head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) {
+        guard Navigation.wantsPage(head, base) else { return }
+        self.facts.wantsPage = true
+        let languages = configuration.settings.pages.languages
+        self.facts.pageLanguage = UInt8(clamping: Navigation.language(of: head, base, among: languages))
+    }
+
+    /// Keeps the head for the access line, if one is written.
+    @inline(__always)
+    func keepForLog(_ head: RequestHead, _ buffer: ByteBuffer) {
+        guard self.loop.accessLog != nil, let stream = self.stream else { return }
+        self.record.log.keep(head, self.loop.copy(buffer, count: head.byteCount), version: stream.version)
     }
 
     /// Made once for all steps that follow each other: it counts references to what it holds.

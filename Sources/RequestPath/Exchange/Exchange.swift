@@ -32,8 +32,8 @@ package final class Exchange {
     let resolver: Pinned<SessionResolver>?
     let peer: IPAddress
     let peerText: [UInt8]
-    /// Whether the peer is a proxy that asks about requests of its clients.
-    let takesChecks: Bool
+    /// What becomes of the requests.
+    let service: RequestService
     /// What the opening of its connection has found out about the client; nil: it had nothing to find out.
     let client: ClientFacts?
     /// Kept for the whole request, so that a reload while it waits does not change how it is judged.
@@ -66,10 +66,10 @@ package final class Exchange {
 
     /// - Parameters:
     ///   - peer: The address of the client, or of the proxy in front.
-    ///   - takesChecks: Whether the requests are checks of another proxy (`Authorizing`).
+    ///   - service: What becomes of the requests.
     ///   - client: What the opening of its connection has found out about the client.
-    package init(loop: PathLoop, peer: IPAddress, takesChecks: Bool = false, client: ClientFacts? = nil) {
-        self.takesChecks = takesChecks
+    package init(loop: PathLoop, peer: IPAddress, service: RequestService = .apps, client: ClientFacts? = nil) {
+        self.service = service
         self.client = client
         self.loop = loop
         self.metrics = loop.metrics
@@ -103,8 +103,11 @@ package final class Exchange {
         self.facts.wantsHeadOnly = head.knownMethod == .head
         self.facts.hasBody = !head.framing.isEmpty
         self.facts.isRequestWhole = !self.facts.hasBody
-        if self.takesChecks, !self.isBrowsers(head, buffer, by: configuration) {
-            return self.beginCheck(&buffer, by: configuration)
+        switch self.service {
+        case .apps: break
+        case .checks:
+            if !self.isBrowsers(head, buffer, by: configuration) { return self.beginCheck(&buffer, by: configuration) }
+        case .redirects: return self.redirect(head, &buffer, by: configuration)
         }
         self.facts.isWebSocket = head.isWebSocketUpgrade
         let step = self.judge(head, in: buffer, by: configuration)
@@ -163,7 +166,9 @@ package final class Exchange {
         if self.loop.accessLog != nil { self.record.log.startedAt = Clock.system.now() }
         self.facts.lastProgress = self.loop.now
         self.record.requestID = self.loop.nextRequestID()
-        if let client = self.client { self.record.requestID.given = client.requestID(self.exchangeNumber) }
+        if let client = self.client {
+            self.record.requestID.given = client.requestID(self.record.requestID.sequence)
+        }
         self.metrics.requestBegan()
     }
 

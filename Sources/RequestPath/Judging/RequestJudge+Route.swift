@@ -13,6 +13,7 @@ extension RequestJudge {
             return self.refuseRoute(.routeNotFound)
         }
         self.findings.pinnedHost = Pinned(host)
+        if let line = configuration.strictTransport, host.publicURL.isHTTPS { self.findings.answerLines.append(line) }
         if let id = self.trustedRequestID(given) { self.findings.requestID.given = id }
         // `OPTIONS *` asks about the server, and the gateway is the server (RFC 9110 9.3.7).
         if head.hasAsteriskTarget(in: base) {

@@ -59,7 +59,7 @@ package struct AcceptedClient: Sendable {
             stream: stream,
             place: named,
             acceptedAt: self.acceptedAt,
-            takesChecks: self.listener.takesChecks
+            service: self.listener.service
         ).open()
     }
 }

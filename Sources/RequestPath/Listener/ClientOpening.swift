@@ -126,7 +126,7 @@ final class ClientOpening {
             stream: self.stream,
             place: place,
             acceptedAt: self.client.acceptedAt,
-            takesChecks: self.client.listener.takesChecks,
+            service: self.client.listener.service,
             facts: self.facts
         ).open(with: &buffer, after: self)
     }

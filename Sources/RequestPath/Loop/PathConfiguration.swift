@@ -53,7 +53,11 @@ package final class PathConfiguration: Sendable {
     /// The listeners for clients, in the order of the settings.
     private let listeners: [ListenerProfile]
     /// The one for proxies that ask.
-    private let checks = ListenerProfile(takesChecks: true)
+    private let checks = ListenerProfile(nil, for: .checks)
+    /// The one that sends clients to https.
+    private let redirects: ListenerProfile?
+    /// The line of `Strict-Transport-Security`; nil: there is none.
+    let strictTransport: [UInt8]?
 
     /// - Parameters:
     ///   - routes: With `judging`: nothing is forwarded without it.
@@ -101,7 +105,8 @@ package final class PathConfiguration: Sendable {
             names: FieldNames(
                 roles: FieldNames.responseRoles,
                 // Only the gateway's own names: an app may send the others, which only clients may not send.
-                managedNames: judging?.identity.ownNames ?? [],
+                managedNames: (judging?.identity.ownNames ?? [])
+                    + (settings.strictTransport == nil ? [] : ["strict-transport-security"]),
                 managedPrefixes: ["x-sallyport-"]
             ),
             limit: 65_536
@@ -140,6 +145,8 @@ package final class PathConfiguration: Sendable {
         self.pinnedJudging = judging.map { Pinned($0) }
         self.authorization = judging.flatMap { AuthorizationProfile(settings, identity: $0.identity) }
         self.listeners = settings.listen.map { ListenerProfile($0) }
+        self.redirects = settings.redirectListen.map { ListenerProfile($0, for: .redirects) }
+        self.strictTransport = settings.strictTransport.map { Array("Strict-Transport-Security: \($0.text)\r\n".utf8) }
     }
 
     /// What the clients of a listener are opened with; nil: the settings do not have it any more.
@@ -147,6 +154,7 @@ package final class PathConfiguration: Sendable {
         switch role {
         case .clients(let index): self.listeners.indices.contains(index) ? self.listeners[index] : nil
         case .checks: self.checks
+        case .redirects: self.redirects
         }
     }
 

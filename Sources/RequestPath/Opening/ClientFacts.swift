@@ -25,7 +25,7 @@ package final class ClientFacts: Sendable {
 
     /// The id of a request of the connection, if the proxy has named the connection.
     ///
-    /// - Parameter number: That of the request on its connection.
+    /// - Parameter number: That of the request on its loop.
     @inline(__always)
     func requestID(_ number: UInt64) -> [UInt8]? {
         self.requestIDs.map { $0 + "-\(number)".utf8 }

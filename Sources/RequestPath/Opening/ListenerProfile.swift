@@ -5,14 +5,25 @@ import Settings
 package enum ListenerRole: Sendable {
     /// Clients, at this place of `listen`.
     case clients(Int)
-    /// Proxies that ask about requests of their own clients.
+    /// Proxies that ask about requests of their own clients (`authorization.listen`).
     case checks
+    /// Clients that are sent to https (`redirect_http`).
+    case redirects
+}
+
+/// What becomes of the requests of a connection.
+package enum RequestService: Sendable {
+    /// They are judged, and passed on to an app or answered by an endpoint.
+    case apps
+    /// They are checks of another proxy, which asks about requests of its own clients (`Authorizing`).
+    case checks
+    /// They are sent to https.
+    case redirects
 }
 
 /// What the clients of one listener are opened with; made once for each configuration.
 final class ListenerProfile: Sendable {
-    /// Whether the clients are proxies that ask about requests of their own clients.
-    let takesChecks: Bool
+    let service: RequestService
     let settings: ListenerSettings?
     /// The peers that name their clients; nil: none does.
     private let namers: CIDRSet?
@@ -21,9 +32,9 @@ final class ListenerProfile: Sendable {
     let hasPrelude: Bool
 
     /// - Parameter settings: nil: plain HTTP/1.
-    init(_ settings: ListenerSettings? = nil, takesChecks: Bool = false) {
+    init(_ settings: ListenerSettings?, for service: RequestService = .apps) {
         self.settings = settings
-        self.takesChecks = takesChecks
+        self.service = service
         let proxies = settings?.proxyProtocol
         self.namers = proxies.map { CIDRSet($0.from) }
         self.refusesOthers = proxies?.others == .refuse

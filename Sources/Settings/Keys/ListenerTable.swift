@@ -33,6 +33,28 @@ extension Section {
         ),
     ])
 
+    /// `redirect_http`.
+    static let redirectListener = Section(
+        [Self.listener["address"], Self.listener["proxy_protocol"]].compactMap(\.self)
+    )
+
+    static let strictTransport = Section(
+        [
+            SettingsKey(
+                "max_age",
+                .duration(.zero ... .seconds(730 * 86_400)),
+                required: true,
+                "How long from each answer on. Begin with a day: it cannot be taken back before. 0s ends it."
+            ),
+            SettingsKey(
+                "include_subdomains",
+                at: \StrictTransportSettings.includesSubdomains,
+                "Whether all names below those of the hosts have https, too."
+            ),
+        ],
+        isOption: true
+    )
+
     static let proxyProtocol = Section(
         [
             SettingsKey(

@@ -179,6 +179,10 @@ extension ListenerSettings: SettingsRecord {
     static var initial: ListenerSettings { ListenerSettings(ListenAddress(host: "", port: 0)) }
 }
 
+extension StrictTransportSettings: SettingsRecord {
+    static var initial: StrictTransportSettings { StrictTransportSettings() }
+}
+
 extension ProxyProtocolSettings: SettingsRecord {
     static var initial: ProxyProtocolSettings { ProxyProtocolSettings(from: []) }
 }

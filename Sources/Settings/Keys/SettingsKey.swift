@@ -147,7 +147,7 @@ package indirect enum SettingKind: Sendable {
     /// The mapping below this key, and the step of a path into it.
     package var section: (section: Section, step: String)? {
         switch self {
-        case .section(let section): (section, "")
+        case .section(let section), .shorthand(_, let section): (section, "")
         case .sections(let section), .list(.shorthand(_, let section)): (section, "[]")
         case .named(let section): (section, ".*")
         default: nil

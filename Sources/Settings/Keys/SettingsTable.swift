@@ -30,6 +30,16 @@ extension Section {
             default: "127.0.0.1:8080",
             "The addresses for clients; the default is reachable from this machine only."
         ),
+        SettingsKey(
+            "redirect_http",
+            .shorthand("address", for: .redirectListener),
+            "An address for plain http: a request for a host with https is sent to its public_url by 308, with the same path and query."
+        ),
+        SettingsKey(
+            "strict_transport_security",
+            .section(.strictTransport),
+            "Tell browsers to use only https for all hosts that have it (Strict-Transport-Security), also where an app says something else."
+        ),
         SettingsKey("admin", .section(.admin), "The listener for operators."),
         SettingsKey(
             "event_loops",

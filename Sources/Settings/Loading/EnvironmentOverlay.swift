@@ -80,7 +80,7 @@ struct EnvironmentOverlay {
             if case .list(let elements) = value {
                 value = .list(elements.map { $0.at(origin) })
             }
-            let setting = Setting(value: value, origin: origin, shown: variable.kind.shown(text))
+            let setting = Setting(value: value, origin: origin, shown: variable.kind.shown(text)).at(origin)
             tree.set(setting, at: variable.path)
         } catch {
             let found = variable.kind.isSecret ? "a text (not shown)" : quoted(text).withoutCredentials

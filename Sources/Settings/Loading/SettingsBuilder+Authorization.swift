@@ -32,12 +32,15 @@ extension SettingsBuilder {
         let isDefault = self.tree.tree("admin")?["listen"] == nil
         let others =
             settings.listen.map { (address: $0.address, key: "listen", isDefault: self.tree["listen"] == nil) }
-            + [admin.map { (address: $0, key: "admin.listen", isDefault: isDefault) }].compactMap(\.self)
+            + [
+                settings.redirectListen.map { (address: $0.address, key: "redirect_http", isDefault: false) },
+                admin.map { (address: $0, key: "admin.listen", isDefault: isDefault) },
+            ].compactMap(\.self)
         guard let other = others.first(where: { listen.overlaps($0.address) }) else { return }
         self.report(
             tree.place(of: "listen"),
             found: "\(listen), but \(other.key) has \(other.address)\(other.isDefault ? " (the default)" : "")",
-            allowed: "an address and port that neither listen nor admin.listen uses",
+            allowed: "an address and port that no other listener uses",
             mend: "choose another port"
         )
     }

@@ -22,7 +22,45 @@ extension SettingsBuilder {
                 settings.listen.append(listener)
             }
         }
+        self.setRedirectListener(&settings)
         self.setAdminListener(&settings)
+        self.setStrictTransport(&settings)
+    }
+
+    /// `redirect_http`, after `listen`.
+    private mutating func setRedirectListener(_ settings: inout Settings) {
+        guard let tree = self.tree.tree("redirect_http"), case .address(let address)? = tree["address"]?.value else {
+            return
+        }
+        var listener = ListenerSettings(address)
+        listener.proxyProtocol = self.proxyProtocol(tree)
+        settings.redirectListen = listener
+        if let other = settings.listen.map(\.address).first(where: address.overlaps) {
+            self.report(
+                tree.place,
+                found: "\(address), but listen has \(other)",
+                allowed: "an address and port that listen does not use",
+                mend: "choose another port, e.g. redirect_http: \"\(ListenAddress(host: address.host, port: 80))\""
+            )
+        }
+        if !settings.hosts.contains(where: \.publicURL.isHTTPS), !self.isPartial {
+            self.report(
+                tree.place,
+                found: "an address, but no public_url is https",
+                allowed: "an address where some host has https",
+                mend: "remove it"
+            )
+        }
+    }
+
+    /// `strict_transport_security`.
+    private mutating func setStrictTransport(_ settings: inout Settings) {
+        guard let tree = self.tree.tree("strict_transport_security"), case .duration(let age)? = tree["max_age"]?.value
+        else { return }
+        var strict = StrictTransportSettings()
+        strict.maxAge = age
+        tree.set(.strictTransport, in: &strict)
+        settings.strictTransport = strict
     }
 
     /// nil: its address was refused or is missing.
@@ -94,7 +132,8 @@ extension SettingsBuilder {
 
     /// A proxy names its clients in one way: in front of their bytes, or in their requests, where clients could write it, too.
     mutating func checkNamers(_ settings: Settings) {
-        for tree in (self.tree.list("listen") ?? []).trees(below: "listen") {
+        let listeners = (self.tree.list("listen") ?? []).trees(below: "listen")
+        for tree in listeners + [self.tree.tree("redirect_http")].compactMap(\.self) {
             guard let below = tree.tree("proxy_protocol") else { continue }
             for (index, element) in (below.list("from") ?? []).enumerated() {
                 guard case .block(let block) = element.value,
@@ -144,11 +183,13 @@ extension SettingsBuilder {
         let written = self.tree.tree("admin")?["listen"]
         if case .address(let admin)? = written?.value { settings.adminListen = admin }
         guard let admin = settings.adminListen else { return }
-        if let other = settings.listen.map(\.address).first(where: admin.overlaps) {
+        let others = settings.listen.map { (key: "listen", address: $0.address) }
+        let redirect = settings.redirectListen.map { (key: "redirect_http", address: $0.address) }
+        if let other = (others + [redirect].compactMap(\.self)).first(where: { admin.overlaps($0.address) }) {
             self.report(
                 KeyPlace(origin: written?.origin ?? self.tree.place(of: "listen").origin, key: "admin.listen"),
-                found: "\(admin)\(written == nil ? " (the default)" : ""), but listen has \(other)",
-                allowed: "an address and port that listen does not use",
+                found: "\(admin)\(written == nil ? " (the default)" : ""), but \(other.key) has \(other.address)",
+                allowed: "an address and port that \(other.key) does not use",
                 mend: "choose another port, e.g. admin.listen: \"127.0.0.1:\(admin.port == 9090 ? 9091 : 9090)\""
             )
         }

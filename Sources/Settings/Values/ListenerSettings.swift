@@ -52,3 +52,17 @@ package struct ProxyProtocolSettings: Sendable, Equatable {
         self.from = from
     }
 }
+
+/// `Strict-Transport-Security` (RFC 6797).
+package struct StrictTransportSettings: Sendable, Equatable {
+    /// How long a browser remembers it from each answer on; 0: it forgets it.
+    package var maxAge = Duration.zero
+    package var includesSubdomains = false
+
+    package init() {}
+
+    /// The value of the field.
+    package var text: String {
+        "max-age=\(self.maxAge.components.seconds)\(self.includesSubdomains ? "; includeSubDomains" : "")"
+    }
+}

@@ -9,6 +9,8 @@ package import Vocabulary
 /// reload builds a new value and replaces the old one whole.
 package struct Settings: Sendable, Equatable {
     package var listen = [ListenerSettings(ListenAddress(host: "127.0.0.1", port: 8080))]
+    /// Where plain http is answered with the place of https; nil: nowhere.
+    package var redirectListen: ListenerSettings?
     package var adminListen: ListenAddress? = ListenAddress(host: "127.0.0.1", port: 9090)
     /// Empty: the admin listener serves nothing that needs a token.
     package var operatorTokens: [OperatorToken] = []
@@ -42,6 +44,8 @@ package struct Settings: Sendable, Equatable {
     package var geo: GeoSettings?
     /// In the order in which they are judged.
     package var rules: [Rule] = []
+    /// How long browsers use only https for the hosts that have it; nil: they are not told.
+    package var strictTransport: StrictTransportSettings?
     package var limits = LimitSettings()
     package var timeouts = TimeoutSettings()
     package var drain = DrainSettings()

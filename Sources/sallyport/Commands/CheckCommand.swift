@@ -138,18 +138,24 @@ struct CheckCommand: AsyncParsableCommand {
             var words = ["\(listener.address)"]
             if listener.isSecure { words.append("TLS") }
             words.append(listener.protocols.map(\.rawValue).joined(separator: ", "))
-            if let proxies = listener.proxyProtocol {
-                let peers = proxies.from.map(\.description).joined(separator: ", ")
-                let others = proxies.others == .refuse ? "others refused" : "others without it"
-                words.append("PROXY protocol from \(peers), \(others)")
-            }
-            return words.joined(separator: "  ")
+            return words.joined(separator: "  ") + Self.proxies(listener)
+        }
+        if let redirect = settings.redirectListen {
+            lines.append("\(redirect.address)  http/1.1  308 to https\(Self.proxies(redirect))")
         }
         if let authorization = settings.authorization {
             lines.append("\(authorization.listen)  http/1.1  checks of other proxies")
         }
         if let admin = settings.adminListen { lines.append("\(admin)  http/1.1  operators") }
         return lines
+    }
+
+    /// `  PROXY protocol from 10.0.0.0/16, others refused`
+    private static func proxies(_ listener: ListenerSettings) -> String {
+        guard let proxies = listener.proxyProtocol else { return "" }
+        let peers = proxies.from.map(\.description).joined(separator: ", ")
+        let others = proxies.others == .refuse ? "others refused" : "others without it"
+        return "  PROXY protocol from \(peers), \(others)"
     }
 
     /// `ok       127.0.0.1:6379 role: primary with 1 replica`

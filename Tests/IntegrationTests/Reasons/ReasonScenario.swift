@@ -53,6 +53,8 @@ extension Reason {
             }
         case .requestParameters: .request { try $0.gateway.get("/sessions/whoami?tokenize_as=x") }
 
+        case .requestMisdirected: .inProcess("A host that is not served by https is not redirected")
+
         case .pathAmbiguous: .request { try $0.gateway.get("/.sallyport/%6Cogin") }
         case .pathBackslash: .request { try $0.gateway.get("/a\\b") }
         case .pathBadEscape: .request { try $0.gateway.get("/%zz") }

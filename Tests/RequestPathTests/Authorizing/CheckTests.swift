@@ -13,7 +13,7 @@ final class CheckBench {
     let bench: ExchangeBench
 
     init(_ endpoints: [Endpoint] = [], _ change: (inout Settings) -> Void = { _ in }) throws {
-        self.bench = try ExchangeBench(endpoints, takesChecks: true) { settings in
+        self.bench = try ExchangeBench(endpoints, service: .checks) { settings in
             settings.hosts[0].routes = [
                 route("/app/**", .required), route("/open/**", .public), route("/maybe/**", .optional),
                 route("/strict/**", .required) { $0.require.origins = ["browser"] },

@@ -39,11 +39,11 @@ final class ExchangeBench {
     /// - Parameters:
     ///   - endpoints: Endpoints of the gateway, served on the host if there are any.
     ///   - clock: The sessions'.
-    ///   - takesChecks: Whether the client is a proxy that asks about requests of its clients.
+    ///   - service: What becomes of the client's requests.
     init(
         _ endpoints: [Endpoint] = [],
         clock: Clock = .system,
-        takesChecks: Bool = false,
+        service: RequestService = .apps,
         _ change: (inout Settings) -> Void = { _ in }
     ) throws {
         self.clock = clock
@@ -80,7 +80,7 @@ final class ExchangeBench {
         self.exchange = Exchange(
             loop: self.loop,
             peer: try #require(IPAddress("192.0.2.1")),
-            takesChecks: takesChecks
+            service: service
         )
         self.exchange.attach(self.client)
         self.client.exchange = self.exchange
