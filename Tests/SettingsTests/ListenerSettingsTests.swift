@@ -59,6 +59,7 @@ struct ListenerSettingsTests {
             ("{address: 127.0.0.1:1, protocols: [http/1.1, http/1.1]}", "listen[0].protocols", 44),
             ("{address: 127.0.0.1:1, protocols: [h2]}", "listen[0].protocols", 44),
             ("{address: 127.0.0.1:1, protocols: [spdy]}", "listen[0].protocols[0]", 45),
+            ("{address: 127.0.0.1:1, protocols: [h2, http/1.1]}", "listen[0].protocols", 44),
             ("{address: 127.0.0.1:1, proxy_protocol: {}}", "listen[0].proxy_protocol.from", 49),
             ("{address: 127.0.0.1:1, proxy_protocol: {from: []}}", "listen[0].proxy_protocol.from", 56),
             ("{address: 127.0.0.1:1, proxy_protocol: true}", "listen[0].proxy_protocol", 49),

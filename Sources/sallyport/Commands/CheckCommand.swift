@@ -106,6 +106,12 @@ struct CheckCommand: AsyncParsableCommand {
             self.say("paths of \(host.publicURL) that the gateway answers itself", draft.ownPaths(of: host))
         }
         self.say("listeners", Self.listeners(loaded.settings))
+        if loaded.settings.strictTransport == nil, loaded.settings.listen.contains(where: \.isSecure) {
+            self.say(
+                "recommended",
+                ["strict_transport_security: {max_age: 1d}, so that browsers use only https for these hosts"]
+            )
+        }
         let text = loaded.describe(changedOnly: self.changed)
         self.say(
             self.changed ? "settings that are not the default" : "settings",
