@@ -106,7 +106,7 @@ struct ReferenceFileTests {
         "bundle_ids": "[com.example.app]", "team_id": "TTTTTTTTTT", "key_id": "KKKKKKKKKK",
         "private_key_file": "/etc/sallyport/apple.p8", "app_id": "\"1\"",
         "app_secret_file": "/etc/sallyport/facebook.secret", "when": "\"true\"", "then": "deny",
-        "listen": "127.0.0.1:9092", "peers": "[127.0.0.1]", "address": "127.0.0.1:8080", "from": "[127.0.0.1]",
+        "listen": "127.0.0.1:9092", "peers": "[127.0.0.1]", "address": "127.0.0.1:8081", "from": "[127.0.0.1]",
         "max_age": "1d",
     ]
 
