@@ -14,6 +14,9 @@
 #ifndef RESTARTS
 #define RESTARTS 1
 #endif
+#ifndef FAILOVERS
+#define FAILOVERS 1
+#endif
 #define WRITES 8
 
 /* FIRST is what a model begins with. */
@@ -46,7 +49,7 @@ inline sent() { skip }
 inline settled() { skip }
 #endif
 
-bool hasFailedOver;
+bool hasFailedOver = (FAILOVERS == 0);
 byte restarts;
 
 /* What the server of gateway `g` has, and its reign. To be used where `serves(g)`. (Spin takes no `a -> b : c` in the

@@ -108,7 +108,7 @@ again:
         :: else -> sent(); under = reignOf(g)
         fi;
         if
-        :: endSession(g); place = head
+        :: true -> endSession(g); place = head
         /* The connection was lost before the script arrived, which the gateway does not know. */
         :: remember(g); isEnding[g] = false; settled(); goto again
         fi

@@ -129,7 +129,7 @@ again:
             sent();
             under = reignOf(g);
             if
-            :: consume(g, me, result); place = head; marker = MARKER(value(g))
+            :: true -> consume(g, me, result); place = head; marker = MARKER(value(g))
             :: late[me] == 0 -> late[me] = under; goto readBack
             :: goto readBack
             fi

@@ -91,4 +91,19 @@ needs SignOut endIsKept FAITHFUL NO_HOLD
 # A limit that the model describes, not a safeguard.
 needs SignOut knowerRefuses CONFIRM_COUNTS
 
+holds Refresh 'familyLives, noneOlder' RESTARTS=0
+holds Refresh 'familyLives, noneOlder' FAILOVERS=0
+holds Refresh 'familyLives, noneOlder, rotationIsKept' RESTARTS=0 FAITHFUL
+holds Refresh 'noneOlder, endsForAll' THIEF RESTARTS=0
+holds Refresh 'noneOlder, endsForAll, rotationIsKept' THIEF RESTARTS=0 FAITHFUL
+needs Refresh familyLives NO_OVERLAP
+needs Refresh familyLives NO_LATER
+needs Refresh noneOlder THIEF RESTARTS=0 NO_SWAP
+needs Refresh endsForAll THIEF RESTARTS=0 NO_END
+needs Refresh rotationIsKept FAITHFUL NO_WAIT
+needs Refresh rotationIsKept FAITHFUL NO_REWRITE
+needs Refresh rotationIsKept FAITHFUL NO_HOLD
+# A limit that the model describes.
+needs Refresh rotationIsKept FAITHFUL FORMER_COUNTS
+
 exit "$wrong"
