@@ -49,7 +49,7 @@ let modules: KeyValuePairs<String, [Target.Dependency]> = [
     // The life of a request, in the order of its folders.
     "RequestPath": [
         "Endpoints", "SignOn", "Pages", "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence",
-        "Transport", "Cryptography", "Vocabulary", "CNGHTTP2", nioCore, nioSSL,
+        "Transport", "Cryptography", "Vocabulary", "CNGHTTP2", nioCore, nioTLS, nioSSL,
     ],
     // Event loops and sockets.
     "Transport": [

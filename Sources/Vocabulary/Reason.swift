@@ -16,6 +16,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case requestBodyTooLarge = "request.body_too_large"
     case requestTimeout = "request.timeout"
     case requestExpectation = "request.expectation"
+    case requestMisdirected = "request.misdirected"
     case requestConnectionNamesIdentity = "request.connection_names_identity"
     case requestCrossSite = "request.cross_site"
     case requestMediaType = "request.media_type"

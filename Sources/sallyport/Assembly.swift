@@ -39,6 +39,8 @@ struct Assembly: Sendable {
     let geo: GeoDirectory?
     let idTokens: IDTokenSigning
     let clients: ClientRegistry
+    /// The TLS of the listeners that have it.
+    let tls: [ListenerTLS]
 
     /// - Parameter former: What a reload replaces.
     /// - Throws: `StartRefusal` that names the setting.
@@ -147,6 +149,13 @@ struct Assembly: Sendable {
             )
             return EndpointTable.Group(realm.realm, own.endpoints + keySets, forwarding: realm.provider.forwarding)
         }
+        let tls = try settings.listen.map { listener -> ListenerTLS? in
+            guard listener.isSecure, let tls = settings.tls else { return nil }
+            return try StartRefusal.naming("") {
+                try ListenerTLS.make(tls, listener, keeping: former?.tls ?? [])
+            }
+        }
+        self.tls = tls.compactMap(\.self)
         self.configuration = PathConfiguration(
             settings: settings,
             routes: routes,
@@ -164,7 +173,8 @@ struct Assembly: Sendable {
                 places: geo,
                 proofs: proofs,
                 clients: clients
-            )
+            ),
+            tls: tls
         )
         self.asn = asn
         self.geo = geo

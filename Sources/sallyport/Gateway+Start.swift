@@ -128,6 +128,7 @@ extension Gateway {
         gateway.signals.withLock { $0 = signals }
         try await gateway.listen(settings)
         gateway.collectExpired()
+        gateway.watchCertificates()
         gateway.returnMemory()
         return gateway
     }
@@ -199,6 +200,7 @@ extension Gateway {
             state.lastReloadSucceeded = true
             state.readAt = Clock.system.now()
         }
+        self.noteCertificates(settings.tls)
         for target in assembly.configuration.targets { target.refresh() }
     }
 

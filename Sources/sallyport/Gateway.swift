@@ -36,6 +36,8 @@ final class Gateway: Sendable {
     /// Trapped before the first listener is announced: whoever waits for that may send a signal at once.
     let signals: Mutex<UnixSignalsSequence?> = Mutex(nil)
     let admin: Mutex<EndpointServer?> = Mutex(nil)
+    /// The files of certificates as they were seen last; empty: not yet.
+    let certificateMarks: Mutex<[FileMark?]> = Mutex([])
     let heap: Mutex<HeapReturn> = Mutex(HeapReturn.ofProcess())
 
     init(

@@ -11,7 +11,8 @@ struct Sallyport: AsyncParsableCommand {
         subcommands: [
             RunCommand.self, DemoCommand.self, CheckCommand.self, ExplainCommand.self, HealthcheckCommand.self,
             LimitsCommand.self, TextsCommand.self,
-            KeysCommand.self, HashPasswordCommand.self, VerifyCommand.self, DPoPProofCommand.self,
+            KeysCommand.self, CertificateCommand.self, HashPasswordCommand.self, VerifyCommand.self,
+            DPoPProofCommand.self,
         ]
     )
 

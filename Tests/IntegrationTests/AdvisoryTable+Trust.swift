@@ -75,6 +75,32 @@ extension Advisory {
             ]
         ),
         Advisory(
+            id: "CVE-2025-23419",
+            about:
+                "nginx: a session of TLS that began on one virtual server was resumed on another one, past its client certificates.",
+            tests: [
+                "CVE-2025-23419, CVE-2025-23048: client certificates are the listener's, and a resumed session does not outlive its authority"
+            ]
+        ),
+        Advisory(
+            id: "CVE-2025-23048",
+            about: "Apache httpd: the same with trusted certificates of several virtual hosts (TLS 1.3).",
+            tests: [
+                "CVE-2025-23419, CVE-2025-23048: client certificates are the listener's, and a resumed session does not outlive its authority"
+            ]
+        ),
+        Advisory(
+            id: "CVE-2024-39321",
+            about: "Traefik: requests in early data of HTTP/3 went past the list of allowed addresses.",
+            tests: ["an upload arrives whole, and a session that is resumed is marked and takes no early data"],
+            reason: "TLS has no early data here: tickets say so, and a client that sends some does the whole handshake."
+        ),
+        Advisory(
+            id: "CVE-2021-3712",
+            about: "OpenSSL: names of certificates with zero bytes were read beyond their end, or cut.",
+            reason: "Names are read with their length, and one with other characters than visible ASCII is none."
+        ),
+        Advisory(
             id: "CVE-2026-34457",
             about: "oauth2-proxy: a health checker's User-Agent opens every path",
             tests: [

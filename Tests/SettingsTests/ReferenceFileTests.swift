@@ -68,7 +68,7 @@ struct ReferenceFileTests {
     private static let inWords = Set<String>([
         "routes", "routes[].name", "routes[].methods", "routes[].upstream", "routes[].handoff",
         "routes[].max_body", "routes[].timeouts.response", "event_loops", "secret_file",
-        "listen[].tls", "listen[].protocols", "listen[].client_certificates",
+        "listen[].tls", "tls.certificates[].default", "listen[].protocols", "listen[].client_certificates",
         "upstreams.*.ca_file", "upstreams.*.server_name", "clients[].client_secret_file", "clients[].jwks_file",
         "clients[].provider",
         "clients[].token_endpoint_auth_method", "provider.static.users[].id",
@@ -91,6 +91,13 @@ struct ReferenceFileTests {
         (
             "store.redis.",
             ["SALLYPORT_REDIS_URL": "redis://127.0.0.1", "SALLYPORT_SECRET_FILE": "/etc/sallyport/secret"]
+        ),
+        (
+            "tls.",
+            [
+                "SALLYPORT_TLS_CERTIFICATE_FILE": "/etc/sallyport/client.pem",
+                "SALLYPORT_TLS_KEY_FILE": "/etc/sallyport/client.key",
+            ]
         ), ("provider.introspection.", ["SALLYPORT_PROVIDER_INTROSPECTION_CLIENT_AUTHENTICATION": "none"]),
     ]
 

@@ -44,6 +44,21 @@ package enum MetricNames {
         hidesZero: true
     )
 
+    package static let tlsHandshakes = MetricFamily.counter(
+        "sallyport_tls_handshakes_total{result}",
+        "Handshakes of TLS, by result (ok, resumed, failed, late, plain_http, foreign, unknown_name, no_protocol, client_certificate, limited).",
+        hidesZero: true
+    )
+    package static let tlsReloads = MetricFamily.counter(
+        "sallyport_tls_reloads_total{result}",
+        "Certificates whose files have changed, by result (success, failure: the former ones stay).",
+        hidesZero: true
+    )
+    package static let tlsCertificateNotAfter = MetricFamily.gauge(
+        "sallyport_tls_certificate_not_after_timestamp_seconds{name}",
+        "When each certificate expires, by its first name."
+    )
+
     package static let authorizationChecks = MetricFamily.counter(
         "sallyport_authz_checks_total{dialect,result}",
         "Checks by other proxies, by dialect (none: it was not understood) and result (allowed, redirected, denied, failed).",

@@ -37,6 +37,11 @@ package final class ConnectionGate: Sendable {
         /// Notes that a signed-in user sends requests from here.
         package func noteSession(now: NIODeadline) { self.gate.noteSession(self.client, now: now) }
 
+        /// Whether the client may begin a handshake of TLS, which then counts.
+        func beginsHandshake(now: NIODeadline) -> Bool {
+            !self.isCounted || self.gate.beginsHandshake(self.client, now: now)
+        }
+
         /// Counts that the client has left.
         package func giveBack() { self.gate.left(self.isCounted ? self.client : nil) }
     }
@@ -73,6 +78,7 @@ package final class ConnectionGate: Sendable {
         var open = 0
         var perAddress: [AddressKey: Int] = [:]
         var known = KnownAddresses()
+        var handshakes = HandshakeBudget()
         var waiting: [@Sendable () -> Void] = []
         var refused: [Refusal: UInt64] = [:]
         var isClearing = false
@@ -191,6 +197,11 @@ package final class ConnectionGate: Sendable {
         self.state.withLock { $0.known.note(address.key, now: now) }
     }
 
+    /// Counts a handshake of an address. False: it has begun too many.
+    private func beginsHandshake(_ address: IPAddress, now: NIODeadline) -> Bool {
+        self.state.withLock { $0.handshakes.take(address.key, now: now) }
+    }
+
     /// Whether another client may be accepted. If not, `wake` is called when a client has left.
     package func hasRoom(orWake wake: (@Sendable () -> Void)?) -> Bool {
         self.state.withLock { state in
@@ -253,5 +264,29 @@ struct KnownAddresses {
         self.former = age > Self.period * 2 ? [] : self.recent
         self.recent = []
         self.recentSince = now
+    }
+}
+
+/// How many handshakes of TLS an address may begin: so many a second, and a burst of them. Each costs the gateway a hundred
+/// times what it costs the client.
+struct HandshakeBudget {
+    static let period = TimeAmount.milliseconds(50)
+    static let burst: Int64 = 100
+    static let capacity = 16_384
+
+    /// When each address would have used up nothing.
+    private var free: [AddressKey: NIODeadline] = [:]
+
+    /// False: the address has begun too many.
+    mutating func take(_ key: AddressKey, now: NIODeadline) -> Bool {
+        let start = max(self.free[key] ?? now, now)
+        guard start - now <= Self.period * (Self.burst - 1) else { return false }
+        if self.free.count >= Self.capacity {
+            self.free = self.free.filter { $0.value > now }
+            // So many addresses at once are limited by the number of connections.
+            if self.free.count >= Self.capacity { return true }
+        }
+        self.free[key] = start + Self.period
+        return true
     }
 }

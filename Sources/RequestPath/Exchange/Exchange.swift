@@ -110,6 +110,11 @@ package final class Exchange {
         case .redirects: return self.redirect(head, &buffer, by: configuration)
         }
         self.facts.isWebSocket = head.isWebSocketUpgrade
+        if let client = self.client, !configuration.clientAddress.trusts(self.peer) {
+            self.record.judge.findings.isMisdirected = buffer.withUnsafeReadableBytes {
+                !client.wasShown(head.authority, in: $0)
+            }
+        }
         let step = self.judge(head, in: buffer, by: configuration)
         buffer.moveReaderIndex(forwardBy: head.byteCount)
         self.take(step)

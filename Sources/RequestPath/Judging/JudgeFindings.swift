@@ -68,6 +68,8 @@ package struct JudgeFindings {
     package internal(set) var stage = Stage.route
     /// What the proxy understands that asks about the request; nil: the client sent it here.
     package var dialect: AuthorizationDialect?
+    /// Whether the certificate that the client was shown is for another host than it asks for.
+    package var isMisdirected = false
     /// Whether the head's method is the client's: some proxies ask without telling it.
     package var isMethodTold = true
     /// The gateway's own id, with the one from a trusted proxy.

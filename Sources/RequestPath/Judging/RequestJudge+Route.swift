@@ -9,6 +9,7 @@ extension RequestJudge {
     mutating func chooseRoute(_ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
         self.findings.clientAddress = self.clientAddress(given)
+        if self.findings.isMisdirected { return self.refuseRoute(.requestMisdirected) }
         guard let host = configuration.routes.host(for: head.authority.bytes(in: base)) else {
             return self.refuseRoute(.routeNotFound)
         }

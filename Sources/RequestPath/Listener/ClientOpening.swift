@@ -7,13 +7,16 @@ import Transport
 /// its connection takes its place on the loop and uses the bytes that are left.
 ///
 /// ```
-///   preamble ─▶ choice ─▶ HTTP1Connection, HTTP2Connection
-///      a proxy names the client (PROXY protocol)
+///   preamble ─▶ hello ─▶ waiting ─▶ handshake ─▶ choice ─▶ HTTP1Connection, HTTP2Connection
+///      │          └ TLS: what the client asks for, a turn to compute, and the handshake
+///      └ a proxy names the client (PROXY protocol)
 /// ```
 /// Until then the client counts as silent: it is among the first to be closed when room is needed.
 final class ClientOpening {
-    private enum Stage {
-        case preamble, choice
+    enum Stage {
+        case preamble, hello, waiting, handshake, choice
+        /// It gets an answer and no connection.
+        case refused
         /// Its connection has taken its place, or it has closed.
         case over
     }
@@ -22,18 +25,23 @@ final class ClientOpening {
     /// again.
     static let preambleTime = TimeAmount.seconds(5)
 
-    private let client: AcceptedClient
-    private let loop: PathLoop
-    private let stream: any ClientByteStream
-    private let configuration: PathConfiguration
-    private var stage: Stage
+    let client: AcceptedClient
+    let loop: PathLoop
+    /// The socket, and then what TLS makes of it.
+    var stream: any ClientByteStream
+    let configuration: PathConfiguration
+    var stage: Stage
     /// When the stage must have ended.
-    private var deadline: NIODeadline
+    private(set) var deadline: NIODeadline
     /// nil: the client is not named yet, and its place is a reserved one.
-    private var place: ConnectionGate.Place?
-    private var facts: ClientFacts?
+    private(set) var place: ConnectionGate.Place?
+    /// What a proxy in front has said.
+    var preamble: ProxyPreamble?
+    var facts: ClientFacts?
+    /// What the client asks for by TLS, and what it gets.
+    var greeting: (hello: ClientHello?, choice: ListenerTLS.Choice)?
     /// What was read and is not whole.
-    private var input: ByteBuffer?
+    var input: ByteBuffer?
     var listIndex = -1
 
     init(_ client: AcceptedClient, on loop: PathLoop, _ stream: any ClientByteStream) {
@@ -42,7 +50,7 @@ final class ClientOpening {
         self.stream = stream
         self.configuration = loop.configuration
         self.place = client.place
-        self.stage = client.place == nil ? .preamble : .choice
+        self.stage = client.place == nil ? .preamble : client.listener.tls == nil ? .choice : .hello
         self.deadline = client.acceptedAt + self.configuration.timeouts.header
         if self.stage == .preamble { self.deadline = min(self.deadline, client.acceptedAt + Self.preambleTime) }
     }
@@ -50,6 +58,10 @@ final class ClientOpening {
     /// Begins to read from the client.
     func open() {
         self.loop.add(self)
+        if self.stage == .hello, !self.mayShakeHands {
+            self.stream.close()
+            return self.closed(isClean: true)
+        }
         do {
             try self.stream.start(self)
         } catch {
@@ -60,11 +72,14 @@ final class ClientOpening {
 
     /// Goes through the stages with what was read, as far as it suffices.
     private func use(_ buffer: inout ByteBuffer) {
+        let isWaiting = self.stage == .waiting
         if self.stage == .preamble { self.readPreamble(&buffer) }
+        if self.stage == .hello, let tls = self.client.listener.tls { self.readHello(&buffer, tls) }
         if self.stage == .choice { self.begin(&buffer) }
-        guard self.stage != .over, buffer.readableBytes > 0 else { return }
+        guard self.stage != .over, self.stage != .refused, buffer.readableBytes > 0 else { return }
         // Copied: the buffer is the loop's.
         self.input = ByteBuffer(bytes: buffer.readableBytesView)
+        if self.stage == .waiting, !isWaiting { self.awaitTurn() }
     }
 
     // MARK: The preamble
@@ -95,8 +110,14 @@ final class ClientOpening {
             return self.stream.close()
         }
         self.place = place
-        if result != .local { self.facts = ClientFacts(proxy: preamble) }
-        self.stage = .choice
+        if result != .local { self.preamble = preamble }
+        if self.client.listener.tls != nil {
+            self.stage = .hello
+            if !self.mayShakeHands { return self.closeNow() }
+        } else {
+            self.stage = .choice
+            self.facts = self.preamble.map { ClientFacts(proxy: $0) }
+        }
         self.deadline = self.client.acceptedAt + self.configuration.timeouts.header
     }
 
@@ -108,7 +129,7 @@ final class ClientOpening {
     // MARK: The connection
 
     /// Lets the client's connection take the place of the opening, as soon as it is known what the client speaks.
-    private func begin(_ buffer: inout ByteBuffer) {
+    func begin(_ buffer: inout ByteBuffer) {
         guard let place = self.place, let speaksHTTP2 = self.speaksHTTP2(buffer) else { return }
         self.stage = .over
         if speaksHTTP2 {
@@ -117,7 +138,7 @@ final class ClientOpening {
                 stream: self.stream,
                 place: place,
                 acceptedAt: self.client.acceptedAt,
-                isSecure: false,
+                isSecure: self.facts?.tls != nil,
                 facts: self.facts
             ).open(with: &buffer, after: self)
         }
@@ -133,6 +154,10 @@ final class ClientOpening {
 
     /// Whether the client begins with the preface of HTTP/2; nil: it has sent only a part of what it may be.
     private func speaksHTTP2(_ buffer: ByteBuffer) -> Bool? {
+        if let tls = self.facts?.tls {
+            // Without a word about it the client speaks HTTP/1, if it may.
+            return tls.hasChosenHTTP2 || self.client.listener.settings?.protocols.contains(.http1) != true
+        }
         guard let protocols = self.client.listener.settings?.protocols, protocols.contains(.plainHTTP2) else {
             return false
         }
@@ -156,6 +181,7 @@ final class ClientOpening {
 
 extension ClientOpening: StreamHandler {
     func received(_ buffer: inout ByteBuffer) {
+        if self.stage == .refused { return }
         guard var input = self.input.take() else { return self.use(&buffer) }
         input.writeBuffer(&buffer)
         self.use(&input)
@@ -180,7 +206,12 @@ extension ClientOpening: LoopConnection {
 
     func sweep(_ now: NIODeadline) {
         if now >= self.deadline {
-            if self.stage == .preamble { self.refusePreamble(.late) } else { self.closeNow() }
+            switch self.stage {
+            case .preamble: return self.refusePreamble(.late)
+            case .hello, .waiting: self.loop.handshakeEnded(.late)
+            case .handshake, .choice, .refused, .over: break
+            }
+            self.closeNow()
         } else if self.loop.closesIdle, !self.isBusy {
             self.closeNow()
         }

@@ -63,6 +63,7 @@ package final class PathConfiguration: Sendable {
     ///   - routes: With `judging`: nothing is forwarded without it.
     ///   - targets: The apps of the routes.
     ///   - generation: The number of reloads.
+    ///   - tls: That of each listener for clients, in their order; nil: it has none.
     package init(
         settings: Settings,
         routes: RouteTable,
@@ -70,7 +71,8 @@ package final class PathConfiguration: Sendable {
         endpoints: EndpointTable,
         registry: MetricsRegistry,
         generation: UInt64 = 1,
-        judging: JudgingProfile? = nil
+        judging: JudgingProfile? = nil,
+        tls: [ListenerTLS?] = []
     ) {
         self.settings = settings
         self.routes = routes
@@ -144,7 +146,9 @@ package final class PathConfiguration: Sendable {
         self.judging = judging
         self.pinnedJudging = judging.map { Pinned($0) }
         self.authorization = judging.flatMap { AuthorizationProfile(settings, identity: $0.identity) }
-        self.listeners = settings.listen.map { ListenerProfile($0) }
+        self.listeners = settings.listen.enumerated().map { index, listener in
+            ListenerProfile(listener, tls: tls.indices.contains(index) ? tls[index] : nil)
+        }
         self.redirects = settings.redirectListen.map { ListenerProfile($0, for: .redirects) }
         self.strictTransport = settings.strictTransport.map { Array("Strict-Transport-Security: \($0.text)\r\n".utf8) }
     }

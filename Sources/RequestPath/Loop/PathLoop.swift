@@ -45,6 +45,8 @@ package final class PathLoop: TurnEndTask {
     /// Called with what an operator should know of the header of a proxy that is this peer.
     package var onProxyNotice: ((_ notice: ProxyNotice, _ peer: IPAddress) -> Void)?
 
+    private let handshakes = HandshakeQueue()
+
     /// Called with what is wrong with an app, once a minute at most for each reason.
     package var onUpstreamNotice: ((UpstreamNotice) -> Void)?
 
@@ -150,6 +152,15 @@ package final class PathLoop: TurnEndTask {
         self.onStrayForwarding?(field, peer)
     }
 
+    /// Counts what became of a client's handshake.
+    func handshakeEnded(_ result: HandshakeResult) { self.metrics.handshakeEnded(result) }
+
+    /// Begins a handshake, now or in one of the next turns. False: later.
+    func begin(_ handshake: any AwaitedHandshake) -> Bool {
+        self.awaitTurnEnd()
+        return self.handshakes.begin(handshake)
+    }
+
     /// Counts what became of a connection where a proxy names clients.
     func preambleEnded(_ result: ProxyResult, from peer: IPAddress) {
         self.metrics.preambleEnded(result)
@@ -196,6 +207,15 @@ package final class PathLoop: TurnEndTask {
         self.unflushed.drain { $0.send() }
         self.resting.drain { $0.turnEnded() }
         self.assertions.turnEnded(self)
+        if self.handshakes.turnEnded() {
+            let loop = NIOLoopBound(self, eventLoop: self.eventLoop)
+            self.eventLoop.execute { loop.value.goOnWithHandshakes() }
+        }
+    }
+
+    private func goOnWithHandshakes() {
+        self.awaitTurnEnd()
+        self.handshakes.goOn()
     }
 
     // MARK: Connections

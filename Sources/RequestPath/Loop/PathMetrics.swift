@@ -30,6 +30,8 @@ package final class PathMetricIDs: Sendable {
     fileprivate let connectionsEvicted: CounterID
     /// In the order of `HTTP2Excess`.
     fileprivate let http2Closed: [CounterID]
+    /// In the order of `HandshakeResult`.
+    fileprivate let handshakes: [CounterID]
     /// In the order of `ProxyResult`.
     fileprivate let preambles: [CounterID]
     fileprivate let resolvedL1: CounterID
@@ -76,6 +78,7 @@ package final class PathMetricIDs: Sendable {
         self.http2Closed = HTTP2Excess.allCases.map {
             registry.counter(MetricNames.http2ConnectionsClosed, $0.rawValue)
         }
+        self.handshakes = HandshakeResult.allCases.map { registry.counter(MetricNames.tlsHandshakes, $0.rawValue) }
         self.preambles = ProxyResult.allCases.map { registry.counter(MetricNames.proxyProtocol, $0.rawValue) }
         self.resolvedL1 = registry.counter(MetricNames.sessionResolve, "l1", "hit")
         self.resolvedStore = registry.counter(MetricNames.sessionResolve, "store", "hit")
@@ -188,6 +191,11 @@ final class PathMetrics {
     func http2Closed(_ excess: HTTP2Excess) {
         guard let index = HTTP2Excess.allCases.firstIndex(of: excess) else { return }
         self.shard.increment(self.ids.http2Closed[index])
+    }
+
+    func handshakeEnded(_ result: HandshakeResult) {
+        guard let index = HandshakeResult.allCases.firstIndex(of: result) else { return }
+        self.shard.increment(self.ids.handshakes[index])
     }
 
     func preambleEnded(_ result: ProxyResult) {

@@ -8,9 +8,26 @@ package final class ClientFacts: Sendable {
     /// What the ids of its requests begin with; nil: they have ids of their own.
     let requestIDs: [UInt8]?
 
+    /// What TLS has found out; nil: the client speaks without it.
+    let tls: TLSFacts?
+
     /// - Parameter proxy: What the proxy in front has said.
-    package init(proxy: ProxyPreamble) {
+    package convenience init(proxy: ProxyPreamble) {
+        self.init(proxy: proxy, tls: nil)
+    }
+
+    /// - Parameters:
+    ///   - proxy: What the proxy in front has said; nil: there is none, or it has said nothing.
+    ///   - tls: What the handshake has found out.
+    init(proxy: ProxyPreamble?, tls: TLSFacts?) {
         var logged = AccessMembers()
+        tls?.add(to: &logged)
+        self.tls = tls
+        guard let proxy else {
+            self.logged = logged
+            self.requestIDs = nil
+            return
+        }
         logged.add("proxy.version", Int64(proxy.version))
         let values = proxy.values
         if let name = values.authority { logged.add("proxy.authority", name) }
@@ -21,6 +38,15 @@ package final class ClientFacts: Sendable {
         if let number = values.azureLink { logged.add("proxy.azure_link", Int64(number)) }
         self.logged = logged
         self.requestIDs = values.uniqueID.flatMap { RequestID.isFit($0) ? $0 : nil }
+    }
+
+    /// Whether the client was shown a certificate for the host that it asks for; true without TLS. It may ask for other
+    /// hosts than the one that it has named in the handshake (RFC 9113 9.1.1).
+    ///
+    /// - Parameter bytes: The request's.
+    func wasShown(_ authority: Slice, in bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let tls = self.tls, let base = bytes.baseAddress else { return true }
+        return tls.covers(authority.bytes(in: base.assumingMemoryBound(to: UInt8.self)))
     }
 
     /// The id of a request of the connection, if the proxy has named the connection.

@@ -31,8 +31,14 @@ final class ListenerProfile: Sendable {
     /// Whether something comes before the first byte of HTTP, or the bytes tell which HTTP it is.
     let hasPrelude: Bool
 
-    /// - Parameter settings: nil: plain HTTP/1.
-    init(_ settings: ListenerSettings?, for service: RequestService = .apps) {
+    /// nil: connections begin without TLS.
+    let tls: ListenerTLS?
+
+    /// - Parameters:
+    ///   - settings: nil: plain HTTP/1.
+    ///   - tls: That of the listener. A secure one without it takes no clients.
+    init(_ settings: ListenerSettings?, tls: ListenerTLS? = nil, for service: RequestService = .apps) {
+        self.tls = settings?.isSecure == true ? tls : nil
         self.settings = settings
         self.service = service
         let proxies = settings?.proxyProtocol
@@ -52,6 +58,7 @@ final class ListenerProfile: Sendable {
     }
 
     func greeting(of peer: IPAddress) -> Greeting {
+        if self.settings?.isSecure == true, self.tls == nil { return .refused }
         guard let namers = self.namers else { return .own }
         if namers.contains(peer) { return .named }
         return self.refusesOthers ? .refused : .own

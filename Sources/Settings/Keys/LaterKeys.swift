@@ -2,8 +2,7 @@
 /// exists instead, rather than treating it as a misspelling.
 enum LaterKeys {
     private static let keys = [
-        "redis": "the key is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL",
-        "tls": "this version serves plain HTTP/1.1: put a proxy in front that terminates TLS",
+        "redis": "the key is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL"
     ]
 
     /// What exists instead of the key at `path`; nil when it is not one of these.

@@ -40,6 +40,7 @@ extension Section {
             .section(.strictTransport),
             "Tell browsers to use only https for all hosts that have it (Strict-Transport-Security), also where an app says something else."
         ),
+        SettingsKey("tls", .section(.tls), "TLS at these addresses, without a proxy in front."),
         SettingsKey("admin", .section(.admin), "The listener for operators."),
         SettingsKey(
             "event_loops",

@@ -22,6 +22,7 @@ extension SettingsBuilder {
                 settings.listen.append(listener)
             }
         }
+        if self.tree["listen"] == nil { self.setDefaults(&settings.listen[0]) }
         self.setRedirectListener(&settings)
         self.setAdminListener(&settings)
         self.setStrictTransport(&settings)
@@ -67,11 +68,26 @@ extension SettingsBuilder {
     private mutating func listener(_ tree: SettingsTree) -> ListenerSettings? {
         guard case .address(let address)? = tree["address"]?.value else { return nil }
         var listener = ListenerSettings(address)
+        self.setDefaults(&listener)
         tree.set(.listener, in: &listener)
+        if !listener.isSecure {
+            if tree["client_certificates"] == nil { listener.clientCertificates = .none }
+            if tree["protocols"] == nil { listener.protocols = [.http1] }
+        }
         self.checkTLS(listener, tree)
         self.checkProtocols(listener, tree)
         listener.proxyProtocol = self.proxyProtocol(tree)
         return listener
+    }
+
+    /// What a listener is that says nothing: it has TLS where there is `tls`, and asks for certificates as that says.
+    private func setDefaults(_ listener: inout ListenerSettings) {
+        guard let tls = self.tree.tree("tls") else { return }
+        listener.isSecure = true
+        listener.protocols = [.http2, .http1]
+        var settings = TLSSettings()
+        tls.set(.tls, in: &settings)
+        listener.clientCertificates = settings.clientCertificates
     }
 
     private mutating func check(_ address: ListenAddress, _ tree: SettingsTree, besides others: [ListenerSettings]) {
@@ -85,13 +101,27 @@ extension SettingsBuilder {
     }
 
     private mutating func checkTLS(_ listener: ListenerSettings, _ tree: SettingsTree) {
-        let asked = [("tls", listener.isSecure), ("client_certificates", listener.clientCertificates != .none)]
-        for (name, isAsked) in asked where isAsked {
+        if listener.isSecure, self.tree["tls"] == nil {
             self.report(
-                tree.place(of: name),
-                found: "a feature that this version does not have",
-                allowed: "a listener without TLS",
-                mend: LaterKeys.sentence(for: "tls") ?? "remove it"
+                tree.place(of: "tls"),
+                found: "true, but there is no tls with a certificate",
+                allowed: "true where tls has a certificate",
+                mend: "add tls with certificate_file and key_file"
+            )
+        }
+        guard listener.clientCertificates != .none else { return }
+        if !listener.isSecure {
+            self.report(
+                tree.place(of: "client_certificates"),
+                found: "\(listener.clientCertificates.rawValue) without TLS",
+                allowed: "a listener with TLS",
+                mend: "write tls: true, or remove the key"
+            )
+        } else if self.tree.tree("tls")?["client_ca_file"] == nil {
+            self.reportMissing(
+                tree.place(of: "client_certificates"),
+                "client certificates where tls has client_ca_file",
+                "add tls.client_ca_file"
             )
         }
     }

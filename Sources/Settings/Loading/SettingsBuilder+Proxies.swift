@@ -2,13 +2,13 @@ internal import AddressIntelligence
 internal import Vocabulary
 
 extension SettingsBuilder {
-    /// The gateway does not terminate TLS: where clients use https, there is a proxy in front. Unless `trusted_proxies` or
+    /// Where clients use https and the gateway does not terminate TLS, there is a proxy in front. Unless `trusted_proxies` or
     /// `proxy_protocol` names it, every client appears to have the proxy's address.
     mutating func checkUnnamedProxy(_ settings: Settings) {
         let isKnown = !self.isPartial && (self.tree["public_url"] != nil || self.tree["hosts"] != nil)
-        guard isKnown, !self.namesProxies(settings), let host = settings.hosts.first(where: \.publicURL.isHTTPS) else {
-            return
-        }
+        guard isKnown, self.tree["tls"] == nil, !self.namesProxies(settings),
+            let host = settings.hosts.first(where: \.publicURL.isHTTPS)
+        else { return }
         let listener = settings.listen.first { $0.proxyProtocol == nil && $0.address.takesLocalProxies }?.address
         let uses = listener == nil ? [] : self.enforcedBindings(settings)
         let peers = settings.authorization.map { $0.peers.map(\.description).joined(separator: ", ") }

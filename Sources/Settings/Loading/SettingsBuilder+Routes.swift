@@ -82,7 +82,7 @@ extension SettingsBuilder {
     }
 
     /// The hosts, or the top level where it is the shorthand for one host.
-    private var writtenHosts: [SettingsTree] {
+    var writtenHosts: [SettingsTree] {
         self.tree["hosts"] == nil ? [self.tree] : self.tree.trees("hosts")
     }
 

@@ -30,9 +30,11 @@ struct SettingsBuilder {
         settings.apis = apis
         settings.allowsInsecureHTTP = self.flags.http
         self.setListeners(&settings)
+        settings.tls = self.tls()
         settings.operatorTokens = self.operatorTokens()
         self.setTrust(&settings)
         self.checkNamers(settings)
+        self.checkCovering(settings)
         self.setAuthorization(&settings)
         self.checkUnnamedProxy(settings)
         if self.callsOthers { settings.proxies = self.environmentProxies() }
@@ -168,10 +170,15 @@ struct SettingsBuilder {
     }
 
     /// The content of the file that a key names; nil when it cannot be read, which is reported.
-    mutating func content(_ name: String, of tree: SettingsTree, allowed: String) -> [UInt8]? {
+    mutating func content(
+        _ name: String,
+        of tree: SettingsTree,
+        allowed: String,
+        limit: Int = SecretFile.maxBytes
+    ) -> [UInt8]? {
         guard let setting = tree[name], let path = self.resolved(setting) else { return nil }
         do throws(SettingsFiles.Fault) {
-            return try self.files.read(path, SecretFile.maxBytes)
+            return try self.files.read(path, limit)
         } catch {
             self.report(
                 tree.place(of: name),

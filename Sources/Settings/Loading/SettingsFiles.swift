@@ -23,15 +23,19 @@ package struct SettingsFiles: Sendable {
     let isReadable: @Sendable (_ path: String) -> Bool
     /// Whether every user of the machine can read a file.
     package let isOpenToAll: @Sendable (_ path: String) -> Bool
+    /// Whose a file is and who can read it; nil: there is none, or nobody looks.
+    let standing: @Sendable (_ path: String) -> FileStanding?
 
     package init(
         read: @escaping @Sendable (_ path: String, _ limit: Int) throws(Fault) -> [UInt8],
         isReadable: @escaping @Sendable (_ path: String) -> Bool,
-        isOpenToAll: @escaping @Sendable (_ path: String) -> Bool = { _ in false }
+        isOpenToAll: @escaping @Sendable (_ path: String) -> Bool = { _ in false },
+        standing: @escaping @Sendable (_ path: String) -> FileStanding? = { _ in nil }
     ) {
         self.read = read
         self.isReadable = isReadable
         self.isOpenToAll = isOpenToAll
+        self.standing = standing
     }
 
     /// The file system.
@@ -59,7 +63,8 @@ package struct SettingsFiles: Sendable {
             // Nobody reaches a file in a directory that others may not search.
             let folders = String(cString: real).split(separator: "/").dropLast()
             return folders.indices.allSatisfy { others("/" + folders[...$0].joined(separator: "/")) & 0o001 != 0 }
-        }
+        },
+        standing: FileStanding.init
     )
 
     /// The type and permissions of a file; nil: there is none.
@@ -99,7 +104,8 @@ package struct SettingsFiles: Sendable {
         return SettingsFiles(
             read: { path, limit throws(Fault) in path == added ? bytes : try read(path, limit) },
             isReadable: { $0 == added || isReadable($0) },
-            isOpenToAll: self.isOpenToAll
+            isOpenToAll: self.isOpenToAll,
+            standing: self.standing
         )
     }
 
@@ -120,7 +126,8 @@ package struct SettingsFiles: Sendable {
                 known.state.withLock { $0.readable[path] = answer }
                 return answer
             },
-            isOpenToAll: self.isOpenToAll
+            isOpenToAll: self.isOpenToAll,
+            standing: self.standing
         )
     }
 
@@ -132,4 +139,47 @@ package struct SettingsFiles: Sendable {
 
         let state = Mutex(State())
     }
+}
+
+/// Whose a file is, and who can read it.
+package struct FileStanding: Sendable, Equatable, CustomStringConvertible {
+    /// The bits of `chmod`.
+    package let mode: UInt32
+    package let owner: UInt32
+    package let group: UInt32
+    /// Whether the user of this process owns it.
+    package let isOwn: Bool
+
+    package init(mode: UInt32, owner: UInt32, group: UInt32, isOwn: Bool) {
+        self.mode = mode
+        self.owner = owner
+        self.group = group
+        self.isOwn = isOwn
+    }
+
+    /// nil: there is no such file.
+    init?(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        self.init(
+            mode: UInt32(status.st_mode) & 0o7777,
+            owner: status.st_uid,
+            group: status.st_gid,
+            isOwn: status.st_uid == geteuid()
+        )
+    }
+
+    /// Whether others than the gateway can read it. A file of root or of another user may be readable for its group: by
+    /// that the gateway reads it, as Kubernetes gives secrets to a pod with `fsGroup`.
+    package var isExposed: Bool { self.mode & (self.isOwn && self.owner != 0 ? 0o077 : 0o007) != 0 }
+
+    /// `mode 0644, owner 0:0`
+    package var description: String {
+        let octal = String(self.mode, radix: 8)
+        return
+            "mode \(String(repeating: "0", count: max(4 - octal.utf8.count, 0)))\(octal), owner \(self.owner):\(self.group)"
+    }
+
+    /// `65532:65532`: the user of this process.
+    package static var user: String { "\(geteuid()):\(getegid())" }
 }

@@ -11,6 +11,14 @@ package struct SettingsJudges: Sendable {
     /// What is wrong with the JWK set of a client's public keys, in a sentence; nil: nothing.
     package var clientKeys: @Sendable (_ json: [UInt8]) -> String? = { _ in nil }
 
+    /// What a certificate says, with its issuers and its key in PEM; nil: nobody reads it.
+    package var certificate: @Sendable (_ chain: [UInt8], _ key: Secret) throws(CertificateFault) -> CertificateFacts? =
+        { _, _ throws(CertificateFault) in nil }
+    /// What is wrong with the authorities in a PEM file, in a sentence; nil: nothing.
+    package var authorities: @Sendable (_ pem: [UInt8]) -> String? = { _ in nil }
+    /// The time, for certificates that expire.
+    package var now: @Sendable () -> UnixTime = { Clock.system.now() }
+
     /// Accepts every value.
     package init() {}
 }

@@ -11,6 +11,8 @@ package struct Settings: Sendable, Equatable {
     package var listen = [ListenerSettings(ListenAddress(host: "127.0.0.1", port: 8080))]
     /// Where plain http is answered with the place of https; nil: nowhere.
     package var redirectListen: ListenerSettings?
+    /// nil: the gateway's own addresses are plain HTTP.
+    package var tls: TLSSettings?
     package var adminListen: ListenAddress? = ListenAddress(host: "127.0.0.1", port: 9090)
     /// Empty: the admin listener serves nothing that needs a token.
     package var operatorTokens: [OperatorToken] = []

@@ -19,3 +19,4 @@
 static const int sallyport_EVP_PKEY_PUBLIC_KEY = EVP_PKEY_PUBLIC_KEY;
 static const int sallyport_EVP_PKEY_KEYPAIR = EVP_PKEY_KEYPAIR;
 static const unsigned long sallyport_XN_FLAG_RFC2253 = XN_FLAG_RFC2253;
+static const int sallyport_X509_VERSION_3 = X509_VERSION_3;

@@ -4,7 +4,8 @@ import Synchronization
 
 /// A connected socket as a channel of NIO, for protocols that are handlers in a pipeline, such as TLS.
 ///
-/// It has no options. It closes when the peer has closed its side.
+/// It has no options. One that was connected closes when the peer has closed its side; of an accepted one its handlers
+/// decide (`ChannelEvent.inputClosed`).
 package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
     package let allocator = ByteBufferAllocator()
     package let remoteAddress: SocketAddress?
@@ -23,14 +24,39 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
     /// The promises of writes that have not been sent.
     private var unsent: [EventLoopPromise<Void>] = []
     private var outputEndPromise: EventLoopPromise<Void>?
+    /// Whether the peer has connected.
+    private let isAccepted: Bool
+    /// Whether the channel closes when everything was sent.
+    private var closesWhenSent = false
 
-    /// - Parameter socket: Connected and not started.
-    init(_ socket: StreamSocket, to address: SocketAddress) {
+    /// What handlers are told besides the events of NIO.
+    package enum Event: Sendable {
+        /// Everything was sent that the system did not take at once.
+        case allSent
+    }
+
+    /// - Parameters:
+    ///   - socket: Connected and not started.
+    ///   - address: nil: the socket was accepted, and may have been started.
+    init(_ socket: StreamSocket, to address: SocketAddress?) {
+        self.isAccepted = address == nil
         self.socket = socket
         self.loop = socket.loop
         self.remoteAddress = address
         self.closePromise = socket.loop.makePromise(of: Void.self)
         self.ownPipeline = ChannelPipeline(channel: self)
+    }
+
+    /// Makes a channel of a socket that was accepted and may have been read. What was read is handed to `received`.
+    ///
+    /// - Parameter prepare: Adds the handlers of the pipeline.
+    package static func take(
+        _ socket: StreamSocket,
+        _ prepare: (any Channel) throws -> Void
+    ) throws -> PipelineChannel {
+        let channel = PipelineChannel(socket, to: nil)
+        try channel.start(prepare)
+        return channel
     }
 
     /// Adds the handlers and begins to read.
@@ -70,6 +96,8 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
         guard let pipeline = self.ownPipeline else { preconditionFailure("a channel has a pipeline") }
         return pipeline
     }
+
+    package var syncOptions: (any NIOSynchronousChannelOptions)? { self.isAccepted ? AcceptedOptions() : nil }
 
     package func setOption<Option: ChannelOption>(_ option: Option, value: Option.Value) -> EventLoopFuture<Void> {
         self.loop.makeFailedFuture(ChannelError.operationUnsupported)
@@ -115,7 +143,7 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
 
     package func flush0() {
         self.socket.flush()
-        if self.socket.isOpen, self.socket.unsentBytes == 0 { self.allSent() }
+        if self.socket.isOpen, self.socket.unsentBytes == 0 { self.fulfil() }
     }
 
     package func read0() {
@@ -129,6 +157,11 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
             return
         }
         switch mode {
+        case .all where self.isAccepted && self.socket.unsentBytes > 0:
+            // An alert, or an answer to a client that has ended its side already.
+            self.closesWhenSent = true
+            self.socket.endOutput()
+            promise?.succeed(())
         case .all:
             self.socket.close()
             promise?.succeed(())
@@ -153,7 +186,9 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
 extension PipelineChannel: StreamHandler {
     package func received(_ buffer: inout ByteBuffer) {
         self.isReadPending = false
-        self.pipeline.syncOperations.fireChannelRead(NIOAny(buffer))
+        // Copied for clients: an unfinished record would keep the loop's large buffer for as long as a client likes.
+        let bytes = self.isAccepted ? ByteBuffer(bytes: buffer.readableBytesView) : buffer
+        self.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
         self.pipeline.syncOperations.fireChannelReadComplete()
         guard self.socket.isOpen else { return }
         // A handler that has enough does not pass this on.
@@ -166,13 +201,25 @@ extension PipelineChannel: StreamHandler {
     }
 
     package func allSent() {
+        self.fulfil()
+        if self.isAccepted { self.pipeline.syncOperations.fireUserInboundEventTriggered(Event.allSent) }
+    }
+
+    private func fulfil() {
         let sent = self.unsent
         self.unsent = []
         for promise in sent { promise.succeed(()) }
     }
 
+    package func inputEnded() -> Bool {
+        guard self.isAccepted else { return false }
+        self.pipeline.syncOperations.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        return self.socket.isOpen
+    }
+
     package func outputEnded() {
         self.outputEndPromise.take()?.succeed(())
+        if self.closesWhenSent { return self.socket.close() }
         self.pipeline.syncOperations.fireUserInboundEventTriggered(ChannelEvent.outputClosed)
     }
 
@@ -196,5 +243,21 @@ extension PipelineChannel: StreamHandler {
             self.removeHandlers(pipeline: self.pipeline)
             self.closePromise.succeed(())
         }
+    }
+}
+
+/// The options of an accepted channel, as TLS reads them: its peer may end its side first.
+private struct AcceptedOptions: NIOSynchronousChannelOptions {
+    func setOption<Option: ChannelOption>(_ option: Option, value: Option.Value) throws {
+        throw ChannelError.operationUnsupported
+    }
+
+    func getOption<Option: ChannelOption>(_ option: Option) throws -> Option.Value {
+        guard
+            option is ChannelOptions.Types.AllowRemoteHalfClosureOption
+                || option is ChannelOptions.Types.AutoReadOption,
+            let isSet = true as? Option.Value
+        else { throw ChannelError.operationUnsupported }
+        return isSet
     }
 }

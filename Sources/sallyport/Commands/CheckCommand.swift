@@ -5,6 +5,7 @@ import RedisStore
 import RequestPath
 import Settings
 import Transport
+import Vocabulary
 
 /// `sallyport check`: validates the settings and prints what they mean.
 struct CheckCommand: AsyncParsableCommand {
@@ -112,6 +113,9 @@ struct CheckCommand: AsyncParsableCommand {
                 ["strict_transport_security: {max_age: 1d}, so that browsers use only https for these hosts"]
             )
         }
+        if let tls = loaded.settings.tls {
+            self.say("certificates", tls.certificates.compactMap { $0.facts.map(Self.line) })
+        }
         let text = loaded.describe(changedOnly: self.changed)
         self.say(
             self.changed ? "settings that are not the default" : "settings",
@@ -169,6 +173,12 @@ struct CheckCommand: AsyncParsableCommand {
         let level = verdict.level.rawValue
         let space = String(repeating: " ", count: 9 - level.utf8.count)
         return "\(level)\(space)\(verdict.subject): \(verdict.finding)"
+    }
+
+    /// `app.example.com, *.example.com: P-256, 89 days left`
+    private static func line(_ facts: CertificateFacts) -> String {
+        let names = facts.names + facts.addresses.map(\.description)
+        return "\(names.joined(separator: ", ")): \(facts.key), \(facts.daysLeft(at: Clock.system.now())) days left"
     }
 
     /// `/admin/**  GET, POST  auth required  require {aal: aal2}  -> app  (admin)`

@@ -49,6 +49,10 @@ extension SettingsJudges {
         judges.privateKey = { Self.fault(in: $0) }
         judges.p256Key = { Self.fault(in: $0, for: .es256) }
         judges.clientKeys = ClientAssertions.fault(inKeys:)
+        judges.certificate = { chain, key throws(CertificateFault) in
+            try CertificateJudge.facts(chain, key, now: Clock.system.now())
+        }
+        judges.authorities = CertificateJudge.fault(inAuthorities:)
         return judges
     }
 

@@ -110,15 +110,19 @@ struct PrivateFile: ~Copyable {
         Self.sync(directoryOf: self.path)
     }
 
-    /// Makes a file that only its owner can read. An existing file is never overwritten.
-    static func make(at path: String, with bytes: [UInt8]) throws(PrivateFileFailure) {
-        close(try Self.write(bytes, to: path))
+    /// Makes a file that only its owner can read, or with another mode. An existing file is never overwritten.
+    static func make(at path: String, with bytes: [UInt8], mode: mode_t = 0o600) throws(PrivateFileFailure) {
+        close(try Self.write(bytes, to: path, mode: mode))
         Self.sync(directoryOf: path)
     }
 
-    /// Makes a file with mode 0600 and this content on disk. The caller closes the descriptor.
-    private static func write(_ bytes: [UInt8], to path: String) throws(PrivateFileFailure) -> Int32 {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    /// Makes a file with this mode and content on disk. The caller closes the descriptor.
+    private static func write(
+        _ bytes: [UInt8],
+        to path: String,
+        mode: mode_t = 0o600
+    ) throws(PrivateFileFailure) -> Int32 {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
         guard descriptor >= 0 else {
             if errno == EEXIST { throw PrivateFileFailure("\(path) exists already and is not overwritten") }
             throw .system(path)

@@ -192,6 +192,9 @@ final class JudgedRequest {
         self.bytes = Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
     }
 
+    /// The client was shown a certificate for another host.
+    func misdirect() { self.judge.findings.isMisdirected = true }
+
     func begin() throws -> Told {
         try self.step { judge, given in
             #expect(self.bench.parser.parse(given.base, self.bytes.count, into: self.head) == .complete)

@@ -16,6 +16,18 @@ struct RouteStepTests {
         },
     ]
 
+    @Test("a host that the shown certificate does not cover is refused with 421")
+    func misdirected() throws {
+        let bench = try JudgeBench(Self.routes)
+        for (path, host) in [
+            ("/x", "app.example.com"), ("/.sallyport/login", "app.example.com"), ("/x", "other.example.com"),
+        ] {
+            let request = JudgedRequest(bench, "GET", path, host: host)
+            request.misdirect()
+            #expect(try request.begin() == .answer(421, .requestMisdirected))
+        }
+    }
+
     @Test(
         "Host, path and method choose a route, one of the gateway's endpoints, or a refusal",
         arguments: [

@@ -1,0 +1,128 @@
+import Cryptography
+import NIOCore
+import Settings
+import Transport
+import Vocabulary
+
+/// The handshake of TLS.
+extension ClientOpening {
+    /// The most bytes of a client until its handshake has ended, without and with certificates of clients.
+    private static let mostBytes = 32_768
+    private static let mostBytesWithCertificate = 65_536
+
+    /// Reads what the client asks for, before anything is computed for it.
+    func readHello(_ buffer: inout ByteBuffer, _ tls: ListenerTLS) {
+        switch buffer.withUnsafeReadableBytes({ ClientHello.read($0) }) {
+        case .incomplete: break
+        case .plainHTTP: self.refuseHandshake(.plainHTTP, with: Self.sentence)
+        case .foreign: self.refuseHandshake(.foreign)
+        case .complete(let hello):
+            guard let choice = tls.choice(for: hello) else {
+                return self.refuseHandshake(.unknownName, with: Self.alert(.unrecognizedName))
+            }
+            guard tls.protocolChoice(for: hello) != nil else {
+                return self.refuseHandshake(.noProtocol, with: Self.alert(.noApplicationProtocol))
+            }
+            self.greeting = (hello, choice)
+            self.stage = .waiting
+        }
+    }
+
+    /// Whether the client's address may begin another handshake now.
+    var mayShakeHands: Bool {
+        guard let place = self.place else { return false }
+        if place.beginsHandshake(now: self.loop.now) { return true }
+        self.loop.handshakeEnded(.limited)
+        return false
+    }
+
+    /// Begins the handshake as soon as the loop has a turn for it. Until then nothing more is read.
+    func awaitTurn() {
+        if !self.loop.begin(self) { self.stream.pause() }
+    }
+
+    /// Begins the handshake with what was read.
+    func shakeHands() {
+        guard self.stage == .waiting, let greeting = self.greeting, let socket = self.stream as? StreamSocket,
+            var bytes = self.input.take()
+        else { return }
+        let asks = self.client.listener.tls.map { $0.clientCertificates != .none } ?? false
+        let stream = TLSClientStream(
+            socket,
+            greeting.choice.context,
+            room: asks ? Self.mostBytesWithCertificate : Self.mostBytes,
+            self
+        )
+        self.stage = .handshake
+        self.stream = stream
+        do {
+            try stream.shakeHands(&bytes)
+        } catch {
+            self.handshakeFailed(byClientCertificate: false)
+            socket.close()
+            self.closed(isClean: false)
+        }
+    }
+
+    /// Ends a client without a handshake.
+    private func refuseHandshake(_ result: HandshakeResult, with bytes: ByteBuffer? = nil) {
+        self.loop.handshakeEnded(result)
+        if let bytes { self.stream.writeAndFlush(bytes) }
+        self.stage = .refused
+        // What it still sends is read for a moment: closing at once could destroy the answer.
+        self.input = nil
+        self.stream.endOutput()
+    }
+
+    /// Alerts that the gateway sends itself, because the library cannot (RFC 8446 6.2).
+    private enum Alert: UInt8 {
+        case unrecognizedName = 112
+        case noApplicationProtocol = 120
+    }
+
+    /// A fatal alert, in a record of TLS 1.2.
+    private static func alert(_ alert: Alert) -> ByteBuffer {
+        ByteBuffer(bytes: [21, 3, 3, 0, 2, 2, alert.rawValue])
+    }
+
+    /// For people who write http in place of https.
+    private static let sentence: ByteBuffer = {
+        let text = "This port speaks TLS: write https:// in place of http://.\n"
+        return ByteBuffer(
+            string: "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: \(text.utf8.count)\r\n"
+                + "Cache-Control: no-store\r\nConnection: close\r\n\r\n\(text)"
+        )
+    }()
+}
+
+extension ClientOpening: AwaitedHandshake {}
+
+extension ClientOpening: HandshakeObserver {
+    func handshakeEnded(_ agreement: TLSAgreement) {
+        guard self.stage == .handshake, let greeting = self.greeting else { return }
+        var certificate: ClientCertificate?
+        if let der = agreement.clientCertificate {
+            // With a resumed session it was verified when the session began.
+            guard let read = ClientCertificate(der: der), read.notAfter > self.loop.wallNow else {
+                self.loop.handshakeEnded(.clientCertificate)
+                return self.stream.close()
+            }
+            certificate = read
+        }
+        self.loop.handshakeEnded(agreement.flight.isResumed ? .resumed : .ok)
+        self.facts = ClientFacts(
+            proxy: self.preamble,
+            tls: TLSFacts(agreement, serverName: greeting.hello?.serverName, shown: greeting.choice.facts, certificate)
+        )
+        self.stage = .choice
+        var none = ByteBuffer()
+        self.begin(&none)
+    }
+
+    func handshakeFailed(byClientCertificate: Bool) {
+        guard self.stage == .handshake else { return }
+        self.loop.handshakeEnded(
+            byClientCertificate ? .clientCertificate : self.loop.now >= self.deadline ? .late : .failed
+        )
+    }
+}

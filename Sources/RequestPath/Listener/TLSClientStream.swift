@@ -1,0 +1,182 @@
+import NIOCore
+import NIOSSL
+import NIOTLS
+import Transport
+
+/// Who waits for the end of a client's handshake. It handles the stream until a connection takes it over.
+protocol HandshakeObserver: StreamHandler {
+    /// Called when the handshake has ended well: bytes can be sent, and those that come follow.
+    func handshakeEnded(_ agreement: TLSAgreement)
+    /// Called when it has failed. The stream closes.
+    ///
+    /// - Parameter byClientCertificate: Whether the client's certificate is the reason.
+    func handshakeFailed(byClientCertificate: Bool)
+}
+
+/// A client's connection over TLS: the last handler of the pipeline in which NIOSSL encrypts.
+final class TLSClientStream: ChannelDuplexHandler, ClientByteStream {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let socket: StreamSocket
+    private let tls: NIOSSLServerHandler
+    private let watch: HandshakeWatch
+    private var context: ChannelHandlerContext?
+    private var handler: (any StreamHandler)?
+    /// Set until the handshake has ended.
+    private var observer: (any HandshakeObserver)?
+    private var gate = ReadGate()
+    /// Bytes that NIOSSL holds until `flush`.
+    private var heldBytes = 0
+    private var inputHasEnded = false
+    private var isClean = true
+
+    /// - Parameters:
+    ///   - socket: The client's, which reads already.
+    ///   - context: What the client gets.
+    ///   - room: How many bytes it may send until the handshake has ended.
+    ///   - observer: It handles the stream until `start`.
+    init(_ socket: StreamSocket, _ context: NIOSSLContext, room: Int, _ observer: any HandshakeObserver) {
+        self.socket = socket
+        self.tls = NIOSSLServerHandler(context: context)
+        self.watch = HandshakeWatch(room: room)
+        self.observer = observer
+        self.handler = observer
+    }
+
+    /// Begins the handshake with what the client has sent.
+    ///
+    /// - Throws: An error, if the socket has closed.
+    func shakeHands(_ bytes: inout ByteBuffer) throws {
+        let channel = try PipelineChannel.take(self.socket) { channel in
+            try channel.pipeline.syncOperations.addHandlers([self.watch, self.tls, self])
+        }
+        channel.received(&bytes)
+    }
+
+    func start(_ handler: any StreamHandler) throws {
+        guard self.context != nil, self.socket.isOpen else { throw ChannelError.ioOnClosedChannel }
+        self.handler = handler
+    }
+
+    // MARK: Bytes to the client
+
+    var isWritable: Bool { self.socket.isWritable }
+    var hasUnreadBytes: Bool { self.socket.hasUnreadBytes }
+    /// Of the encrypted stream, which is a little longer.
+    var unacknowledgedBytes: Int { self.socket.unacknowledgedBytes }
+    var unsentBytes: Int { self.socket.unsentBytes + self.heldBytes }
+    var isPaused: Bool { self.gate.isPaused }
+
+    func write(_ bytes: ByteBuffer) {
+        guard let context = self.context, bytes.readableBytes > 0 else { return }
+        self.heldBytes += bytes.readableBytes
+        context.write(NIOAny(bytes), promise: nil)
+    }
+
+    func writeAndFlush(_ bytes: ByteBuffer) {
+        self.write(bytes)
+        self.flush()
+    }
+
+    func flush() {
+        guard self.heldBytes > 0 else { return }
+        self.heldBytes = 0
+        self.context?.flush()
+    }
+
+    func pause() {
+        self.gate.pause()
+    }
+
+    func resume() {
+        if self.gate.resume() { self.context?.read() }
+    }
+
+    /// Sends close_notify and then the end of the stream.
+    func endOutput() {
+        self.flush()
+        self.context?.close(mode: .output, promise: nil)
+    }
+
+    func close() {
+        guard self.socket.isOpen else { return }
+        // The client learns that it got everything; it is not waited for.
+        if self.observer == nil { self.endOutput() }
+        self.socket.close()
+    }
+
+    func reset() {
+        self.socket.reset()
+    }
+
+    // MARK: The pipeline
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if self.gate.read() { context.read() }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var buffer = self.unwrapInboundIn(data)
+        self.handler?.received(&buffer)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case TLSUserEvent.handshakeCompleted(let name): self.handshakeEnded(context, name)
+        case ChannelEvent.inputClosed: self.inputEnded()
+        case ChannelEvent.outputClosed: self.handler?.outputEnded()
+        case PipelineChannel.Event.allSent: self.handler?.allSent()
+        default: break
+        }
+    }
+
+    private func handshakeEnded(_ context: ChannelHandlerContext, _ name: String?) {
+        guard let observer = self.observer.take() else { return }
+        context.pipeline.syncOperations.removeHandler(self.watch, promise: nil)
+        let certificate = try? self.tls.peerCertificate?.toDERBytes()
+        observer.handshakeEnded(
+            TLSAgreement(flight: self.watch.flight, applicationProtocol: name, clientCertificate: certificate)
+        )
+    }
+
+    private func inputEnded() {
+        guard !self.inputHasEnded else { return }
+        self.inputHasEnded = true
+        if self.handler?.inputEnded() != true { self.close() }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if self.isWritable { self.handler?.becameWritable() }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.observer = nil
+        self.heldBytes = 0
+        self.handler.take()?.closed(isClean: self.isClean)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // Many clients end without close_notify. A body is cut only by its own framing.
+        if case .uncleanShutdown? = error as? NIOSSLError { return }
+        self.isClean = false
+        if let observer = self.observer.take() {
+            observer.handshakeFailed(byClientCertificate: Self.isAboutClient(error))
+        }
+        // NIOSSL closes the channel itself after its errors, when an alert has been sent.
+    }
+
+    private static func isAboutClient(_ error: any Error) -> Bool {
+        let text = "\(error)".utf8
+        return ["CERTIFICATE_VERIFY_FAILED", "PEER_DID_NOT_RETURN_A_CERTIFICATE"].contains { text.contains($0.utf8) }
+    }
+}

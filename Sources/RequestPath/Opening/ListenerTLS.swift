@@ -1,0 +1,156 @@
+import NIOSSL
+package import Settings
+import Synchronization
+import Vocabulary
+
+/// The TLS of one listener: a context for each certificate, chosen by the client's first message.
+///
+/// A context for each certificate, and not one whose certificate is exchanged in the handshake: the choice takes no turn of
+/// the loop, and a session is resumed only with the certificate that it began with. Whom clients are trusted by belongs to
+/// the listener and is the same in each of them, so that no choice of a name leads around it (CVE-2025-23419).
+package final class ListenerTLS: Sendable {
+    /// One certificate with its context.
+    package struct Choice: Sendable {
+        let context: NIOSSLContext
+        /// What the certificate says; nil: nobody has read it.
+        let facts: CertificateFacts?
+        let isDefault: Bool
+    }
+
+    private struct State: Sendable {
+        var settings: TLSSettings
+        var choices: [Choice]
+    }
+
+    package let protocols: [ListenerProtocol]
+    package let clientCertificates: ClientCertificates
+    private let state: Mutex<State>
+
+    /// Makes the contexts. It blocks, so it is not called on a loop.
+    ///
+    /// - Throws: `ListenerTLSError`.
+    package init(_ settings: TLSSettings, _ listener: ListenerSettings) throws(ListenerTLSError) {
+        self.protocols = listener.protocols
+        self.clientCertificates = listener.clientCertificates
+        self.state = Mutex(
+            State(
+                settings: settings,
+                choices: try Self.choices(settings, listener.protocols, listener.clientCertificates)
+            )
+        )
+    }
+
+    /// The TLS of a listener: that of `former` if nothing of it has changed, so that its sessions can be resumed.
+    package static func make(
+        _ settings: TLSSettings,
+        _ listener: ListenerSettings,
+        keeping former: [ListenerTLS]
+    ) throws(ListenerTLSError) -> ListenerTLS {
+        let kept = former.first {
+            $0.settings == settings && $0.protocols == listener.protocols
+                && $0.clientCertificates == listener.clientCertificates
+        }
+        if let kept { return kept }
+        return try ListenerTLS(settings, listener)
+    }
+
+    package var settings: TLSSettings { self.state.withLock { $0.settings } }
+
+    /// Uses other certificates for new connections. It blocks, so it is not called on a loop. Sessions that began before
+    /// are not resumed: their tickets are sealed by the former contexts.
+    ///
+    /// - Throws: `ListenerTLSError`; then nothing has changed.
+    package func replace(by settings: TLSSettings) throws(ListenerTLSError) {
+        let choices = try Self.choices(settings, self.protocols, self.clientCertificates)
+        self.state.withLock { $0 = State(settings: settings, choices: choices) }
+    }
+
+    /// What a client gets that begins so; nil: there is no certificate for it.
+    package func choice(for hello: ClientHello?) -> Choice? {
+        let choices = self.state.withLock { $0.choices }
+        if choices.count == 1 { return choices[0] }
+        let takesECDSA = hello?.takesECDSA ?? true
+        func best(_ name: String) -> Choice? {
+            let named = choices.filter { $0.facts?.names.contains(name) == true }
+            return named.first { $0.facts?.isECDSA == takesECDSA } ?? named.first
+        }
+        if let name = hello?.serverName {
+            if let exact = best(name) { return exact }
+            if let wildcard = CertificateFacts.wildcard(for: name).flatMap(best) { return wildcard }
+        }
+        return choices.first(where: \.isDefault)
+    }
+
+    /// The protocol that both speak; `.some(nil)`: the client does not say, and nil: none.
+    func protocolChoice(for hello: ClientHello?) -> ListenerProtocol?? {
+        guard let offered = hello?.protocols, !offered.isEmpty else { return .some(nil) }
+        return self.protocols.first { offered.contains($0.rawValue) }.map { .some($0) }
+    }
+
+    private static func choices(
+        _ settings: TLSSettings,
+        _ protocols: [ListenerProtocol],
+        _ clientCertificates: ClientCertificates
+    ) throws(ListenerTLSError) -> [Choice] {
+        var choices: [Choice] = []
+        for certificate in settings.certificates {
+            do {
+                choices.append(
+                    Choice(
+                        context: try NIOSSLContext(
+                            configuration: try self.configuration(
+                                certificate,
+                                settings,
+                                protocols,
+                                clientCertificates
+                            )
+                        ),
+                        facts: certificate.facts,
+                        isDefault: certificate.isDefault
+                    )
+                )
+            } catch {
+                throw ListenerTLSError(
+                    description:
+                        "tls: \(certificate.certificateFile) and \(certificate.keyFile) cannot be used: \(error)"
+                )
+            }
+        }
+        return choices
+    }
+
+    private static func configuration(
+        _ certificate: CertificateSettings,
+        _ settings: TLSSettings,
+        _ protocols: [ListenerProtocol],
+        _ clientCertificates: ClientCertificates
+    ) throws -> TLSConfiguration {
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: try NIOSSLCertificate.fromPEMBytes(certificate.chain).map { .certificate($0) },
+            privateKey: .privateKey(try NIOSSLPrivateKey(bytes: certificate.key.bytes, format: .pem))
+        )
+        configuration.minimumTLSVersion = settings.minVersion == .v13 ? .tlsv13 : .tlsv12
+        // Mozilla's intermediate profile without finite fields. TLS 1.3 has its own suites, in the library's order.
+        configuration.cipherSuiteValues = [
+            .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+            .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+            .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        ]
+        configuration.applicationProtocols = protocols.map(\.rawValue)
+        if clientCertificates != .none, let authorities = settings.clientAuthorities {
+            configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(authorities.content))
+            configuration.certificateVerification =
+                clientCertificates == .required ? .noHostnameVerification : .optionalVerification
+            // So that browsers offer only certificates that will do.
+            configuration.sendCANameList = true
+        } else if clientCertificates != .none {
+            throw ListenerTLSError(description: "client_certificates without client_ca_file")
+        }
+        return configuration
+    }
+}
+
+/// TLS that cannot be set up, for the operator.
+package struct ListenerTLSError: Error, CustomStringConvertible {
+    package let description: String
+}

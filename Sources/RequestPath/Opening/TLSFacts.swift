@@ -1,0 +1,60 @@
+import Cryptography
+import Observability
+import Settings
+
+/// What a handshake has found out about a client.
+///
+/// It belongs to `ClientFacts`, made once for a connection.
+struct TLSFacts {
+    private let agreement: TLSAgreement
+    private let serverName: String?
+    /// Whether the certificate is for the name of the handshake.
+    private let isNameCovered: Bool
+    /// What the certificate says that the client was shown; nil: nobody has read it.
+    let shown: CertificateFacts?
+    /// The client's certificate; nil: it has shown none.
+    let certificate: ClientCertificate?
+
+    init(
+        _ agreement: TLSAgreement,
+        serverName: String?,
+        shown: CertificateFacts?,
+        _ certificate: ClientCertificate?
+    ) {
+        self.agreement = agreement
+        self.serverName = serverName
+        self.shown = shown
+        self.isNameCovered = serverName.map { shown?.covers($0) ?? true } ?? false
+        self.certificate = certificate
+    }
+
+    /// Whether the client speaks HTTP/2 (RFC 9113 3.2).
+    var hasChosenHTTP2: Bool { self.agreement.applicationProtocol == ListenerProtocol.http2.rawValue }
+
+    /// Whether the shown certificate is for a host.
+    ///
+    /// - Parameter authority: The host, with or without a port.
+    func covers(_ authority: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let shown = self.shown else { return true }
+        // Mostly the name of the handshake. Behind an address in brackets the first colon is no port.
+        let host = authority.first == UInt8(ascii: "[") ? authority[...] : authority.prefix { $0 != UInt8(ascii: ":") }
+        if self.isNameCovered, let name = self.serverName, name.utf8.elementsEqual(host) { return true }
+        var text = String(decoding: host, as: UTF8.self).lowercased()
+        if let end = text.lastIndex(of: "]") { text = String(text[...end]) }
+        if text.hasSuffix(".") { text.removeLast() }
+        // Without a host there is no other one.
+        return text.isEmpty || shown.covers(text)
+    }
+
+    /// Writes what each access line of the connection says of it.
+    func add(to logged: inout AccessMembers) {
+        let flight = self.agreement.flight
+        logged.add("tls.version", flight.isTLS13 ? "1.3" : "1.2")
+        logged.add("tls.cipher", flight.suiteName)
+        if let group = flight.groupName { logged.add("tls.group", group) }
+        if let name = self.agreement.applicationProtocol { logged.add("tls.alpn", name) }
+        if flight.isResumed { logged.add("tls.resumed", true) }
+        if let name = self.serverName { logged.add("tls.server_name", name) }
+        if let certificate = self.certificate { logged.add("tls.client_sha256", certificate.sha256.base64URL) }
+    }
+}

@@ -1,0 +1,141 @@
+internal import AddressIntelligence
+internal import Vocabulary
+
+/// TLS at the gateway's own addresses.
+extension SettingsBuilder {
+    /// From so many days on an operator is told that a certificate has to be renewed.
+    static let renewalDays = 14
+
+    /// `tls`; nil: it is not configured, or is not whole.
+    mutating func tls() -> TLSSettings? {
+        guard let tree = self.tree.tree("tls") else { return nil }
+        var tls = TLSSettings()
+        tree.set(.tls, in: &tls)
+        let isShorthand = tree["certificate_file"] != nil || tree["key_file"] != nil
+        let written = tree.trees("certificates")
+        if isShorthand, tree["certificates"] != nil {
+            self.report(
+                tree.place(of: "certificates"),
+                found: "both certificates and certificate_file",
+                allowed: "one of them",
+                mend: "move the pair into certificates"
+            )
+        } else if !isShorthand, written.isEmpty {
+            self.reportMissing(
+                tree.place(of: "certificate_file", or: "certificates"),
+                "certificate_file and key_file, or certificates",
+                "add the pair of files; sallyport certificate --self-signed makes one for trying"
+            )
+        }
+        let pairs = isShorthand ? [tree] : written
+        tls.certificates = pairs.compactMap { self.certificate($0, isOnly: pairs.count == 1) }
+        self.checkDefaults(tls, written)
+        tls.clientAuthorities = self.clientAuthorities(tree)
+        if tls.clientCertificates != .none, tree["client_ca_file"] == nil {
+            self.reportMissing(
+                tree.place(of: "client_ca_file", or: "client_certificates"),
+                "a PEM file, because clients are asked for certificates",
+                "add the authority that issues them, or write client_certificates: none"
+            )
+        }
+        return tls
+    }
+
+    private mutating func certificate(_ tree: SettingsTree, isOnly: Bool) -> CertificateSettings? {
+        for (name, other) in [("certificate_file", "key_file"), ("key_file", "certificate_file")]
+        where tree[name] == nil {
+            self.reportMissing(
+                tree.place(of: name, or: other),
+                "the certificate and its key",
+                "add \(name)"
+            )
+        }
+        guard let certificate = self.resolved(tree["certificate_file"]), let key = self.resolved(tree["key_file"])
+        else { return nil }
+        do throws(CertificateFault) {
+            let read = try CertificateSettings.read(
+                certificate,
+                key,
+                isDefault: tree.boolean("default") ?? isOnly,
+                from: self.files,
+                by: self.judges
+            )
+            if let facts = read.facts { self.warn(of: facts, tree.place(of: "certificate_file")) }
+            return read
+        } catch {
+            self.report(
+                tree.place(of: error.isOfKey ? "key_file" : "certificate_file"),
+                found: error.found,
+                allowed: error.isOfKey
+                    ? "a PEM file with the key of the certificate, which only the gateway can read"
+                    : "a PEM file with a valid certificate, and then its issuers",
+                mend: error.mend
+            )
+            return nil
+        }
+    }
+
+    private mutating func warn(of facts: CertificateFacts, _ place: KeyPlace) {
+        let days = facts.daysLeft(at: self.judges.now())
+        if days < Self.renewalDays {
+            self.warnings.append(
+                "\(place.key): the certificate of \(facts.title) expires in \(days) days, on \(facts.until.rfc3339Seconds): renew it"
+            )
+        }
+        if !facts.isECDSA {
+            self.warnings.append(
+                "\(place.key): the key of \(facts.title) is \(facts.key): a certificate on P-256 costs a third of the time of each handshake"
+            )
+        }
+    }
+
+    private mutating func checkDefaults(_ tls: TLSSettings, _ written: [SettingsTree]) {
+        let defaults = written.filter { $0.boolean("default") == true }
+        guard defaults.count > 1 else { return }
+        self.report(
+            defaults[1].place(of: "default"),
+            found: "true a second time",
+            allowed: "one certificate with default: true",
+            mend: "remove one: the other is at \(defaults[0].place(of: "default").origin)"
+        )
+    }
+
+    private mutating func clientAuthorities(_ tree: SettingsTree) -> ClientAuthorities? {
+        let allowed = "a PEM file with the certificates of authorities"
+        guard let path = self.resolved(tree["client_ca_file"]),
+            let content = self.content("client_ca_file", of: tree, allowed: allowed, limit: 1_048_576)
+        else { return nil }
+        if let fault = self.judges.authorities(content) {
+            self.report(
+                tree.place(of: "client_ca_file"),
+                found: "\(path): \(fault)",
+                allowed: allowed,
+                mend: "write the certificate of the authority that issues your clients' certificates"
+            )
+        }
+        return ClientAuthorities(file: path, content: content)
+    }
+
+    /// Refuses https hosts that no certificate covers: no browser would open them.
+    mutating func checkCovering(_ settings: Settings) {
+        guard let tls = settings.tls, !tls.certificates.isEmpty, !self.isPartial else { return }
+        let hasProxies = !settings.trustedProxies.isEmpty
+        let names = tls.certificates.flatMap {
+            ($0.facts?.names ?? []) + ($0.facts?.addresses ?? []).map(\.description)
+        }
+        for (host, tree) in zip(settings.hosts, self.writtenHosts)
+        where host.publicURL.isHTTPS && !tls.covers(host.publicURL.host) {
+            let found = "\(host.publicURL), but the certificates are for \(names.joined(separator: ", "))"
+            if hasProxies {
+                self.warnings.append("\(tree.key(of: "public_url")): \(found): it is served behind a proxy only")
+                continue
+            }
+            self.report(
+                tree.place(of: "public_url"),
+                found: found,
+                allowed: "an https host that a certificate of tls covers",
+                mend: "get a certificate for \(host.publicURL.host) and add it to tls.certificates"
+            )
+        }
+    }
+}

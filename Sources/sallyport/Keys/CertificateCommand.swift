@@ -1,0 +1,67 @@
+import AddressIntelligence
+import ArgumentParser
+import Cryptography
+import Vocabulary
+
+/// `sallyport certificate`
+struct CertificateCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "certificate",
+        abstract: "Make a certificate and its key, for trying the gateway with TLS.",
+        discussion: """
+            The certificate has a key on P-256 and vouches for itself, so browsers warn of it and other clients need it as \
+            their authority (curl --cacert). Existing files are never overwritten; the key gets mode 0600.
+            """
+    )
+
+    @Flag(help: "Confirms that no authority signs it: without this nothing is made.")
+    var selfSigned = false
+
+    @Option(name: .customLong("name"), help: "A name or address of the server; several may be given.")
+    var names: [String] = ["localhost", "127.0.0.1", "::1"]
+
+    @Option(help: "How many days it is valid, from 1 to 397.")
+    var days = 90
+
+    @Option(help: "Where the certificate is written.")
+    var certificateFile = "certificate.pem"
+
+    @Option(help: "Where the key is written.")
+    var keyFile = "key.pem"
+
+    func validate() throws {
+        guard self.selfSigned else {
+            throw ValidationError("write --self-signed: the gateway is no authority, and signs no other certificates")
+        }
+        guard (1...397).contains(self.days) else { throw ValidationError("--days takes 1 to 397") }
+        for name in self.names where !Self.isName(name) {
+            throw ValidationError("--name \(name): write a host name in ASCII, *.example.com, or an IP address")
+        }
+    }
+
+    func run() throws {
+        let made = SelfSignedCertificate(names: self.names.map { $0.lowercased() }, days: self.days)
+        try PrivateFileFailure.reported {
+            try PrivateFile.make(at: self.keyFile, with: made.key.bytes)
+            try PrivateFile.make(at: self.certificateFile, with: made.certificate, mode: 0o644)
+        }
+        Console.say(
+            """
+            made \(self.certificateFile) for \(self.names.joined(separator: ", ")), valid for \(self.days) days, and \(self.keyFile)
+            next: name them in tls.certificate_file and tls.key_file; clients trust it with curl --cacert \(self.certificateFile)
+            """
+        )
+    }
+
+    /// Whether a certificate can have it: a host name, a wildcard of one label, or an IP address.
+    private static func isName(_ name: String) -> Bool {
+        if IPAddress(name) != nil { return true }
+        let bare = name.hasPrefix("*.") ? name.dropFirst(2) : name[...]
+        let labels = bare.split(separator: ".", omittingEmptySubsequences: false)
+        return name.utf8.count <= 253
+            && labels.allSatisfy { label in
+                (1...63).contains(label.utf8.count) && label.first != "-" && label.last != "-"
+                    && label.utf8.allSatisfy { $0.isAlphanumeric || $0 == 0x2D || $0 == 0x5F }
+            }
+    }
+}

@@ -1,0 +1,102 @@
+import RequestPath
+import TestSupport
+import Testing
+
+@Suite("The first message of a client over TLS") struct ClientHelloTests {
+    /// A message with these extensions, in records of so many bytes.
+    private static func hello(_ extensions: [(Int, [UInt8])], record: Int = 16_384) -> [UInt8] {
+        func number(_ value: Int, _ count: Int) -> [UInt8] {
+            (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+        }
+        let body =
+            [3, 3] + [UInt8](repeating: 7, count: 32) + [0] + [0, 2, 0x13, 0x01] + [1, 0]
+            + {
+                let all = extensions.flatMap { number($0.0, 2) + number($0.1.count, 2) + $0.1 }
+                return number(all.count, 2) + all
+            }()
+        let message = [1] + number(body.count, 3) + body
+        return stride(from: 0, to: message.count, by: record).flatMap { start -> [UInt8] in
+            let piece = message[start..<min(start + record, message.count)]
+            return [22, 3, 1] + number(piece.count, 2) + piece
+        }
+    }
+
+    private static func name(_ text: String) -> (Int, [UInt8]) {
+        let bytes = Array(text.utf8)
+        return (0, [0, UInt8(bytes.count + 3), 0, 0, UInt8(bytes.count)] + bytes)
+    }
+
+    private static func protocols(_ names: [String]) -> (Int, [UInt8]) {
+        let list = names.flatMap { [UInt8($0.utf8.count)] + $0.utf8 }
+        return (16, [0, UInt8(list.count)] + list)
+    }
+
+    private static func read(_ bytes: [UInt8]) -> ClientHello.Reading {
+        bytes.withUnsafeBytes { ClientHello.read($0) }
+    }
+
+    @Test("name, protocols and schemes are read, however the message is cut into records and pieces")
+    func reading() throws {
+        let extensions = [
+            Self.name("WWW.Example.com."), Self.protocols(["h2", "http/1.1"]), (13, [0, 2, 0x08, 0x04] as [UInt8]),
+        ]
+        for record in [1, 2, 3, 50, 16_384] {
+            let bytes = Self.hello(extensions, record: record)
+            guard case .complete(let hello?) = Self.read(bytes) else {
+                Issue.record("not read in records of \(record)")
+                continue
+            }
+            #expect(hello.serverName == "www.example.com")
+            #expect(hello.protocols == ["h2", "http/1.1"])
+            #expect(!hello.takesECDSA)
+            for count in 0..<bytes.count {
+                #expect(Self.read(Array(bytes[..<count])) == .incomplete, "\(count) of \(bytes.count)")
+            }
+            // What follows is not its part.
+            #expect(Self.read(bytes + [23, 3, 3, 0, 1, 0]) == .complete(hello))
+        }
+    }
+
+    @Test("bytes that are no handshake are told apart: HTTP gets a sentence, others nothing")
+    func others() {
+        #expect(Self.read(Array("GET / HTTP/1.1\r\n\r\n".utf8)) == .plainHTTP)
+        #expect(Self.read(Array("P".utf8)) == .plainHTTP)
+        for first: UInt8 in [0, 20, 21, 23, 0x80, 0xFF, 0x0D] { #expect(Self.read([first, 3, 1]) == .foreign) }
+        #expect(Self.read([]) == .incomplete)
+    }
+
+    @Test("a damaged message is left to the library, and nothing traps or is read beyond its end")
+    func damaged() {
+        var seed = SeededNumbers(seed: 36)
+        let whole = Self.hello([Self.name("a.example"), Self.protocols(["http/1.1"])])
+        for _ in 0..<20_000 {
+            var bytes = whole
+            for _ in 0...Int.random(in: 0..<4, using: &seed) {
+                bytes[Int.random(in: 0..<bytes.count, using: &seed)] = UInt8.random(in: 0...255, using: &seed)
+            }
+            if Bool.random(using: &seed) { bytes.removeLast(Int.random(in: 0..<bytes.count, using: &seed)) }
+            _ = Self.read(bytes)
+        }
+        // Longer than the library takes, and never whole.
+        #expect(Self.read([22, 3, 1, 0, 4, 1, 0, 0x40, 1]) == .complete(nil))
+        #expect(Self.read([22, 3, 1, 0x40, 1]) == .complete(nil))
+        #expect(Self.read([22, 3, 1, 0, 0]) == .complete(nil))
+        let crumbs =
+            [UInt8](([22, 3, 1, 0, 1, 1] as [UInt8]))
+            + (0..<3).flatMap { [22, 3, 1, 0, 1, $0 == 1 ? 0x40 : 0] as [UInt8] }
+        let endless = crumbs + (0..<5500).flatMap { _ in [22, 3, 1, 0, 1, 0] as [UInt8] }
+        #expect(endless.count > ClientHello.most)
+        #expect(Self.read(endless) == .complete(nil))
+    }
+
+    @Test("a name with other characters than those of names is none")
+    func names() {
+        for text in ["a b.example", "a\u{0}.example", "m\u{FC}nchen.example", ""] {
+            guard case .complete(let hello?) = Self.read(Self.hello([Self.name(text)])) else {
+                Issue.record("not read: \(text)")
+                continue
+            }
+            #expect(hello.serverName == nil, "\(text)")
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import AddressIntelligence
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("Settings of TLS at the gateway's own addresses")
+struct TLSSettingsTests {
+    /// Reads certificates for `app.example.com` and `*.shop.example`.
+    private static func facts(_ chain: [UInt8]) throws(CertificateFault) -> CertificateFacts {
+        if chain.isEmpty { throw CertificateFault(isOfKey: true, found: "another key", mend: "name the right one") }
+        return CertificateFacts(
+            names: ["app.example.com", "*.shop.example"],
+            addresses: [IPAddress("192.0.2.1")].compactMap(\.self),
+            from: UnixTime(seconds: 0),
+            until: UnixTime(seconds: 100 * 86_400),
+            key: "P-256",
+            isECDSA: true
+        )
+    }
+
+    private static func bench(environment: [String: String] = [:]) -> SettingsBench {
+        var bench = SettingsBench(flags: InsecureFlags(staticUsers: true), environment: environment)
+        bench.files["/etc/sallyport/own.pem"] = [1]
+        bench.files["/etc/sallyport/own.key"] = Array(canary.utf8)
+        bench.files["/etc/sallyport/bad.pem"] = []
+        bench.judges.certificate = { chain, _ throws(CertificateFault) in try Self.facts(chain) }
+        bench.judges.now = { UnixTime(seconds: 50 * 86_400) }
+        return bench
+    }
+
+    private static let pair = "tls: {certificate_file: own.pem, key_file: own.key}\n"
+
+    @Test("a pair makes every address secure that does not say otherwise, and needs no proxy")
+    func pair() throws {
+        let loaded = try Self.bench().load(
+            SettingsBench.base + Self.pair + "listen: [\":1\", {address: \":2\", tls: false}]\n"
+        ).get()
+        #expect(loaded.settings.listen.map(\.isSecure) == [true, false])
+        #expect(loaded.settings.tls?.certificates.map(\.isDefault) == [true])
+        #expect(loaded.settings.tls?.minVersion == .v12)
+        #expect(!loaded.warnings.contains { $0.contains("trusted_proxies") }, "\(loaded.warnings)")
+        #expect(!loaded.describe().contains(canary))
+        #expect(try Self.bench().load(SettingsBench.base + Self.pair).get().settings.listen[0].isSecure)
+    }
+
+    @Test("variables name a pair")
+    func variables() throws {
+        let environment = [
+            "SALLYPORT_TLS_CERTIFICATE_FILE": "/etc/sallyport/own.pem",
+            "SALLYPORT_TLS_KEY_FILE": "/etc/sallyport/own.key",
+        ]
+        let settings = try Self.bench(environment: environment).load(SettingsBench.base).get().settings
+        #expect(settings.tls?.certificates.first?.certificateFile == "/etc/sallyport/own.pem")
+        #expect(settings.listen[0].isSecure)
+    }
+
+    @Test("the listener's own client_certificates win over those of tls")
+    func clientCertificates() throws {
+        let text = """
+            tls: {certificate_file: own.pem, key_file: own.key, client_certificates: required, client_ca_file: ca.pem}
+            listen: [":1", {address: ":2", client_certificates: optional}, {address: ":3", tls: false}]
+
+            """
+        let settings = try Self.bench().load(SettingsBench.base + text).get().settings
+        #expect(settings.listen.map(\.clientCertificates) == [.required, .optional, .none])
+    }
+
+    @Test(
+        "what cannot be is refused where it is written",
+        arguments: [
+            ("tls: {}", "tls.certificate_file", 6), ("tls: {certificate_file: own.pem}", "tls.key_file", 25),
+            ("tls: {key_file: own.key}", "tls.certificate_file", 17),
+            ("tls: {certificate_file: none.pem, key_file: own.key}", "tls.certificate_file", 25),
+            ("tls: {certificate_file: bad.pem, key_file: own.key}", "tls.key_file", 44),
+            ("tls: {certificate_file: own.pem, key_file: own.key, certificates: []}", "tls.certificates", 67),
+            ("tls: {certificate_file: own.pem, key_file: own.key, min_version: \"1.1\"}", "tls.min_version", 66),
+            (
+                "tls: {certificate_file: own.pem, key_file: own.key, client_certificates: optional}",
+                "tls.client_ca_file", 74
+            ),
+            (
+                "tls: {certificates: [{certificate_file: own.pem, key_file: own.key, default: true}, {certificate_file: own.pem, key_file: own.key, default: true}]}",
+                "tls.certificates[1].default", 141
+            ),
+            ("listen: {address: \":1\", tls: true}", "listen[0].tls", 30),
+            ("listen: {address: \":1\", client_certificates: required}", "listen[0].client_certificates", 46),
+        ]
+    )
+    func refused(text: String, key: String, column: Int) throws {
+        let problem = try #require(Self.bench().problems(adding: text).first)
+        #expect(problem.key == key && problem.line == 8 && problem.column == column, "\(problem)")
+        #expect(!"\(problem)".contains(canary))
+    }
+
+    @Test("an https host that no certificate covers is refused, unless a proxy may be in front")
+    func covering() throws {
+        func problems(_ url: String, _ more: String = "") -> [SettingsProblem] {
+            let file = SettingsBench.base.replacing("https://app.example.com", with: url)
+            return Self.bench().problems(file + Self.pair + more)
+        }
+        for url in [
+            "https://app.example.com", "https://app.example.com:8443", "https://a.shop.example", "https://192.0.2.1",
+        ] {
+            #expect(problems(url) == [], "\(url)")
+        }
+        for url in ["https://example.com", "https://shop.example", "https://a.b.shop.example", "https://192.0.2.2"] {
+            #expect(problems(url).map(\.key) == ["public_url"], "\(url)")
+            #expect(problems(url, "trusted_proxies: [10.0.0.1]\n") == [], "\(url)")
+        }
+    }
+
+    @Test("a certificate that expires in less than 14 days is warned of")
+    func expiry() throws {
+        var bench = Self.bench()
+        bench.judges.now = { UnixTime(seconds: 90 * 86_400) }
+        let warnings = try bench.load(SettingsBench.base + Self.pair).get().warnings
+        #expect(warnings.contains { $0.contains("app.example.com expires in 10 days") }, "\(warnings)")
+    }
+
+    @Test(
+        "who else can read a key decides: nobody, or the group of another user's file",
+        arguments: [
+            (0o600, true, 1000, false), (0o400, true, 1000, false), (0o640, true, 1000, true),
+            (0o604, true, 1000, true),
+            (0o440, false, 0, false), (0o640, false, 0, false), (0o644, false, 0, true), (0o640, true, 0, false),
+            (0o660, false, 1000, false), (0o601, true, 1000, true),
+        ] as [(UInt32, Bool, UInt32, Bool)]
+    )
+    func standing(mode: UInt32, isOwn: Bool, owner: UInt32, isExposed: Bool) {
+        let standing = FileStanding(mode: mode, owner: owner, group: 0, isOwn: isOwn)
+        #expect(standing.isExposed == isExposed, "\(standing)")
+    }
+}
