@@ -1,3 +1,4 @@
+import Cryptography
 import Observability
 
 /// What the opening of a connection has found out about its client. Made once for a connection and never changed; a plain
@@ -10,6 +11,9 @@ package final class ClientFacts: Sendable {
 
     /// What TLS has found out; nil: the client speaks without it.
     let tls: TLSFacts?
+
+    /// The client's certificate, verified in the handshake; nil: it has shown none.
+    var certificate: ClientCertificate? { self.tls?.certificate }
 
     /// - Parameter proxy: What the proxy in front has said.
     package convenience init(proxy: ProxyPreamble) {
