@@ -3,16 +3,18 @@
  * gives another refresh token each time, and takes a second use of one by another gateway for a theft. One gateway may die.
  *
  * Promises:
- *   usedByOne       With FAITHFUL and without restarts: no refresh token is sent by two gateways, however long an answer takes.
- *   newOnesAreKept  With QUIET and without failovers: at last the tokens that a living gateway got are in the record.
+ *   usedByOne       With FAITHFUL, no restart of Redis: no refresh token is sent by two gateways, however long an answer takes.
+ *   newOnesAreKept  With QUIET, no failover: at last the tokens that a living gateway got are in the record.
  *
- * Safeguards that a switch takes out: NO_LEASE (nobody looks at it), NO_LOSS (when a lease is over, the token is sent once more),
- * NO_SWAP (a lease does not look at what it replaces), NO_SETTLING (the new tokens are written once), NO_WAIT, NO_HOLD.
+ * Safeguards that a switch takes out: NO_LEASE (nobody looks at it), NO_LOSS (when a lease is over, the token is sent once
+ * more), NO_SWAP (a lease does not look at what it replaces), NO_SETTLING (the new tokens are written once), NO_WAIT, NO_HOLD.
  *
- * Limits, which `check.sh` shows. Without FAITHFUL, a failover may lose a lease or a renewal that was confirmed, and the token that comes back is
- * sent once more. With QUIET and FAITHFUL, new tokens are lost, because `settle` takes its own write, which no replica has
- * confirmed, for settled; SAME_ATTEMPT, where it repeats the write as the same attempt, keeps them. And UNSENT_COUNTS: a lease whose write was not confirmed keeps the others away, and when it is over, they take
- * a token for lost that nobody has sent, if its holder was not asked again in time.
+ * Limits, which `check.sh` shows:
+ *   Without FAITHFUL, a failover may lose a lease or a renewal that was confirmed. The token that comes back is sent once more.
+ *   With QUIET and FAITHFUL, new tokens may be lost: `settle` repeats a write that no replica has confirmed, finds its own
+ *   record and takes that for settled. With SAME_ATTEMPT, where it repeats the write as the same attempt, they are kept.
+ *   With UNSENT_COUNTS: a lease whose write was not confirmed keeps the others away, and when it is over, they take a token for
+ *   lost that nobody has sent, if its holder was not asked again in time.
  *
  * Left out: providers whose refresh tokens stay valid, and pauses after failures.
  */

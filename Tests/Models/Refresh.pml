@@ -2,8 +2,8 @@
  * `RedisStore+Swap.swift`. An app refreshes at either gateway, with two requests at once, and repeats a request whose answer
  * was lost. Tokens are named by their generation, because each follows from the one before.
  *
- * Of the app it is taken for granted that it repeats a lost answer within the overlap, however long that takes here, and that it
- * uses no new token before all requests with the former one are over: else its own request counts as a theft.
+ * Of the app it is taken for granted that it repeats a lost answer within the overlap, however long that takes here, and that
+ * it uses no new token before all requests with the former one are over: else its own request counts as a theft.
  *
  * Promises:
  *   familyLives     Without THIEF: nothing that is lost is taken for a theft.
@@ -12,13 +12,14 @@
  *   rotationIsKept  After a faithful failover, the new primary knows each rotation that was answered.
  *
  * Safeguards that a switch takes out: NO_OVERLAP (the immediate predecessor counts as stolen), NO_LATER (a later token than the
- * present one counts as stolen), NO_SWAP (a rotation does not look at what it replaces), NO_END (a theft ends nothing), NO_WAIT,
- * NO_REWRITE (an own write that is read back is not written again), NO_HOLD.
+ * present one counts as stolen), NO_SWAP (a rotation does not look at what it replaces), NO_END (a theft ends nothing),
+ * NO_WAIT, NO_REWRITE (an own write that is read back is not written again), NO_HOLD.
  *
  * FORMER_COUNTS shows a limit: the answer to the predecessor tells of a rotation that no replica may have confirmed. If a
  * failover undoes it, the app's token is a later one, and is taken; a thief's predecessor is taken once more, too.
  *
- * That the end of a family is not undone is the subject of SignOut.
+ * A failover and a restart are searched one at a time: together they take more than two minutes. That the end of a family is
+ * not undone is the subject of SignOut.
  */
 #ifndef TRIES
 #define TRIES 2

@@ -32,7 +32,7 @@ show() {
     local states seconds
     states=$(report '^ *\([0-9.e+]*\) states, stored.*')
     seconds=$(report '.*elapsed time \([0-9.]*\) seconds.*')
-    printf '%-11s %-32s %-42s %9s states %6s s\n' "$model" "$1" "$2" "${states:-no}" "${seconds:-0}"
+    printf '%-9s %-46s %-44s %8s states %6s s\n' "$model" "$1" "$2" "${states:-no}" "${seconds:-0}"
 }
 
 # holds MODEL PROMISES [SWITCH ...]: the promises hold in every state.
