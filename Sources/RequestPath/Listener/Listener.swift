@@ -155,13 +155,17 @@ private struct AcceptorParts: Sendable {
 private final class Acceptor: ClientAcceptor {
     private let socket: ListeningSocket
     private let loop: TransportLoop
+    /// The same loop, with what the gateway has on it.
+    private let pathLoop: PathLoop
     private let parts: AcceptorParts
     /// The gate calls back when a client has left.
     private var isAwaited = false
 
+    /// Called on the loop.
     init(_ socket: ListeningSocket, on loop: TransportLoop, _ parts: AcceptorParts) {
         self.socket = socket
         self.loop = loop
+        self.pathLoop = parts.loops.accepting.loop
         self.parts = parts
     }
 
@@ -212,8 +216,7 @@ private final class Acceptor: ClientAcceptor {
             from: address,
             at: now,
             as: self.parts.role,
-            // The loop that accepts is this one.
-            on: self.parts.loops.accepting.loop,
+            on: self.pathLoop,
             by: self.gate
         )
         // With the same time, so that this client stays.
