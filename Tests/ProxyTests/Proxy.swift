@@ -113,9 +113,10 @@ enum Proxy: String, Sendable, CaseIterable, CustomTestStringConvertible {
             return try Servers.Running(program, arguments, in: folder, port: places.proxy, within: 30)
         }
         let shell = #"trap 'kill "$child"' TERM; "$0" "$@" & child=$!; wait "$child"; wait "$child""#
+        // Threads that run tests block SIGTERM, and what they start would, too.
         return try Servers.Running(
-            "/bin/bash",
-            ["-c", shell, program] + arguments,
+            "/usr/bin/env",
+            ["--default-signal=TERM", "/bin/bash", "-c", shell, program] + arguments,
             in: folder,
             port: places.proxy,
             within: 30
