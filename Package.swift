@@ -141,7 +141,7 @@ let tests: KeyValuePairs<String, [Target.Dependency]> = [
         "SignOn", "JOSE", "Sessions", "Cryptography", "Vocabulary", "TestSupport", "GatewayBench", "StoreBench",
         nioCore, nioPosix,
     ],
-    "CryptographyTests": ["Cryptography", "Vocabulary"],
+    "CryptographyTests": ["Cryptography", "Vocabulary", "TestSupport"],
     "RequestPathTests": [
         "RequestPath", "Endpoints", "SignOn", "Pages", "JOSE", "Sessions", "Settings", "Observability",
         "AddressIntelligence", "Transport", "Cryptography", "Vocabulary", "CNGHTTP2", "TestSupport", "StoreBench",

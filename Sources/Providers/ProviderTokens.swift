@@ -235,7 +235,9 @@ package final class ProviderTokens: ForeignTokens {
             expiresAt: expiresAt,
             // The provider decides on idle time.
             idleLifetime: max(.zero, expiresAt.since(authenticatedAt)),
-            provider: ProviderSession(name: question.provider.name, sessionID: known.sessionID)
+            provider: ProviderSession(name: question.provider.name, sessionID: known.sessionID),
+            keyThumbprint: known.confirmation?.keyThumbprint,
+            certificateHash: known.confirmation?.certificateHash
         )
     }
 

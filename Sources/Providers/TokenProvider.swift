@@ -98,6 +98,8 @@ package struct KnownToken: Sendable, Hashable {
     /// The OAuth client to which the token was issued.
     package var clientID: String?
     package var scopes: [String]
+    /// What whoever presents the token must prove to have; nil: nothing.
+    package var confirmation: Confirmation?
     /// The longest time that the verdict may be reused (`Ory-Session-Cache-For`); nil if the provider does not say.
     package var cacheLifetime: Duration?
     /// Whether the user may sign in (`Admission`). If not, the token is good for requests, and gives no other token.
@@ -113,6 +115,7 @@ package struct KnownToken: Sendable, Hashable {
         sessionID: String? = nil,
         clientID: String? = nil,
         scopes: [String] = [],
+        confirmation: Confirmation? = nil,
         cacheLifetime: Duration? = nil,
         isAdmitted: Bool = true
     ) {
@@ -125,6 +128,7 @@ package struct KnownToken: Sendable, Hashable {
         self.sessionID = sessionID
         self.clientID = clientID
         self.scopes = scopes
+        self.confirmation = confirmation
         self.cacheLifetime = cacheLifetime
         self.isAdmitted = isAdmitted
     }

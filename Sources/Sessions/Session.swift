@@ -1,3 +1,4 @@
+package import Cryptography
 package import Vocabulary
 
 /// Who the user is, as the provider reported it, in the shape of a Kratos identity.
@@ -92,6 +93,8 @@ package struct Session: Sendable, Hashable {
     /// The thumbprint of the key that whoever presents the session's token must prove to have (RFC 9449 6); nil: it is a
     /// bearer token.
     package var keyThumbprint: String?
+    /// The SHA-256 of the certificate of the client that may present the session's token (RFC 8705 3.1); nil: any may.
+    @Rare package var certificateHash: Digest256?
     /// Whether the web sessions and tokens that descend from this session by a handoff outlive it
     /// (`enforce_cascade_revocation: false`); else all of its lineage ends with it.
     package var endsAlone: Bool
@@ -124,6 +127,7 @@ package struct Session: Sendable, Hashable {
         provider: ProviderSession? = nil,
         access: AccessTerms? = nil,
         keyThumbprint: String? = nil,
+        certificateHash: Digest256? = nil,
         endsAlone: Bool = false,
         actor: String? = nil,
         isPersistent: Bool = false,
@@ -149,6 +153,7 @@ package struct Session: Sendable, Hashable {
         self.provider = provider
         self.access = access
         self.keyThumbprint = keyThumbprint
+        self.certificateHash = certificateHash
         self.endsAlone = endsAlone
         self.actor = actor
         self.isPersistent = isPersistent

@@ -21,7 +21,6 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case requestCrossSite = "request.cross_site"
     case requestMediaType = "request.media_type"
     case requestParameters = "request.parameters"
-    case requestMisdirected = "request.misdirected"
 
     // The path and the route.
     case pathAmbiguous = "path.ambiguous"
@@ -50,6 +49,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case credentialMalformed = "credential.malformed"
     case credentialAmbiguousCookie = "credential.ambiguous_cookie"
     case credentialOtherKey = "credential.other_key"
+    case credentialBoundToCertificate = "credential.bound_to_certificate"
     case credentialBoundToKey = "credential.bound_to_key"
     case credentialNotBound = "credential.not_bound"
     case sessionUnknown = "session.unknown"
@@ -106,12 +106,13 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case logoutInvalidToken = "logout.invalid_token"
     case logoutReplayed = "logout.replayed"
 
-    // The route's requirements on the session.
+    // The route's requirements on the session and the connection.
     case requireAAL = "require.aal"
     case requireGroups = "require.groups"
     case requireScopes = "require.scopes"
     case requireOrigin = "require.origin"
     case requireActor = "require.actor"
+    case requireClientCertificate = "require.client_certificate"
     case requireMaxAge = "require.max_age"
 
     // The device binding, at handoff and on the live session.
@@ -190,6 +191,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case clientInvalid = "client.invalid"
     case clientUnknown = "client.unknown"
     case operatorScope = "operator.scope"
+    case operatorThrottled = "operator.throttled"
     case operatorUnknown = "operator.unknown"
 
     // Identity headers.

@@ -78,7 +78,6 @@ package struct Refusal: Equatable, Sendable {
         case .requestCrossSite: Refusal(403)
         case .requestBodyTooLarge: Refusal(413)
         case .requestMediaType: Refusal(415)
-        case .requestMisdirected: Refusal(421)
 
         case .pathAmbiguous, .pathBackslash, .pathBadEscape, .pathDotSegment, .pathDoubleEncoding, .pathEncodedSlash:
             Refusal(400)
@@ -92,7 +91,7 @@ package struct Refusal: Equatable, Sendable {
         case .credentialRepeated: Refusal(400)
         case .credentialMissing, .credentialMalformed, .credentialOtherKey: Refusal(401)
         case .credentialExpired, .credentialInvalidToken, .credentialOtherAudience: Refusal(401)
-        case .credentialBoundToKey, .credentialNotBound: Refusal(401)
+        case .credentialBoundToCertificate, .credentialBoundToKey, .credentialNotBound: Refusal(401)
         case .proofInvalid, .proofMissing, .proofNonceNeeded, .proofOtherKey, .proofReplayed: Refusal(401)
         case .credentialAmbiguousCookie: endOfSession
         case .sessionUnknown, .sessionOtherHost, .sessionOtherProvider, .sessionRenewalAmbiguous, .sessionUserGone,
@@ -124,7 +123,7 @@ package struct Refusal: Equatable, Sendable {
         case .logoutInvalidToken, .logoutReplayed: Refusal(400)
 
         case .requireAAL, .requireMaxAge: stepUp
-        case .requireGroups, .requireScopes, .requireOrigin, .requireActor: Refusal(403)
+        case .requireGroups, .requireScopes, .requireOrigin, .requireActor, .requireClientCertificate: Refusal(403)
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown: Refusal(401)
 
         // The request continues without the token.
@@ -152,7 +151,7 @@ package struct Refusal: Equatable, Sendable {
             .oauthRequestUnknown, .oauthUnauthorizedClient, .oauthUnsupportedGrantType:
             Refusal(400)
         case .socialRefused, .socialReplayed: Refusal(400)
-        case .oauthThrottled: Refusal(429)
+        case .oauthThrottled, .operatorThrottled: Refusal(429)
         case .clientInvalid: Refusal(400)
         case .clientUnknown: Refusal(404)
         case .clientExists: Refusal(409)

@@ -41,6 +41,8 @@ struct Assembly: Sendable {
     let clients: ClientRegistry
     /// The TLS of the listeners that have it.
     let tls: [ListenerTLS]
+    /// That of each address for operators, in the order of the settings; nil: it has none.
+    let managementTLS: [ListenerTLS?]
 
     /// - Parameter former: What a reload replaces.
     /// - Throws: `StartRefusal` that names the setting.
@@ -149,13 +151,15 @@ struct Assembly: Sendable {
             )
             return EndpointTable.Group(realm.realm, own.endpoints + keySets, forwarding: realm.provider.forwarding)
         }
-        let tls = try settings.listen.map { listener -> ListenerTLS? in
+        func secured(_ listener: ListenerSettings) throws -> ListenerTLS? {
             guard listener.isSecure, let tls = settings.tls else { return nil }
             return try StartRefusal.naming("") {
                 try ListenerTLS.make(tls, listener, keeping: former?.tls ?? [])
             }
         }
-        self.tls = tls.compactMap(\.self)
+        let tls = try settings.listen.map(secured)
+        self.managementTLS = try settings.management.map(secured)
+        self.tls = (tls + self.managementTLS).compactMap(\.self)
         self.configuration = PathConfiguration(
             settings: settings,
             routes: routes,

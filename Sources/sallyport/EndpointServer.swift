@@ -6,8 +6,8 @@ import Settings
 import Transport
 import Vocabulary
 
-/// A listener of its own that answers with endpoints and judges no sessions: it has no apps. It serves hosts of any name,
-/// with the default limits and deadlines.
+/// A listener of its own that answers with endpoints and judges no sessions: it has no apps. It serves one host, or hosts of
+/// any name, with the default limits and deadlines.
 ///
 /// Its loop, connection limit and metrics are its own, so its requests are neither in the access log nor in the metrics.
 struct EndpointServer: Sendable {
@@ -17,23 +17,28 @@ struct EndpointServer: Sendable {
     private let listener: Listener
     private let loops: PathLoops
     /// Makes the configuration with these endpoints.
-    private let configure: @Sendable ([Endpoint]) throws -> PathConfiguration
+    private let configure: @Sendable ([Endpoint], ListenerTLS?) throws -> PathConfiguration
 
     /// Starts the listener on one event loop.
     ///
-    /// - Parameter setting: The key that has the address, for the error.
+    /// - Parameters:
+    ///   - setting: The key that has the address, for the error.
+    ///   - limits: Those of the address's connections; nil: all clients may come from one address, that of a local proxy or
+    ///     of the node.
     /// - Throws: `ListenerError` that names the address.
     static func start(
-        _ address: ListenAddress,
+        _ listener: ListenerSettings,
         setting: String,
+        limits: LimitSettings? = nil,
+        tls: ListenerTLS? = nil,
         on eventLoop: TransportLoop,
         _ endpoints: [Endpoint]
     ) async throws -> EndpointServer {
         let registry = MetricsRegistry()
-        let configure = { @Sendable (endpoints: [Endpoint]) throws in
-            try self.configuration(address, endpoints, registry: registry)
+        let configure = { @Sendable (endpoints: [Endpoint], tls: ListenerTLS?) throws in
+            try self.configuration(listener, limits, tls, endpoints, registry: registry)
         }
-        let configuration = try configure(endpoints)
+        let configuration = try configure(endpoints, tls)
         let loop = try await eventLoop.submit {
             let loop = PathLoop(
                 eventLoop: eventLoop,
@@ -48,13 +53,13 @@ struct EndpointServer: Sendable {
             return PathLoops.Place(loop, on: eventLoop)
         }.get()
         let loops = PathLoops([loop])
-        let listener = try await Listener.bind(
-            address,
+        let bound = try await Listener.bind(
+            listener.address,
             setting: setting,
             loops: loops,
             gate: ConnectionGate(configuration.settings.limits, trusted: [])
         )
-        return EndpointServer(listener: listener, loops: loops, configure: configure)
+        return EndpointServer(listener: bound, loops: loops, configure: configure)
     }
 
     /// The port, including one that the system chose.
@@ -70,8 +75,8 @@ struct EndpointServer: Sendable {
     }
 
     /// Makes what is served with these endpoints.
-    func prepare(_ endpoints: [Endpoint]) throws -> Prepared {
-        Prepared(loops: self.loops, configuration: try self.configure(endpoints))
+    func prepare(_ endpoints: [Endpoint], tls: ListenerTLS? = nil) throws -> Prepared {
+        Prepared(loops: self.loops, configuration: try self.configure(endpoints, tls))
     }
 
     /// Stops accepting and closes every connection.
@@ -81,26 +86,30 @@ struct EndpointServer: Sendable {
     }
 
     private static func configuration(
-        _ address: ListenAddress,
+        _ listener: ListenerSettings,
+        _ limits: LimitSettings?,
+        _ tls: ListenerTLS?,
         _ endpoints: [Endpoint],
         registry: MetricsRegistry
     ) throws -> PathConfiguration {
+        let address = listener.address
         let name = address.host.utf8.contains(UInt8(ascii: ":")) ? "[\(address.host)]" : address.host
         let host = HostSettings(
-            publicURL: PublicURL(isHTTPS: false, host: name, port: address.port),
+            publicURL: listener.publicURL ?? PublicURL(isHTTPS: false, host: name, port: address.port),
             endpoints: true,
             routes: []
         )
         var settings = Settings(hosts: [host], upstreams: [])
+        settings.listen = [listener]
         settings.limits.connections = self.connectionLimit
-        // All clients may come from one address, that of a local proxy or of the node.
-        settings.limits.connectionsPerAddress = 0
-        let routes = RouteTable(forAnyName: host)
+        settings.limits.connectionsPerAddress = limits?.connectionsPerAddress ?? 0
+        let routes = listener.publicURL == nil ? RouteTable(forAnyName: host) : RouteTable([host], upstreams: [])
         return PathConfiguration(
             settings: settings,
             routes: routes,
             endpoints: try EndpointTable(endpoints, forwarding: [], on: routes, upstreams: []),
-            registry: registry
+            registry: registry,
+            tls: [tls]
         )
     }
 }

@@ -11,7 +11,7 @@ extension Gateway {
     func reloadSettings() async {
         guard let reload = self.reload else { return }
         let registry = self.foundations.registry
-        let prepared: (former: Assembly, assembly: Assembly, operators: EndpointServer.Prepared?)
+        let prepared: (former: Assembly, assembly: Assembly, operators: [EndpointServer.Prepared])
         do {
             prepared = try self.prepare(try reload())
         } catch {
@@ -26,7 +26,7 @@ extension Gateway {
         // First, so that no sign-in begins any more that a former password was right for.
         let changes = self.foundations.users.adopt(users?.settings)
         await self.use(assembly)
-        await prepared.operators?.use()
+        for server in prepared.operators { await server.use() }
         await self.endSessions(of: changes, in: users.map { Realm($0.name) } ?? .default)
         await self.endTokens(ofClientsOf: former.clients, missingIn: assembly.clients)
         self.logger.info(
@@ -40,7 +40,7 @@ extension Gateway {
     /// Makes all that other settings need before any of it is used: what can fail, fails while nothing has changed.
     private func prepare(
         _ loaded: LoadedSettings
-    ) throws -> (former: Assembly, assembly: Assembly, operators: EndpointServer.Prepared?) {
+    ) throws -> (former: Assembly, assembly: Assembly, operators: [EndpointServer.Prepared]) {
         let former = self.state.withLock { $0.assembly }
         for warning in loaded.warnings + Self.fixedForLife(former.settings, loaded.settings) {
             self.logger.warning("\(warning)")
@@ -50,6 +50,7 @@ extension Gateway {
         if former.settings.listen.map(\.address) != loaded.settings.listen.map(\.address) {
             loaded.settings.listen = former.settings.listen
         }
+        loaded.settings.management = former.settings.management
         if former.settings.redirectListen?.address != loaded.settings.redirectListen?.address {
             loaded.settings.redirectListen = former.settings.redirectListen
         }
@@ -59,7 +60,12 @@ extension Gateway {
             generation: former.configuration.generation + 1,
             former: former
         )
-        let operators = try self.admin.withLock { $0 }?.prepare(self.adminEndpoints(loaded.settings))
+        let admin = try self.admin.withLock { $0 }?.prepare(self.adminEndpoints(loaded.settings))
+        let endpoints = self.managementEndpoints(loaded.settings)
+        let management = try zip(self.management.withLock { $0 }, assembly.managementTLS).map {
+            try $0.prepare(endpoints, tls: $1)
+        }
+        let operators = management + [admin].compactMap(\.self)
         return (former, assembly, operators)
     }
 
@@ -71,6 +77,9 @@ extension Gateway {
         }
         if former.redirectListen?.address != new.redirectListen?.address {
             warnings.append("redirect_http: takes effect at the next start")
+        }
+        if former.management != new.management {
+            warnings.append("listen: addresses with role: management take effect at the next start")
         }
         if former.adminListen != new.adminListen { warnings.append("admin.listen: takes effect at the next start") }
         if former.authorization?.listen != new.authorization?.listen {

@@ -252,9 +252,25 @@ extension Gateway {
                 ]
             )
         }
+        let managementTLS = self.state.withLock { $0.assembly }.managementTLS
+        for (listener, tls) in zip(settings.management, managementTLS) {
+            let server = try await EndpointServer.start(
+                listener,
+                setting: "listen",
+                limits: settings.limits,
+                tls: tls,
+                on: self.group.loops[0],
+                self.managementEndpoints(settings)
+            )
+            self.management.withLock { $0.append(server) }
+            self.logger.info(
+                "management listening",
+                metadata: ["address": "\(listener.address.host):\(server.port)"]
+            )
+        }
         if let address = settings.adminListen {
             let server = try await EndpointServer.start(
-                address,
+                ListenerSettings(address),
                 setting: "admin.listen",
                 on: self.group.loops[0],
                 self.adminEndpoints(settings)

@@ -75,6 +75,7 @@ extension Gateway {
         await self.foundations.idTokenKeys.stop()
         await self.foundations.clientOverlay.stop()
         await self.foundations.backing.stop()
+        for server in self.management.withLock({ $0 }) { await server.close() }
         await self.admin.withLock { $0 }?.close()
         // The last requests ended after the loops last wrote their logs; requests that were cut off above get their
         // lines here as well.

@@ -38,6 +38,8 @@ final class Gateway: Sendable {
     let admin: Mutex<EndpointServer?> = Mutex(nil)
     /// The files of certificates as they were seen last; empty: not yet.
     let certificateMarks: Mutex<[FileMark?]> = Mutex([])
+    /// Those for operators, in the order of the settings.
+    let management: Mutex<[EndpointServer]> = Mutex([])
     let heap: Mutex<HeapReturn> = Mutex(HeapReturn.ofProcess())
 
     init(

@@ -30,6 +30,8 @@ import Testing
             path_info: follow
           - path: /strong/**
             require: { aal: aal2 }
+          - path: /deploy/**
+            require: { client_certificate: { san_any: [build.example.com] } }
         asn: { csv: asn.csv }
         clients:
           - client_id: web
@@ -142,6 +144,36 @@ import Testing
             provider: introspection
         )
         #expect(alone.contains("X-Auth-Origin: native"), "\(alone)")
+    }
+
+    @Test func aCertificateIsAssumedFromAFile() throws {
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        func certificate(_ name: String, _ form: String) throws -> String {
+            let (file, key) = (folder.appending(path: "\(name).\(form)").path, folder.appending(path: "key").path)
+            let made = try Servers.run(
+                "/usr/bin/openssl",
+                [
+                    "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", "/O=Example/CN=\(name)", "-addext", "subjectAltName=DNS:\(name)", "-outform", form,
+                    "-keyout", key, "-out", file,
+                ]
+            )
+            #expect(made.status == 0, "\(made.output)")
+            return file
+        }
+        let arguments = ["--url", "\(Self.origin)/deploy/x", "--user", "ada"]
+        #expect(try Self.explain(arguments).contains("403 Forbidden, require.client_certificate"))
+        for form in ["pem", "der"] {
+            let file = try certificate("build.example.com", form)
+            let output = try Self.explain(arguments + ["--client-certificate", file])
+            #expect(output.contains("subject  CN=build.example.com,O=Example"), "\(output)")
+            #expect(output.contains("X-Auth-Client-Certificate-Sha256: "), "\(output)")
+        }
+        let other = try Self.explain(arguments + ["--client-certificate", try certificate("a.example", "pem")])
+        #expect(other.contains("403 Forbidden, require.client_certificate"), "\(other)")
+        let key = folder.appending(path: "key").path
+        #expect(try Self.explain(arguments + ["--client-certificate", key], status: 64).contains("no certificate"))
     }
 
     @Test func userAndClaimsAreForTheirOwnProviders() throws {

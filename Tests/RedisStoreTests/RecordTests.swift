@@ -46,6 +46,12 @@ import Vocabulary
         delegated.access = AccessTerms(audience: nil)
         delegated.keyThumbprint = "key"
         #expect(try self.readBack(delegated) == delegated)
+        var certified = self.session
+        certified.kind = .native
+        certified.certificateHash = SHA256.digest(Array("certificate".utf8))
+        #expect(try self.readBack(certified) == certified)
+        certified.keyThumbprint = "key"
+        #expect(try self.readBack(certified) == certified)
     }
 
     @Test("What no gateway writes is refused: times without bounds, tags of another length, keys of another kind")

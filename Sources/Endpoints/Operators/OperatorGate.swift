@@ -1,7 +1,9 @@
 internal import AddressIntelligence
 internal import Cryptography
 package import Observability
+internal import Sessions
 package import Settings
+package import SignOn
 internal import Vocabulary
 
 /// Lets operators in by their tokens, and records every call.
@@ -37,6 +39,10 @@ package struct OperatorGate: Sendable {
 
     private let tokens: @Sendable () -> [OperatorToken]
     private let audit: @Sendable (AuditEvent) -> Bool
+    /// Counts calls without a good token; nil: they are not counted, because only operators reach the listener.
+    private let tries: TryCounter?
+    /// One address key: whoever has a good token is never counted.
+    private static let perAddress = RateLimit("operator.address", burst: 50, interval: .seconds(1))
     /// How callers are refused; nil: with problem documents.
     private var envelope: RefusalEnvelope?
 
@@ -44,12 +50,15 @@ package struct OperatorGate: Sendable {
     ///   - tokens: The tokens that are valid now; a reload changes them.
     ///   - audit: Receives every call before it is answered; returns false when it has no room and the configuration forbids
     ///     unrecorded acts.
+    ///   - tries: Counts calls without a good token, for each address; nil: they are not counted.
     package init(
         tokens: @escaping @Sendable () -> [OperatorToken],
-        audit: @escaping @Sendable (AuditEvent) -> Bool
+        audit: @escaping @Sendable (AuditEvent) -> Bool,
+        tries: TryCounter? = nil
     ) {
         self.tokens = tokens
         self.audit = audit
+        self.tries = tries
     }
 
     /// The same gate for callers that parse no problem documents.
@@ -67,12 +76,12 @@ package struct OperatorGate: Sendable {
         then answer: (Caller) async throws(NotDone) -> EndpointResponse
     ) async -> EndpointResponse {
         guard case .bearer(let presented) = request.credentials.authorization else {
-            return self.refuse(.operatorUnknown, nil, act, request)
+            return await self.refuseStranger(act, request)
         }
         let digest = SHA256.digest(presented.bytes).bytes
         // All are compared, so that the time does not tell which one is similar.
         let known = self.tokens().filter { constantTimeEqual($0.digest, digest) }
-        guard let first = known.first else { return self.refuse(.operatorUnknown, nil, act, request) }
+        guard let first = known.first else { return await self.refuseStranger(act, request) }
         guard let token = known.first(where: { $0.scopes.contains(scope) }) else {
             return self.refuse(.operatorScope, Caller(first), act, request)
         }
@@ -83,6 +92,18 @@ package struct OperatorGate: Sendable {
         do throws(NotDone) {
             return try await answer(caller)
         } catch {
+            return self.response(error.reason, request)
+        }
+    }
+
+    /// Refuses a call without a good token, and counts it.
+    private func refuseStranger(_ act: Act, _ request: EndpointRequest) async -> EndpointResponse {
+        do throws(NotDone) {
+            let address = Array(request.address.key.description.utf8)
+            try await self.tries?.count([RateBucket(Self.perAddress, address)], or: .operatorThrottled)
+            return self.refuse(.operatorUnknown, nil, act, request)
+        } catch {
+            // Not recorded: a flood must not fill the audit stream.
             return self.response(error.reason, request)
         }
     }

@@ -63,9 +63,10 @@ struct AccessTokenClaims: Sendable {
         guard self.claims.notBefore ?? latest <= latest, self.claims.issuedAt ?? latest <= latest else {
             throw .credentialInvalidToken
         }
-        // Bound to a key (RFC 9449 6, RFC 8705 3), which a bearer does not prove to have.
-        guard self.claims["cnf"] == nil else { throw .credentialInvalidToken }
+        guard self.claims["cnf"] == nil || self.confirmation != nil else { throw .credentialInvalidToken }
     }
+
+    private var confirmation: Confirmation? { self.claims["cnf"].flatMap { Confirmation($0) } }
 
     /// Whether `aud` has one of these names.
     private func names(one names: [String]) -> Bool { self.claims.audience.contains { $0.isExactlyOne(of: names) } }
@@ -100,6 +101,7 @@ struct AccessTokenClaims: Sendable {
             },
             clientID: Self.client(claims),
             scopes: Self.scopes(claims),
+            confirmation: self.confirmation,
             cacheLifetime: cacheLifetime,
             isAdmitted: admission.refusal(claims) == nil
         )

@@ -50,8 +50,8 @@ package enum TokenUse: String, Sendable {
     case access = "access_token"
     case refresh = "refresh_token"
 
-    /// Whether an answer with these members can be about a token of this kind, which its bearer may use: one that is bound
-    /// to a key (RFC 9449 6.2) may not.
+    /// Whether an answer with these members can be about a token of this kind, which its bearer may use, or whoever proves
+    /// to have its key (RFC 9449 6.2).
     ///
     /// RFC 7662 has no member for the kind: providers tell it by `token_use` (Hydra), `typ` (Keycloak) or `token_type`. An
     /// access token need not be told, but a refresh token must: else an API that is sent a user's access token could sign
@@ -61,8 +61,10 @@ package enum TokenUse: String, Sendable {
         switch self {
         case .access:
             if let type {
-                guard let text = type.string?.lowercased(), text == "bearer" || text == "access_token" else {
-                    return false
+                switch type.string?.lowercased() {
+                case "bearer", "access_token": break
+                case "dpop": guard members["cnf"]?["jkt"] != nil else { return false }
+                default: return false
                 }
             }
             if let use = members["token_use"], use != "access_token", use != "access" { return false }

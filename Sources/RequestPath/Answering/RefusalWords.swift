@@ -72,7 +72,6 @@ package struct RefusalWords: Sendable {
     private static func row(_ reason: Reason) -> RefusalWords? {
         switch reason {
         case .requestLineTooLong, .requestFieldsTooLarge, .requestBodyTooLarge, .requestTimeout, .routeNotFound,
-            .requestMisdirected,
             .routeMethodNotAllowed, .routeNotForwarded:
             // The text of their status suffices.
             nil

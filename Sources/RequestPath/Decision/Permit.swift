@@ -1,3 +1,4 @@
+package import Cryptography
 package import Sessions
 import Settings
 package import Vocabulary
@@ -48,6 +49,8 @@ package struct Evidence {
     package var isCrossSite = false
     /// The mismatch found by the live binding; nil if the device matches or is not checked.
     package var bindingMismatch: Reason?
+    /// The certificate of the client, which proves who sends the request and is no session. Lent for the judgement.
+    package unowned(unsafe) var certificate: ClientCertificate?
     package var now: UnixTime
 }
 
@@ -74,9 +77,15 @@ extension Decision {
         if !(evidence.now < session.tokensEndAt), route.settings.auth == .required {
             return .denied(.unauthenticated(.sessionRenewalAmbiguous))
         }
-        if route.hasRequirements, let reason = Requirements.unmet(route.settings.require, session.session, evidence.now)
-        {
-            return .denied(.forbidden(reason))
+        if route.hasRequirements {
+            // First: whoever lacks it gains nothing by another sign-in.
+            if let certificate = route.settings.require.clientCertificate, !certificate.isMet(by: evidence.certificate)
+            {
+                return .denied(.forbidden(.requireClientCertificate))
+            }
+            if let reason = Requirements.unmet(route.settings.require, session.session, evidence.now) {
+                return .denied(.forbidden(reason))
+            }
         }
         return .permitted(Permit(route: route, session: session))
     }

@@ -1,8 +1,9 @@
+package import Cryptography
 package import Sessions
 package import Settings
 package import Vocabulary
 
-/// A route's requirements on a session (`require`).
+/// A route's requirements on a session (`require`). What it requires of the connection is `CertificateRequirement`.
 package enum Requirements {
     /// The first requirement that `session` does not meet; nil if it meets all.
     package static func unmet(_ require: RequirementSettings, _ session: Session, _ now: UnixTime) -> Reason? {
@@ -17,5 +18,14 @@ package enum Requirements {
         if require.refusesActors, session.actor != nil { return .requireActor }
         if let maxAge = require.maxAge, now.since(session.authenticatedAt) > maxAge { return .requireMaxAge }
         return nil
+    }
+}
+
+extension CertificateRequirement {
+    /// Whether a client with this certificate passes.
+    package func isMet(by certificate: ClientCertificate?) -> Bool {
+        guard let certificate else { return false }
+        if let issuer = self.issuer, !certificate.issuer.isExactly(issuer) { return false }
+        return self.names.isEmpty || self.names.contains(where: certificate.names.contains)
     }
 }

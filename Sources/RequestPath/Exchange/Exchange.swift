@@ -110,7 +110,9 @@ package final class Exchange {
         case .redirects: return self.redirect(head, &buffer, by: configuration)
         }
         self.facts.isWebSocket = head.isWebSocketUpgrade
+        // What a trusted proxy has shown and was shown says nothing of its clients.
         if let client = self.client, !configuration.clientAddress.trusts(self.peer) {
+            self.record.judge.findings.certificate = client.certificate
             self.record.judge.findings.isMisdirected = buffer.withUnsafeReadableBytes {
                 !client.wasShown(head.authority, in: $0)
             }

@@ -1,4 +1,5 @@
 package import AddressIntelligence
+package import Cryptography
 import Endpoints
 import NIOCore
 package import Sessions
@@ -25,6 +26,7 @@ package struct Explanation: Sendable {
     ///   - session: The one live session, for a request that presents its token; nil if there is none. Must be used on
     ///     its own loop.
     ///   - authority: Distinguishes tokens of the gateway from others.
+    ///   - certificate: The one that the client has proven; nil: none.
     ///   - dialect: Of the proxy that asks about the request; nil: the request itself comes.
     package init(
         of bytes: [UInt8],
@@ -33,6 +35,7 @@ package struct Explanation: Sendable {
         authority: TokenAuthority,
         configuration: PathConfiguration,
         now: UnixTime,
+        certificate: ClientCertificate? = nil,
         via dialect: AuthorizationDialect? = nil
     ) {
         if let dialect, let profile = configuration.authorization {
@@ -58,8 +61,8 @@ package struct Explanation: Sendable {
                         proofKeys: nil,
                         notesStrayForwarding: false
                     )
-                    withExtendedLifetime(clients) {
-                        self.explain(given, Known(live: session, authority: authority))
+                    withExtendedLifetime((clients, certificate)) {
+                        self.explain(given, Known(live: session, authority: authority), certificate)
                     }
                 }
             case .incomplete:
@@ -113,8 +116,9 @@ package struct Explanation: Sendable {
         }
     }
 
-    private mutating func explain(_ given: JudgingContext, _ known: Known) {
+    private mutating func explain(_ given: JudgingContext, _ known: Known, _ certificate: ClientCertificate?) {
         var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
+        judge.findings.certificate = certificate
         judge.findings.dialect = self.check?.form.dialect
         // A reason that was only assumed in order to continue is not shown.
         var isAssumed = false

@@ -1,3 +1,4 @@
+import Cryptography
 package import Sessions
 package import Vocabulary
 
@@ -9,12 +10,13 @@ package struct IdentityPath: Sendable {
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",
         "methods", "authenticated_at", "origin", "actor", "scopes", "client_id", "provider.access_token",
-        "provider.id_token",
+        "provider.id_token", "client_certificate.sha256", "client_certificate.subject", "client_certificate.san",
     ]
 
     private enum Place {
         case subject, sessionID, schemaID, aal, methods, scopes, authenticatedAt, origin, actor, clientID
         case accessToken, idToken
+        case certificateHash, certificateSubject, certificateNames
         case traits([[UInt8]])
         case metadataPublic([[UInt8]])
     }
@@ -45,12 +47,15 @@ package struct IdentityPath: Sendable {
         case "client_id": self.place = .clientID
         case "provider.access_token": self.place = .accessToken
         case "provider.id_token": self.place = .idToken
+        case "client_certificate.sha256": self.place = .certificateHash
+        case "client_certificate.subject": self.place = .certificateSubject
+        case "client_certificate.san": self.place = .certificateNames
         default:
             let rest = steps.dropFirst(2).map { Array($0.utf8) }
             self.place = steps[1] == "traits" ? .traits(rest) : .metadataPublic(rest)
         }
         self.isList =
-            text == "methods" || text == "scopes" || text.utf8.contains("[]".utf8)
+            text == "methods" || text == "scopes" || text == "client_certificate.san" || text.utf8.contains("[]".utf8)
             || steps.dropFirst(2).contains { $0 == "groups" || $0 == "roles" }
     }
 
@@ -71,7 +76,28 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// The value, or nil where the session has none; nil for a token.
+    /// Whether the value is in the session itself, so that an assertion may state it.
+    var isOfSession: Bool { !self.isToken && !self.isCertificate }
+
+    /// Whether the value is the certificate's of the client, and not the session's (`value(of:)`).
+    package var isCertificate: Bool {
+        switch self.place {
+        case .certificateHash, .certificateSubject, .certificateNames: true
+        default: false
+        }
+    }
+
+    /// The value, or nil where the certificate has none; nil for a value of the session.
+    func value(of certificate: ClientCertificate) -> JSONValue? {
+        switch self.place {
+        case .certificateHash: .string(certificate.sha256.hexadecimal)
+        case .certificateSubject: certificate.subject.isEmpty ? nil : .string(certificate.subject)
+        case .certificateNames: .array(certificate.names.map { .string($0.text) })
+        default: nil
+        }
+    }
+
+    /// The value, or nil where the session has none; nil for a token and for a value of the certificate.
     package func value(of session: Session) -> JSONValue? {
         switch self.place {
         case .subject: .string(session.identity.id)
@@ -86,7 +112,7 @@ package struct IdentityPath: Sendable {
         case .origin: .string(session.origin.rawValue)
         case .actor: session.actor.map { .string($0) }
         case .clientID: session.clientID.map { .string($0) }
-        case .accessToken, .idToken: nil
+        case .accessToken, .idToken, .certificateHash, .certificateSubject, .certificateNames: nil
         case .traits(let steps): Self.value(at: steps, of: session.identity.traitsDocument)
         case .metadataPublic(let steps): Self.value(at: steps, of: session.identity.metadataPublicDocument)
         }

@@ -35,7 +35,11 @@ extension IdentityProfile {
                     ("X-User-Email", "identity.traits.email"),
                 ]
             }
-        // No such gateway has the last one, but an app must be able to tell who acts for the user.
-        return (pairs + [("X-Auth-Actor", "actor")]).map { IdentitySettings.Field(name: $0.0, path: $0.1) }
+        // No such gateway has the last two, but an app must be able to tell who acts for the user, and with which
+        // certificate.
+        return
+            (pairs + [
+                ("X-Auth-Actor", "actor"), ("X-Auth-Client-Certificate-Sha256", "client_certificate.sha256"),
+            ]).map { IdentitySettings.Field(name: $0.0, path: $0.1) }
     }
 }

@@ -86,7 +86,7 @@ package struct IdentityProfile: Sendable {
     ) throws(IdentityRefusal) -> ContiguousArray<UInt8> {
         var lines = ContiguousArray<UInt8>()
         lines.reserveCapacity(256)
-        for source in self.sources {
+        for source in self.sources where !source.path.isCertificate {
             let start = lines.count
             lines.append(contentsOf: source.beginning)
             do {
@@ -100,11 +100,7 @@ package struct IdentityProfile: Sendable {
             } catch {
                 throw IdentityRefusal(reason: .identityUnsafeValue, field: source.name)
             }
-            if lines.count == start + source.beginning.count {
-                lines.removeSubrange(start...)
-            } else {
-                Self.endLine(&lines)
-            }
+            Self.endLine(&lines, source, from: start)
         }
         if let basic = self.basic, let user = basic.username.value(of: session)?.string, !user.isEmpty {
             // "a user-id containing a colon character is invalid", and so are control characters (RFC 7617 2).
@@ -114,7 +110,7 @@ package struct IdentityProfile: Sendable {
             let credentials = Array(user.utf8) + [UInt8(ascii: ":")] + basic.password.bytes
             lines.append(contentsOf: "Authorization: Basic ".utf8)
             lines.append(contentsOf: Base64.encoded(credentials))
-            Self.endLine(&lines)
+            lines.append(contentsOf: "\r\n".utf8)
         }
         try self.checkSize(lines.count)
         return lines
@@ -131,9 +127,30 @@ package struct IdentityProfile: Sendable {
         guard count <= self.maxSize else { throw IdentityRefusal(reason: .identityTooLarge, field: nil) }
     }
 
-    private static func endLine(_ lines: inout ContiguousArray<UInt8>) {
-        lines.append(0x0D)
-        lines.append(0x0A)
+    /// The lines about the certificate of a client, in the same way.
+    func render(_ certificate: ClientCertificate) throws(IdentityRefusal) -> ContiguousArray<UInt8> {
+        var lines = ContiguousArray<UInt8>()
+        for source in self.sources where source.path.isCertificate {
+            let start = lines.count
+            lines.append(contentsOf: source.beginning)
+            do {
+                try self.text.append(source.path.value(of: certificate), isList: source.path.isList, to: &lines)
+            } catch {
+                throw IdentityRefusal(reason: .identityUnsafeValue, field: source.name)
+            }
+            Self.endLine(&lines, source, from: start)
+        }
+        return lines
+    }
+
+    /// Ends the line of a field that begins at `start`, or removes it if it has no value.
+    private static func endLine(_ lines: inout ContiguousArray<UInt8>, _ source: Source, from start: Int) {
+        if lines.count == start + source.beginning.count {
+            lines.removeSubrange(start...)
+        } else {
+            lines.append(0x0D)
+            lines.append(0x0A)
+        }
     }
 
     // MARK: Configuration
@@ -161,14 +178,14 @@ package struct IdentityProfile: Sendable {
                 problems.append("identity.headers: \(field.path) is not a path to a value of a session")
             }
         }
-        for claim in settings.assertion?.claims ?? [] where IdentityPath(claim.path)?.isToken ?? true {
+        for claim in settings.assertion?.claims ?? [] where IdentityPath(claim.path)?.isOfSession != true {
             problems.append("identity.assertion.claims: \(claim.path) is not a path to a value of a session")
         }
         if let path = settings.basic?.usernamePath, IdentityPath(path) == nil {
             problems.append("identity.basic.username: \(path) is not a path to a value of a session")
         }
-        if let path = settings.basic?.usernamePath, IdentityPath(path)?.isToken == true {
-            problems.append("identity.basic.username: \(path) is a secret and no name")
+        if let path = settings.basic?.usernamePath, IdentityPath(path)?.isOfSession == false {
+            problems.append("identity.basic.username: \(path) is no name of the user")
         }
         let delimiter = Unicode.Scalar(settings.delimiter)
         if !(0x21..<0x7F).contains(settings.delimiter) || delimiter.properties.isAlphabetic

@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Cryptography
 package import Observability
 package import Sessions
 import Settings
@@ -16,8 +17,8 @@ extension RequestJudge {
         switch denial {
         case .forbidden(.requestCrossSite):
             (kind, cause) = (.sessionDenied, .requestCrossSite)
-        case .unauthenticated(.credentialBoundToKey), .unauthenticated(.proofOtherKey),
-            .unauthenticated(.proofReplayed):
+        case .unauthenticated(.credentialBoundToCertificate), .unauthenticated(.credentialBoundToKey),
+            .unauthenticated(.proofOtherKey), .unauthenticated(.proofReplayed):
             (kind, cause) = (.sessionDenied, denial.reason)
         case .unauthenticated(let reason) where JudgedBinding.Outcome(reason) != nil:
             (kind, cause) = (.bindingMismatch, reason)
@@ -86,6 +87,7 @@ extension RequestJudge {
             userAgent: device.userAgent,
             requestID: self.findings.requestID.text,
             details: [("route", given.route.name)]
+                + (self.findings.certificate.map { [("client_certificate", $0.sha256.hexadecimal)] } ?? [])
         )
     }
 }

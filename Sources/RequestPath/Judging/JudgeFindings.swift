@@ -1,4 +1,5 @@
 package import AddressIntelligence
+package import Cryptography
 package import Endpoints
 package import JOSE
 package import Observability
@@ -72,6 +73,9 @@ package struct JudgeFindings {
     package var isMisdirected = false
     /// Whether the head's method is the client's: some proxies ask without telling it.
     package var isMethodTold = true
+    /// The certificate of the client that sent the request; nil: it has none, or a proxy asks. The driver keeps it: a
+    /// counted reference would cost every request.
+    package unowned(unsafe) var certificate: ClientCertificate?
     /// The gateway's own id, with the one from a trusted proxy.
     package var requestID: RequestID
     /// The peer, or the client that trusted peers name; nil while not determined.

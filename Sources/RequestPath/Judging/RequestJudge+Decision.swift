@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Cryptography
 import Endpoints
 import Sessions
 import Settings
@@ -12,7 +13,11 @@ extension RequestJudge {
     /// - Parameter hasCookieEnded: Whether the cookie's session, of another user, was ended by a transfer token.
     mutating func askForSession(_ given: borrowing RoutedRequest, hasCookieEnded: Bool = false) -> JudgeAction {
         self.findings.stage = .session
-        var evidence = Evidence(missing: .credentialMissing, now: given.now)
+        var evidence = Evidence(
+            missing: .credentialMissing,
+            certificate: self.findings.certificate,
+            now: given.now
+        )
         if !given.route.isPublic {
             switch self.credentials.presented {
             case .none:
@@ -50,7 +55,12 @@ extension RequestJudge {
         let isAmbient = self.credentials.presented.isAmbient
         var isOwnCookie = false
         if case .cookie = self.credentials.presented { isOwnCookie = true }
-        var evidence = Evidence(missing: .sessionUnknown, isExplicit: !isAmbient, now: given.now)
+        var evidence = Evidence(
+            missing: .sessionUnknown,
+            isExplicit: !isAmbient,
+            certificate: self.findings.certificate,
+            now: given.now
+        )
         switch answer {
         case .found(let session) where isOwnCookie && session.session.host != given.host.publicURL.authority:
             // A cookie is valid only on the host for which it was made (RFC 6265 8.6: cookies do not respect ports).
@@ -105,6 +115,12 @@ extension RequestJudge {
         if session.isStale, !given.head.knownMethod.isIdempotent {
             return .answer(self.refusal(.providerUnavailable, given))
         }
+        if let hash = session.session.certificateHash, self.findings.certificate?.sha256 != hash {
+            let denial = Denial.unauthenticated(.credentialBoundToCertificate)
+            self.findings.stage = .decision
+            self.audit(denial, of: session, given)
+            return .answer(self.answer(to: denial, of: session.session, asksApp: false, given))
+        }
         let isBoundToUse = session.session.access != nil || session.session.keyThumbprint != nil
         guard isBoundToUse || self.credentials.isProofScheme, !isProven else { return nil }
         return self.judgeProof(for: session, given)
@@ -150,6 +166,11 @@ extension RequestJudge {
         return Navigation.announcesNativeApp(given.head, given.base, given.cookies)
     }
 
+    private mutating func refuse(_ refusal: IdentityRefusal) -> LocalAnswer {
+        self.findings.unwritableField = refusal.field
+        return .problem(refusal.reason, requestID: self.findings.requestID)
+    }
+
     @inline(__always)
     private mutating func permit(_ permit: consuming Permit, _ given: borrowing RoutedRequest) -> JudgeAction {
         var identity: IdentityLines?
@@ -158,8 +179,14 @@ extension RequestJudge {
             do throws(IdentityRefusal) {
                 identity = try self.identity(of: session, given)
             } catch {
-                self.findings.unwritableField = error.field
-                return .answer(.problem(error.reason, requestID: self.findings.requestID))
+                return .answer(self.refuse(error))
+            }
+        }
+        if let certificate = self.findings.certificate {
+            do throws(IdentityRefusal) {
+                identity = try Self.adding(certificate, to: identity, given)
+            } catch {
+                return .answer(self.refuse(error))
             }
         }
         if let lines = permit.route.crossOriginLines {

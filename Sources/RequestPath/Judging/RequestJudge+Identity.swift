@@ -1,3 +1,4 @@
+import Cryptography
 import Sessions
 
 /// Makes the lines that tell the app who the user is.
@@ -35,5 +36,23 @@ extension RequestJudge {
         let rendered = try given.judging.identity.render(session.session, tokens: session.tokens)
         session.setRendering(rendered, generation: generation)
         return rendered
+    }
+
+    /// The lines about the user, if there is one, and after them those about the certificate of the client, which are not
+    /// kept with the session: another connection has another certificate.
+    static func adding(
+        _ certificate: ClientCertificate,
+        to identity: IdentityLines?,
+        _ given: borrowing RoutedRequest
+    ) throws(IdentityRefusal) -> IdentityLines? {
+        let profile = given.judging.identity
+        let lines = try profile.render(certificate)
+        guard !lines.isEmpty else { return identity }
+        let all = IdentityLines(
+            session: (identity?.session ?? []) + lines,
+            assertion: identity?.assertion
+        )
+        try profile.checkSize(all.count)
+        return all
     }
 }

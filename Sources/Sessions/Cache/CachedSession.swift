@@ -152,7 +152,8 @@ package final class CachedSession {
     package var isStale: Bool { self.verdict?.isStale == true }
 
     private static func isLimited(_ session: Session, _ verdict: ForeignVerdict?) -> Bool {
-        session.access != nil || session.keyThumbprint != nil || verdict?.isStale == true
+        session.access != nil || session.keyThumbprint != nil || session.certificateHash != nil
+            || verdict?.isStale == true
     }
 
     // Integers: arithmetic with `Duration` shows in the profile of a read.

@@ -178,8 +178,8 @@ package final class ForeignSessions: Sendable {
         var record = standing
         record.foreign = new.foreign.with { session in
             session.epoch = former.epoch
-            // The provider does not know of it.
-            session.keyThumbprint = former.keyThumbprint
+            // The provider does not know of a key that the token was bound to here.
+            session.keyThumbprint = former.keyThumbprint ?? session.keyThumbprint
         }
         return record
     }

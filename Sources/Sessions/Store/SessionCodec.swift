@@ -1,3 +1,4 @@
+internal import Cryptography
 package import Vocabulary
 
 // The plaintext of a session; the format's version precedes the sealed bytes.
@@ -53,9 +54,10 @@ extension Session {
             writer.write(optional: provider.tokensEndAt) { $0.write($1) }
         }
         if self.form == .access { writer.write(optional: self.access?.audience) { $0.write($1) } }
-        if self.form == .access || self.form == .bound {
+        if self.form == .access || self.form == .bound || self.form == .certified {
             writer.write(optional: self.keyThumbprint) { $0.write($1) }
         }
+        if self.form == .certified, let hash = self.certificateHash { writer.write(hash.base64URL) }
         if let actor = self.actor { writer.write(actor) }
         if !isOfDefault { writer.write(self.identity.realm.name) }
         if let succession = self.succession {
@@ -73,6 +75,8 @@ extension Session {
         case access = 3
         /// With a key.
         case bound = 4
+        /// With a client's certificate, and perhaps a key. Only tokens of providers are bound to certificates.
+        case certified = 5
     }
 
     /// Added to the form of a session that ends alone.
@@ -88,7 +92,9 @@ extension Session {
 
     private var form: Form {
         if self.access != nil { return .access }
-        return self.kind == .web ? .web : self.keyThumbprint == nil ? .native : .bound
+        if self.kind == .web { return .web }
+        if self.certificateHash != nil { return .certified }
+        return self.keyThumbprint == nil ? .native : .bound
     }
 
     /// Reads a session that is a part of another record.
@@ -130,7 +136,9 @@ extension Session {
                 )
             },
             access: form == .access ? AccessTerms(audience: try reader.optionalText()) : nil,
-            keyThumbprint: form == .access || form == .bound ? try reader.optionalText() : nil,
+            keyThumbprint: form == .access || form == .bound || form == .certified
+                ? try reader.optionalText() : nil,
+            certificateHash: form == .certified ? try reader.certificateHash() : nil,
             endsAlone: formByte & self.aloneBit != 0,
             actor: formByte & self.actorBit != 0 ? try reader.text() : nil,
             isPersistent: formByte & self.persistentBit != 0
@@ -160,6 +168,13 @@ extension Identity {
             traits: try JSONDocument(from: &reader),
             metadataPublic: try JSONDocument(from: &reader)
         )
+    }
+}
+
+extension CompactReader {
+    fileprivate mutating func certificateHash() throws(CompactFormatError) -> Digest256 {
+        guard let hash = Digest256(base64URL: Array(try self.text().utf8)[...]) else { throw CompactFormatError() }
+        return hash
     }
 }
 

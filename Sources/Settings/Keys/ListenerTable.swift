@@ -8,6 +8,16 @@ extension Section {
             "The address and the port."
         ),
         SettingsKey(
+            "role",
+            at: \ListenerSettings.role,
+            "Whom it serves: clients of the hosts; or management: operators, with the calls that need a token of admin.tokens_file."
+        ),
+        SettingsKey(
+            "public_url",
+            .text(.publicURL),
+            "With role: management, the URL by which operators reach it. Calls to another host get 404."
+        ),
+        SettingsKey(
             "tls",
             at: \ListenerSettings.isSecure,
             default: "true where there is tls, else false",

@@ -189,6 +189,24 @@ extension Section {
             .duration(.seconds(1)...(.seconds(365 * 86_400))),
             "The longest time since the user signed in."
         ),
+        SettingsKey(
+            "client_certificate",
+            .section(.clientCertificate),
+            "The certificate that the client proved to own in the TLS handshake: every key that is set; {} for any that the listener trusts."
+        ),
+    ])
+
+    private static let clientCertificate = Section([
+        SettingsKey(
+            "san_any",
+            .list(.text(.certificateName)),
+            "It was issued for one of these DNS names, email addresses or URIs (subjectAltName)."
+        ),
+        SettingsKey(
+            "issuer",
+            .text(.distinguishedName),
+            "It was issued by this authority: its name as openssl x509 -nameopt RFC2253 prints it."
+        ),
     ])
 
     static let cors = Section([

@@ -175,8 +175,11 @@ extension TextRule {
     /// The path to a value of the session.
     static let sessionPath = Self.sessionPath(in: IdentitySettings.pathRoots)
 
-    /// The path to a value of the session, or to a token of its provider, for an identity field.
-    static let fieldPath = Self.sessionPath(in: IdentitySettings.pathRoots + IdentitySettings.tokenPaths)
+    /// The path to a value of the session, to a token of its provider or to a value of the client's certificate, for an
+    /// identity field.
+    static let fieldPath = Self.sessionPath(
+        in: IdentitySettings.pathRoots + IdentitySettings.tokenPaths + IdentitySettings.certificatePaths
+    )
 
     private static func sessionPath(in roots: [String]) -> TextRule {
         TextRule(
@@ -210,6 +213,26 @@ extension TextRule {
     ) { text in
         (1...128).contains(text.utf8.count) && !IdentitySettings.reservedClaims.contains(text)
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
+    }
+
+    /// An alternative name of a certificate.
+    static let certificateName = TextRule(
+        "certificate name",
+        allowed:
+            "a DNS name, an email address or a URI, e.g. build.example.com or spiffe://cluster.local/ns/prod/sa/api",
+        pattern: "^[!-~]{1,2048}$",
+        mend: "write it as it stands in the certificate; there are no wildcards"
+    ) { text in CertificateName(text) != nil && !text.utf8.contains(UInt8(ascii: "*")) }
+
+    /// The name of a certificate's issuer (RFC 4514).
+    static let distinguishedName = TextRule(
+        "distinguished name",
+        allowed: "a name such as CN=Clients,O=Example, with characters beyond ASCII as \\XX",
+        pattern: "^[ -~]{1,4096}$",
+        mend: "copy what openssl x509 -noout -issuer -nameopt RFC2253 prints after issuer="
+    ) { text in
+        (1...4096).contains(text.utf8.count) && text.utf8.allSatisfy { (0x20..<0x7F).contains($0) }
+            && text.utf8.contains(UInt8(ascii: "="))
     }
 
     /// The separator of the elements of a list.

@@ -18,8 +18,19 @@ extension SettingsBuilder {
             settings.listen = []
             for tree in elements.trees(below: place.key) {
                 guard let listener = self.listener(tree) else { continue }
-                self.check(listener.address, tree, besides: settings.listen)
-                settings.listen.append(listener)
+                self.check(listener.address, tree, besides: settings.listen + settings.management)
+                switch listener.role {
+                case .clients: settings.listen.append(listener)
+                case .management: settings.management.append(listener)
+                }
+            }
+            if settings.listen.isEmpty, !settings.management.isEmpty, !self.isPartial {
+                self.report(
+                    place,
+                    found: "only addresses with role: management",
+                    allowed: "one address for clients or more",
+                    mend: "add an address"
+                )
             }
         }
         if self.tree["listen"] == nil { self.setDefaults(&settings.listen[0]) }
@@ -36,7 +47,7 @@ extension SettingsBuilder {
         var listener = ListenerSettings(address)
         listener.proxyProtocol = self.proxyProtocol(tree)
         settings.redirectListen = listener
-        if let other = settings.listen.map(\.address).first(where: address.overlaps) {
+        if let other = (settings.listen + settings.management).map(\.address).first(where: address.overlaps) {
             self.report(
                 tree.place,
                 found: "\(address), but listen has \(other)",
@@ -74,6 +85,7 @@ extension SettingsBuilder {
             if tree["client_certificates"] == nil { listener.clientCertificates = .none }
             if tree["protocols"] == nil { listener.protocols = [.http1] }
         }
+        listener.publicURL = self.managementURL(of: listener, tree)
         self.checkTLS(listener, tree)
         self.checkProtocols(listener, tree)
         listener.proxyProtocol = self.proxyProtocol(tree)
@@ -88,6 +100,40 @@ extension SettingsBuilder {
         var settings = TLSSettings()
         tls.set(.tls, in: &settings)
         listener.clientCertificates = settings.clientCertificates
+    }
+
+    /// The URL of a listener for operators; nil: it serves clients, or has none, which is reported.
+    private mutating func managementURL(of listener: ListenerSettings, _ tree: SettingsTree) -> PublicURL? {
+        let url = tree.url("public_url")
+        guard listener.role == .management else {
+            if url != nil {
+                self.report(
+                    tree.place(of: "public_url"),
+                    found: "public_url on an address for clients",
+                    allowed: "public_url with role: management; the URLs of clients are those of hosts",
+                    mend: "remove it, or add role: management"
+                )
+            }
+            return nil
+        }
+        if let url {
+            self.checkPublicURL(url, tree.place(of: "public_url"))
+        } else if tree["public_url"] == nil {
+            self.reportMissing(
+                tree.place(of: "public_url"),
+                TextRule.publicURL.allowed,
+                "write the URL by which operators reach it"
+            )
+        }
+        if self.tree.tree("admin")?["tokens_file"] == nil, !self.isPartial {
+            self.report(
+                tree.place(of: "role"),
+                found: "management, but admin.tokens_file is missing",
+                allowed: "management with operators' tokens: it serves nothing else",
+                mend: "add admin.tokens_file"
+            )
+        }
+        return url
     }
 
     private mutating func check(_ address: ListenAddress, _ tree: SettingsTree, besides others: [ListenerSettings]) {
@@ -147,6 +193,16 @@ extension SettingsBuilder {
                 found: "\(foreign.rawValue) \(listener.isSecure ? "with" : "without") TLS",
                 allowed: "\(own.rawValue) and http/1.1",
                 mend: "write \(own.rawValue)"
+            )
+        }
+    }
+
+    /// Tells of routes that nobody passes.
+    mutating func checkCertificateDemands(_ settings: Settings) {
+        guard !self.isPartial, settings.listen.allSatisfy({ $0.clientCertificates == .none }) else { return }
+        for route in settings.hosts.flatMap(\.routes) where route.require.clientCertificate != nil {
+            self.warnings.append(
+                "the route \(route.name) requires a client's certificate, but no address of listen asks for one: nobody passes"
             )
         }
     }
@@ -213,7 +269,7 @@ extension SettingsBuilder {
         let written = self.tree.tree("admin")?["listen"]
         if case .address(let admin)? = written?.value { settings.adminListen = admin }
         guard let admin = settings.adminListen else { return }
-        let others = settings.listen.map { (key: "listen", address: $0.address) }
+        let others = (settings.listen + settings.management).map { (key: "listen", address: $0.address) }
         let redirect = settings.redirectListen.map { (key: "redirect_http", address: $0.address) }
         if let other = (others + [redirect].compactMap(\.self)).first(where: { admin.overlaps($0.address) }) {
             self.report(

@@ -167,7 +167,7 @@ extension SettingsBuilder {
         return hosts
     }
 
-    private mutating func checkPublicURL(_ url: PublicURL, _ place: KeyPlace) {
+    mutating func checkPublicURL(_ url: PublicURL, _ place: KeyPlace) {
         guard !url.isHTTPS else { return }
         if self.flags.http {
             self.warnings.append(
@@ -217,10 +217,26 @@ extension SettingsBuilder {
         self.checkBindingAction(tree, route)
         route.cachePrivate = tree.text("cache") != "app"
         route.require.refusesActors = tree.tree("require")?.text("actor") == "none"
+        route.require.clientCertificate = tree.tree("require")?.tree("client_certificate").map { self.certificate($0) }
         route.cors = tree.tree("cors").map { self.cors($0) }
         self.setClient(&route, tree, clients)
         self.checkDemands(tree, route.auth)
         return route
+    }
+
+    private mutating func certificate(_ tree: SettingsTree) -> CertificateRequirement {
+        var requirement = CertificateRequirement()
+        if tree.list("san_any")?.isEmpty == true, !self.isPartial {
+            self.report(
+                tree.place(of: "san_any"),
+                found: "an empty list, which no certificate would meet",
+                allowed: "one name or more",
+                mend: "add a name; without the key any name is good"
+            )
+        }
+        requirement.names = (tree.texts("san_any") ?? []).compactMap { CertificateName($0) }
+        requirement.issuer = tree.text("issuer")
+        return requirement
     }
 
     private mutating func setClient(

@@ -31,6 +31,7 @@ struct SettingsBuilder {
         settings.allowsInsecureHTTP = self.flags.http
         self.setListeners(&settings)
         settings.tls = self.tls()
+        self.checkCertificateDemands(settings)
         settings.operatorTokens = self.operatorTokens()
         self.setTrust(&settings)
         self.checkNamers(settings)

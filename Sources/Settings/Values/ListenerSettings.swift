@@ -3,6 +3,10 @@ package import AddressIntelligence
 /// An address for clients, and what they speak there (an element of `listen`).
 package struct ListenerSettings: Sendable, Equatable {
     package var address: ListenAddress
+    /// Whom it serves.
+    package var role = Role.clients
+    /// With `management`: the URL by which operators reach it, the only host that it serves.
+    package var publicURL: PublicURL?
     /// Whether connections begin with TLS.
     package var isSecure = false
     /// What clients may speak.
@@ -11,6 +15,13 @@ package struct ListenerSettings: Sendable, Equatable {
     package var clientCertificates = ClientCertificates.none
     /// nil: no proxy names its clients in front of their bytes.
     package var proxyProtocol: ProxyProtocolSettings?
+
+    package enum Role: String, Sendable, CaseIterable, SettingWord {
+        /// The clients of the hosts.
+        case clients
+        /// Operators with tokens.
+        case management
+    }
 
     package init(_ address: ListenAddress) {
         self.address = address

@@ -124,6 +124,8 @@ package struct RequirementSettings: Sendable, Hashable {
     package var refusesActors = false
     /// The longest time since the user signed in.
     package var maxAge: Duration?
+    /// What the client proved in the TLS handshake; nil: nothing is required.
+    package var clientCertificate: CertificateRequirement?
 
     package init() {}
     package var isEmpty: Bool { self == RequirementSettings() }
@@ -137,8 +139,25 @@ package struct RequirementSettings: Sendable, Hashable {
             self.aal.map { "aal: \($0.rawValue)" }, list("groups_any", self.groupsAny), list("scopes", self.scopes),
             list("origin", self.origins), self.refusesActors ? "actor: none" : nil,
             self.maxAge.map { "max_age: \(Quantity.text($0))" },
+            self.clientCertificate.map { "client_certificate: {\($0.written)}" },
         ]
         return parts.compactMap(\.self).joined(separator: ", ")
+    }
+}
+
+/// Which certificates of clients pass a route: those for which every member that is set holds.
+package struct CertificateRequirement: Sendable, Hashable {
+    /// Alternative names of which it has one; empty: whatever its names are.
+    package var names: [CertificateName] = []
+    /// Its issuer, as RFC 4514 writes names; nil: any authority that the listener trusts.
+    package var issuer: String?
+
+    package init() {}
+
+    /// As it stands in the file.
+    var written: String {
+        let names = self.names.isEmpty ? nil : "san_any: [\(self.names.map(\.text).joined(separator: ", "))]"
+        return [names, self.issuer.map { "issuer: \($0)" }].compactMap(\.self).joined(separator: ", ")
     }
 }
 

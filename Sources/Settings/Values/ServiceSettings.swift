@@ -109,7 +109,7 @@ package struct IdentitySettings: Sendable, Equatable {
     package struct Field: Sendable, Equatable {
         package var name: String
         /// A path to a value of the session, e.g. `subject`, `session.id`, `identity.traits.email`, or one of
-        /// `tokenPaths`.
+        /// `tokenPaths` or `certificatePaths`.
         package var path: String
 
         package init(name: String, path: String) {
@@ -165,6 +165,10 @@ package struct IdentitySettings: Sendable, Equatable {
     ]
     /// The paths to tokens of the session's provider, for `fields` only.
     package static let tokenPaths = ["provider.access_token", "provider.id_token"]
+    /// The paths to values of the client's certificate, for `fields` only.
+    package static let certificatePaths = [
+        "client_certificate.sha256", "client_certificate.subject", "client_certificate.san",
+    ]
 
     /// The claims that the gateway sets itself, and those of RFC 7519 that would change how an assertion is verified.
     package static let reservedClaims = ["iss", "aud", "sub", "sid", "iat", "exp", "nbf", "jti"]

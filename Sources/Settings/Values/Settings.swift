@@ -9,6 +9,8 @@ package import Vocabulary
 /// reload builds a new value and replaces the old one whole.
 package struct Settings: Sendable, Equatable {
     package var listen = [ListenerSettings(ListenAddress(host: "127.0.0.1", port: 8080))]
+    /// The addresses of `listen` that serve operators (`role: management`).
+    package var management: [ListenerSettings] = []
     /// Where plain http is answered with the place of https; nil: nowhere.
     package var redirectListen: ListenerSettings?
     /// nil: the gateway's own addresses are plain HTTP.

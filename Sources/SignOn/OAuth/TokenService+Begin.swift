@@ -134,6 +134,8 @@ extension TokenService {
             // What comes of the token can sign its user in, which the provider's `allow` forbids.
             guard found.verdict.isAdmitted else { throw NotDone(.signInNotAllowed) }
         }
+        // What came of it would be bound to no certificate.
+        guard session.certificateHash == nil else { throw NotDone(.credentialBoundToCertificate) }
         if let reason = requester.objection(toKey: session.keyThumbprint) { throw NotDone(reason) }
         if let thumbprint = requester.keyThumbprint {
             switch try await self.ask({ _, loop in tokens.bind(key, to: thumbprint, on: loop) }) {

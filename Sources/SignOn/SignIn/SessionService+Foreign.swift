@@ -9,8 +9,10 @@ extension SessionService {
         guard let tokens = self.tokens, let key = token.bytes.withUnsafeBytes({ tokens.key(of: $0, as: kind) })
         else { throw NotDone(.credentialMalformed) }
         switch try await self.ask({ _, loop in tokens.freshSession(token, as: kind, key: key, on: loop) }) {
-        // The endpoints that present sessions take no proofs.
+        // The endpoints that present sessions take no proofs, and see no certificates.
         case .live(let found) where found.session.keyThumbprint != nil: throw NotDone(.credentialBoundToKey)
+        case .live(let found) where found.session.certificateHash != nil:
+            throw NotDone(.credentialBoundToCertificate)
         case .live(let found): return FoundSession(key: key, session: found.session)
         case .insufficient: throw NotDone(.requireAAL)
         case .none(let reason): throw NotDone(reason)

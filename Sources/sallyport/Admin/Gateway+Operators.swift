@@ -5,10 +5,18 @@ import Settings
 import SignOn
 import Synchronization
 
-/// The endpoints of the admin listener that need an operator's token.
+/// The endpoints for operators that need a token.
 extension Gateway {
+    /// Those of addresses that strangers may reach: calls without a good token are counted.
+    func managementEndpoints(_ settings: Settings) -> [Endpoint] {
+        self.operatorEndpoints(
+            settings,
+            counting: TryCounter(store: self.foundations.limiter, loops: self.foundations.group)
+        )
+    }
+
     /// Empty if no tokens are configured: then nobody could use them.
-    func operatorEndpoints(_ settings: Settings) -> [Endpoint] {
+    func operatorEndpoints(_ settings: Settings, counting tries: TryCounter? = nil) -> [Endpoint] {
         guard !settings.operatorTokens.isEmpty else { return [] }
         let sessions = SessionService(
             records: self.foundations.records,
@@ -20,7 +28,11 @@ extension Gateway {
             journal: AuditJournal(audit: self.foundations.audit, counters: .signIns(self.foundations.registry))
         )
         let audit: @Sendable (AuditEvent) -> Bool = { [audit = self.foundations.audit] in audit.emit($0) }
-        let gate = OperatorGate(tokens: { self.state.withLock { $0.settings.operatorTokens } }, audit: audit)
+        let gate = OperatorGate(
+            tokens: { self.state.withLock { $0.settings.operatorTokens } },
+            audit: audit,
+            tries: tries
+        )
         let clients = OperatorClients(
             editor: ClientEditor(overlay: self.foundations.clientOverlay) {
                 self.state.withLock { $0.assembly }.clients

@@ -144,10 +144,11 @@ struct CheckCommand: AsyncParsableCommand {
 
     /// `0.0.0.0:443  TLS  h2, http/1.1  PROXY protocol from 10.0.0.0/16, others refused`
     private static func listeners(_ settings: Settings) -> [String] {
-        var lines = settings.listen.map { listener in
+        var lines = (settings.listen + settings.management).map { listener in
             var words = ["\(listener.address)"]
             if listener.isSecure { words.append("TLS") }
             words.append(listener.protocols.map(\.rawValue).joined(separator: ", "))
+            if let url = listener.publicURL { words.append("operators at \(url)") }
             return words.joined(separator: "  ") + Self.proxies(listener)
         }
         if let redirect = settings.redirectListen {

@@ -1,5 +1,6 @@
 import AddressIntelligence
 import ArgumentParser
+import Cryptography
 import Endpoints
 import NIOCore
 import Observability
@@ -94,6 +95,14 @@ struct ExplainCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
+            "Assume that the client has proven this certificate in the TLS handshake: a file in PEM or DER.",
+            valueName: "file"
+        )
+    )
+    var clientCertificate: String?
+
+    @Option(
+        help: ArgumentHelp(
             "Another proxy asks about the request: say how it is answered. One of \(ProxyKind.allCases.map(\.rawValue).joined(separator: ", ")).",
             valueName: "proxy"
         )
@@ -129,6 +138,9 @@ struct ExplainCommand: AsyncParsableCommand {
             throw ValidationError("--session needs --log, and --log needs --session.")
         }
         guard self.via == nil || self.url != nil else { throw ValidationError("--via needs --url.") }
+        guard self.clientCertificate == nil || self.url != nil && self.via == nil else {
+            throw ValidationError("--client-certificate needs --url; with --via the connection is the proxy's.")
+        }
         let isName = self.session.map { Fingerprint($0) != nil || $0.hasPrefix("ses_") } ?? true
         guard isName else {
             // Never a token: the logs have none.
@@ -155,6 +167,7 @@ struct ExplainCommand: AsyncParsableCommand {
 
     private func explanation(_ draft: Draft, _ settings: Settings) async throws -> Explanation {
         guard let peer = IPAddress(self.from) else { throw ValidationError("--from must be an IP address.") }
+        let certificate = try self.certificate()
         var request = try Request(url: self.url ?? "", method: self.method, headers: self.headers)
         let host = draft.assembly.configuration.routes.host(named: request.authority)
         let presented = try self.token()
@@ -186,20 +199,23 @@ struct ExplainCommand: AsyncParsableCommand {
             let cookie = SessionCookie(name: settings.session.cookieName, reach: host?.settings.cookieReach ?? reach)
             request.add(cookie: "\(cookie.name)=\(assumed.token)")
         }
-        guard isTransfer, let presented else { return try await self.explanation(of: request, peer, assumed, draft) }
+        guard isTransfer, let presented else {
+            return try await self.explanation(of: request, peer, certificate, assumed, draft)
+        }
         let text = String(decoding: presented, as: UTF8.self)
         var byCookie = request
         byCookie.add(cookie: "\(settings.handoff.cookieNames.first ?? "session_transfer_token")=\(text)")
-        let explanation = try await self.explanation(of: byCookie, peer, assumed, draft)
+        let explanation = try await self.explanation(of: byCookie, peer, certificate, assumed, draft)
         guard explanation.handoff == nil else { return explanation }
         // The client of the route takes no cookie, or no token at all.
         request.add(parameter: "\(settings.handoff.queryParameter)=\(text)")
-        return try await self.explanation(of: request, peer, assumed, draft)
+        return try await self.explanation(of: request, peer, certificate, assumed, draft)
     }
 
     private func explanation(
         of request: Request,
         _ peer: IPAddress,
+        _ certificate: ClientCertificate?,
         _ assumed: AssumedSession?,
         _ draft: Draft
     ) async throws -> Explanation {
@@ -235,6 +251,7 @@ struct ExplainCommand: AsyncParsableCommand {
                     authority: foundations.authority,
                     configuration: configuration,
                     now: now,
+                    certificate: certificate,
                     via: via
                 )
             }.nonisolated()
@@ -284,6 +301,24 @@ struct ExplainCommand: AsyncParsableCommand {
                     : "the token does not have the form of a session token made with this secret"
             ]
         )
+    }
+
+    /// The certificate of the client; nil: none is assumed.
+    private func certificate() throws -> ClientCertificate? {
+        guard let file = self.clientCertificate else { return nil }
+        guard let certificate = ClientCertificate(file: try Self.content(of: file, "--client-certificate")) else {
+            throw ValidationError("The file of --client-certificate holds no certificate in PEM or DER.")
+        }
+        let names = certificate.names.map(\.text).joined(separator: ", ")
+        self.say(
+            "client certificate",
+            [
+                "subject  \(certificate.subject.isEmpty ? "none" : certificate.subject)",
+                "names    \(names.isEmpty ? "none" : names)", "issuer   \(certificate.issuer)",
+                "sha256   \(certificate.sha256.hexadecimal)",
+            ]
+        )
+        return certificate
     }
 
     private static func content(of file: String, _ option: String) throws -> [UInt8] {

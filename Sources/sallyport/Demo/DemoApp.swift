@@ -25,8 +25,8 @@ enum DemoApp {
             let wantsPage = request.field("accept")?.lowercased().utf8.contains("text/html".utf8) ?? false
             return wantsPage ? self.page(request) : self.text(request)
         }
-        let address = ListenAddress(host: "127.0.0.1", port: 0)
-        return try await EndpointServer.start(address, setting: "the demo's app", on: group.loops[0], [app])
+        let listener = ListenerSettings(ListenAddress(host: "127.0.0.1", port: 0))
+        return try await EndpointServer.start(listener, setting: "the demo's app", on: group.loops[0], [app])
     }
 
     /// Opens a page in the browser as the native app does.

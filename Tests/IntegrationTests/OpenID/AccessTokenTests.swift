@@ -62,6 +62,10 @@ import Vocabulary
                 (bench.provider.accessToken { $0["exp"] = 1_000_000_000 }, "credential.expired"),
                 (bench.provider.accessToken { $0["iss"] = "https://idp.example.com" }, "credential.invalid_token"),
                 (bench.provider.accessToken { $0["cnf"] = ["jkt": "x"] }, "credential.invalid_token"),
+                (
+                    bench.provider.accessToken { $0["cnf"] = ["x5t#S256": .string(String(repeating: "A", count: 43))] },
+                    "credential.bound_to_certificate"
+                ),
                 (bench.provider.accessToken(type: "logout+jwt"), "credential.invalid_token"),
                 (bench.provider.accessToken(type: "JWT") { $0["nonce"] = "n" }, "credential.invalid_token"),
                 (bench.provider.accessToken() + "A", "credential.invalid_token"),

@@ -27,6 +27,7 @@ final class ReasonBench {
           - {path: /network/**, binding: asn}
           - {path: /aal/**, require: {aal: aal3}}
           - {path: /groups/**, require: {groups_any: [nobody]}}
+          - {path: /certificate/**, require: {client_certificate: {san_any: [build.example.com]}}}
           - {path: /scopes/**, require: {scopes: [none]}}
           - {path: /origin/**, require: {origin: [transfer]}}
           - {path: /age/**, require: {max_age: 1s}}

@@ -54,8 +54,6 @@ extension Reason {
             }
         case .requestParameters: .request { try $0.gateway.get("/sessions/whoami?tokenize_as=x") }
 
-        case .requestMisdirected: .inProcess("A host that is not served by https is not redirected")
-
         case .pathAmbiguous: .request { try $0.gateway.get("/.sallyport/%6Cogin") }
         case .pathBackslash: .request { try $0.gateway.get("/a\\b") }
         case .pathBadEscape: .request { try $0.gateway.get("/%zz") }
@@ -89,6 +87,8 @@ extension Reason {
             }
         case .credentialBoundToKey:
             .request { try $0.proven { token, _ in ["Authorization: Bearer \(token)"] }.answer }
+        case .credentialBoundToCertificate:
+            .inProcess("A token that is bound to a certificate is good only on a connection with that certificate")
         case .credentialNotBound: .request { try $0.proven(isBound: false).answer }
         case .proofInvalid:
             .request { try $0.proven { token, _ in ["Authorization: DPoP \(token)", "DPoP: x"] }.answer }
@@ -247,6 +247,7 @@ extension Reason {
             .request { try $0.gateway.operate("GET", "/api/v2/clients/nobody", token: OperatorTokens.all) }
         case .operatorScope:
             .request { try $0.gateway.operate("POST", "/subjects/x/sign-out", token: OperatorTokens.reader) }
+        case .operatorThrottled: .inProcess("Whoever has no good token is slowed down, and nobody who has one")
         case .operatorUnknown: .request { try $0.gateway.operate("GET", "/sessions?subject=x", token: "x") }
         case .signInThrottled:
             .request { bench in
@@ -264,6 +265,7 @@ extension Reason {
                 let signedIn = try bench.withToken(try bench.delegatedToken(), path: "/care/page")
                 return try bench.gateway.get("/care/own/", ["Cookie: sallyport=\(signedIn.sessionCookie ?? "")"])
             }
+        case .requireClientCertificate: .request { try $0.asUser("/certificate/") }
         case .requireMaxAge:
             .request { bench in
                 let cookie = try bench.cookie()

@@ -66,6 +66,7 @@ struct BearerTests {
     }
 
     private static let now: Int64 = 1_800_000_000
+    private static let hash = SHA256.digest(Array("certificate".utf8)).base64URL
 
     static let changes: [Change] = [
         Change("nothing", [:], nil),
@@ -100,6 +101,14 @@ struct BearerTests {
         Change("bound to a key (DPoP)", ["cnf": ["jkt": "x"]], .credentialInvalidToken),
         Change("bound to a certificate", ["cnf": ["x5t#S256": "x"]], .credentialInvalidToken),
         Change("bound to something", ["cnf": [:]], .credentialInvalidToken),
+        Change(
+            "bound to a certificate and something",
+            ["cnf": ["x5t#S256": .string(hash), "x": "y"]],
+            .credentialInvalidToken
+        ),
+        Change("bound by a text", ["cnf": .string(hash)], .credentialInvalidToken),
+        Change("bound to a number", ["cnf": ["x5t#S256": 7]], .credentialInvalidToken),
+        Change("bound to a certificate by SHA-256", ["cnf": ["x5t#S256": .string(hash)]], nil),
     ]
 
     @Test("Each claim is checked", arguments: changes)
@@ -111,6 +120,15 @@ struct BearerTests {
         } else {
             #expect(verdict.known != nil)
         }
+    }
+
+    @Test("What a token is bound to becomes a demand on whoever presents it (RFC 8705 3.1, RFC 9449 6.1)")
+    func confirmation() async throws {
+        let bench = try BearerBench()
+        let bound: JSONValue = ["x5t#S256": .string(Self.hash), "jkt": .string(Self.hash), "kid": .null]
+        let demanded = await bench.judge(bench.token(["cnf": bound])).known?.confirmation
+        #expect(demanded?.certificateHash?.base64URL == Self.hash && demanded?.keyThumbprint == Self.hash)
+        #expect(await bench.judge(bench.token([:])).known?.confirmation == nil)
     }
 
     @Test(

@@ -1,3 +1,4 @@
+import Cryptography
 import JOSE
 import Providers
 import Sessions
@@ -71,6 +72,8 @@ struct IntrospectionTests {
         var testDescription: String { self.description }
     }
 
+    private static let hash = SHA256.digest(Array("certificate".utf8)).base64URL
+
     static let changes: [Change] = [
         Change("nothing", [:], nil),
         Change("not active", ["active": false], .credentialInvalidToken),
@@ -94,6 +97,8 @@ struct IntrospectionTests {
         Change("access_token, as some write", ["token_type": "access_token"], nil),
         Change("bound to a key", ["token_type": "DPoP"], .credentialInvalidToken),
         Change("bound to a key, by cnf", ["cnf": ["jkt": "x"]], .credentialInvalidToken),
+        Change("bound to a key that is named", ["token_type": "DPoP", "cnf": ["jkt": .string(hash)]], nil),
+        Change("bound to a certificate", ["cnf": ["x5t#S256": .string(hash)]], nil),
         Change("another kind", ["token_type": "N_A"], .credentialInvalidToken),
         Change("a refresh token (Hydra)", ["token_use": "refresh_token"], .credentialInvalidToken),
         Change("a refresh token (Keycloak)", ["typ": "Refresh"], .credentialInvalidToken),

@@ -71,7 +71,7 @@ struct IdentityProfileTests {
         basic.basic = .init(usernamePath: "provider.access_token", password: Secret("p"))
         #expect(
             IdentityProfile.problems(basic) == [
-                "identity.basic.username: provider.access_token is a secret and no name"
+                "identity.basic.username: provider.access_token is no name of the user"
             ]
         )
     }

@@ -170,6 +170,8 @@ final class JudgedRequest {
     private let peer: IPAddress
     private let now: UnixTime
     private let wallNow: UnixTime
+    /// Kept, as the driver does.
+    private let certificate: ClientCertificate?
 
     /// - Parameters:
     ///   - age: How long after `JudgeBench.now` it is judged.
@@ -182,14 +184,17 @@ final class JudgedRequest {
         host: String = "app.example.com",
         from peer: IPAddress = JudgeBench.peer,
         after age: Duration = .zero,
-        skew: Duration = .zero
+        skew: Duration = .zero,
+        certificate: ClientCertificate? = nil
     ) {
         self.bench = bench
+        self.certificate = certificate
         self.peer = peer
         self.now = JudgeBench.now.advanced(by: age)
         self.wallNow = self.now.advanced(by: skew)
         let lines = ["\(method) \(target) HTTP/1.1", "Host: \(host)"] + fields
         self.bytes = Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
+        self.judge.findings.certificate = certificate
     }
 
     /// The client was shown a certificate for another host.
@@ -239,6 +244,11 @@ final class JudgedRequest {
     /// The reasons for which tokens were rejected, in order.
     var turnedAway: [Reason] {
         self.judge.findings.events.compactMap { if case .turnedAway(let reason, _) = $0 { reason } else { nil } }
+    }
+
+    /// The kinds of audit events that were recorded, in order.
+    var audited: [String] {
+        self.judge.findings.events.compactMap { if case .audit(let event) = $0 { event.kind.rawValue } else { nil } }
     }
 
     private func step(
