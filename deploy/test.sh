@@ -102,8 +102,8 @@ fi
 # the run.
 if ((soak)); then
     scratch="$SALLYPORT_ROOT/.build/fuzz"
-    for name in RequestHead ProxyPreamble Check ResponseHead ChunkedBody Cookie YAML RedisReply JOSE Claims ProviderDocuments Kratos \
-        ClientMetadata RuleEvents Records; do
+    for name in RequestHead ProxyPreamble Check HTTP2Head HTTP2Frames ResponseHead ChunkedBody Cookie YAML RedisReply JOSE Claims \
+        ProviderDocuments Kratos ClientMetadata RuleEvents Records; do
         FUZZ=1 swift build --package-path "$SALLYPORT_ROOT" --scratch-path "$scratch" -c release --product "Fuzz$name" >&2
         mkdir -p "$scratch/found/$name"
         # Swift's own crash handler would leave libFuzzer no time to save the input.

@@ -58,22 +58,32 @@ enum Sender: String, CaseIterable, CustomTestStringConvertible {
 
     /// Runs `body` with a gateway that clients reach through the proxy only.
     func with(_ body: (Gateway, FakeUpstream) throws -> Void) throws {
+        try self.check()
+        try ProxiedGateway.with(listen: ProxiedGateway.listen()) { gateway, app throws in
+            try self.run(before: gateway) { try body(gateway, app) }
+        }
+    }
+
+    /// Ends the test if its program is not installed.
+    func check() throws {
         guard Servers.find([self.program]) != nil, self != .nginx || Servers.exists(Self.module) else {
             try Servers.missing(self.rawValue)
         }
+    }
+
+    /// Runs `body` with the proxy before the gateway.
+    func run(before gateway: Gateway, _ body: () throws -> Void) throws {
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
-        try ProxiedGateway.with(listen: ProxiedGateway.listen()) { gateway, app throws in
-            let port = try ServerPorts.take()
-            let file = folder.appending(path: "proxy.conf")
-            try self.configuration(from: port, to: gateway.port).write(to: file, atomically: true, encoding: .utf8)
-            let arguments =
-                self == .nginx ? ["-p", folder.path, "-c", "proxy.conf", "-e", "stderr"] : ["-db", "-f", "proxy.conf"]
-            let proxy = try Servers.Running(self.program, arguments, in: folder, port: port, within: 30)
-            defer { proxy.stop() }
-            gateway.front = port
-            try body(gateway, app)
-        }
+        let port = try ServerPorts.take()
+        let file = folder.appending(path: "proxy.conf")
+        try self.configuration(from: port, to: gateway.port).write(to: file, atomically: true, encoding: .utf8)
+        let arguments =
+            self == .nginx ? ["-p", folder.path, "-c", "proxy.conf", "-e", "stderr"] : ["-db", "-f", "proxy.conf"]
+        let proxy = try Servers.Running(self.program, arguments, in: folder, port: port, within: 30)
+        defer { proxy.stop() }
+        gateway.front = port
+        try body()
     }
 }
 
@@ -116,6 +126,45 @@ extension Servers {
             #expect(app.requests.last?.values("x-forwarded-for") == ["127.0.0.7"])
             #expect(eventually { gateway.output.contains("\"binding\":\"ip/match\"") })
             #expect(gateway.output.contains("\"binding\":\"ip/mismatch\""))
+        }
+    }
+
+    @Test("The header stands before TLS, with HTTP/1 and HTTP/2 behind it", arguments: Sender.allCases)
+    func beforeTLS(sender: Sender) throws {
+        try sender.check()
+        guard let curl = Servers.find(["/usr/bin/curl"]) else { try Servers.missing("curl") }
+        let certificates = try EdgeCertificates()
+        try certificates.authority()
+        try certificates.certificate("own", for: "DNS:localhost")
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let settings = Config.file(
+            upstream: app.port,
+            publicURL: "https://localhost",
+            listen: ProxiedGateway.listen(),
+            more: """
+                log: {access: true}
+                tls: {certificate_file: "\(certificates.path("own.pem"))", key_file: "\(certificates.path("own.key"))"}
+
+                """
+        )
+        try Gateway.with(settings) { gateway throws in
+            try sender.run(before: gateway) {
+                for version in ["--http1.1", "--http2"] {
+                    let result = try Servers.run(
+                        curl,
+                        [
+                            "-sS", "--max-time", "20", version, "--interface", "127.0.0.7", "--resolve",
+                            "localhost:\(gateway.front ?? 0):127.0.0.1", "--cacert", certificates.path("ca.pem"), "-o",
+                            "/dev/null", "-w", "%{http_version} %{http_code}",
+                            "https://localhost:\(gateway.front ?? 0)/public/",
+                        ]
+                    )
+                    #expect(result.output == (version == "--http2" ? "2 200" : "1.1 200"))
+                    #expect(app.requests.last?.values("x-forwarded-for") == ["127.0.0.7"])
+                }
+                #expect(eventually { gateway.output.contains("\"proxy.version\":\(sender.version)") })
+            }
         }
     }
 
