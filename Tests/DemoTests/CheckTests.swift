@@ -121,11 +121,22 @@ import Testing
             ("secret", String(repeating: "s", count: 64)),
         ]
         for (name, text) in files { try Data(text.utf8).write(to: folder.appending(path: name)) }
+        let pair = [("--certificate-file", "fullchain.pem"), ("--key-file", "privkey.pem")]
+        let made = try Servers.run(
+            Gateway.binary.path,
+            ["certificate", "--self-signed", "--name", "app.example.com"]
+                + pair.flatMap { [$0, folder.appending(path: $1).path] }
+        )
+        #expect(made.status == 0, "\(made.output)")
         let file = folder.appending(path: "sallyport.yaml").path
-        let withFile = try Servers.run(Gateway.binary.path, ["check", "--config", file])
+        let flag = "--insecure-static-users"
+        #expect(readme.contains("`sallyport run --config sallyport.yaml \(flag)`"))
+        let withFile = try Servers.run(Gateway.binary.path, ["check", "--config", file, flag])
         #expect(withFile.status == 0, "\(withFile.output)")
         #expect(!withFile.output.contains("trusted_proxies is empty"), "\(withFile.output)")
-        let unnamed = String(settings).split(separator: "\n").filter { !$0.hasPrefix("trusted_proxies:") }
+        // Behind a proxy that has TLS, and that is not named.
+        let own = ["listen:", "tls:", "  certificate_file:", "  key_file:"]
+        let unnamed = String(settings).split(separator: "\n").filter { line in !own.contains { line.hasPrefix($0) } }
         try Data((unnamed.joined(separator: "\n") + "\n").utf8).write(to: folder.appending(path: "unnamed.yaml"))
         let unnamedFile = folder.appending(path: "unnamed.yaml").path
         for command in ["check", "run"] {

@@ -129,11 +129,6 @@ extension Advisory {
             reason: "this version supports only HTTP/1"
         ),
         Advisory(
-            id: "CVE-2024-39321",
-            about: "Traefik: requests in TLS early data pass the list of allowed addresses",
-            reason: "this version does not terminate TLS"
-        ),
-        Advisory(
             id: "P80",
             about: "mod_auth_openidc: a compressed token expands to a huge size",
             reason: "no JWE is accepted, compressed or not"

@@ -92,8 +92,7 @@ extension Advisory {
         Advisory(
             id: "CVE-2024-39321",
             about: "Traefik: requests in early data of HTTP/3 went past the list of allowed addresses.",
-            tests: ["an upload arrives whole, and a session that is resumed is marked and takes no early data"],
-            reason: "TLS has no early data here: tickets say so, and a client that sends some does the whole handshake."
+            tests: ["an upload arrives whole, and a session that is resumed is marked and takes no early data"]
         ),
         Advisory(
             id: "CVE-2021-3712",

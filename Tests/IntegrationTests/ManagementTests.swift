@@ -82,6 +82,9 @@ import Vocabulary
                 ]
             ).output.split(separator: " ")
             #expect(many.count == 80 && many.first == "401" && many.contains("429"), "\(many)")
+            let refused = try self.curl(port, "/api/v2/clients", ["--header", "authorization: Bearer x"])
+            let reason = Reason.operatorThrottled.rawValue
+            #expect(refused.contains("\"errorCode\":\"\(reason)\"") && refused.hasSuffix(" 429"), "\(refused)")
             let token = ["--header", "authorization: Bearer \(OperatorTokens.all)"]
             #expect(try self.curl(port, "/api/v2/clients", token).hasSuffix(" 200"))
             // The admin listener is for operators only.

@@ -104,8 +104,8 @@ extension Servers {
             #expect(try gateway.headers("v\(sender.version)") >= 2)
             #expect(try gateway.headers("malformed") == 0)
             if sender == .haproxyValues {
-                let ids = gateway.output.matches(of: /"request_id":"[0-9]+-[0-9]+-[0-9]+"/)
-                #expect(ids.count == 2, "\(gateway.output)")
+                let id = /"request_id":"[0-9]+-[0-9]+-[0-9]+"/
+                #expect(eventually { gateway.output.matches(of: id).count == 2 }, "\(gateway.output)")
             }
         }
     }

@@ -88,7 +88,9 @@ extension Reason {
         case .credentialBoundToKey:
             .request { try $0.proven { token, _ in ["Authorization: Bearer \(token)"] }.answer }
         case .credentialBoundToCertificate:
-            .inProcess("A token that is bound to a certificate is good only on a connection with that certificate")
+            .inProcess(
+                "A token that is bound to a certificate is good only on a connection with that certificate (RFC 8705 3)"
+            )
         case .credentialNotBound: .request { try $0.proven(isBound: false).answer }
         case .proofInvalid:
             .request { try $0.proven { token, _ in ["Authorization: DPoP \(token)", "DPoP: x"] }.answer }
