@@ -4,15 +4,14 @@
  *
  * Promises:
  *   usedByOne       With FAITHFUL, no restart of Redis: no refresh token is sent by two gateways, however long an answer takes.
- *   newOnesAreKept  With QUIET, no failover: at last the tokens that a living gateway got are in the record.
+ *   newOnesAreKept  With QUIET and FAITHFUL, no restart: at last the tokens that a living gateway got are in the record.
  *
  * Safeguards that a switch takes out: NO_LEASE (nobody looks at it), NO_LOSS (when a lease is over, the token is sent once
- * more), NO_SWAP (a lease does not look at what it replaces), NO_SETTLING (the new tokens are written once), NO_WAIT, NO_HOLD.
+ * more), NO_SWAP (a lease does not look at what it replaces), NO_SETTLING (the new tokens are written once), NEW_ATTEMPT (they
+ * are written again as another attempt, which takes what the first left for confirmed), NO_WAIT, NO_HOLD.
  *
  * Limits, which `check.sh` shows:
  *   Without FAITHFUL, a failover may lose a lease or a renewal that was confirmed. The token that comes back is sent once more.
- *   With QUIET and FAITHFUL, new tokens may be lost: `settle` repeats a write that no replica has confirmed, finds its own
- *   record and takes that for settled. With SAME_ATTEMPT, where it repeats the write as the same attempt, they are kept.
  *   With UNSENT_COUNTS: a lease whose write was not confirmed keeps the others away, and when it is over, they take a token for
  *   lost that nobody has sent, if its holder was not asked again in time.
  *
@@ -154,11 +153,11 @@ settle:
         :: serves(g) -> judged = value(g)
         fi;
         if
-#ifdef SAME_ATTEMPT
+#ifdef NEW_ATTEMPT
+        :: GENERATION(judged) > 0 -> goto over
+#else
         :: GENERATION(judged) > 0 && GENERATION(next) > 0 -> judged = next
         :: GENERATION(judged) > 0 && GENERATION(next) == 0 -> goto over
-#else
-        :: GENERATION(judged) > 0 -> goto over
 #endif
         :: else
         fi

@@ -108,16 +108,16 @@ needs Refresh rotationIsKept FAITHFUL FORMER_COUNTS
 
 holds Lease 'usedByOne' RESTARTS=0 FAITHFUL
 holds Lease 'newOnesAreKept' QUIET RESTARTS=0 FAILOVERS=0
+holds Lease 'newOnesAreKept' QUIET RESTARTS=0 FAITHFUL
 needs Lease usedByOne RESTARTS=0 FAITHFUL NO_LEASE
 needs Lease usedByOne RESTARTS=0 FAITHFUL NO_LOSS
 needs Lease usedByOne RESTARTS=0 FAITHFUL NO_SWAP
 needs Lease usedByOne RESTARTS=0 FAITHFUL NO_WAIT
 needs Lease usedByOne RESTARTS=0 FAITHFUL NO_HOLD
 needs Lease newOnesAreKept QUIET RESTARTS=0 FAILOVERS=0 NO_SETTLING
-# Limits that the model describes, and what would lift the second.
+needs Lease newOnesAreKept QUIET RESTARTS=0 FAITHFUL NEW_ATTEMPT
+# Limits that the model describes.
 needs Lease usedByOne RESTARTS=0
-needs Lease newOnesAreKept QUIET RESTARTS=0 FAITHFUL
-holds Lease 'newOnesAreKept' QUIET RESTARTS=0 FAITHFUL SAME_ATTEMPT
 needs Lease sentBeforeLost RESTARTS=0 FAILOVERS=0 UNSENT_COUNTS
 
 exit "$wrong"

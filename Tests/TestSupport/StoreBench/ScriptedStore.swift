@@ -45,6 +45,7 @@ package final class ScriptedStore: RecordStore {
         var namings = 0
         var touches: [RecordKey] = []
         var notes: [RecordKey] = []
+        var replacements: [AttemptID] = []
         var reads: [Read] = []
     }
 
@@ -88,10 +89,12 @@ package final class ScriptedStore: RecordStore {
     package var confirmations: Int { self.state.withLock { $0.confirmations } }
     /// How often it was asked for a subject's names.
     package var namings: Int { self.state.withLock { $0.namings } }
-    /// The sessions whose use was reported to it, in order.
     /// The sessions that were put into lists again.
     package var notes: [RecordKey] { self.state.withLock { $0.notes } }
+    /// The sessions whose use was reported to it, in order.
     package var touches: [RecordKey] { self.state.withLock { $0.touches } }
+    /// The attempts at replacing a replaceable record, in order, a repeated one each time.
+    package var replacements: [AttemptID] { self.state.withLock { $0.replacements } }
     /// The number of held reads that the test has not taken yet.
     package var waiting: Int { self.state.withLock { $0.reads.count } }
     /// The number of sessions in the memory store.
@@ -289,6 +292,7 @@ package final class ScriptedStore: RecordStore {
         let replaced: EventLoopFuture<Replacement> = self.guarded(on: loop) {
             let answer = self.base.replace(key, judged: judged, with: record, attempt: attempt, on: loop)
             let isLost = self.state.withLock { state in
+                state.replacements.append(attempt)
                 guard state.script.lostReplacements > 0 else { return false }
                 state.script.lostReplacements -= 1
                 return true

@@ -22,15 +22,22 @@ extension ProviderGrants {
 
     /// Replaces the present grant by what `change` makes of it; leaves it if that is nil.
     func settle(_ key: RecordKey, _ change: (ProviderGrant) -> ProviderGrant?) async -> Settlement {
+        // A write without an answer is repeated as the same attempt. Another one would find what the first left, and take
+        // it for stored although no replica has it.
+        var unanswered: (grant: ProviderGrant, judged: RecordVersion, attempt: AttemptID)?
         let settlement = await self.persist { () async throws(NotDone) -> Settlement? in
             for _ in 0..<Self.mostWrites {
-                guard let stored = try await self.grant(key) else { return .absent }
-                guard let next = change(stored.record) else { return .stored(stored.record) }
-                switch try await self.write(next, key, judged: stored.version) {
-                case .written: return .stored(next)
+                if unanswered == nil {
+                    guard let stored = try await self.grant(key) else { return .absent }
+                    guard let next = change(stored.record) else { return .stored(stored.record) }
+                    unanswered = (next, stored.version, self.authority.newAttempt())
+                }
+                guard let write = unanswered else { continue }
+                switch try await self.write(write.grant, key, judged: write.judged, as: write.attempt) {
+                case .written: return .stored(write.grant)
                 case .tooLarge: return .tooLarge
                 // It was replaced, or the store no longer knows what was judged.
-                case .other: continue
+                case .other: unanswered = nil
                 }
             }
             throw NotDone(.storeUnavailable)

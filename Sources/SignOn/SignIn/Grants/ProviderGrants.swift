@@ -179,9 +179,10 @@ package final class ProviderGrants: RecordCaller {
     func write(
         _ grant: ProviderGrant,
         _ key: RecordKey,
-        judged: RecordVersion?
+        judged: RecordVersion?,
+        as attempt: AttemptID? = nil
     ) async throws(NotDone) -> Writing {
-        let attempt = self.authority.newAttempt()
+        let attempt = attempt ?? self.authority.newAttempt()
         let loop = self.loops.any()
         let store = self.store
         do {
