@@ -51,12 +51,12 @@ without=()
 if ((soak)); then order=(--no-parallel); fi
 flags=("${SALLYPORT_FLAGS[@]}")
 run() { swift test --package-path "$SALLYPORT_ROOT" --skip-build "${flags[@]}" "${order[@]}" "$@"; }
-# Runs suites that drive real servers. A test of them that fails runs once more, by itself: what failed because a busy
-# machine held up a server (an election, a replica) passes then and is named, and what is wrong fails again. More than
-# two in all, or a crash, are not repeated. The last line says how many were: each has a cause that is to be mended.
+# Runs suites. A test that fails runs once more, by itself: what failed because a busy machine held up a server (an
+# election, a replica) passes then and is named, and what is wrong fails again. More than two in all, or a crash, are
+# not repeated. The last line says how many were: each has a cause that is to be mended.
 repeated=0
 trap 'echo "repeated by themselves: $repeated"' EXIT
-run_with_servers() {
+run_suites() {
     local report="$SALLYPORT_ROOT/.build/report" failed name
     rm -f "$report"*.xml
     if run --xunit-output "$report.xml" "$@"; then return; fi
@@ -76,9 +76,9 @@ suite() {
     # Suites that drive whole processes block the threads that they run on. Other suites would wait for seconds beside
     # them, while their sessions expire and their connections time out.
     local processes='IntegrationTests|ProxyTests|EdgeTests|DemoTests|PackagingTests'
-    run --skip "$processes|RedisStoreTests"
-    run_with_servers --filter RedisStoreTests
-    run_with_servers --filter "$processes" "${without[@]}"
+    run_suites --skip "$processes|RedisStoreTests"
+    run_suites --filter RedisStoreTests
+    run_suites --filter "$processes" "${without[@]}"
 }
 suite "$@"
 
