@@ -18,6 +18,8 @@ import json
 import pathlib
 import re
 import socket
+import ssl
+import struct
 import subprocess
 import sys
 import tempfile
@@ -52,6 +54,8 @@ identity:
 log: {access: false}
 """
 DEFAULTS = "log: {access: true}\n"
+# One connection carries all requests of a shape.
+TLS = FOUR_HEADERS + "tls: {certificate_file: own.pem, key_file: own.key}\nlimits: {requests_per_connection: 1000000}\n"
 CHECKS = FOUR_HEADERS + 'authorization: {listen: "127.0.0.1:{checks}", peers: [127.0.0.1/32]}\n'
 
 
@@ -84,8 +88,13 @@ class Gateway:
     """A gateway under valgrind, with one event loop and a user who is signed in."""
 
     def __init__(self, binary: pathlib.Path, folder: pathlib.Path, app: App, settings: str):
-        with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_server(("127.0.0.1", 0)) as checks:
-            self.port, self.checks = listener.getsockname()[1], checks.getsockname()[1]
+        with contextlib.ExitStack() as stack:
+            servers = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+            self.port, self.checks, self.secure = [server.getsockname()[1] for server in servers]
+        listen = f"127.0.0.1:{self.port}"
+        if "tls:" in settings:
+            make_certificate(folder)
+            listen = f'[{{address: "{listen}", tls: false}}, "127.0.0.1:{self.secure}"]'
         self.authority = f"localhost:{self.port}"
         password = subprocess.run([binary, "hash-password"], input=PASSWORD, capture_output=True, text=True, check=True)
         traits = "{email: ada@example.com, name: Ada Lovelace, groups: [staff, dev], tenant: t-42}"
@@ -94,7 +103,7 @@ class Gateway:
             f"""
 public_url: http://{self.authority}
 upstream: http://127.0.0.1:{app.port}
-listen: 127.0.0.1:{self.port}
+listen: {listen}
 admin: {{listen: "127.0.0.1:0"}}
 event_loops: 1
 drain: {{delay: 0s, timeout: 1s}}
@@ -159,6 +168,13 @@ routes: [{{path: /**}}, {{path: /public/**, auth: public}}]
         return costs | {cost: sum(calls[name] for name in functions) for cost, functions in CALLS.items()}
 
 
+def make_certificate(folder: pathlib.Path):
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", folder / "own.key"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "2", "-out", folder / "own.pem"]
+    subprocess.run(["openssl", "req", "-x509", *key, *names], capture_output=True, check=True)
+    (folder / "own.key").chmod(0o600)
+
+
 def read_head(connection: socket.socket) -> bytes:
     received = b""
     while not received.endswith(b"\r\n\r\n"):
@@ -169,10 +185,27 @@ def read_head(connection: socket.socket) -> bytes:
     return received
 
 
-def connect(gateway: Gateway, port: int | None = None) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", port or gateway.port), 60)
+def connect(gateway: Gateway, port: int | None = None, source: str = "127.0.0.1") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port or gateway.port), 60, (source, 0))
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
+
+
+class SecureClient:
+    """Connects with TLS 1.3, and keeps the ticket of the last connection."""
+
+    def __init__(self, gateway: Gateway, protocol: str):
+        self.gateway, self.ticket, self.count = gateway, None, 0
+        self.context = ssl.create_default_context()
+        self.context.check_hostname, self.context.verify_mode = False, ssl.CERT_NONE
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_3
+        self.context.set_alpn_protocols([protocol])
+
+    def connect(self) -> ssl.SSLSocket:
+        # Each address may begin few handshakes a second.
+        self.count += 1
+        raw = connect(self.gateway, self.gateway.secure, f"127.0.0.{1 + self.count % 250}")
+        return self.context.wrap_socket(raw, server_hostname="localhost", session=self.ticket)
 
 
 def head(gateway: Gateway, path: str, *fields: str) -> bytes:
@@ -229,6 +262,65 @@ def new_connection(gateway: Gateway):
     return ask
 
 
+def secure(gateway: Gateway):
+    """The request of `cached` over TLS."""
+    connection = SecureClient(gateway, "http/1.1").connect()
+    request = head(gateway, "/api/items/1", bearer(gateway))
+    return lambda: exchange(connection, request)
+
+
+def handshake(gateway: Gateway, resumes: bool):
+    client, request = SecureClient(gateway, "http/1.1"), head(gateway, "/api/items/1", bearer(gateway))
+
+    def ask():
+        with client.connect() as connection:
+            if connection.session_reused != (client.ticket is not None):
+                sys.exit("the session was not resumed")
+            exchange(connection, request)
+            if resumes:
+                client.ticket = connection.session
+
+    return ask
+
+
+def http2(gateway: Gateway, streams: int):
+    """The request of `cached`, so many times at once on one connection of HTTP/2."""
+    connection = SecureClient(gateway, "h2").connect()
+
+    def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+        return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+    # Windows as large as may be, as browsers have them. The fields stand in the table behind the first request.
+    settings = frame(4, 0, 0, struct.pack(">HI", 4, 2**31 - 1)) + frame(8, 0, 0, struct.pack(">I", 2**31 - 2**16))
+    connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings)
+    agent, name = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36", bearer(gateway).partition(": ")[2]
+    fields = {0x44: "/api/items/1", 0x41: gateway.authority, 0x7A: agent, 0x53: "*/*", 0x57: name}
+    block = b"\x82\x87" + b"".join(bytes([index, len(value)]) + value.encode() for index, value in fields.items())
+    later = b"\x82\x87" + bytes(0x80 + 62 + index for index in reversed(range(len(fields))))
+    state = {"block": block, "stream": 1}
+    received = bytearray()
+
+    def ask():
+        nonlocal received
+        frames = b""
+        for _ in range(streams):
+            frames += frame(1, 5, state["stream"], state["block"])
+            state["stream"], state["block"] = state["stream"] + 2, later
+        connection.sendall(frames)
+        ended = 0
+        while ended < streams:
+            while len(received) < 9 or len(received) < 9 + int.from_bytes(received[:3], "big"):
+                received += connection.recv(65_536) or sys.exit("the gateway closed")
+            end = 9 + int.from_bytes(received[:3], "big")
+            kind, flags, payload = received[3], received[4], received[9:end]
+            if kind in (3, 7) or kind == 1 and b"\x88" not in payload[:4] or kind == 0 and payload != BODY:
+                sys.exit(f"not 200: {received[:end]}")
+            ended += flags & 1 if kind < 2 else 0
+            del received[:end]
+
+    return ask
+
+
 def websocket(gateway: Gateway):
     connection = connect(gateway)
     upgrade = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"]
@@ -248,7 +340,7 @@ def websocket(gateway: Gateway):
     return ask
 
 
-# The shapes of load, by the names in the table: settings, and what makes one request or sends one frame.
+# The shapes of load, by the names in the table: settings, what makes one request or sends one frame, and how many at once.
 SHAPES = {
     "cached_session": (FOUR_HEADERS, cached),
     "public_route": (FOUR_HEADERS, public),
@@ -256,11 +348,16 @@ SHAPES = {
     "check": (CHECKS, check),
     "new_connection": (FOUR_HEADERS, new_connection),
     "websocket_frame": (FOUR_HEADERS, websocket),
+    "tls_request": (TLS, secure),
+    "tls_connection": (TLS, lambda gateway: handshake(gateway, resumes=False)),
+    "tls_resumed": (TLS, lambda gateway: handshake(gateway, resumes=True)),
+    "http2_request": (TLS, lambda gateway: http2(gateway, 1)),
+    "http2_10_streams": (TLS, lambda gateway: http2(gateway, 10), 10),
 }
 
 
 def measure(binary: pathlib.Path, shape: str) -> dict[str, float]:
-    settings, client = SHAPES[shape]
+    settings, client, count = (*SHAPES[shape], 1)[:3]
     with tempfile.TemporaryDirectory() as folder:
         # Valgrind does not read the debug information of Swift.
         stripped = pathlib.Path(folder, "sallyport")
@@ -276,7 +373,7 @@ def measure(binary: pathlib.Path, shape: str) -> dict[str, float]:
             gateway.count(False)
         finally:
             costs = gateway.stop()
-    return {cost: costs[cost] / REQUESTS for cost in COSTS}
+    return {cost: costs[cost] / REQUESTS / count for cost in COSTS}
 
 
 def read_table() -> dict[str, dict[str, float]]:
