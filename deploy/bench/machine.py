@@ -17,10 +17,14 @@ def cores() -> list[int]:
     return sorted(os.sched_getaffinity(0))[:2]
 
 
+def file_limit() -> int:
+    """How many files a process may open here."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+
+
 def raise_file_limit():
-    """Allows as many connections as the system does."""
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    """Lets this process and those that it starts open as many files as the system allows."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (file_limit(), file_limit()))
 
 
 def facts(root: pathlib.Path, binary: pathlib.Path) -> dict:

@@ -32,13 +32,15 @@ def section(facts: dict, rows: list[Row]) -> list[str]:
     ]
     for row in rows:
         own = [sample for sample in facts["samples"] if sample["row"] == row.name]
+        if not own:
+            continue
         anchors = [sample[side] for sample in own for side in ["before", "after"]]
         lines.append(written(row, f"{row.anchor} (anchor)", anchors, []))
         for server in ["sallyport", *row.peers]:
             if samples := [sample for sample in own if sample["server"] == server]:
                 ratios = [ratio(row, sample) for sample in samples]
                 lines.append(written(row, server, [sample["figures"] for sample in samples], ratios))
-    lines += [f"\n{name} was not measured: {what} is not installed." for name, what in facts["missing"].items()]
+    lines += [f"\n{name} was not measured: it needs {what}." for name, what in facts["missing"].items()]
     return [*lines, ""]
 
 

@@ -34,11 +34,11 @@ ROOT = HERE.parent.parent
 WARM_UP = 1
 
 
-def measure(bench: Bench, table: str, rounds: int, seconds: float, names: list[str]) -> list[dict]:
+def measure(bench: Bench, rows: list[Row], rounds: int, seconds: float, names: list[str]) -> list[dict]:
     """One sample for each row, server and round: its figures, and the anchor's before and after it."""
     samples = []
     for number in range(rounds):
-        for row in TABLES[table]:
+        for row in rows:
             present = [name for name in ["sallyport", *row.peers] if name in names]
             # The host's speed drifts within a round, and no server has the best of it each time.
             random.shuffle(present)
@@ -155,17 +155,18 @@ def main() -> int:
     if not arguments.table:
         parser.error("which TABLE?")
     machine.raise_file_limit()
-    rows = TABLES[arguments.table]
+    rows = [row for row in TABLES[arguments.table] if row.files <= machine.file_limit()]
     kinds = {name for row in rows for name in [row.anchor, row.app, *row.peers, *(["redis"] if row.has_redis else [])]}
     missing = {name: what for name in sorted(kinds) if (what := KINDS[name].missing())}
+    missing |= {row.name: f"ulimit -Hn {row.files}" for row in TABLES[arguments.table] if row not in rows}
     if needed := {name for name in missing if any(name in [row.anchor, row.app] for row in rows)}:
         parser.error(", ".join(f"{name} needs {missing[name]}" for name in needed))
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         os.chmod(folder, 0o755)
         bench = Bench(arguments.binary, pathlib.Path(folder), machine.cores())
         began = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-        names = ["sallyport", *kinds - set(missing)]
-        samples = measure(bench, arguments.table, arguments.rounds, arguments.seconds, names)
+        names = ["sallyport", *kinds.difference(missing)]
+        samples = measure(bench, rows, arguments.rounds, arguments.seconds, names)
     arguments.out.mkdir(parents=True, exist_ok=True)
     conditions = {"began": began, "rounds": arguments.rounds, "seconds": arguments.seconds, "missing": missing}
     facts = {"table": arguments.table, **conditions, **machine.facts(ROOT, arguments.binary), "samples": samples}

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 
+import machine
 from costs import PASSWORD
 from kinds import HERE, KINDS, Kind
 from loads import Target
@@ -151,6 +152,8 @@ def places(bench: Bench, kind: Kind, folder: pathlib.Path, settings: str, is_log
         "LOG": kind.log if is_logging else kind.no_log,
         "FILES": bench.files if kind.file == "app.conf" else "",
         "BODY": "x" * 1024,
+        # Each has a file for the client and one for the app.
+        "CONNECTIONS": min(10_100, machine.file_limit() // 2 - 100),
         "CERTIFICATE": bench.certificate,
         "KEY": bench.key,
         "BUNDLE": bench.bundle,
