@@ -35,6 +35,7 @@ extension Gateway {
         let registry = self.foundations.registry
         do {
             let renewed = try settings.readAgain(from: .system, by: .gateway)
+            if let fault = renewed.fault(for: assembly.settings) { throw fault }
             guard renewed != settings else { return }
             for tls in assembly.tls { try tls.replace(by: renewed) }
             self.show(renewed)
@@ -47,6 +48,8 @@ extension Gateway {
             )
             registry.increment(registry.counter(MetricNames.tlsReloads, "success"))
         } catch {
+            // They are looked at again as they are: a mode is mended, or the certificate becomes valid, without a new file.
+            self.certificateMarks.withLock { $0 = [] }
             self.logger.error("certificates not renewed, the former ones are in use: \(error)")
             registry.increment(registry.counter(MetricNames.tlsReloads, "failure"))
         }
@@ -59,11 +62,14 @@ extension Gateway {
         if let settings { self.show(settings) }
     }
 
-    /// Shows when the certificates in use expire.
+    /// Shows when the certificates in use expire. Of several with one name it is the first that does, and a name that is in
+    /// use no more is not shown.
     private func show(_ settings: TLSSettings) {
-        for facts in settings.certificates.compactMap(\.facts) {
-            self.foundations.registry.read(MetricNames.tlsCertificateNotAfter, facts.title) {
-                Double(facts.until.seconds)
+        for title in Set(settings.certificates.compactMap(\.facts?.title)) {
+            self.foundations.registry.read(MetricNames.tlsCertificateNotAfter, title) {
+                let inUse = self.state.withLock { $0.assembly }.tls.first?.settings.certificates ?? []
+                let ends = inUse.compactMap(\.facts).filter { $0.title == title }.map { Double($0.until.seconds) }
+                return ends.min() ?? .nan
             }
         }
     }

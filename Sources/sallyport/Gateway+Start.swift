@@ -215,7 +215,10 @@ extension Gateway {
             self.listeners.withLock { $0.append(listener) }
             self.logger.info(
                 "listening",
-                metadata: ["address": "\(address.host):\(listener.port)", "connections": "\(self.gate.effectiveLimit)"]
+                metadata: [
+                    "address": "\(ListenAddress(host: address.host, port: listener.port))",
+                    "connections": "\(self.gate.effectiveLimit)",
+                ]
             )
         }
         if let redirect = settings.redirectListen?.address {
@@ -227,7 +230,10 @@ extension Gateway {
                 gate: self.gate
             )
             self.listeners.withLock { $0.append(listener) }
-            self.logger.info("redirect listening", metadata: ["address": "\(redirect.host):\(listener.port)"])
+            self.logger.info(
+                "redirect listening",
+                metadata: ["address": "\(ListenAddress(host: redirect.host, port: listener.port))"]
+            )
         }
         if let authorization = settings.authorization {
             let listener = try await Listener.bind(
@@ -240,7 +246,7 @@ extension Gateway {
             self.listeners.withLock { $0.append(listener) }
             self.logger.info(
                 "authorization listening",
-                metadata: ["address": "\(authorization.listen.host):\(listener.port)"]
+                metadata: ["address": "\(ListenAddress(host: authorization.listen.host, port: listener.port))"]
             )
         }
         if let files = ConnectionGate.descriptorsNeeded(for: settings.limits.connections) {
@@ -265,7 +271,7 @@ extension Gateway {
             self.management.withLock { $0.append(server) }
             self.logger.info(
                 "management listening",
-                metadata: ["address": "\(listener.address.host):\(server.port)"]
+                metadata: ["address": "\(ListenAddress(host: listener.address.host, port: server.port))"]
             )
         }
         if let address = settings.adminListen {
@@ -276,7 +282,10 @@ extension Gateway {
                 self.adminEndpoints(settings)
             )
             self.admin.withLock { $0 = server }
-            self.logger.info("admin listening", metadata: ["address": "\(address.host):\(server.port)"])
+            self.logger.info(
+                "admin listening",
+                metadata: ["address": "\(ListenAddress(host: address.host, port: server.port))"]
+            )
         }
     }
 

@@ -33,14 +33,71 @@ struct TLSSettingsTests {
     @Test("a pair makes every address secure that does not say otherwise, and needs no proxy")
     func pair() throws {
         let loaded = try Self.bench().load(
-            SettingsBench.base + Self.pair + "listen: [\":1\", {address: \":2\", tls: false}]\n"
+            SettingsBench.base + Self.pair + "listen: [\":1\", {address: \":2\", tls: true}]\n"
         ).get()
-        #expect(loaded.settings.listen.map(\.isSecure) == [true, false])
+        #expect(loaded.settings.listen.map(\.isSecure) == [true, true])
         #expect(loaded.settings.tls?.certificates.map(\.isDefault) == [true])
         #expect(loaded.settings.tls?.minVersion == .v12)
         #expect(!loaded.warnings.contains { $0.contains("trusted_proxies") }, "\(loaded.warnings)")
         #expect(!loaded.describe().contains(canary))
         #expect(try Self.bench().load(SettingsBench.base + Self.pair).get().settings.listen[0].isSecure)
+    }
+
+    @Test("an address without TLS beside others has a proxy in front that must be named, as where there is no tls")
+    func plainBeside() throws {
+        func listen(_ second: String, _ more: String = "") throws -> [String] {
+            try Self.bench().load(
+                SettingsBench.base + Self.pair + "listen: [\":1\", \(second)]\n" + more
+            ).get().warnings.filter { $0.contains("trusted_proxies is empty") }
+        }
+        #expect(try listen("{address: \":2\", tls: false}").count == 1)
+        #expect(try listen("{address: \":2\", tls: false, proxy_protocol: {from: 192.0.2.1}}") == [])
+        #expect(try listen("{address: \":2\", tls: false}", "trusted_proxies: [192.0.2.1]\n") == [])
+        let bound = "routes: [{path: /**, binding: ip}]\n"
+        let base = SettingsBench.base.split(separator: "\n").filter { !$0.hasPrefix("routes") }.map { "\($0)\n" }
+            .joined()
+        let problems = Self.bench().problems(
+            base + bound + Self.pair + "listen: [\":1\", {address: \"127.0.0.1:2\", tls: false}]\n"
+        )
+        #expect(problems.contains { "\($0)".contains("listen is 127.0.0.1:2") }, "\(problems)")
+    }
+
+    @Test("authorities that nobody is asked for are told of")
+    func unusedAuthorities() throws {
+        func warnings(_ listen: String) throws -> [String] {
+            try Self.bench().load(
+                SettingsBench.base + "tls: {certificate_file: own.pem, key_file: own.key, client_ca_file: ca.pem}\n"
+                    + listen
+            ).get().warnings.filter { $0.contains("client_ca_file") }
+        }
+        #expect(try warnings("").count == 1)
+        #expect(try warnings("listen: [\":1\", {address: \":2\", client_certificates: optional}]\n") == [])
+    }
+
+    @Test("a renewed certificate that lacks the name of a host is a fault, as at a start")
+    func renewed() throws {
+        let more =
+            Self.pair
+            + "listen: [\":1\", {address: \":2\", role: management, public_url: \"https://a.shop.example\"}]\n"
+        var bench = Self.bench()
+        bench.files["/etc/sallyport/tokens"] = Array(
+            "ops read \(String(repeating: "0", count: 63))1\n".utf8
+        )
+        let settings = try bench.load(SettingsBench.base + more + "admin: {tokens_file: tokens}\n").get().settings
+        var tls = try #require(settings.tls)
+        #expect(tls.fault(for: settings) == nil)
+        tls.certificates[0].facts?.names = ["app.example.com"]
+        #expect("\(try #require(tls.fault(for: settings)))".contains("none for https://a.shop.example"))
+        tls.certificates[0].facts?.names = ["*.shop.example"]
+        #expect("\(try #require(tls.fault(for: settings)))".contains("none for https://app.example.com"))
+        var behind = settings
+        behind.trustedProxies = [try #require(CIDRBlock("192.0.2.1"))]
+        #expect(tls.fault(for: behind) == nil)
+        let problems = bench.problems(
+            SettingsBench.base + more.replacing("a.shop.example", with: "manage.example")
+                + "admin: {tokens_file: tokens}\n"
+        )
+        #expect(problems.map(\.key) == ["listen[1].public_url"], "\(problems)")
     }
 
     @Test("variables name a pair")

@@ -9,7 +9,7 @@ import Glibc
 package struct Certificate: Sendable, Equatable {
     /// What a certificate's key is for, as far as the choice of a certificate needs it.
     package enum Key: Sendable, Equatable {
-        /// The number of bits of the curve.
+        /// The number of bits of a curve of NIST.
         case ellipticCurve(Int)
         case rsa(Int)
         case other
@@ -53,9 +53,11 @@ package struct Certificate: Sendable, Equatable {
         self.init(CertificateHandle(pointer))
     }
 
-    /// The certificates in text by PEM (RFC 7468), in their order; nil if one of them is damaged.
+    /// The certificates in text by PEM (RFC 7468), in their order; nil if one of them is damaged, or begins elsewhere than
+    /// at the left margin: a reader of PEM would leave it out without a word.
     package static func all(inPEM text: [UInt8]) -> [Certificate]? {
         defer { ERR_clear_error() }
+        let written = ["", "X509 ", "TRUSTED "].reduce(0) { $0 + text.count(of: "-----BEGIN \($1)CERTIFICATE-----") }
         return withPointer(text) { start, count in
             guard let bio = BIO_new_mem_buf(start, Int32(clamping: count)) else { return nil }
             defer { BIO_free(bio) }
@@ -68,7 +70,7 @@ package struct Certificate: Sendable, Equatable {
                 found.append(certificate)
             }
             let reason = ERR_peek_last_error() & 0x7F_FFFF
-            return reason == UInt(PEM_R_NO_START_LINE) ? found : nil
+            return reason == UInt(PEM_R_NO_START_LINE) && found.count == written ? found : nil
         }
     }
 
@@ -121,6 +123,14 @@ package struct Certificate: Sendable, Equatable {
     /// Whether it says where its issuer can be asked, as the certificates of public authorities do (RFC 5280 4.2.2.1).
     package var namesIssuersAddress: Bool { X509_get_ext_by_NID(self.handle.pointer, NID_info_access, -1) >= 0 }
 
+    /// Whether a server may show it: it allows signatures, and says nothing of what it is for, or that it is for servers
+    /// (RFC 5280 4.2.1.3, 4.2.1.12).
+    package var isForServers: Bool {
+        // The library answers all bits where the certificate does not have the extension.
+        X509_get_key_usage(self.handle.pointer) & UInt32(KU_DIGITAL_SIGNATURE) != 0
+            && X509_get_extended_key_usage(self.handle.pointer) & UInt32(XKU_SSL_SERVER | XKU_ANYEKU) != 0
+    }
+
     /// Whether this is the certificate of a key.
     package func belongs(to key: CertificateKey) -> Bool {
         defer { ERR_clear_error() }
@@ -165,8 +175,23 @@ package struct Certificate: Sendable, Equatable {
             return .other
         }
         let bits = Int(EVP_PKEY_get_bits(key))
-        if EVP_PKEY_is_a(key, "EC") == 1 { return .ellipticCurve(bits) }
+        if EVP_PKEY_is_a(key, "EC") == 1 {
+            // Other curves have as many bits (secp256k1, brainpool).
+            let curves = ["prime256v1", "secp384r1", "secp521r1"]
+            return curves.contains(Self.group(of: key) ?? "") ? .ellipticCurve(bits) : .other
+        }
         return EVP_PKEY_is_a(key, "RSA") == 1 ? .rsa(bits) : .other
+    }
+
+    /// The name of a key's curve; nil if its parameters are written out.
+    private static func group(of key: OpaquePointer) -> String? {
+        var name = [CChar](repeating: 0, count: 64)
+        var count = 0
+        guard EVP_PKEY_get_group_name(key, &name, name.count, &count) == 1, count < name.count else {
+            ERR_clear_error()
+            return nil
+        }
+        return String(decoding: name[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     /// The names of kinds that are text or an address. Those of other kinds have other types and are not read
@@ -248,5 +273,14 @@ extension OpaquePointer {
             guard count > 0 else { return bytes }
             bytes += piece[..<Int(count)]
         }
+    }
+}
+
+extension [UInt8] {
+    /// How often a text is in these bytes.
+    fileprivate func count(of text: String) -> Int {
+        let text = Array(text.utf8)
+        guard self.count >= text.count else { return 0 }
+        return (0...(self.count - text.count)).count(where: { self[$0] == text[0] && self[$0...].starts(with: text) })
     }
 }

@@ -56,7 +56,7 @@ package enum MetricNames {
     )
     package static let tlsCertificateNotAfter = MetricFamily.gauge(
         "sallyport_tls_certificate_not_after_timestamp_seconds{name}",
-        "When each certificate expires, by its first name."
+        "When each certificate in use expires, or one of its issuers, by its first name."
     )
 
     package static let authorizationChecks = MetricFamily.counter(

@@ -8,6 +8,7 @@ internal import Vocabulary
 /// Registering the same family and labels again returns the same id, so a reload may register everything again.
 package final class MetricsRegistry: Sendable {
     /// A value that is read at scrape time. The function runs off the event loops and may read files.
+    /// Not a number: the series has no value now, and is left out.
     package typealias Reading = @Sendable () -> Double
 
     /// A histogram that other code keeps: how many values fell under each bound and above the last (not cumulative),

@@ -28,7 +28,8 @@ struct PrometheusText {
                     self.line(family.name, "\(series.labels),\(column)", "\(value)")
                 }
             case .reading(let read):
-                self.line(family.name, series.labels, Self.number(read()))
+                let value = read()
+                if !value.isNaN { self.line(family.name, series.labels, Self.number(value)) }
             case .histogram(let id):
                 let count = registered.buckets.count
                 if family.hidesZero && self.totals.areZero(Int(id.slot)..<Int(id.slot) + count + 1) { continue }

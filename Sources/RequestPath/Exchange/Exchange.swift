@@ -112,10 +112,10 @@ package final class Exchange {
         self.facts.isWebSocket = head.isWebSocketUpgrade
         // What a trusted proxy has shown and was shown says nothing of its clients.
         if let client = self.client, !configuration.clientAddress.trusts(self.peer) {
-            self.record.judge.findings.certificate = client.certificate
-            self.record.judge.findings.isMisdirected = buffer.withUnsafeReadableBytes {
-                !client.wasShown(head.authority, in: $0)
-            }
+            let hasExpired = client.hasExpired(at: self.loop.wallNow)
+            self.record.judge.findings.certificate = hasExpired ? nil : client.certificate
+            self.record.judge.findings.isMisdirected =
+                hasExpired || buffer.withUnsafeReadableBytes { !client.wasShown(head.authority, in: $0) }
         }
         let step = self.judge(head, in: buffer, by: configuration)
         buffer.moveReaderIndex(forwardBy: head.byteCount)

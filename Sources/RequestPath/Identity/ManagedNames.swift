@@ -29,11 +29,13 @@ package struct ManagedNames: Sendable {
         return byte &- 0x30 <= 9 || byte &- 0x61 < 26 ? byte : UInt8(ascii: "-")
     }
 
-    /// Names that some framework or proxy believes about the client, the host, the path or the method; and `Proxy`,
-    /// which a CGI turns into `HTTP_PROXY` (CVE-2016-5385).
+    /// Names that some framework or proxy believes about the client, its certificate (RFC 9440), the host, the path or the
+    /// method; and `Proxy`, which a CGI turns into `HTTP_PROXY` (CVE-2016-5385).
     private static let always = [
-        UserAddressField.name, "cf-connecting-ip", "cf-connecting-ipv6", "client-ip", "fastly-client-ip", "forwarded",
-        "proxy", "proxy-client-ip", "true-client-ip", "wl-proxy-client-ip", "x-client-ip", "x-cluster-client-ip",
+        UserAddressField.name, "cf-connecting-ip", "cf-connecting-ipv6", "client-cert", "client-cert-chain",
+        "client-ip",
+        "fastly-client-ip", "forwarded", "proxy", "proxy-client-ip", "true-client-ip", "wl-proxy-client-ip",
+        "x-client-ip", "x-cluster-client-ip",
         "x-envoy-external-address", "x-envoy-original-path", "x-forwarded", "x-host", "x-http-host-override",
         "x-proxyuser-ip", "x-real-ip", "x-remote-addr", "x-remote-ip", "x-remote-user",
     ]

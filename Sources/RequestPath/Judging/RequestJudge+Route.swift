@@ -9,7 +9,10 @@ extension RequestJudge {
     mutating func chooseRoute(_ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
         self.findings.clientAddress = self.clientAddress(given)
-        if self.findings.isMisdirected { return self.refuseRoute(.requestMisdirected) }
+        if self.findings.isMisdirected {
+            // Another connection is what helps, so that a client that does not know the status makes one.
+            return .answer(.problem(.requestMisdirected, requestID: self.findings.requestID, closes: true))
+        }
         guard let host = configuration.routes.host(for: head.authority.bytes(in: base)) else {
             return self.refuseRoute(.routeNotFound)
         }

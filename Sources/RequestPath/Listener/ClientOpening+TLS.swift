@@ -14,8 +14,8 @@ extension ClientOpening {
     func readHello(_ buffer: inout ByteBuffer, _ tls: ListenerTLS) {
         switch buffer.withUnsafeReadableBytes({ ClientHello.read($0) }) {
         case .incomplete: break
-        case .plainHTTP: self.refuseHandshake(.plainHTTP, with: Self.sentence)
-        case .foreign: self.refuseHandshake(.foreign)
+        case .plainHTTP: self.refuseForeign(buffer, as: .plainHTTP, with: Self.sentence)
+        case .foreign: self.refuseForeign(buffer, as: .foreign)
         case .complete(let hello):
             guard let choice = tls.choice(for: hello) else {
                 return self.refuseHandshake(.unknownName, with: Self.alert(.unrecognizedName))
@@ -62,6 +62,15 @@ extension ClientOpening {
             socket.close()
             self.closed(isClean: false)
         }
+    }
+
+    /// Ends a client that does not begin with TLS.
+    private func refuseForeign(_ buffer: ByteBuffer, as result: HandshakeResult, with sentence: ByteBuffer? = nil) {
+        guard buffer.withUnsafeReadableBytes({ ProxyPreamble.resembles($0) }) else {
+            return self.refuseHandshake(result, with: sentence)
+        }
+        self.loop.onProxyNotice?(.unexpected, self.client.peer)
+        self.refuseHandshake(.foreign)
     }
 
     /// Ends a client without a handshake.

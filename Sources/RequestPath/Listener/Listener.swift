@@ -19,6 +19,8 @@ package struct ListenerError: Error, CustomStringConvertible {
         case EADDRNOTAVAIL: "this machine has no such address"
         case EACCES: "ports below 1024 need the capability CAP_NET_BIND_SERVICE; choose another port"
         case let code?: String(cString: strerror(code))
+        // The zone of an IPv6 address is no interface.
+        case nil where error is SocketAddressError.UnknownHost: "this machine has no such address"
         case nil: "\(error)"
         }
     }
@@ -54,7 +56,8 @@ package final class Listener: Sendable {
                 return listener
             }
             throw ListenerError(
-                description: "\(setting): \(host):\(address.port) cannot be bound: \(ListenerError.reason(error))"
+                description:
+                    "\(setting): \(ListenAddress(host: host, port: address.port)) cannot be bound: \(ListenerError.reason(error))"
             )
         }
     }

@@ -1,5 +1,6 @@
 import Cryptography
 import Observability
+import Vocabulary
 
 /// What the opening of a connection has found out about its client. Made once for a connection and never changed; a plain
 /// connection has none.
@@ -43,6 +44,9 @@ package final class ClientFacts: Sendable {
         self.logged = logged
         self.requestIDs = values.uniqueID.flatMap { RequestID.isFit($0) ? $0 : nil }
     }
+
+    /// Whether the client's certificate has expired since the handshake, which would fail now.
+    func hasExpired(at now: UnixTime) -> Bool { self.certificate.map { $0.notAfter <= now } ?? false }
 
     /// Whether the client was shown a certificate for the host that it asks for; true without TLS. It may ask for other
     /// hosts than the one that it has named in the handshake (RFC 9113 9.1.1).

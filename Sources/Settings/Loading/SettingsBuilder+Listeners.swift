@@ -197,9 +197,14 @@ extension SettingsBuilder {
         }
     }
 
-    /// Tells of routes that nobody passes.
+    /// Tells of routes that nobody passes, and of authorities that nobody is asked for.
     mutating func checkCertificateDemands(_ settings: Settings) {
         guard !self.isPartial, settings.listen.allSatisfy({ $0.clientCertificates == .none }) else { return }
+        if settings.tls?.clientAuthorities != nil, settings.management.allSatisfy({ $0.clientCertificates == .none }) {
+            self.warnings.append(
+                "tls.client_ca_file: no address of listen asks for a certificate: write client_certificates: optional or required"
+            )
+        }
         for route in settings.hosts.flatMap(\.routes) where route.require.clientCertificate != nil {
             self.warnings.append(
                 "the route \(route.name) requires a client's certificate, but no address of listen asks for one: nobody passes"

@@ -2,14 +2,15 @@ internal import AddressIntelligence
 internal import Vocabulary
 
 extension SettingsBuilder {
-    /// Where clients use https and the gateway does not terminate TLS, there is a proxy in front. Unless `trusted_proxies` or
-    /// `proxy_protocol` names it, every client appears to have the proxy's address.
+    /// Where clients use https and an address does not begin with TLS, there is a proxy in front of it. Unless
+    /// `trusted_proxies` or `proxy_protocol` names it, every client appears to have the proxy's address.
     mutating func checkUnnamedProxy(_ settings: Settings) {
         let isKnown = !self.isPartial && (self.tree["public_url"] != nil || self.tree["hosts"] != nil)
-        guard isKnown, self.tree["tls"] == nil, !self.namesProxies(settings),
+        let open = settings.listen.filter { !$0.isSecure && $0.proxyProtocol == nil }.map(\.address)
+        guard isKnown, !open.isEmpty, (self.tree.list("trusted_proxies") ?? []).isEmpty,
             let host = settings.hosts.first(where: \.publicURL.isHTTPS)
         else { return }
-        let listener = settings.listen.first { $0.proxyProtocol == nil && $0.address.takesLocalProxies }?.address
+        let listener = open.first(where: \.takesLocalProxies)
         let uses = listener == nil ? [] : self.enforcedBindings(settings)
         let peers = settings.authorization.map { $0.peers.map(\.description).joined(separator: ", ") }
         // A proxy that asks names the client, at the listener for checks.
@@ -39,10 +40,6 @@ extension SettingsBuilder {
                     + "if the gateway really sees the clients' addresses, use --insecure-unnamed-proxy"
             )
         }
-    }
-
-    private func namesProxies(_ settings: Settings) -> Bool {
-        !(self.tree.list("trusted_proxies") ?? []).isEmpty || settings.listen.allSatisfy { $0.proxyProtocol != nil }
     }
 
     /// The bindings of https hosts that are enforced, with where they are written.

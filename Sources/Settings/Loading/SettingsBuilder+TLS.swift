@@ -79,7 +79,7 @@ extension SettingsBuilder {
         let days = facts.daysLeft(at: self.judges.now())
         if days < Self.renewalDays {
             self.warnings.append(
-                "\(place.key): the certificate of \(facts.title) expires in \(days) days, on \(facts.until.rfc3339Seconds): renew it"
+                "\(place.key): the certificate of \(facts.title) expires in \(days) days, or one of its issuers does, on \(facts.until.rfc3339Seconds): renew it"
             )
         }
         if !facts.isECDSA {
@@ -101,32 +101,30 @@ extension SettingsBuilder {
     }
 
     private mutating func clientAuthorities(_ tree: SettingsTree) -> ClientAuthorities? {
-        let allowed = "a PEM file with the certificates of authorities"
-        guard let path = self.resolved(tree["client_ca_file"]),
-            let content = self.content("client_ca_file", of: tree, allowed: allowed, limit: 1_048_576)
-        else { return nil }
-        if let fault = self.judges.authorities(content) {
+        guard let path = self.resolved(tree["client_ca_file"]) else { return nil }
+        do throws(CertificateFault) {
+            return try ClientAuthorities.read(path, from: self.files, by: self.judges)
+        } catch {
             self.report(
                 tree.place(of: "client_ca_file"),
-                found: "\(path): \(fault)",
-                allowed: allowed,
-                mend: "write the certificate of the authority that issues your clients' certificates"
+                found: error.found,
+                allowed: "a PEM file with the certificates of authorities",
+                mend: error.mend
             )
+            return nil
         }
-        return ClientAuthorities(file: path, content: content)
     }
 
     /// Refuses https hosts that no certificate covers: no browser would open them.
     mutating func checkCovering(_ settings: Settings) {
         guard let tls = settings.tls, !tls.certificates.isEmpty, !self.isPartial else { return }
-        let hasProxies = !settings.trustedProxies.isEmpty
-        let names = tls.certificates.flatMap {
-            ($0.facts?.names ?? []) + ($0.facts?.addresses ?? []).map(\.description)
+        var written = zip(settings.hosts, self.writtenHosts).map { (url: $0.publicURL, tree: $1) }
+        for tree in (self.tree.list("listen") ?? []).trees(below: "listen") where tree.boolean("tls") != false {
+            if let url = tree.url("public_url") { written.append((url, tree)) }
         }
-        for (host, tree) in zip(settings.hosts, self.writtenHosts)
-        where host.publicURL.isHTTPS && !tls.covers(host.publicURL.host) {
-            let found = "\(host.publicURL), but the certificates are for \(names.joined(separator: ", "))"
-            if hasProxies {
+        for (url, tree) in written where url.isHTTPS && !tls.covers(url.host) {
+            let found = "\(url), but the certificates are for \(tls.names.joined(separator: ", "))"
+            guard settings.trustedProxies.isEmpty else {
                 self.warnings.append("\(tree.key(of: "public_url")): \(found): it is served behind a proxy only")
                 continue
             }
@@ -134,7 +132,7 @@ extension SettingsBuilder {
                 tree.place(of: "public_url"),
                 found: found,
                 allowed: "an https host that a certificate of tls covers",
-                mend: "get a certificate for \(host.publicURL.host) and add it to tls.certificates"
+                mend: "get a certificate for \(url.host) and add it to tls.certificates"
             )
         }
     }

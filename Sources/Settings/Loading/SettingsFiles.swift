@@ -9,6 +9,7 @@ package struct SettingsFiles: Sendable {
     /// Why a file cannot be read, e.g. `no such file`.
     package struct Fault: Error, Equatable, Sendable {
         package static let absent = Fault("no such file")
+        static let unreadable = Fault("a file without permission to read it")
 
         package let sentence: String
 
@@ -44,7 +45,7 @@ package struct SettingsFiles: Sendable {
             guard let mode = Self.mode(of: path) else { throw .absent }
             guard mode & S_IFMT != S_IFDIR else { throw Fault("a directory") }
             let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-            guard descriptor >= 0 else { throw Fault("a file without permission to read it") }
+            guard descriptor >= 0 else { throw .unreadable }
             defer { close(descriptor) }
             guard let bytes = Self.bytes(of: descriptor, atMost: limit + 1) else {
                 throw Fault("a file that cannot be read")

@@ -36,15 +36,7 @@ package struct TLSSettings: Sendable, Equatable {
             )
         }
         if let authorities = self.clientAuthorities {
-            let content = try CertificateSettings.content(authorities.file, isKey: false, files)
-            if let fault = judges.authorities(content) {
-                throw CertificateFault(
-                    isOfKey: false,
-                    found: "\(authorities.file): \(fault)",
-                    mend: "write the certificate of the authority that issues your clients' certificates"
-                )
-            }
-            renewed.clientAuthorities?.content = content
+            renewed.clientAuthorities = try ClientAuthorities.read(authorities.file, from: files, by: judges)
         }
         return renewed
     }
@@ -52,6 +44,23 @@ package struct TLSSettings: Sendable, Equatable {
     /// Whether a certificate covers the host of a URL.
     package func covers(_ host: String) -> Bool {
         self.certificates.contains { $0.facts?.covers(host) ?? true }
+    }
+
+    /// A fault if an https URL that these settings serve has no certificate; nil: each has one, or a proxy may be in front.
+    package func fault(for settings: Settings) -> CertificateFault? {
+        let served = settings.hosts.map(\.publicURL) + settings.management.filter(\.isSecure).compactMap(\.publicURL)
+        guard settings.trustedProxies.isEmpty, let url = served.first(where: { $0.isHTTPS && !self.covers($0.host) })
+        else { return nil }
+        return CertificateFault(
+            isOfKey: false,
+            found: "certificates for \(self.names.joined(separator: ", ")), and none for \(url)",
+            mend: "get a certificate that has \(url.host), too"
+        )
+    }
+
+    /// All that the certificates are for.
+    var names: [String] {
+        self.certificates.flatMap { ($0.facts?.names ?? []) + ($0.facts?.addresses ?? []).map(\.description) }
     }
 }
 
@@ -66,6 +75,25 @@ package struct ClientAuthorities: Sendable, Equatable {
     package var file: String
     /// PEM.
     package var content: [UInt8]
+
+    /// Reads the file and judges it.
+    ///
+    /// - Throws: What is wrong with it.
+    static func read(
+        _ file: String,
+        from files: SettingsFiles,
+        by judges: SettingsJudges
+    ) throws(CertificateFault) -> ClientAuthorities {
+        let content = try CertificateSettings.content(file, isKey: false, files)
+        if let fault = judges.authorities(content) {
+            throw CertificateFault(
+                isOfKey: false,
+                found: "\(file): \(fault)",
+                mend: "write the certificate of the authority that issues your clients' certificates"
+            )
+        }
+        return ClientAuthorities(file: file, content: content)
+    }
 }
 
 /// A certificate with its key, as it is in the files now.
@@ -100,30 +128,43 @@ package struct CertificateSettings: Sendable, Equatable {
             )
         }
         let key = Secret(try Self.content(keyFile, isKey: true, files))
+        let facts: CertificateFacts?
+        do throws(CertificateFault) {
+            facts = try judges.certificate(chain, key)
+        } catch {
+            throw CertificateFault(
+                isOfKey: error.isOfKey,
+                found: "\(error.isOfKey ? keyFile : certificateFile): \(error.found)",
+                mend: error.mend
+            )
+        }
         return CertificateSettings(
             certificateFile: certificateFile,
             keyFile: keyFile,
             isDefault: isDefault,
             chain: chain,
             key: key,
-            facts: try judges.certificate(chain, key)
+            facts: facts
         )
     }
 
+    /// The text of a file of certificates or keys.
     static func content(
         _ path: String,
         isKey: Bool,
         _ files: SettingsFiles
     ) throws(CertificateFault) -> [UInt8] {
         do throws(SettingsFiles.Fault) {
-            return try files.read(path, Self.maxBytes)
+            let bytes = try files.read(path, Self.maxBytes)
+            // Editors write a mark in front of UTF-8, and not all readers of PEM skip it.
+            return bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
         } catch {
             let standing = files.standing(path)
             throw CertificateFault(
                 isOfKey: isKey,
                 found: "\(error.sentence) at \(path)\(standing.map { " (\($0))" } ?? "")",
-                mend: standing == nil
-                    ? "check the path" : "give it to the user of the gateway: chown \(FileStanding.user) \(path)"
+                mend: error == .unreadable
+                    ? "give it to the user of the gateway: chown \(FileStanding.user) \(path)" : "check the path"
             )
         }
     }
@@ -153,6 +194,7 @@ package struct CertificateFacts: Sendable, Equatable {
     package var names: [String]
     package var addresses: [IPAddress]
     package var from: UnixTime
+    /// When it, or the first of its issuers in the file, expires: from then on clients refuse it.
     package var until: UnixTime
     /// `P-256`, `RSA-2048`
     package var key: String

@@ -148,6 +148,9 @@ struct CheckCommand: AsyncParsableCommand {
             var words = ["\(listener.address)"]
             if listener.isSecure { words.append("TLS") }
             words.append(listener.protocols.map(\.rawValue).joined(separator: ", "))
+            if listener.clientCertificates != .none {
+                words.append("client certificates \(listener.clientCertificates.rawValue)")
+            }
             if let url = listener.publicURL { words.append("operators at \(url)") }
             return words.joined(separator: "  ") + Self.proxies(listener)
         }

@@ -52,7 +52,7 @@ extension SettingsJudges {
         judges.certificate = { chain, key throws(CertificateFault) in
             try CertificateJudge.facts(chain, key, now: Clock.system.now())
         }
-        judges.authorities = CertificateJudge.fault(inAuthorities:)
+        judges.authorities = { CertificateJudge.fault(inAuthorities: $0, now: Clock.system.now()) }
         return judges
     }
 

@@ -3,6 +3,10 @@ import ArgumentParser
 import Cryptography
 import Vocabulary
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// `sallyport certificate`
 struct CertificateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -37,13 +41,22 @@ struct CertificateCommand: ParsableCommand {
         for name in self.names where !Self.isName(name) {
             throw ValidationError("--name \(name): write a host name in ASCII, *.example.com, or an IP address")
         }
+        guard self.certificateFile != self.keyFile else {
+            throw ValidationError("--certificate-file and --key-file are one file: write two")
+        }
     }
 
     func run() throws {
         let made = SelfSignedCertificate(names: self.names.map { $0.lowercased() }, days: self.days)
         try PrivateFileFailure.reported {
             try PrivateFile.make(at: self.keyFile, with: made.key.bytes)
-            try PrivateFile.make(at: self.certificateFile, with: made.certificate, mode: 0o644)
+            do {
+                try PrivateFile.make(at: self.certificateFile, with: made.certificate, mode: 0o644)
+            } catch {
+                // A key without its certificate would only be in the way of the next call.
+                unlink(self.keyFile)
+                throw error
+            }
         }
         Console.say(
             """
@@ -55,7 +68,9 @@ struct CertificateCommand: ParsableCommand {
 
     /// Whether a certificate can have it: a host name, a wildcard of one label, or an IP address.
     private static func isName(_ name: String) -> Bool {
-        if IPAddress(name) != nil { return true }
+        if IPAddress(name) != nil { return !name.utf8.contains(UInt8(ascii: "%")) }
+        // Digits alone are a damaged address to every client.
+        if name.utf8.allSatisfy({ $0 == 0x2E || $0 &- 0x30 <= 9 }) { return false }
         let bare = name.hasPrefix("*.") ? name.dropFirst(2) : name[...]
         let labels = bare.split(separator: ".", omittingEmptySubsequences: false)
         return name.utf8.count <= 253

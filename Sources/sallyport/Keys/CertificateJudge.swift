@@ -17,6 +17,12 @@ enum CertificateJudge {
         let own = certificates[0]
         try self.check(key, of: certificates)
         try self.checkOrder(certificates)
+        guard own.isForServers else {
+            throw self.fault(
+                "\(own.subject), which is not for servers by its key usage: clients refuse it",
+                "request a certificate for servers (digitalSignature, serverAuth)"
+            )
+        }
         for certificate in certificates {
             if certificate.validUntil <= now {
                 throw self.fault(
@@ -36,7 +42,7 @@ enum CertificateJudge {
             names: own.dnsNames,
             addresses: own.addresses.compactMap { address in address.withUnsafeBytes { IPAddress(networkOrder: $0) } },
             from: own.validFrom,
-            until: own.validUntil,
+            until: certificates.map(\.validUntil).min() ?? own.validUntil,
             key: try self.name(of: own.key),
             isECDSA: isECDSA
         )
@@ -50,10 +56,57 @@ enum CertificateJudge {
     }
 
     /// What is wrong with a file of authorities, in a sentence; nil: nothing.
-    static func fault(inAuthorities pem: [UInt8]) -> String? {
-        guard let authorities = Certificate.all(inPEM: pem) else { return "a damaged certificate" }
-        if authorities.isEmpty { return "no certificate in PEM form" }
-        return authorities.first { !$0.isAuthority }.map { "\($0.subject) is not the certificate of an authority" }
+    static func fault(inAuthorities pem: [UInt8], now: UnixTime) -> String? {
+        guard let authorities = Certificate.all(inPEM: pem) else { return self.damage }
+        if authorities.isEmpty { return self.other(pem).found }
+        if let other = authorities.first(where: { !$0.isAuthority }) {
+            return "\(other.subject) is not the certificate of an authority"
+        }
+        guard authorities.allSatisfy({ $0.validUntil <= now }) else { return nil }
+        return "\(authorities[0].subject) expired on \(authorities[0].validUntil.rfc3339Seconds)"
+    }
+
+    private static let damage = "a damaged certificate, or one that does not begin at the left margin"
+
+    /// What a file is that has no certificate by PEM, and how to make one of it.
+    private static func other(_ bytes: [UInt8]) -> (found: String, mend: String) {
+        func has(_ label: String) -> Bool { bytes.contains("-----BEGIN \(label)-----".utf8) }
+        if bytes.isEmpty { return ("an empty file", "write the certificate and its issuers") }
+        if bytes.contains("PRIVATE KEY-----".utf8) {
+            return (
+                "a private key in place of a certificate", "name the key in key_file, and the certificate here"
+            )
+        }
+        if has("CERTIFICATE REQUEST") || has("NEW CERTIFICATE REQUEST") {
+            return ("a request for a certificate", "name the certificate that the authority has sent for it")
+        }
+        if has("PKCS7") { return ("PKCS #7 in place of PEM", "convert it: openssl pkcs7 -print_certs -in FILE") }
+        if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
+            return ("text in UTF-16", "save it as UTF-8 or ASCII")
+        }
+        if bytes[0] == 0x30 {
+            return (
+                "no certificate in PEM form, but DER or PKCS #12",
+                "convert it: openssl x509 -inform DER -in FILE, or openssl pkcs12 -nokeys -in FILE"
+            )
+        }
+        return ("no certificate in PEM form", "write it with its lines -----BEGIN and -----END CERTIFICATE-----")
+    }
+
+    /// What a file is that has no key by PEM which can be read, and how to make one of it.
+    private static func otherKey(_ bytes: [UInt8]) -> (found: String, mend: String) {
+        if bytes.isEmpty { return ("an empty file", "write the key of the certificate") }
+        if bytes.contains("ENCRYPTED".utf8) {
+            return ("an encrypted key", "write it without a password: openssl pkey -in FILE")
+        }
+        if bytes.contains("PRIVATE KEY-----".utf8) {
+            return ("a damaged key, or one that does not begin at the left margin", "write it again")
+        }
+        if bytes.contains("PUBLIC KEY-----".utf8) { return ("a public key", "name the private key of the certificate") }
+        if bytes[0] == 0x30 {
+            return ("no private key in PEM form, but DER", "convert it: openssl pkey -inform DER -in FILE")
+        }
+        return ("no private key in PEM form", "name the key of the certificate")
     }
 
     private static func fault(_ found: String, _ mend: String, isOfKey: Bool = false) -> CertificateFault {
@@ -62,24 +115,17 @@ enum CertificateJudge {
 
     private static func certificates(in pem: [UInt8]) throws(CertificateFault) -> [Certificate] {
         guard let certificates = Certificate.all(inPEM: pem) else {
-            throw self.fault("a damaged certificate", "write it again")
+            throw self.fault(self.damage, "write it again")
         }
         guard certificates.isEmpty else { return certificates }
-        let isKey = pem.contains("PRIVATE KEY-----".utf8)
-        throw isKey
-            ? self.fault(
-                "a private key in place of a certificate",
-                "name the key in key_file, and the certificate here"
-            )
-            : self.fault("no certificate in PEM form", "convert it: openssl x509 -inform DER -in FILE")
+        let other = self.other(pem)
+        throw self.fault(other.found, other.mend)
     }
 
     private static func check(_ key: Secret, of certificates: [Certificate]) throws(CertificateFault) {
         guard let read = CertificateKey(pem: key) else {
-            let isEncrypted = key.bytes.contains("ENCRYPTED".utf8)
-            throw isEncrypted
-                ? self.fault("an encrypted key", "write it without a password: openssl pkey -in FILE", isOfKey: true)
-                : self.fault("no private key in PEM form", "name the key of the certificate", isOfKey: true)
+            let other = self.otherKey(key.bytes)
+            throw self.fault(other.found, other.mend, isOfKey: true)
         }
         if certificates[0].belongs(to: read) { return }
         if certificates.contains(where: { $0.belongs(to: read) }) {

@@ -4,7 +4,10 @@ import Testing
 
 /// What `check` says of the listeners.
 @Suite("check and the listeners", .blocking) struct CheckedListenersTests {
-    private static func check(_ more: String) throws -> (status: Int32, output: String) {
+    private static func check(
+        _ more: String,
+        command: String = "check"
+    ) throws -> (status: Int32, output: String) {
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appending(path: "settings.yaml")
@@ -16,7 +19,7 @@ import Testing
 
             """
         try settings.write(to: file, atomically: true, encoding: .utf8)
-        return try Servers.run(Gateway.binary.path, ["check", "--config", file.path])
+        return try Servers.run(Gateway.binary.path, [command, "--config", file.path])
     }
 
     @Test("It prints each listener with what is spoken there")
@@ -38,6 +41,16 @@ import Testing
               127.0.0.1:9090  http/1.1  operators
             """
         #expect(result.output.contains(lines), "\(result.output)")
+    }
+
+    @Test(
+        "An IPv6 address that cannot be bound is named as it is written",
+        arguments: ["2001:db8::5", "fe80::1%absent"]
+    )
+    func unbound(address: String) throws {
+        let (status, output) = try Self.check("listen: \"[\(address)]:8443\"", command: "run")
+        #expect(status == 1 && output.contains("listen: [\(address)]:8443 cannot be bound"), "\(output)")
+        #expect(!output.contains("SocketAddressError"), "\(output)")
     }
 
     @Test("Where proxies name all clients, it does not warn of an unnamed one")

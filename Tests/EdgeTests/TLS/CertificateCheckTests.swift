@@ -29,6 +29,11 @@ import Testing
         let certificates = try EdgeCertificates()
         try certificates.authority()
         try certificates.certificate("own", for: "DNS:localhost,DNS:*.example.com")
+        let asking =
+            "{certificate_file: own.pem, key_file: own.key, client_ca_file: ca.pem, client_certificates: optional}"
+        #expect(
+            try self.check(certificates, asking).output.contains("  TLS  h2, http/1.1  client certificates optional\n")
+        )
         let (status, output) = try self.check(certificates, Self.pair)
         #expect(status == 0, "\(output)")
         #expect(!output.contains("trusted_proxies is empty"))
@@ -68,7 +73,42 @@ import Testing
                 certificates.path("locked.key"),
             ]
         )
-        for name in ["locked.key", "own.pem"] { try certificates.mode(0o600, of: name) }
+        try certificates.certificate("client", for: "DNS:localhost", more: ["-addext", "extendedKeyUsage=clientAuth"])
+        try certificates.certificate("signer", for: "DNS:localhost", more: ["-addext", "keyUsage=keyCertSign"])
+        try certificates.certificate(
+            "koblitz",
+            for: "DNS:localhost",
+            key: ["ec", "-pkeyopt", "ec_paramgen_curve:secp256k1"]
+        )
+        let indented = own.split(separator: "\n").map { "  \($0)\n" }.joined()
+        try certificates.write(indented + between, to: "indented.pem")
+        try certificates.write(own.replacingOccurrences(of: "\n", with: "\r"), to: "returns.pem")
+        try certificates.write(own.replacingOccurrences(of: "CERT", with: "NEW CERT"), to: "label.pem")
+        try certificates.write(
+            own.replacingOccurrences(of: "CERTIFICATE", with: "CERTIFICATE REQUEST"),
+            to: "request.pem"
+        )
+        try certificates.write("", to: "empty.pem")
+        try certificates.write("", to: "empty.key")
+        let key = try certificates.text("own.key")
+        try certificates.write(key.split(separator: "\n").map { "  \($0)\n" }.joined(), to: "indented.key")
+        for (kind, file) in [("x509", "own.pem"), ("pkey", "own.key")] {
+            let der = "der.\(file.suffix(3))"
+            _ = try Servers.run(
+                "/usr/bin/openssl",
+                [kind, "-in", certificates.path(file), "-outform", "DER", "-out", certificates.path(der)]
+            )
+        }
+        try certificates.text("own.pem").write(
+            toFile: certificates.path("wide.pem"),
+            atomically: true,
+            encoding: .utf16LittleEndian
+        )
+        _ = try Servers.run(
+            "/usr/bin/openssl",
+            ["pkey", "-in", certificates.path("own.key"), "-pubout", "-out", certificates.path("shared.key")]
+        )
+        for name in ["locked.key", "own.pem", "der.key", "shared.key"] { try certificates.mode(0o600, of: name) }
         let good = try self.check(certificates, "{certificate_file: chain.pem, key_file: own.key}")
         #expect(good.status == 0, "\(good.output)")
         for (certificate, key, words) in [
@@ -86,9 +126,24 @@ import Testing
             ("own.pem", "own.pem", ["key_file", "no private key in PEM form"]),
             ("own.pem", "locked.key", ["key_file", "an encrypted key", "openssl pkey"]),
             ("own.pem", "missing.key", ["key_file", "no such file", "missing.key"]),
+            (".", "own.key", ["certificate_file", "a directory", "check the path"]),
             ("old.pem", "old.key", ["certificate_file", "expired on"]),
             ("later.pem", "later.key", ["certificate_file", "valid only from"]),
             ("weak.pem", "weak.key", ["certificate_file", "RSA key of 1024 bits"]),
+            ("client.pem", "client.key", ["certificate_file", "CN=client, which is not for servers"]),
+            ("signer.pem", "signer.key", ["certificate_file", "CN=signer, which is not for servers"]),
+            ("koblitz.pem", "koblitz.key", ["certificate_file", "a kind that browsers do not accept"]),
+            ("indented.pem", "own.key", ["certificate_file", "left margin"]),
+            ("returns.pem", "own.key", ["certificate_file", "left margin"]),
+            ("label.pem", "own.key", ["certificate_file", "no certificate in PEM form", "-----BEGIN"]),
+            ("request.pem", "own.key", ["certificate_file", "a request for a certificate"]),
+            ("empty.pem", "own.key", ["certificate_file", "an empty file"]),
+            ("der.pem", "own.key", ["certificate_file", "openssl x509 -inform DER"]),
+            ("wide.pem", "own.key", ["certificate_file", "no certificate in PEM form"]),
+            ("own.pem", "empty.key", ["key_file", "an empty file"]),
+            ("own.pem", "indented.key", ["key_file", "left margin"]),
+            ("own.pem", "der.key", ["key_file", "openssl pkey -inform DER"]),
+            ("own.pem", "shared.key", ["key_file", "a public key"]),
             ("other.pem", "other.key", ["public_url", "the certificates are for other.example"]),
         ] {
             let (status, output) = try self.check(certificates, "{certificate_file: \(certificate), key_file: \(key)}")
@@ -96,6 +151,71 @@ import Testing
             for word in words { #expect(output.contains(word), "\(certificate), \(key): \(output)") }
             #expect(!output.contains("PRIVATE KEY"), "\(output)")
         }
+    }
+
+    @Test("files as other tools write them are taken: line ends, a mark of UTF-8, comments, keys in other forms")
+    func forms() throws {
+        let certificates = try EdgeCertificates()
+        try certificates.authority()
+        try certificates.certificate("own", for: "DNS:localhost")
+        let (own, key) = (try certificates.text("own.pem"), try certificates.text("own.key"))
+        try certificates.write(own.replacingOccurrences(of: "\n", with: "\r\n"), to: "lines.pem")
+        try certificates.write(key.replacingOccurrences(of: "\n", with: "\r\n"), to: "lines.key")
+        try certificates.write("\u{FEFF}" + own, to: "mark.pem")
+        try certificates.write("\u{FEFF}" + key, to: "mark.key")
+        try certificates.write("subject=CN = own\n\n" + own + "\n# end\n" + key, to: "both.pem")
+        try certificates.write("# a key\n" + key + own, to: "both.key")
+        let (status, parameters) = try Servers.run(
+            "/usr/bin/openssl",
+            ["ec", "-in", certificates.path("own.key"), "-param_out"]
+        )
+        #expect(status == 0)
+        let old = try Servers.run("/usr/bin/openssl", ["ec", "-in", certificates.path("own.key")]).output
+        let lines = (parameters + old).split(separator: "\n").filter { !$0.hasSuffix("EC key") }
+        try certificates.write(lines.joined(separator: "\n") + "\n", to: "old.key")
+        for (certificate, key) in [
+            ("lines.pem", "lines.key"), ("mark.pem", "mark.key"), ("both.pem", "both.key"), ("own.pem", "old.key"),
+        ] {
+            let (status, output) = try self.check(certificates, "{certificate_file: \(certificate), key_file: \(key)}")
+            #expect(status == 0, "\(certificate), \(key): \(output)")
+        }
+    }
+
+    @Test("authorities of clients that cannot verify anybody are refused, and one that a reader would leave out")
+    func authorities() throws {
+        let certificates = try EdgeCertificates()
+        try certificates.authority()
+        try certificates.authority("other")
+        try certificates.authority("old", faketime: "-100d")
+        try certificates.certificate("own", for: "DNS:localhost")
+        let (first, second) = (try certificates.text("ca.pem"), try certificates.text("other.pem"))
+        let old = try certificates.text("old.pem")
+        let indented = first.split(separator: "\n").map { "  \($0)\n" }.joined()
+        for (text, word) in [
+            (first, nil), ("\u{FEFF}" + first + second, nil), (old + first, nil), (old, "expired on"),
+            (indented + second, "left margin"), ("", "an empty file"),
+            (try certificates.text("own.pem"), "not the certificate of an authority"),
+            (try certificates.text("own.key"), "a private key"),
+        ] as [(String, String?)] {
+            try certificates.write(text, to: "clients.pem")
+            let (status, output) = try self.check(
+                certificates,
+                "{certificate_file: own.pem, key_file: own.key, client_certificates: optional, client_ca_file: clients.pem}"
+            )
+            #expect((status == 0) == (word == nil), "\(word ?? "good"): \(output)")
+            if let word { #expect(output.contains("client_ca_file") && output.contains(word), "\(output)") }
+        }
+    }
+
+    @Test("an issuer in the file that expires before the certificate is what is warned of")
+    func issuer() throws {
+        let certificates = try EdgeCertificates()
+        try certificates.authority("ca", faketime: "-20d")
+        try certificates.certificate("own", for: "DNS:localhost")
+        try certificates.write(try certificates.text("own.pem") + certificates.text("ca.pem"), to: "chain.pem")
+        let (status, output) = try self.check(certificates, "{certificate_file: chain.pem, key_file: own.key}")
+        #expect(status == 0 && output.contains(/expires in (9|10) days/), "\(output)")
+        #expect(output.contains(/P-256, (9|10) days left/), "\(output)")
     }
 
     @Test("a key that others can read is refused with its mode and the mend")
@@ -146,5 +266,20 @@ import Testing
         )
         #expect(text.output.contains("prime256v1"))
         #expect(try Servers.run(Gateway.binary.path, ["certificate"]).status != 0)
+        for name in ["1.2.3", "127.0.0.1.5", "123", "fe80::1%eth0", "a,DNS:b", "::zz", "b\u{FC}cher.example", "[::1]"] {
+            let (status, output) = try Servers.run(
+                Gateway.binary.path,
+                ["certificate", "--self-signed", "--name=\(name)", "--certificate-file", certificates.path("odd.pem")]
+                    + ["--key-file", certificates.path("odd.key")]
+            )
+            #expect(status == 64 && output.contains("write a host name"), "\(name): \(status) \(output)")
+        }
+        // Neither of the two is made if one cannot be.
+        let blocked = try Servers.run(
+            Gateway.binary.path,
+            ["certificate", "--self-signed", "--certificate-file", certificates.path("own.pem"), "--key-file"]
+                + [certificates.path("new.key")]
+        )
+        #expect(blocked.status == 1 && !FileManager.default.fileExists(atPath: certificates.path("new.key")))
     }
 }

@@ -20,12 +20,13 @@ final class EdgeCertificates: Sendable {
 
     /// An authority, `NAME.pem` and `NAME.key`; signed by itself, or by another one.
     @discardableResult
-    func authority(_ name: String = "ca", by issuer: String? = nil) throws -> String {
+    func authority(_ name: String = "ca", by issuer: String? = nil, faketime: String? = nil) throws -> String {
         try self.make(
             name,
             by: issuer,
             ["-subj", "/CN=authority \(name)", "-addext", "keyUsage=critical,keyCertSign"],
-            key: Self.p256
+            key: Self.p256,
+            faketime: faketime
         )
         return self.path("\(name).pem")
     }

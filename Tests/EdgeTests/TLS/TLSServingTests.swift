@@ -244,6 +244,17 @@ import Glibc
         }
     }
 
+    @Test("a header of the PROXY protocol in place of TLS is refused, and the log says what to set", arguments: [1, 2])
+    func proxyHeader(version: Int) throws {
+        try Bench.with { bench throws in
+            let wire = try Wire(to: bench.gateway.port)
+            wire.send(version == 1 ? Header.line("203.0.113.9") : Header.binary("203.0.113.9"))
+            #expect(wire.receiveAll().bytes.isEmpty)
+            #expect(eventually { bench.gateway.output.contains("look like the PROXY protocol") })
+            #expect(try bench.gateway.metric("sallyport_tls_handshakes_total{result=\"foreign\"}") == 1)
+        }
+    }
+
     @Test("a hello that never ends is closed when the time for the first request is over, and others are served")
     func unfinished() throws {
         try Bench.with(more: "timeouts: {header: 1s}") { bench throws in
@@ -367,6 +378,31 @@ import Glibc
             #expect(!late.contains("HTTP/1.1 200"), "\(late)")
             #expect(bench.app.requests.count == count)
             #expect(try ask("stranger").output.hasSuffix("200"))
+        }
+    }
+
+    @Test("a certificate of a client that expires while its connection is open counts no more", .timeLimit(.minutes(2)))
+    func expiringClient() throws {
+        try Bench.with(
+            tls: """
+                  certificate_file: own.pem
+                  key_file: own.key
+                  client_certificates: optional
+                  client_ca_file: ca.pem
+
+                """
+        ) { bench throws in
+            // Made 30 days ago, so that it is valid for some seconds more.
+            try bench.certificates.certificate("client", for: "DNS:client", faketime: "-\(30 * 86_400 - 12)s")
+            let (_, output) = try bench.curl(
+                ["--cert", bench.certificates.path("client.pem"), "--key", bench.certificates.path("client.key")]
+                    + ["--rate", "4/m", "-w", "[%{http_code} %{num_connects}]"]
+                    + ["https://localhost:\(bench.gateway.port)/first"],
+                path: "/second"
+            )
+            let results = output.matches(of: /\[(\d+) (\d)\]/).map { "\($0.1) \($0.2)" }
+            #expect(results == ["200 1", "421 0"], "\(output)")
+            #expect(bench.app.requests.map(\.target) == ["/first"])
         }
     }
 

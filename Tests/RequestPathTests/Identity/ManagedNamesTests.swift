@@ -46,6 +46,7 @@ struct ManagedNamesTests {
             "X-Forwarded-Server", "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Client-Cert", "Forwarded",
             "X-Real-IP",
             "X_Real_Ip", "X-Original-URL", "X-Rewrite-URL", "X-Original-Host", "CF-Connecting-IP", "True-Client-IP",
+            "Client-Cert", "Client_Cert_Chain",
             "X-Client-IP", "auth0-forwarded-for", "Proxy", "X-Forwarded",
         ]
     )
