@@ -196,7 +196,7 @@ let tests: KeyValuePairs<String, [Target.Dependency]> = [
         nioCore,
     ],
     "ProxyTests": ["TestSupport", "GatewayBench"],
-    "EdgeTests": ["TestSupport", "GatewayBench"],
+    "EdgeTests": ["Cryptography", "TestSupport", "GatewayBench"],
     "PackagingTests": ["RedisStore", "Vocabulary", "TestSupport"],
 ]
 

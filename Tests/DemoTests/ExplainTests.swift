@@ -324,6 +324,36 @@ import Testing
         #expect(try Self.explain(["--url", "https://other.example.com/"]).contains("route.not_found"))
     }
 
+    @Test func requestOfHTTP2IsReadAsOne() throws {
+        let arguments = ["--url", "\(Self.origin)/public/x", "--http2"]
+        let output = try Self.explain(arguments + ["--header", "X-Kept: 1"])
+        #expect(
+            output.contains("HTTP/2\n  no address of listen speaks it\n") && output.contains("x-kept: 1"),
+            "\(output)"
+        )
+        let refused = try Self.explain(arguments + ["--header", "Transfer-Encoding: chunked"])
+        #expect(refused.contains("no request of HTTP/2") && !refused.contains("forwarded"), "\(refused)")
+        let pseudo = try Self.explain(arguments + ["--header", ":authority: other.example.com"])
+        #expect(pseudo.contains("route.not_found"), "\(pseudo)")
+        let socket = try Self.explain(arguments + ["--method", "CONNECT", "--header", ":protocol: websocket"])
+        #expect(socket.contains("forwarded") && socket.contains("Upgrade: websocket"), "\(socket)")
+        #expect(try Self.explain(arguments + ["--via", "nginx"], status: 64).contains("--http2 needs --url"))
+    }
+
+    @Test func addressesOfHTTP2AreNamed() throws {
+        let listen = "listen: [{address: \"127.0.0.1:8081\", protocols: [h2c]}, \"127.0.0.1:8080\"]\n"
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "settings.yaml")
+        try Data((listen + Self.settings).utf8).write(to: file)
+        try Data("203.0.113.0/24,64500\n".utf8).write(to: folder.appending(path: "asn.csv"))
+        // The proxy in front has TLS, and the connection to the gateway has none.
+        let arguments = ["explain", "--config", file.path, "--http2", "--url", "\(Self.origin)/public/x"]
+        let result = try Servers.run(Gateway.binary.path, arguments)
+        #expect(result.output.contains("HTTP/2\n  spoken at 127.0.0.1:8081\n"), "\(result.output)")
+        #expect(result.output.contains("forwarded"), "\(result.output)")
+    }
+
     @Test func transferTokenOfAFileIsPutIntoTheRequest() throws {
         let token = "spt_" + String(repeating: "A", count: 55)
         let arguments = ["--url", "\(Self.origin)/x?a=1", "--token-file", "-"]

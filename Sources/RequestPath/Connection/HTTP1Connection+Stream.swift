@@ -129,9 +129,7 @@ extension HTTP1Connection: ClientStream {
     }
 
     package func signedIn() {
-        guard self.loop.now >= self.nextNote else { return }
-        self.nextNote = self.loop.now + Self.notePeriod
-        self.place.noteSession(now: self.loop.now)
+        self.sessionNotes.note(self.place, now: self.loop.now)
     }
 
     package func beginTunnel() {

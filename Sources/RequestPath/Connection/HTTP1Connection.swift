@@ -7,10 +7,7 @@ import Vocabulary
 ///
 /// Everything here runs on the connection's loop; nothing is shared.
 package final class HTTP1Connection {
-    /// How often the gate is told that a signed-in user sends requests, at most.
-    static let notePeriod = TimeAmount.minutes(5)
-
-    let loop: PathLoop
+    package let loop: PathLoop
     let stream: any ClientByteStream
     // The loop's own: read through the loop, each use would be counted.
     let stage: Stage
@@ -34,7 +31,7 @@ package final class HTTP1Connection {
     var isUsing = false
     /// Whether the client sends nothing more, except what was read before.
     var inputHasEnded = false
-    var nextNote = NIODeadline.uptimeNanoseconds(0)
+    var sessionNotes = SessionNotes()
     package var listIndex = -1
 
     /// - Parameters:
@@ -58,29 +55,6 @@ package final class HTTP1Connection {
         self.place = place
         self.configuration = loop.configuration
         self.state = HTTP1State(now: acceptedAt, deadline: acceptedAt + self.configuration.timeouts.header)
-    }
-
-    /// Begins to read from the client.
-    package func open() {
-        self.loop.add(self)
-        self.start()
-    }
-
-    /// Takes the place of the client's opening, and uses what that has read and not used.
-    func open(with bytes: inout ByteBuffer, after opening: any LoopConnection) {
-        self.loop.replace(opening, by: self)
-        self.start()
-        if bytes.readableBytes > 0 { self.received(&bytes) }
-    }
-
-    private func start() {
-        self.exchange.attach(self)
-        do {
-            try self.stream.start(self)
-        } catch {
-            self.stream.close()
-            self.closed(isClean: false)
-        }
     }
 
     // MARK: Input
@@ -237,7 +211,12 @@ package final class HTTP1Connection {
 
 // MARK: The client's bytes
 
-extension HTTP1Connection: StreamHandler {
+extension HTTP1Connection: ClientConnection {
+    package func start() {
+        self.exchange.attach(self)
+        self.read(from: self.stream)
+    }
+
     package func received(_ buffer: inout ByteBuffer) {
         if self.state.isTunnel { return self.exchange.tunnelToUpstream(buffer) }
         if self.state.ignoresInput { return }

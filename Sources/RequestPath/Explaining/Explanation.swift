@@ -19,6 +19,8 @@ package struct Explanation: Sendable {
     /// How the proxy that asks is answered; nil: none asks.
     private var check: (form: CheckForm, profile: AuthorizationProfile)?
 
+    init() {}
+
     /// Explains the request whose head is `bytes`.
     ///
     /// - Parameters:
@@ -68,8 +70,7 @@ package struct Explanation: Sendable {
             case .incomplete:
                 self.say("request", ["the head is incomplete"])
             case .refused(let reason):
-                let allow = reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
-                self.say("request", [Self.words(.problem(reason, requestID: nil, fields: allow))])
+                self.tellUnread(reason)
             }
         }
     }
@@ -92,8 +93,14 @@ package struct Explanation: Sendable {
             ?? DeviceFacts(address: address, asn: nil, userAgent: nil)
     }
 
-    private mutating func say(_ title: String, _ lines: [String]) {
+    mutating func say(_ title: String, _ lines: [String]) {
         self.steps.append((title, lines))
+    }
+
+    /// Tells why a request is refused before it is judged.
+    mutating func tellUnread(_ reason: Reason) {
+        let allow = reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
+        self.say("request", [Self.words(.problem(reason, requestID: nil, fields: allow))])
     }
 
     // MARK: Steps
@@ -304,6 +311,7 @@ package struct Explanation: Sendable {
         let lines = String(decoding: permitted.bytes.readableBytesView, as: UTF8.self).split(separator: "\r\n")
         self.say("head towards the app", lines.map { Self.redacted($0, audience: audience) })
     }
+
     private mutating func tellGrant(
         _ given: JudgingContext,
         _ judge: RequestJudge,

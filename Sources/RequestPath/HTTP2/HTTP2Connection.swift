@@ -29,7 +29,7 @@ package final class HTTP2Connection {
     /// How long a client has to learn that the connection ends, before streams are not served (RFC 9113 6.8).
     static let noticeTime = TimeAmount.seconds(1)
 
-    let loop: PathLoop
+    package let loop: PathLoop
     let stream: any ClientByteStream
     let place: ConnectionGate.Place
     let facts: ClientFacts?
@@ -62,7 +62,7 @@ package final class HTTP2Connection {
     private var idleSince: NIODeadline
     private let acceptedAt: NIODeadline
     private var outputWatch = OutputWatch()
-    private var nextNote = NIODeadline.uptimeNanoseconds(0)
+    private var sessionNotes = SessionNotes()
     /// The bytes of answers that the session has not taken.
     var queuedBytes = 0
     /// Whether the client has taken bytes of a stream that waits for it.
@@ -93,28 +93,6 @@ package final class HTTP2Connection {
         self.configuration = loop.configuration
         self.budget = HTTP2Budget(now: acceptedAt)
         self.head = HTTP2RequestHead(limits: loop.configuration.requestParser.limits)
-    }
-
-    /// Begins to read from the client.
-    package func open() {
-        self.loop.add(self)
-        self.start()
-    }
-
-    /// Takes the place of the client's opening, and uses what that has read and not used.
-    func open(with bytes: inout ByteBuffer, after opening: any LoopConnection) {
-        self.loop.replace(opening, by: self)
-        self.start()
-        if bytes.readableBytes > 0 { self.received(&bytes) }
-    }
-
-    private func start() {
-        self.session = HTTP2Session(for: self, self.configuration.limits)
-        guard self.session != nil, (try? self.stream.start(self)) != nil else {
-            self.stream.close()
-            return self.closed(isClean: false)
-        }
-        self.sendSoon()
     }
 
     /// The connection that a session was made for.
@@ -293,17 +271,22 @@ package final class HTTP2Connection {
         if count > 0 { self.session?.consume(count) }
     }
 
-    func announceContinue(on stream: HTTP2Stream) {
-        self.session?.announceContinue(on: stream.id)
-        self.sendSoon()
+    /// Sends the interim answer whose head is in `head` as HTTP/1.
+    func announce(_ head: ByteBuffer, on stream: HTTP2Stream) {
+        self.send(head) { session, fields in session.announce(fields, on: stream.id) }
     }
 
     /// Begins the answer whose head is in `head` as HTTP/1.
     func answer(_ head: ByteBuffer, on stream: HTTP2Stream, hasContent: Bool) {
+        self.send(head) { session, fields in session.answer(fields, on: stream.id, hasContent: hasContent) }
+    }
+
+    @inline(__always)
+    private func send(_ head: ByteBuffer, _ body: (HTTP2Session, HTTP2AnswerFields) -> Void) {
         guard let session = self.session else { return }
         head.withUnsafeReadableBytes { bytes in
             self.loop.http2.fields.read(bytes.bindMemory(to: UInt8.self))
-            session.answer(self.loop.http2.fields, on: stream.id, hasContent: hasContent)
+            body(session, self.loop.http2.fields)
         }
         self.sendSoon()
     }
@@ -323,9 +306,7 @@ package final class HTTP2Connection {
     }
 
     func signedIn() {
-        guard self.loop.now >= self.nextNote else { return }
-        self.nextNote = self.loop.now + HTTP1Connection.notePeriod
-        self.place.noteSession(now: self.loop.now)
+        self.sessionNotes.note(self.place, now: self.loop.now)
     }
 
     /// Passes the body of a stream on when everything that has come is read.
@@ -471,7 +452,13 @@ extension HTTP2Connection: TurnEndSender {
 
 // MARK: The client's bytes
 
-extension HTTP2Connection: StreamHandler {
+extension HTTP2Connection: ClientConnection {
+    package func start() {
+        self.session = HTTP2Session(for: self, self.configuration.limits)
+        self.read(from: self.stream)
+        self.sendSoon()
+    }
+
     package func received(_ buffer: inout ByteBuffer) {
         guard !self.isEnding, let session = self.session else { return buffer.clear() }
         var goesOn = self.spend(self.budget.bytesCame(buffer.readableBytes))

@@ -106,10 +106,8 @@ final class HTTP2Session {
         nghttp2_submit_rst_stream(self.session, 0, id, code.rawValue)
     }
 
-    /// Sends an interim answer without fields.
-    func announceContinue(on id: Int32) {
-        var fields = HTTP2AnswerFields()
-        fields.append(":status", "100")
+    /// Sends an interim answer.
+    func announce(_ fields: HTTP2AnswerFields, on id: Int32) {
         fields.lend { _ = nghttp2_submit_headers(self.session, 0, id, nil, $0, $1, nil) }
     }
 

@@ -236,7 +236,7 @@ extension HTTP2Stream: ClientStream {
     package func askForBody() {
         guard self.awaitsContinue else { return }
         self.awaitsContinue = false
-        self.connection.announceContinue(on: self)
+        self.announce { $0.writeStaticString("HTTP/1.1 100 Continue\r\n\r\n") }
     }
 
     package func pauseReading() {
@@ -249,8 +249,28 @@ extension HTTP2Stream: ClientStream {
         self.connection.passSoon(self)
     }
 
-    /// Interim answers of apps are not passed on.
-    package func announce(_ head: AnswerHead, _ changes: borrowing AnswerChanges) {}
+    package func announce(_ head: AnswerHead, _ changes: borrowing AnswerChanges) {
+        head.use { head, base, origin, publicOrigin in
+            self.announce {
+                self.connection.configuration.responseWriter.writeInterim(
+                    head,
+                    base,
+                    changes,
+                    origin: origin,
+                    publicOrigin: publicOrigin,
+                    into: &$0
+                )
+            }
+        }
+    }
+
+    private func announce(_ body: (inout ByteBuffer) -> Void) {
+        guard !self.isReset else { return }
+        var buffer = self.connection.loop.takeBuffer()
+        body(&buffer)
+        self.connection.announce(buffer, on: self)
+        self.connection.loop.giveBack(buffer)
+    }
 
     package func begin(_ head: AnswerHead, _ changes: borrowing AnswerChanges) {
         var isAccepted = true

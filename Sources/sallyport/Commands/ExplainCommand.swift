@@ -101,6 +101,12 @@ struct ExplainCommand: AsyncParsableCommand {
     )
     var clientCertificate: String?
 
+    @Flag(
+        name: .customLong("http2"),
+        help: "The client speaks HTTP/2. Pseudo-fields are given like others, e.g. ':protocol: websocket' with CONNECT."
+    )
+    var usesHTTP2 = false
+
     @Option(
         help: ArgumentHelp(
             "Another proxy asks about the request: say how it is answered. One of \(ProxyKind.allCases.map(\.rawValue).joined(separator: ", ")).",
@@ -141,6 +147,9 @@ struct ExplainCommand: AsyncParsableCommand {
         guard self.clientCertificate == nil || self.url != nil && self.via == nil else {
             throw ValidationError("--client-certificate needs --url; with --via the connection is the proxy's.")
         }
+        guard !self.usesHTTP2 || self.url != nil && self.via == nil else {
+            throw ValidationError("--http2 needs --url; with --via the proxy asks in HTTP/1.1.")
+        }
         let isName = self.session.map { Fingerprint($0) != nil || $0.hasPrefix("ses_") } ?? true
         guard isName else {
             // Never a token: the logs have none.
@@ -168,7 +177,13 @@ struct ExplainCommand: AsyncParsableCommand {
     private func explanation(_ draft: Draft, _ settings: Settings) async throws -> Explanation {
         guard let peer = IPAddress(self.from) else { throw ValidationError("--from must be an IP address.") }
         let certificate = try self.certificate()
-        var request = try Request(url: self.url ?? "", method: self.method, headers: self.headers)
+        var request = try ExplainedRequest(url: self.url ?? "", method: self.method, headers: self.headers)
+        if self.usesHTTP2 {
+            let place = request.http2Place(in: settings)
+            let addresses = place.addresses.map { "\($0)" }.joined(separator: ", ")
+            self.say("HTTP/2", [addresses.isEmpty ? "no address of listen speaks it" : "spoken at \(addresses)"])
+            request.http2 = place
+        }
         let host = draft.assembly.configuration.routes.host(named: request.authority)
         let presented = try self.token()
         let isTransfer = presented.map { TokenAuthority.isWellFormed(.transfer, $0) } ?? false
@@ -213,14 +228,18 @@ struct ExplainCommand: AsyncParsableCommand {
     }
 
     private func explanation(
-        of request: Request,
+        of request: ExplainedRequest,
         _ peer: IPAddress,
         _ certificate: ClientCertificate?,
         _ assumed: AssumedSession?,
         _ draft: Draft
     ) async throws -> Explanation {
-        let head = request.bytes
         let configuration = draft.assembly.configuration
+        let head: [UInt8]
+        switch request.read(by: configuration) {
+        case .read(let bytes): head = bytes
+        case .refused(let explanation): return explanation
+        }
         let foundations = draft.foundations
         let loop = foundations.group.any()
         let via = self.via?.dialect
@@ -271,7 +290,7 @@ struct ExplainCommand: AsyncParsableCommand {
     }
 
     /// The provider of the host that the request is for.
-    private static func provider(of request: Request, _ settings: Settings) -> NamedProvider? {
+    private static func provider(of request: ExplainedRequest, _ settings: Settings) -> NamedProvider? {
         let host = SignInHosts(settings.hosts).host(request.authority.lowercased())
         return settings.providers.first { $0.name == host?.provider } ?? settings.providers.first
     }
@@ -345,7 +364,7 @@ struct ExplainCommand: AsyncParsableCommand {
 
     /// Where the user signs in.
     private func signIn(_ settings: Settings) throws -> [String] {
-        let request = try Request(url: self.url ?? "", method: self.method, headers: [])
+        let request = try ExplainedRequest(url: self.url ?? "", method: self.method, headers: [])
         let name = request.authority.lowercased()
         let provider = Self.provider(of: request, settings)?.settings
         let hosts = SignInHosts(settings.hosts)
@@ -365,45 +384,5 @@ struct ExplainCommand: AsyncParsableCommand {
             lines.append("the provider sends it back to \(place.origin)\(BrowserSessionEndpoints.callbackPath)")
         }
         return lines
-    }
-}
-
-/// The request that is explained.
-private struct Request {
-    var authority: String
-    var target: String
-    var method: String
-    var headers: [String]
-
-    init(url: String, method: String, headers: [String]) throws {
-        guard let scheme = url.utf8.firstRange(of: "://".utf8),
-            ["http", "https"].contains(url[..<scheme.lowerBound].lowercased())
-        else { throw ValidationError("--url must begin with http:// or https://.") }
-        let rest = url[scheme.upperBound...]
-        let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
-        self.authority = String(rest[..<end])
-        let target = rest[end...]
-        self.target = target.hasPrefix("/") ? String(target) : "/\(target)"
-        self.method = method
-        self.headers = headers
-    }
-
-    /// Adds a cookie to the request's own, as a browser sends them all in one field (RFC 6265 5.4).
-    mutating func add(cookie: String) {
-        if let index = self.headers.firstIndex(where: { $0.lowercased().hasPrefix("cookie:") }) {
-            self.headers[index] += "; \(cookie)"
-        } else {
-            self.headers.append("Cookie: \(cookie)")
-        }
-    }
-
-    mutating func add(parameter: String) {
-        self.target += (self.target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + parameter
-    }
-
-    /// The head as a client would send it. The parser finds what is wrong with it.
-    var bytes: [UInt8] {
-        let lines = ["\(self.method) \(self.target) HTTP/1.1", "Host: \(self.authority)"] + self.headers
-        return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
     }
 }

@@ -190,6 +190,23 @@ final class ScriptedApp: AppConnection, AppStream {
     func answer(_ text: String) -> Progress? {
         guard let receiver = self.receiver else { return nil }
         var buffer = ByteBuffer(string: text)
+        guard let head = Self.head(in: buffer, answersHead: receiver.method == .head) else { return .malformed }
+        self.hasAnswered = true
+        _ = self.takeBack()
+        self.body = BodyDecoder(head.framing)
+        receiver.answerBegins(head, buffer)
+        buffer.moveReaderIndex(forwardBy: head.byteCount)
+        return self.goOn(&buffer)
+    }
+
+    /// Sends an interim answer.
+    func announce(_ text: String) {
+        let buffer = ByteBuffer(string: text)
+        if let head = Self.head(in: buffer) { self.receiver?.answerIsAnnounced(head, buffer) }
+    }
+
+    /// The head at the front of `buffer`; nil: it is none.
+    private static func head(in buffer: ByteBuffer, answersHead: Bool = false) -> ResponseHead? {
         let head = ResponseHead(fieldCount: 50)
         let parser = ResponseParser(
             names: FieldNames(roles: FieldNames.responseRoles, managedNames: [], managedPrefixes: []),
@@ -197,16 +214,10 @@ final class ScriptedApp: AppConnection, AppStream {
         )
         let result = buffer.withUnsafeReadableBytes { bytes in
             bytes.bindMemory(to: UInt8.self).baseAddress.map {
-                parser.parse($0, bytes.count, into: head, answersHead: receiver.method == .head)
+                parser.parse($0, bytes.count, into: head, answersHead: answersHead)
             }
         }
-        guard result == .complete else { return .malformed }
-        self.hasAnswered = true
-        _ = self.takeBack()
-        self.body = BodyDecoder(head.framing)
-        receiver.answerBegins(head, buffer)
-        buffer.moveReaderIndex(forwardBy: head.byteCount)
-        return self.goOn(&buffer)
+        return result == .complete ? head : nil
     }
 
     /// Continues the body of the answer.
@@ -238,15 +249,7 @@ final class ScriptedApp: AppConnection, AppStream {
     func upgrade(_ text: String) -> Bool {
         guard let receiver = self.receiver else { return false }
         let buffer = ByteBuffer(string: text)
-        let head = ResponseHead(fieldCount: 50)
-        let parser = ResponseParser(
-            names: FieldNames(roles: FieldNames.responseRoles, managedNames: [], managedPrefixes: []),
-            limit: 65_536
-        )
-        let result = buffer.withUnsafeReadableBytes { bytes in
-            bytes.bindMemory(to: UInt8.self).baseAddress.map { parser.parse($0, bytes.count, into: head) }
-        }
-        return result == .complete && receiver.tunnelBegins(head, buffer)
+        return Self.head(in: buffer).map { receiver.tunnelBegins($0, buffer) } ?? false
     }
 
     func tunnel(_ text: String) { self.receiver?.tunnelled(ByteBuffer(string: text)) }

@@ -158,4 +158,32 @@ struct ExplanationTests {
         )
         #expect(device.address.description == "203.0.113.9")
     }
+
+    // MARK: HTTP/2
+
+    private func read(_ fields: [(String, String)], isSecure: Bool = true) throws -> String {
+        let bench = try JudgeBench()
+        let bytes = fields.map { (name: Array($0.0.utf8), value: Array($0.1.utf8)) }
+        switch Explanation.read(bytes, isSecure: isSecure, by: bench.configuration) {
+        case .read(let head): return String(decoding: head, as: UTF8.self)
+        case .refused(let explanation): return self.last(explanation.steps)
+        }
+    }
+
+    @Test("A request of HTTP/2 is read as its connection reads it")
+    func http2() throws {
+        let start = [(":method", "GET"), (":scheme", "https"), (":authority", "app.example.com"), (":path", "/x")]
+        #expect(
+            try self.read(start + [("cookie", "a=1"), ("cookie", "b=2")])
+                == "GET /x HTTP/1.1\r\nHost: app.example.com\r\nCookie: a=1; b=2\r\n\r\n"
+        )
+        #expect(try self.read(start, isSecure: false) == "request: refused: 400 Bad Request, request.target")
+        #expect(try self.read(start + [("connection", "close")]).hasPrefix("request: no request of HTTP/2"))
+        let post = [(":method", "POST")] + start.dropFirst() + [("content-length", "5")]
+        #expect(try self.read(post).hasPrefix("POST /x HTTP/1.1\r\n"))
+        let connect = [(":method", "CONNECT"), (":protocol", "websocket")] + start.dropFirst()
+        #expect(try self.read(connect).contains("\r\nUpgrade: websocket\r\n"))
+        let plain = try self.read([(":method", "CONNECT"), (":authority", "a:443")])
+        #expect(plain.hasPrefix("request: refused: 405 Method Not Allowed, request.method; Allow: "), "\(plain)")
+    }
 }

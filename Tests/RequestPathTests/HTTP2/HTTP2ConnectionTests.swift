@@ -87,6 +87,42 @@ import Vocabulary
         #expect(frames.count == 1 && frames[0].kind == 1 && frames[0].endsStream)
     }
 
+    @Test("Hints of an app come ahead of its answer, without fields of one hop") func earlyHints() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, Self.get))
+        app.send()
+        app.announce("HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n")
+        var sent = bench.sent()
+        #expect(sent.status() == "103" && !sent.hasEnded())
+        #expect(sent.first { $0.kind == 1 }?.fields.map(\.name) == [":status", "link"])
+        app.announce("HTTP/1.1 102 Processing\r\n\r\n")
+        _ = app.answer(Self.ok)
+        sent = bench.sent()
+        #expect(sent.filter { $0.kind == 1 }.map { $0.fields.first?.value } == ["102", "200"])
+        #expect(sent.content() == "hello" && sent.hasEnded() && sent.goAway == nil)
+    }
+
+    @Test("Hints for a stream that has ended, or from a route that drops them, are not sent") func droppedHints() throws
+    {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, Self.get))
+        app.send()
+        bench.come(ClientFrames().reset(1))
+        app.announce("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
+        #expect(bench.sent().isEmpty)
+        let deaf = try HTTP2Bench { settings in
+            for index in settings.hosts[0].routes.indices { settings.hosts[0].routes[index].earlyHints = false }
+        }
+        let other = deaf.app()
+        deaf.come(ClientFrames().headers(1, Self.get))
+        other.send()
+        other.announce("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
+        _ = other.answer(Self.ok)
+        #expect(deaf.sent().filter { $0.kind == 1 }.map { $0.fields.first?.value } == ["200"])
+    }
+
     // MARK: Bodies
 
     @Test("A body of a known length is passed on as it is") func bodyWithLength() throws {
@@ -243,6 +279,23 @@ import Vocabulary
         slow.pause()
         let rest = bench.come(ClientFrames().windowUpdate(1, 100_000).windowUpdate(0, 100_000))
         #expect(rest.content(1).utf8.count == 79_995 && !slow.isPaused)
+    }
+
+    @Test("A stream whose app does not answer holds up no other") func slowApp() throws {
+        let bench = try HTTP2Bench()
+        let slow = bench.app()
+        bench.come(ClientFrames().headers(1, Self.get))
+        slow.send()
+        for stream in [3, 5] as [UInt32] {
+            let quick = bench.app()
+            bench.come(ClientFrames().headers(stream, Self.get))
+            quick.send()
+            _ = quick.answer(Self.ok)
+            let sent = bench.sent()
+            #expect(sent.content(stream) == "hello" && sent.hasEnded(stream))
+        }
+        _ = slow.answer(Self.ok)
+        #expect(bench.sent().hasEnded(1))
     }
 
     @Test("Frames of several streams take turns") func takesTurns() throws {

@@ -160,6 +160,20 @@ import Testing
         try self.check(item)
     }
 
+    @Test("What HTTP/2 allows reaches the app", arguments: 0..<6) func allowed(_ index: Int) throws {
+        let (fields, line) = [
+            ([("te", "trailers")], "GET /app/x HTTP/1.1"),
+            ([("host", "APP.example.com")], "\r\nHost: app.example.com\r\n"),
+            ([("x_a", "b")], "GET /app/x HTTP/1.1"), ([("x-auth-subject", "mallory")], "GET /app/x HTTP/1.1"),
+            ([("cookie", "a=1"), ("x", "y"), ("cookie", "b=2")], "Cookie: a=1; b=2"), ([("a", "")], "\r\na: \r\n"),
+        ][index]
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, ClientFrames.request(fields)))
+        #expect(app.headText.contains(line), "\(app.headText)")
+        for own in ["\r\nte:", "x_a", "mallory"] { #expect(!app.headText.lowercased().contains(own)) }
+    }
+
     private func check(_ item: Case) throws {
         let bench = try HTTP2Bench(opens: item.opens)
         var sent = bench.come(item.frames)
@@ -180,14 +194,24 @@ import Testing
     /// The rules of `HTTP2RequestHeadTests` that can be told from outside: whoever finds the fault, nothing reaches an app.
     static let requests: [(String, [(String, String)])] = [
         ("upper case", [("X-A", "b")]), ("an empty name", [("", "b")]), ("a colon", [("a:b", "c")]),
-        ("CR LF in a value", [("a", "b\r\nc: d")]), ("NUL", [("a", "b\0")]), ("a space in front", [("a", " b")]),
-        ("a second path", [(":path", "/")]), ("a status", [(":status", "200")]),
+        ("a colon behind a name", [("a:", "c")]), ("a space in a name", [("a b", "c")]),
+        ("CR LF in a name", [("a\r\nb", "c")]), ("a name beyond ASCII", [("\u{E9}", "c")]),
+        ("CR LF in a value", [("a", "b\r\nc: d")]), ("LF in a value", [("a", "b\nc: d")]), ("CR", [("a", "b\rc")]),
+        ("NUL", [("a", "b\0")]), ("a space in front", [("a", " b")]), ("a TAB behind", [("a", "b\t")]),
+        ("CR LF in a cookie", [("cookie", "a=1\r\nb: c")]), ("a second method", [(":method", "GET")]),
+        ("a second path", [(":path", "/")]), ("a second authority", [(":authority", "app.example.com")]),
+        ("a status", [(":status", "200")]), ("an unknown pseudo-field", [(":a", "b")]),
+        ("a pseudo-field behind others", [("a", "b"), (":protocol", "websocket")]),
+        (":protocol without CONNECT", [(":protocol", "websocket")]),
         ("connection", [("connection", "close")]),
         ("transfer-encoding", [("transfer-encoding", "chunked")]), ("upgrade", [("upgrade", "h2c")]),
-        ("te", [("te", "gzip")]), ("keep-alive", [("keep-alive", "5")]),
+        ("te", [("te", "gzip")]), ("te of two", [("te", "trailers, gzip")]), ("keep-alive", [("keep-alive", "5")]),
         ("proxy-connection", [("proxy-connection", "x")]),
         ("http2-settings", [("http2-settings", "AAMAAABk")]), ("a length without body", [("content-length", "5")]),
-        ("an empty length", [("content-length", "")]), ("another host", [("host", "evil.example")]),
+        ("an empty length", [("content-length", "")]), ("a length with a sign", [("content-length", "+0")]),
+        ("two lengths", [("content-length", "0"), ("content-length", "0")]),
+        ("another host", [("host", "evil.example")]), ("two hosts", [("host", "a"), ("host", "a")]),
+        ("an empty host", [("host", "")]),
     ]
 
     @Test("A request that is none of HTTP/2 reaches no app", arguments: requests.map(\.0)) func request(_ name: String)
@@ -206,7 +230,20 @@ import Testing
         ("an absolute path", ClientFrames.request(path: "http://evil.example/"), "400"),
         ("a fragment", ClientFrames.request(path: "/a#b"), "400"),
         ("a space in the path", ClientFrames.request(path: "/a b"), "400"),
+        ("no path", ClientFrames.request(path: ""), "400"),
+        ("* with GET", ClientFrames.request(path: "*"), "400"),
+        ("a path beyond ASCII", ClientFrames.request(path: "/\u{E9}"), "400"),
+        ("a request line in the path", ClientFrames.request(path: "/ HTTP/1.1\r\nHost: evil"), "400"),
         ("https without TLS", ClientFrames.request(scheme: "https"), "400"),
+        ("a URL as scheme", ClientFrames.request(scheme: "http://evil.example/"), "400"),
+        ("a scheme in upper case", ClientFrames.request(scheme: "HTTP"), "400"),
+        ("a request line in the method", ClientFrames.request("GET / HTTP/1.1"), "400"),
+        ("CR LF in the method", ClientFrames.request("GET\r\nX:"), "400"),
+        ("no method", Array(ClientFrames.request().dropFirst()), "400"),
+        ("no scheme", ClientFrames.request().filter { $0.0 != ":scheme" }, "400"),
+        ("no authority", ClientFrames.request().filter { $0.0 != ":authority" }, "400"),
+        ("an empty authority", ClientFrames.request(authority: ""), "400"),
+        ("CR LF in the authority", ClientFrames.request(authority: "a\r\nX: y"), "400"),
         ("CONNECT", [(":method", "CONNECT"), (":authority", "a:1")], "405"),
         ("TRACE", ClientFrames.request("TRACE"), "405"),
         ("a user in the authority", ClientFrames.request(authority: "u@app.example.com"), "400"),

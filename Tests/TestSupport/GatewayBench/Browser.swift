@@ -21,7 +21,7 @@ package final class Browser {
 
     /// Starts a browser with an empty profile and an empty page.
     ///
-    /// - Parameter hosts: Names that it finds at these local ports in place of port 80.
+    /// - Parameter hosts: Names that it finds at these local ports in place of ports 80 and 443.
     package init(hosts: [String: Int] = [:]) throws {
         self.folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-browser-\(UUID())")
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
@@ -38,7 +38,9 @@ package final class Browser {
             #"exec "$0" "# + flags
                 + #" --host-resolver-rules="$2" --user-data-dir="$1/profile" 3<"$1/commands" 4>"$1/messages""#,
             Self.program, self.folder.path,
-            hosts.map { "MAP \($0.key):80 127.0.0.1:\($0.value), MAP \($0.key) 127.0.0.1" }.joined(separator: ", "),
+            hosts.flatMap { name, port in
+                [80, 443].map { "MAP \(name):\($0) 127.0.0.1:\(port)" } + ["MAP \(name) 127.0.0.1"]
+            }.joined(separator: ", "),
         ]
         self.process.environment = ["PATH": "/usr/bin:/bin", "HOME": self.folder.path]
         self.process.standardInput = FileHandle.nullDevice
