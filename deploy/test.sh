@@ -18,7 +18,7 @@ if [[ ${1-} == --soak ]]; then
     soak=1
     # The binary refuses unknown variables that begin with SALLYPORT_.
     export SOAK=1
-    packages+=(chromium valgrind binutils)
+    packages+=(chromium valgrind binutils nodejs default-jre-headless ca-certificates)
 fi
 
 sallyport_build "${packages[@]}"
@@ -81,6 +81,21 @@ suite() {
     run_suites --filter "$processes" "${without[@]}"
 }
 suite "$@"
+
+# The native apps of deploy/examples: what needs no phone. With --soak all of them run against the gateway, with a browser in
+# the role of their WebViews; PyPI has the Kotlin compiler for Android's.
+if (($# == 0)); then
+    examples="$SALLYPORT_ROOT/.build/examples"
+    swift test --package-path "$SALLYPORT_ROOT/deploy/examples/ios" --scratch-path "$examples/ios"
+    if ((soak)); then
+        if [[ ! -d $examples/kotlin ]]; then
+            timeout 180 python3 -m pip install -q --disable-pip-version-check --no-deps --only-binary :all: \
+                --target "$examples/kotlin" kotlin-jupyter-kernel==0.19.0.944 >&2 || rm -rf "$examples/kotlin"
+        fi
+        "$SALLYPORT_ROOT/deploy/examples/tests/check.py" --binary "$SALLYPORT_ROOT/.build/release/sallyport" \
+            --kotlin "$examples/kotlin/run_kotlin_kernel/jars" --scratch "$examples/phone"
+    fi
+fi
 
 # Every order of steps, lost answers, failover and restart that the tests cannot bring about.
 if ((soak)); then "$SALLYPORT_ROOT/Tests/Models/check.sh"; fi

@@ -1,0 +1,3 @@
+package androidx.activity.result
+
+class ActivityResultLauncher<Input>
