@@ -255,6 +255,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     private func changes(on route: RouteEntry) -> AnswerChanges {
         var changes = AnswerChanges(requestID: self.record.requestID)
         changes.keepsIdentityNames = route.leavesSessionToken
+        if route.changesAnswers { changes.route = Pinned(route) }
         // The gateway's cookies are for one browser, and `Set-Cookie` alone does not stop a shared cache from giving
         // them to others (RFC 9111 7.3).
         changes.marksPrivate =

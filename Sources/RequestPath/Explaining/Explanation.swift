@@ -185,6 +185,8 @@ package struct Explanation: Sendable {
         lines.append(
             "auth \(route.settings.auth.rawValue), to \(route.settings.upstream ?? "no app: only proxies that ask are answered")"
         )
+        let path = given.head.path.bytes(in: given.base)
+        if let prefixes = route.prefixes, prefixes.fits(path) { lines.append("path for the app \(prefixes.own(path))") }
         if let client = route.settings.client, route.settings.handoff { lines.append("handoff as client \(client)") }
         self.say("route", lines)
     }
@@ -268,6 +270,9 @@ package struct Explanation: Sendable {
         if let route = findings.route {
             if route.preflight(given.head) != nil, answer.response.reason != .requestBodyTooLarge {
                 lines.append("answered by the gateway itself, as a CORS preflight")
+            }
+            if answer.response.reason == .pathAmbiguous {
+                lines.append("the path does not begin with strip_prefix as it is written, followed by one /")
             }
             return self.say("decision", lines)
         }

@@ -9,6 +9,8 @@ package struct AnswerChanges: ~Copyable {
     package var requestID: RequestID
     /// Whether the upstream is the identity provider, whose own fields may have the names of identity fields.
     package var keepsIdentityNames = false
+    /// The route, if it changes the answers of its app; nil: it does not.
+    package var route: Pinned<RouteEntry>?
 
     package init(requestID: RequestID) {
         self.requestID = requestID

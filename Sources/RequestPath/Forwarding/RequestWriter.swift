@@ -34,18 +34,18 @@ package enum RequestWriter {
         into buffer: inout ByteBuffer
     ) {
         let route = permit.route
-        let lines = (facts.identity?.count ?? 0) + facts.host.use { $0.forwardedLines.count } + route.hostLine.count
-        let room = head.byteCount + lines + 256
+        let lines = (facts.identity?.count ?? 0) + facts.host.use { $0.forwardedLines.count } + route.lines.count
+        let room = head.byteCount + lines + (route.changesPath ? route.prefixes?.growth ?? 0 : 0) + 256
         buffer.append(atMost: room) { writer in
             writer.write(base + head.method.start, head.method.length)
             writer.write(0x20)
-            if credentials.handoffParameter == nil {
+            if credentials.handoffParameter == nil, !route.changesPath {
                 writer.write(base + head.target.start, head.target.length)
             } else {
-                Self.writeTarget(head, base, names.parameter, &writer)
+                Self.writeTarget(head, base, route, credentials, names.parameter, &writer)
             }
             writer.write(" HTTP/1.1\r\n")
-            writer.write(route.hostLine)
+            writer.write(route.lines)
             Self.writeFields(head, base, route, credentials, facts.host, names, &writer)
             writer.write("X-Forwarded-For: ")
             writer.write(facts.address)
@@ -64,6 +64,27 @@ package enum RequestWriter {
         }
     }
 
+    /// The target with the path that the app gets, and without the handoff parameter if there is one.
+    private static func writeTarget(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ route: RouteEntry,
+        _ credentials: Credentials,
+        _ parameter: HandoffParameter,
+        _ writer: inout ByteWriter
+    ) {
+        if let prefixes = route.prefixes {
+            prefixes.writeOwn(head.path.bytes(in: base), &writer)
+        } else {
+            writer.write(base + head.path.start, head.path.length)
+        }
+        if credentials.handoffParameter == nil {
+            writer.write(base + head.path.end, head.target.end - head.path.end)
+        } else {
+            Self.writeQuery(head, base, parameter, &writer)
+        }
+    }
+
     /// The target without the handoff parameter.
     package static func writeTarget(
         _ head: RequestHead,
@@ -72,6 +93,16 @@ package enum RequestWriter {
         _ writer: inout ByteWriter
     ) {
         writer.write(base + head.path.start, head.path.length)
+        Self.writeQuery(head, base, parameter, &writer)
+    }
+
+    /// The query without the handoff parameter.
+    private static func writeQuery(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ parameter: HandoffParameter,
+        _ writer: inout ByteWriter
+    ) {
         var mark: UInt8? = 0x3F
         parameter.forEachKept(of: head.query, base) { kept in
             if let byte = mark {
@@ -96,10 +127,11 @@ package enum RequestWriter {
         var runStart = head.fieldsStart
         var index = 0
         let count = head.fields.count
+        let edits = route.editsRequests
         var hasCookies = false
         while index < count {
             let line = head.fields[index]
-            var drops = line.isDropped
+            var drops = line.isDropped || (edits && route.removes(line.name.bytes(in: base)))
             var rewritesCookie = false
             var refererEnd = 0
             switch line.role {

@@ -43,12 +43,15 @@ package struct ResponseWriter: Sendable {
         connection: ConnectionField,
         into buffer: inout ByteBuffer
     ) {
-        let room = Self.room(head, publicOrigin) + changes.extraLines.count + 192
+        let route = changes.route
+        let edits = route?.use { $0.answerEdits.lines.count } ?? 0
+        let room = Self.room(head, publicOrigin, changes) + edits + changes.extraLines.count + 192
         buffer.append(atMost: room) { writer in
             Self.writeStatusLine(head, base, &writer)
             self.writeFields(head, base, changes, origin, publicOrigin, &writer)
             if framing == .chunked { writer.write("Transfer-Encoding: chunked\r\n") }
             if changes.marksPrivate, !head.hasCacheControl { writer.write("Cache-Control: private\r\n") }
+            if let route { route.use { writer.write($0.answerEdits.lines) } }
             writer.write(changes.extraLines)
             writer.write("X-Request-Id: ")
             changes.requestID.write(to: &writer)
@@ -75,7 +78,7 @@ package struct ResponseWriter: Sendable {
         publicOrigin: [UInt8],
         into buffer: inout ByteBuffer
     ) {
-        buffer.append(atMost: Self.room(head, publicOrigin)) { writer in
+        buffer.append(atMost: Self.room(head, publicOrigin, changes)) { writer in
             Self.writeStatusLine(head, base, &writer)
             self.writeFields(head, base, changes, origin, publicOrigin, &writer)
             writer.write("\r\n")
@@ -84,9 +87,13 @@ package struct ResponseWriter: Sendable {
 
     /// The most bytes of the app's status line and fields.
     @inline(__always)
-    private static func room(_ head: ResponseHead, _ publicOrigin: [UInt8]) -> Int {
+    private static func room(
+        _ head: ResponseHead,
+        _ publicOrigin: [UInt8],
+        _ changes: borrowing AnswerChanges
+    ) -> Int {
         // Twice the head, because a rewritten `Cache-Control` may take one more byte for each of its directives.
-        head.byteCount * 2 + publicOrigin.count + 64
+        head.byteCount * 2 + publicOrigin.count + 64 + (changes.route?.use { $0.prefixes?.growth ?? 0 } ?? 0)
     }
 
     @inline(__always)
@@ -111,32 +118,37 @@ package struct ResponseWriter: Sendable {
         let count = head.fields.count
         guard count > 0 else { return }
         var runStart = Int(head.fields[0].lineStart)
+        let route = changes.route
         while index < count {
             let line = head.fields[index]
             var drops = line.isDropped
             var replacement = Replacement.none
-            switch line.role {
-            case .other: drops = drops || (changes.marksPrivate && Self.isTargeted(line.name.bytes(in: base)))
-            case .sharedCacheControl: drops = drops || changes.marksPrivate
-            case .requestID: drops = true
-            case .managed: drops = drops && !changes.keepsIdentityNames
-            case .setCookie: drops = drops || self.setsOwnCookie(line.value.bytes(in: base))
-            case .location:
-                if Self.begins(line.value.bytes(in: base), with: origin) {
-                    drops = true
-                    replacement = .location
+            if let route, route.use({ $0.answerEdits.removes(line.name.bytes(in: base)) }) {
+                drops = true
+            } else {
+                switch line.role {
+                case .other: drops = drops || (changes.marksPrivate && Self.isTargeted(line.name.bytes(in: base)))
+                case .sharedCacheControl: drops = drops || changes.marksPrivate
+                case .requestID: drops = true
+                case .managed: drops = drops && !changes.keepsIdentityNames
+                case .setCookie: drops = drops || self.setsOwnCookie(line.value.bytes(in: base))
+                case .location:
+                    if route != nil || Self.begins(line.value.bytes(in: base), with: origin) {
+                        drops = true
+                        replacement = .location
+                    }
+                case .cacheControl:
+                    if changes.marksPrivate, !Self.isPrivate(line.value.bytes(in: base)) {
+                        drops = true
+                        replacement = .cacheControl
+                    }
+                default: break
                 }
-            case .cacheControl:
-                if changes.marksPrivate, !Self.isPrivate(line.value.bytes(in: base)) {
-                    drops = true
-                    replacement = .cacheControl
-                }
-            default: break
             }
             if drops {
                 writer.write(base + runStart, Int(line.lineStart) &- runStart)
                 runStart = Int(line.lineEnd)
-                self.write(replacement, line, base, origin, publicOrigin, &writer)
+                self.write(replacement, line, base, route, origin, publicOrigin, &writer)
             }
             index &+= 1
         }
@@ -149,6 +161,7 @@ package struct ResponseWriter: Sendable {
         _ replacement: Replacement,
         _ line: FieldLine,
         _ base: Bytes,
+        _ route: Pinned<RouteEntry>?,
         _ origin: [UInt8],
         _ publicOrigin: [UInt8],
         _ writer: inout ByteWriter
@@ -158,8 +171,7 @@ package struct ResponseWriter: Sendable {
             break
         case .location:
             writer.write("Location: ")
-            writer.write(publicOrigin)
-            writer.write(base + line.value.start + origin.count, line.value.length - origin.count)
+            Self.writeLocation(line.value.bytes(in: base), route, origin, publicOrigin, &writer)
             writer.write("\r\n")
         case .cacheControl:
             // The app's directives stay, except those that allow a shared cache to keep the answer.
@@ -171,6 +183,27 @@ package struct ResponseWriter: Sendable {
                 writer.write(directive)
             }
             writer.write("\r\n")
+        }
+    }
+
+    /// Writes a URL of the app as the public one: the origin, and the path if the route changes it. A reference to
+    /// somewhere else, or one that is relative to the page, stays as it is.
+    private static func writeLocation(
+        _ value: UnsafeBufferPointer<UInt8>,
+        _ route: Pinned<RouteEntry>?,
+        _ origin: [UInt8],
+        _ publicOrigin: [UInt8],
+        _ writer: inout ByteWriter
+    ) {
+        var rest = value
+        for own in [origin, publicOrigin] where rest.count == value.count && Self.begins(value, with: own) {
+            writer.write(publicOrigin)
+            rest = UnsafeBufferPointer(rebasing: value.dropFirst(own.count))
+        }
+        let isPath = rest.count < value.count || rest.first == 0x2F && rest.dropFirst().first != 0x2F
+        guard isPath, let route else { return writer.write(rest) }
+        route.use { route in
+            if let prefixes = route.prefixes { prefixes.writePublic(rest, &writer) } else { writer.write(rest) }
         }
     }
 

@@ -77,6 +77,9 @@ extension RequestJudge {
                 if route.upstreamIndex == nil, self.findings.dialect == nil {
                     return self.refuseRoute(.routeNotForwarded)
                 }
+                if route.changesPath, route.prefixes?.fits(head.path.bytes(in: base)) == false {
+                    return self.refuseRoute(.pathAmbiguous)
+                }
                 return nil
             case .notFound:
                 return self.refuseRoute(.routeNotFound)

@@ -11,9 +11,21 @@ package final class RouteEntry: Sendable {
     package let settings: RouteSettings
     /// The index of the route's upstream in `Settings.upstreams`; nil: the route is only judged, for other proxies that ask.
     package let upstreamIndex: Int?
-    /// The `Host` line that the app gets: the route's own name for the app, or the host's public one. The client's own
-    /// spelling (a port, a dot at the end, capitals) is not passed on, because an app may build URLs from it.
-    package let hostLine: [UInt8]
+    /// The lines that the app gets on this route: `Host` with the route's own name for the app, or the host's public one;
+    /// the stripped prefix; and what the route sets. The client's own spelling of the host (a port, a dot at the end,
+    /// capitals) is not passed on, because an app may build URLs from it.
+    package let lines: [UInt8]
+    /// How the path that the app gets differs from the public one; nil: not at all.
+    let prefixes: PathPrefixes?
+    /// Whether the app gets another path.
+    let changesPath: Bool
+    private let requestEdits: FieldEdits
+    /// Whether fields of the client are removed on this route.
+    let editsRequests: Bool
+    /// What the client gets with the app's answers.
+    let answerEdits: FieldEdits
+    /// Whether the answers of the app differ on this route: their fields, or a path in `Location`.
+    let changesAnswers: Bool
     /// Whom the app's assertions are for.
     package let audience: Audience
     // The settings that every request asks for, as comparing enums of another module is a call through a table.
@@ -67,7 +79,16 @@ package final class RouteEntry: Sendable {
         self.name = settings.name
         self.settings = settings
         self.upstreamIndex = upstreamIndex
-        self.hostLine = Array("Host: \(settings.hostHeader ?? authority)\r\n".utf8)
+        let requestEdits = FieldEdits(settings.requestHeaders)
+        let answerEdits = FieldEdits(settings.responseHeaders)
+        let prefixLine = settings.stripPrefix.map { "X-Forwarded-Prefix: \($0)\r\n" } ?? ""
+        self.lines = Array("Host: \(settings.hostHeader ?? authority)\r\n\(prefixLine)".utf8) + requestEdits.lines
+        self.prefixes = PathPrefixes(settings)
+        self.changesPath = self.prefixes != nil
+        self.requestEdits = requestEdits
+        self.editsRequests = !requestEdits.isEmpty
+        self.answerEdits = answerEdits
+        self.changesAnswers = !answerEdits.isEmpty || self.prefixes != nil
         self.audience = audience
         self.isPublic = settings.auth == .public
         self.ownsBearer = settings.bearer == .gateway
@@ -85,6 +106,10 @@ package final class RouteEntry: Sendable {
         self.dropsMethodOverride = sharesPath || !self.methods.isUnrestricted
         self.strictness = Strictness(settings, requirement: requirement)
     }
+
+    /// Whether the app does not get a field of the client.
+    @inline(never)
+    func removes(_ name: UnsafeBufferPointer<UInt8>) -> Bool { self.requestEdits.removes(name) }
 }
 
 /// The recipient of assertions (`aud`, RFC 7519 4.1.3).

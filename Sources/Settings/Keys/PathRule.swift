@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 extension TextRule {
     /// The paths that a route serves: exact, `prefix/**` for all below, `*` for one segment.
     static let pathPattern = TextRule(
@@ -24,6 +26,27 @@ extension TextRule {
         }
         guard segments.first != ".sallyport" else {
             throw SyntaxFault("choose another path: /.sallyport belongs to the gateway on every host")
+        }
+        return .text(text)
+    }
+
+    /// The beginning of a path, compared with paths byte by byte: no byte of it has another spelling that is common.
+    static let pathPrefix = TextRule(
+        "path prefix",
+        allowed: "the beginning of a path such as /app or /api/v2",
+        pattern: "^(/[A-Za-z0-9._~-]+)+$"
+    ) { text throws(SyntaxFault) in
+        guard text.first == "/" else { throw SyntaxFault("begin with /") }
+        guard text.utf8.count <= 256 else { throw SyntaxFault("write a shorter one") }
+        let segments = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+        guard segments.allSatisfy({ !$0.isEmpty }) else {
+            throw SyntaxFault("write a name after each /, and no / at the end")
+        }
+        guard text.utf8.allSatisfy({ $0.isUnreserved || $0 == UInt8(ascii: "/") }) else {
+            throw SyntaxFault("use letters, digits, - . _ and ~")
+        }
+        guard !segments.contains(where: { $0.first == "." && $0.allSatisfy { $0 == "." } }) else {
+            throw SyntaxFault("remove the segments . and ..")
         }
         return .text(text)
     }

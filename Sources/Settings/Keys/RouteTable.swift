@@ -71,6 +71,28 @@ extension Section {
             "The Host that the app gets; client means the host and port of public_url."
         ),
         SettingsKey(
+            "strip_prefix",
+            at: \RouteSettings.stripPrefix,
+            .text(.pathPrefix),
+            "The beginning of the path that the app does not get: it serves /app/x as /x. Location gets it back."
+        ),
+        SettingsKey(
+            "add_prefix",
+            at: \RouteSettings.addPrefix,
+            .text(.pathPrefix),
+            "What the app gets before the path: it serves /x as /v2/x. Location loses it."
+        ),
+        SettingsKey(
+            "request_headers",
+            .section(.fieldChanges),
+            "Fields that the app gets, or does not get; never those by which the gateway speaks to it, nor credentials."
+        ),
+        SettingsKey(
+            "response_headers",
+            .section(.fieldChanges),
+            "Fields of the app's answers that the client gets, or does not get. The gateway's own answers stay as they are."
+        ),
+        SettingsKey(
             "audience",
             at: \RouteSettings.audience,
             .text(.text),
@@ -207,6 +229,15 @@ extension Section {
             .text(.distinguishedName),
             "It was issued by this authority: its name as openssl x509 -nameopt RFC2253 prints it."
         ),
+    ])
+
+    private static let fieldChanges = Section([
+        SettingsKey(
+            "set",
+            .pairs(name: .fieldName, value: .fieldValue),
+            "Fields with their values; they replace those of the same names."
+        ),
+        SettingsKey("remove", .list(.text(.fieldName)), "Names of fields that are removed."),
     ])
 
     static let cors = Section([

@@ -155,6 +155,17 @@ extension TextRule {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isTokenByte }
     }
 
+    /// A field value (RFC 9110 5.5) of ASCII.
+    static let fieldValue = TextRule(
+        "field value",
+        allowed: "1 to 1024 visible ASCII characters, with spaces between them",
+        pattern: "^[!-~]([ -~]{0,1022}[!-~])?$",
+        mend: "remove line breaks, and spaces at the ends"
+    ) { text in
+        (1...1024).contains(text.utf8.count) && text.utf8.allSatisfy { (0x20..<0x7F).contains($0) }
+            && text.utf8.first != 0x20 && text.utf8.last != 0x20
+    }
+
     /// The name of a cookie (RFC 6265 4.1.1) or of a query parameter.
     static let token = Self.word("token", most: 64)
 

@@ -219,6 +219,7 @@ extension SettingsBuilder {
         route.require.refusesActors = tree.tree("require")?.text("actor") == "none"
         route.require.clientCertificate = tree.tree("require")?.tree("client_certificate").map { self.certificate($0) }
         route.cors = tree.tree("cors").map { self.cors($0) }
+        self.setChanges(of: &route, tree)
         self.setClient(&route, tree, clients)
         self.checkDemands(tree, route.auth)
         return route

@@ -47,6 +47,7 @@ struct SettingsBuilder {
         self.check(settings.handoff, besides: settings.session)
         self.setIdentity(&settings.identity, providers: settings.providers.map(\.settings))
         self.checkAudiences(settings.identity)
+        self.checkChangedFields(settings.identity)
         settings.asn = self.asn()
         settings.geo = self.geo()
         settings.rules = self.rules()

@@ -11,6 +11,8 @@ package struct SettingsJudges: Sendable {
     /// What is wrong with the JWK set of a client's public keys, in a sentence; nil: nothing.
     package var clientKeys: @Sendable (_ json: [UInt8]) -> String? = { _ in nil }
 
+    /// Why a route may not set or remove a field of its requests or answers, in a sentence; nil: it may.
+    package var routeField: @Sendable (_ change: FieldChange, IdentitySettings) -> String? = { _, _ in nil }
     /// What a certificate says, with its issuers and its key in PEM; nil: nobody reads it.
     package var certificate: @Sendable (_ chain: [UInt8], _ key: Secret) throws(CertificateFault) -> CertificateFacts? =
         { _, _ throws(CertificateFault) in nil }

@@ -71,6 +71,12 @@ package struct RouteSettings: Sendable, Equatable {
     /// Bytes; nil: no limit.
     package var maxBody: Int?
     package var responseTimeout: Duration?
+    /// The beginning of the path that the app does not get, e.g. `/app`; nil: it gets the whole path.
+    package var stripPrefix: String?
+    /// What the app gets before the path, e.g. `/v2`; nil: nothing.
+    package var addPrefix: String?
+    package var requestHeaders = FieldChanges()
+    package var responseHeaders = FieldChanges()
 
     package init(path: String, upstream: String?, auth: AuthRequirement) {
         self.name = path

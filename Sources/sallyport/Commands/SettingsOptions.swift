@@ -1,6 +1,7 @@
 import ArgumentParser
 import Endpoints
 import JOSE
+import RequestPath
 import Settings
 import Vocabulary
 
@@ -53,6 +54,7 @@ extension SettingsJudges {
             try CertificateJudge.facts(chain, key, now: Clock.system.now())
         }
         judges.authorities = { CertificateJudge.fault(inAuthorities: $0, now: Clock.system.now()) }
+        judges.routeField = { change, identity in change.fault(beside: identity) }
         return judges
     }
 

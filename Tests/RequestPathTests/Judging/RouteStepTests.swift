@@ -57,6 +57,24 @@ struct RouteStepTests {
     }
 
     @Test(
+        "CVE-2026-40912: a path that would reach the app as another one than was judged is refused",
+        arguments: [
+            ("/app/x", nil), ("/app", nil), ("/app/", nil), ("/app/x;a=b//c?d", nil), ("/app/x%20y", nil),
+            ("/%61pp/x", .pathAmbiguous), ("/a%70p", .pathAmbiguous), ("/app//x", .pathAmbiguous),
+            ("//app/x", .pathAmbiguous),
+            ("/app;a=b/x", .pathAmbiguous), ("/app;a", .pathAmbiguous), ("/app/../app/x", .pathDotSegment),
+            ("/app/%2e%2e/x", .pathDotSegment), ("/app%2Fx", .pathEncodedSlash),
+        ] as [(String, Reason?)]
+    )
+    func prefixed(target: String, reason: Reason?) throws {
+        let bench = try JudgeBench([
+            route("/app/**", .public) { $0.stripPrefix = "/app" }, route("/**", .public) { $0.stripPrefix = nil },
+        ])
+        let told = try JudgedRequest(bench, "GET", target).begin()
+        #expect(told == (reason.map { .answer(400, $0) } ?? .permitted(route: "/app/**", subject: nil)))
+    }
+
+    @Test(
         "A body that is too large is refused by its declared length, before any other check",
         arguments: [
             ("/small/x", 10, .permitted(route: "/small/**", subject: nil)),

@@ -1,0 +1,120 @@
+package import Settings
+internal import Vocabulary
+
+/// The fields that a route sets and removes, in requests or in answers.
+package struct FieldEdits: Sendable {
+    /// The lines that are set, each with its CRLF.
+    package let lines: [UInt8]
+    /// The normalised names of the fields that are removed, those that are set among them.
+    private let names: [[UInt8]]
+
+    package init(_ changes: FieldChanges) {
+        self.lines = changes.set.flatMap { Array("\($0.name): \($0.value)\r\n".utf8) }
+        self.names = changes.names.map { Array(ManagedNames.normalized($0).utf8) }
+    }
+
+    package var isEmpty: Bool { self.names.isEmpty }
+
+    /// Whether a field is removed. Its name counts in every spelling that an app may take for it (CVE-2025-64484).
+    func removes(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        self.names.contains { own in
+            own.count == name.count && zip(own, name).allSatisfy { $0 == ByteClass.normalizedToken[Int($1)] }
+        }
+    }
+}
+
+/// How the path that an app gets differs from the public one.
+package struct PathPrefixes: Sendable {
+    /// What the public path begins with, and the app's does not.
+    private let stripped: [UInt8]
+    /// What the app's path begins with, and the public one does not.
+    private let added: [UInt8]
+
+    /// nil: the app gets the public path.
+    package init?(_ settings: RouteSettings) {
+        guard settings.stripPrefix != nil || settings.addPrefix != nil else { return nil }
+        self.stripped = Array((settings.stripPrefix ?? "").utf8)
+        self.added = Array((settings.addPrefix ?? "").utf8)
+    }
+
+    /// How much longer a path or a `Location` can become, in bytes.
+    var growth: Int { self.stripped.count + self.added.count + 1 }
+
+    /// Whether `path` begins with the stripped prefix as it is written, followed by nothing or by one slash. A path that
+    /// only some app reads so, such as `/%61pp/x` or `/app//x`, would reach the app as one that was not judged
+    /// (CVE-2026-40912).
+    func fits(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard path.starts(with: self.stripped) else { return false }
+        let rest = path[self.stripped.count...]
+        return rest.isEmpty || rest.first == 0x2F && rest.dropFirst().first != 0x2F
+    }
+
+    /// Writes the app's path for a public one that fits.
+    func writeOwn(_ path: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
+        writer.write(self.added)
+        let rest = UnsafeBufferPointer(rebasing: path.dropFirst(self.stripped.count))
+        if rest.isEmpty, self.added.isEmpty { writer.write(0x2F) }
+        writer.write(rest)
+    }
+
+    /// The app's path for a public one that fits, as text.
+    func own(_ path: UnsafeBufferPointer<UInt8>) -> String {
+        String(unsafeUninitializedCapacity: path.count + self.growth) { room in
+            guard let base = room.baseAddress else { return 0 }
+            var writer = ByteWriter(base)
+            self.writeOwn(path, &writer)
+            return writer.count
+        }
+    }
+
+    /// Writes the public form of a reference that begins with a path of the app (RFC 3986 4.2). One that has the public
+    /// prefix already comes from an app that knows it (`X-Forwarded-Prefix`) and stays as it is, and so does a path
+    /// outside of the app's.
+    func writePublic(_ reference: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
+        let isKnown = !self.stripped.isEmpty && Self.begins(reference, with: self.stripped)
+        guard !isKnown, Self.begins(reference, with: self.added) else { return writer.write(reference) }
+        let rest = UnsafeBufferPointer(rebasing: reference.dropFirst(self.added.count))
+        writer.write(self.stripped)
+        if self.stripped.isEmpty, rest.first != 0x2F { writer.write(0x2F) }
+        writer.write(rest)
+    }
+
+    /// Whether a reference is `path` or below it.
+    private static func begins(_ reference: UnsafeBufferPointer<UInt8>, with path: [UInt8]) -> Bool {
+        guard reference.starts(with: path) else { return false }
+        guard let next = reference.dropFirst(path.count).first else { return true }
+        return next == 0x2F || next == 0x3F || next == 0x23
+    }
+}
+
+extension FieldChange {
+    /// Why a route may not make this change, for a message after the field's name; nil: it may.
+    package func fault(beside identity: IdentitySettings) -> String? {
+        let managed = IdentityProfile(identity).managed
+        let roles = self.isOfRequest ? FieldNames.requestRoles : FieldNames.responseRoles
+        let names = FieldNames(roles: roles, managedNames: managed.names, managedPrefixes: managed.prefixes)
+        let name = ManagedNames.normalized(self.name)
+        let role = Array(name.utf8).withUnsafeBufferPointer { names.role(of: $0) }
+        if role.isHopByHop { return "which is for one connection only" }
+        switch role {
+        case .host: return "which the key host sets"
+        case .contentLength, .transferEncoding, .expect: return "which says how the content is sent"
+        case .authorization, .cookie, .sessionToken, .dpop: return "which is a credential"
+        case .methodOverride: return "which changes the method that was judged"
+        case .forwardedFor, .forwarded, .requestID, .native, .userAddress, .wantedPage, .managed:
+            return "which only the gateway may set"
+        default: break
+        }
+        if self.isOfRequest { return nil }
+        switch role {
+        case .cacheControl, .sharedCacheControl: return "which the key cache governs"
+        case .location where self.isSet: return "which belongs to one answer"
+        case .setCookie where self.isSet: return "which is a credential"
+        default: break
+        }
+        if name.hasSuffix("-cache-control") { return "which the key cache governs" }
+        if name == "strict-transport-security" { return "which the key strict_transport_security sets" }
+        if name.hasPrefix("access-control-") { return "which the key cors governs" }
+        return nil
+    }
+}

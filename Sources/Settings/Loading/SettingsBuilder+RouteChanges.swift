@@ -1,0 +1,76 @@
+internal import Vocabulary
+
+/// What routes change for their apps: the path and the fields.
+extension SettingsBuilder {
+    mutating func setChanges(of route: inout RouteSettings, _ tree: SettingsTree) {
+        route.requestHeaders = self.fieldChanges(tree.tree("request_headers"))
+        route.responseHeaders = self.fieldChanges(tree.tree("response_headers"))
+        for name in ["strip_prefix", "add_prefix", "request_headers", "response_headers"]
+        where tree[name] != nil && route.upstream == nil && !self.isPartial {
+            self.report(
+                tree.place(of: name),
+                found: "\(name) on a route without an app",
+                allowed: "\(name) on a route with upstream",
+                mend: "add upstream; what another proxy sends to an app is set there"
+            )
+        }
+        guard let prefix = route.stripPrefix, tree["path"] != nil, route.path != prefix,
+            !route.path.hasPrefix(prefix + "/")
+        else { return }
+        self.report(
+            tree.place(of: "strip_prefix"),
+            found: "\(quoted(prefix)), with which the path \(quoted(route.path)) does not begin",
+            allowed: "a prefix of the route's path",
+            mend: "write path: \(prefix)/**, or another prefix"
+        )
+    }
+
+    private mutating func fieldChanges(_ tree: SettingsTree?) -> FieldChanges {
+        guard let tree else { return FieldChanges() }
+        let fields = tree.pairs("set").map { FieldChanges.Field(name: $0.name, value: $0.text) }
+        let changes = FieldChanges(set: fields, remove: tree.texts("remove") ?? [])
+        var seen: [String: String] = [:]
+        for name in changes.names {
+            guard let earlier = seen.updateValue(name, forKey: name.lowercased()) else { continue }
+            self.report(
+                tree.place,
+                found: "both \(earlier) and \(name)",
+                allowed: "each field once: a field that is set replaces that of the same name",
+                mend: "remove one of them"
+            )
+        }
+        return changes
+    }
+
+    /// Refuses changes of fields that are the gateway's own.
+    mutating func checkChangedFields(_ identity: IdentitySettings) {
+        for route in self.writtenRoutes() {
+            for section in ["request_headers", "response_headers"] {
+                guard let tree = route.tree(section) else { continue }
+                let isOfRequest = section == "request_headers"
+                for (name, _) in tree.pairs("set") {
+                    guard let set = tree.tree("set") else { continue }
+                    self.check(
+                        FieldChange(name: name, isSet: true, isOfRequest: isOfRequest),
+                        set.place(of: name),
+                        identity
+                    )
+                }
+                for name in tree.texts("remove") ?? [] {
+                    let change = FieldChange(name: name, isSet: false, isOfRequest: isOfRequest)
+                    self.check(change, tree.place(of: "remove"), identity)
+                }
+            }
+        }
+    }
+
+    private mutating func check(_ change: FieldChange, _ place: KeyPlace, _ identity: IdentitySettings) {
+        guard let fault = self.judges.routeField(change, identity) else { return }
+        self.report(
+            place,
+            found: "\(change.name), \(fault)",
+            allowed: "fields of the app's own",
+            mend: "remove \(change.name)"
+        )
+    }
+}

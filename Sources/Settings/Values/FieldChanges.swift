@@ -1,0 +1,43 @@
+/// What a route changes in the fields of its requests or answers.
+package struct FieldChanges: Sendable, Equatable {
+    /// A field with its value, each as it is written.
+    package struct Field: Sendable, Equatable {
+        package var name: String
+        package var value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// Fields that replace those of the same names.
+    package var set: [Field]
+    /// Names of fields that are removed.
+    package var remove: [String]
+
+    package init(set: [Field] = [], remove: [String] = []) {
+        self.set = set
+        self.remove = remove
+    }
+
+    package var isEmpty: Bool { self.set.isEmpty && self.remove.isEmpty }
+
+    /// The names of all fields that are removed before the others are set.
+    package var names: [String] { self.set.map(\.name) + self.remove }
+}
+
+/// One of a route's changes, for whoever knows which fields are the gateway's own.
+package struct FieldChange: Sendable {
+    /// As it is written.
+    package var name: String
+    package var isSet: Bool
+    /// Of requests; else of answers.
+    package var isOfRequest: Bool
+
+    package init(name: String, isSet: Bool, isOfRequest: Bool) {
+        self.name = name
+        self.isSet = isSet
+        self.isOfRequest = isOfRequest
+    }
+}

@@ -1,0 +1,93 @@
+import Settings
+import Testing
+
+@Suite("What a route changes for its app")
+struct RouteChangesTests {
+    private static func route(_ text: String) -> RouteSettings? {
+        SettingsBench().settings(adding: "routes: [{\(text)}]\n")?.hosts[0].routes[0]
+    }
+
+    @Test("prefixes and fields are kept as they are written")
+    func read() throws {
+        let route = try #require(
+            Self.route(
+                "path: /app/**, strip_prefix: /app, add_prefix: /v2/x, request_headers: {set: {X-A: b c}, remove: [X-D]}, response_headers: {remove: Server}"
+            )
+        )
+        #expect(route.stripPrefix == "/app" && route.addPrefix == "/v2/x")
+        #expect(route.requestHeaders == FieldChanges(set: [.init(name: "X-A", value: "b c")], remove: ["X-D"]))
+        #expect(route.responseHeaders == FieldChanges(remove: ["Server"]))
+        let plain = try #require(Self.route("path: /app/**"))
+        #expect(plain.stripPrefix == nil && plain.addPrefix == nil && plain.requestHeaders.isEmpty)
+    }
+
+    @Test(
+        "a route's path begins with its prefix, which has one spelling only",
+        arguments: [
+            ("path: /app, strip_prefix: /app", nil), ("path: /app/*/x, strip_prefix: /app", nil),
+            ("path: /a/b/**, strip_prefix: /a/b", nil), ("path: /**, add_prefix: /v2", nil),
+            ("path: /**, strip_prefix: /app", "strip_prefix"), ("path: /apple/**, strip_prefix: /app", "strip_prefix"),
+            ("path: /*/app/**, strip_prefix: /x", "strip_prefix"),
+            ("strip_prefix: /app, path: /App/**", "strip_prefix"),
+            ("path: /app/**, strip_prefix: /app/", "strip_prefix"), ("path: /**, strip_prefix: /", "strip_prefix"),
+            ("path: /a/**, strip_prefix: a", "strip_prefix"), ("path: /a//b/**, strip_prefix: /a", "path"),
+            ("path: /a/**, add_prefix: /b//c", "add_prefix"), ("path: /a/**, add_prefix: /b/../c", "add_prefix"),
+            ("path: /a/**, add_prefix: '/b%2F'", "add_prefix"), ("path: /a/**, add_prefix: '/b?c'", "add_prefix"),
+            ("path: /a/**, add_prefix: '/b c'", "add_prefix"), ("path: /a/**, add_prefix: '/\u{E4}'", "add_prefix"),
+            ("path: /a/**, add_prefix: http://b/", "add_prefix"), ("path: /a/**, add_prefix: ''", "add_prefix"),
+        ] as [(String, String?)]
+    )
+    func prefixes(text: String, key: String?) {
+        let problems = SettingsBench().problems(adding: "routes: [{\(text)}]\n")
+        #expect(problems.map(\.key) == [key].compactMap { $0.map { "routes[0].\($0)" } }, "\(problems)")
+    }
+
+    @Test(
+        "a field's value is one line of visible characters, and each field is named once",
+        arguments: [
+            ("set: {X-A: ''}", "set.X-A"), ("set: {X-A: \"a\\r\\nX-B: c\"}", "set.X-A"),
+            ("set: {X-A: ' b'}", "set.X-A"),
+            ("set: {X-A: '\u{E4}'}", "set.X-A"), ("set: {'X A': b}", "set"), ("set: [X-A]", "set"),
+            ("remove: ['X-A: b']", "remove[0]"), ("set: {X-A: b}, remove: [x-a]", nil),
+            ("remove: [X-A, x-A]", nil),
+        ] as [(String, String?)]
+    )
+    func fields(text: String, key: String?) {
+        for section in ["request_headers", "response_headers"] {
+            let problems = SettingsBench().problems(adding: "routes: [{path: /**, \(section): {\(text)}}]\n")
+            let place = "routes[0].\(section)" + (key.map { ".\($0)" } ?? "")
+            #expect(problems.count == 1 && problems[0].key.hasPrefix(place), "\(problems)")
+        }
+    }
+
+    @Test("fields of the gateway's own are refused by whoever knows them, where they are written")
+    func own() {
+        var judges = SettingsJudges()
+        judges.routeField = { change, _ in
+            change.name.hasPrefix("X-Own") ? "which is \(change.isSet) \(change.isOfRequest)" : nil
+        }
+        let text =
+            "routes: [{path: /**, request_headers: {set: {X-Own: a, X-Free: b}}, response_headers: {remove: [X-Free, X-Own-2]}}]\n"
+        var bench = SettingsBench()
+        bench.judges = judges
+        let problems = bench.problems(adding: text)
+        #expect(
+            problems.map { "\($0.key): \($0.found)" } == [
+                "routes[0].request_headers.set.X-Own: X-Own, which is true true",
+                "routes[0].response_headers.remove: X-Own-2, which is false false",
+            ]
+        )
+    }
+
+    @Test("without an app there is nobody whose requests could be changed")
+    func withoutApp() {
+        let text = """
+            public_url: https://app.example.com
+            authorization: {listen: "127.0.0.1:9000", peers: [127.0.0.1/32]}
+            provider: {static: {users: []}}
+            routes: [{path: /app/**, strip_prefix: /app, response_headers: {remove: [Server]}}]
+            """
+        let keys = SettingsBench().problems(text).map(\.key)
+        #expect(keys.contains("routes[0].strip_prefix") && keys.contains("routes[0].response_headers"), "\(keys)")
+    }
+}
