@@ -220,8 +220,8 @@ struct RouteTableTests {
             replacesAuthorization: true
         )
         let entry = table.entries[0]
-        #expect(entry.hostLine == Array("Host: inner\r\n".utf8))
-        #expect(table.entries[1].hostLine == Array("Host: a.example:8443\r\n".utf8))
+        #expect(entry.lines == Array("Host: inner\r\n".utf8))
+        #expect(table.entries[1].lines == Array("Host: a.example:8443\r\n".utf8))
         #expect(entry.hasRequirements)
         #expect(entry.replacesAuthorization)
         #expect(entry.maxBody == 5)
