@@ -169,5 +169,10 @@ extension Advisory {
                 "P25: CONNECT, TRACE and methods that a route does not accept get 405, and an override changes nothing"
             ]
         ),
+        Advisory(
+            id: "CVE-2026-40912",
+            about: "Traefik: a stripped prefix leaves a path that was not judged",
+            tests: ["CVE-2026-40912: a path that would reach the app as another one than was judged is refused"]
+        ),
     ]
 }

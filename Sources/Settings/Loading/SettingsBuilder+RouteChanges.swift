@@ -14,7 +14,7 @@ extension SettingsBuilder {
                 mend: "add upstream; what another proxy sends to an app is set there"
             )
         }
-        guard let prefix = route.stripPrefix, tree["path"] != nil, route.path != prefix,
+        guard let prefix = route.stripPrefix, !self.isPartial, route.path != prefix,
             !route.path.hasPrefix(prefix + "/")
         else { return }
         self.report(
