@@ -55,7 +55,7 @@ def compare(bench: Bench, row: Row, name: str, seconds: float) -> dict:
         beside = {}
         if row.has_redis:
             redis = stack.enter_context(running(bench, "redis", {}))
-            seed(redis)
+            seed(redis.target.port)
             beside["REDIS"] = redis.target.port
         beside["APP"] = stack.enter_context(running(bench, row.app, {})).target.port
         anchor, server = (

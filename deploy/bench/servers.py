@@ -16,15 +16,18 @@ import time
 
 import machine
 from costs import PASSWORD
+from counted import Redis
 from kinds import HERE, KINDS, Kind
 from loads import Target
 
 TICK = os.sysconf("SC_CLK_TCK")
-# How many sessions there are; their tokens take turns. An address may begin 50 at once.
-SESSIONS = 40
+# How many users are signed in; their tokens take turns. An address may sign in 50 at once.
+USERS = 40
+# costs.PASSWORD by bcrypt at its least cost: signing in is not what is measured.
+PASSWORD_HASH = "$2b$04$benchbenchbenchbenchbuBKHQpLh4S3ug03.oLzjAsha8eCyS/TO"
 FILES = {"64KiB": 2**16, "1MiB": 2**20, "10MiB": 10 * 2**20, "100MiB": 100 * 2**20}
 # The tokens for servers that know none, as long as the gateway's; nginx with Redis finds sessions for them.
-TOKENS = tuple(f"sps_bench{number:05}{'A' * 50}" for number in range(SESSIONS))
+TOKENS = tuple(f"sps_bench{number:05}{'A' * 50}" for number in range(USERS))
 
 
 class Bench:
@@ -113,8 +116,10 @@ class Server:
 
 
 @contextlib.contextmanager
-def running(bench: Bench, name: str, beside: dict[str, int], settings: str = "", is_logging: bool = False):
-    """Starts a server in a folder of its own, and stops it in the end.
+def running(
+    bench: Bench, name: str, beside: dict[str, int], settings: str = "", is_logging: bool = False, is_signing_in: bool = True
+):
+    """Starts a server in a folder of its own, signs the users in if it is the gateway, and stops it in the end.
 
     - beside: the ports of what it uses, by names in its configuration: APP, REDIS
     - settings: for the gateway, beside those that every configuration of it has
@@ -134,7 +139,7 @@ def running(bench: Bench, name: str, beside: dict[str, int], settings: str = "",
         server = Server(name, [*core, *kind.command(values)], target, folder, variables)
         try:
             server.await_port()
-            if name == "sallyport":
+            if name == "sallyport" and is_signing_in:
                 server.tokens = sign_in(server, bench)
             yield server
         finally:
@@ -159,7 +164,14 @@ def places(bench: Bench, kind: Kind, folder: pathlib.Path, settings: str, is_log
         "BUNDLE": bench.bundle,
         "SECRET": bench.secret,
         "TOKENS": bench.tokens,
+        "USERS": ", ".join(map(user, range(USERS))),
     }
+
+
+def user(number: int) -> str:
+    """A user of the gateway's static provider, as it stands in the settings."""
+    traits = f"{{email: u-{number:06}@example.com, name: Ada Lovelace, groups: [staff, dev], tenant: t-42}}"
+    return f'{{identifier: u-{number:06}, id: u-{number:06}, password_hash: "{PASSWORD_HASH}", traits: {traits}}}'
 
 
 def filled(text: str, values: dict) -> str:
@@ -186,18 +198,21 @@ def sign_in(gateway: Server, bench: Bench) -> tuple[str, ...]:
         body = answer.read()
         return json.loads(body) if answer.status == 200 else sys.exit(f"no sign-in: {answer.status} {body}")
 
-    password = {"method": "password", "identifier": "ada", "password": PASSWORD}
-    flows = [call("GET", "/self-service/login/api")["id"] for _ in range(SESSIONS)]
-    return tuple(call("POST", f"/self-service/login?flow={flow}", password)["session_token"] for flow in flows)
+    tokens = []
+    for number in range(USERS):
+        flow = call("GET", "/self-service/login/api")["id"]
+        password = {"method": "password", "identifier": f"u-{number:06}", "password": PASSWORD}
+        tokens.append(call("POST", f"/self-service/login?flow={flow}", password)["session_token"])
+    connection.close()
+    return tuple(tokens)
 
 
-def seed(redis: Server):
+def seed(port: int):
     """Writes the sessions that nginx with Redis finds for TOKENS."""
-    with socket.create_connection(("127.0.0.1", redis.target.port), 10) as connection:
-        for number, token in enumerate(TOKENS):
-            subject = f"u-{number:06}"
-            session = {"subject": subject, "email": f"{subject}@example.com", "groups": ["staff", "dev"], "tenant": "t-42"}
-            words = ["SET", f"bench:{token}", json.dumps(session | {"expires": 2_000_000_000})]
-            connection.sendall("".join([f"*{len(words)}\r\n", *(f"${len(word)}\r\n{word}\r\n" for word in words)]).encode())
-            if connection.recv(64) != b"+OK\r\n":
-                sys.exit("Redis does not take the sessions")
+    commands = []
+    for number, token in enumerate(TOKENS):
+        subject = f"u-{number:06}"
+        session = {"subject": subject, "email": f"{subject}@example.com", "groups": ["staff", "dev"], "tenant": "t-42"}
+        commands.append(["SET", f"bench:{token}", json.dumps(session | {"expires": 2_000_000_000})])
+    with contextlib.closing(Redis(port)) as redis:
+        redis.ask_all(commands)

@@ -82,7 +82,8 @@ TABLES: dict[str, list[Row]] = {
         Row("new_connection", Kept(is_closing=True), goal=0.95),
     ],
     "redis": [
-        Row("uncached_session", Kept(), settings=UNCACHED, anchor="nginx-redis", peers=(), goal=0.55, has_redis=True),
+        # Fewer connections than tokens, as one read serves all who ask at the same time.
+        Row("uncached_session", Kept(32), settings=UNCACHED, anchor="nginx-redis", peers=(), goal=0.55, has_redis=True),
     ],
     "tls": [
         Row("kept", Kept(is_tls=True), goal=0.95),
