@@ -8,8 +8,13 @@ import re
 import resource
 import subprocess
 
+from kinds import program
+
 # Commands that print the version of what is measured or measures; a program that is not there has none.
-VERSIONS = [["nginx", "-v"], ["haproxy", "-v"], ["redis-server", "--version"], ["wrk", "--version"], ["h2load", "--version"]]
+VERSIONS = [
+    *[["nginx", "-v"], ["haproxy", "-v"], [program("caddy"), "version"], [program("envoy"), "--version"]],
+    *[["redis-server", "--version"], ["wrk", "--version"], ["h2load", "--version"]],
+]
 
 
 def cores() -> list[int]:
@@ -44,9 +49,10 @@ def facts(root: pathlib.Path, binary: pathlib.Path) -> dict:
 
 
 def said(command: list[str]) -> str:
-    """The first line that a command prints."""
+    """The first line that a command prints which is not empty; empty when there is no such program."""
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except FileNotFoundError:
         return ""
-    return (done.stdout + done.stderr).partition("\n")[0].strip()
+    # Envoy says where it is installed.
+    return (done.stdout + done.stderr).strip().partition("\n")[0].replace(f"{os.path.dirname(command[0])}/", "")

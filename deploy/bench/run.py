@@ -132,6 +132,12 @@ def check() -> list[str]:
             wrong.append(f"{table}: two rows have one name")
         for row in rows:
             wrong += [f"{table}: {kind} is no server" for kind in {row.anchor, row.app, *row.peers} - set(KINDS)]
+            # A page shows half of the anchor's figures as that.
+            own = dict.fromkeys(["cost_us", "rate", "memory_mib", "p50_us", "p99_us"], 1.0) | {"errors": 0}
+            sample = {"row": row.name, "server": "sallyport", "figures": own}
+            sample |= dict.fromkeys(["before", "after"], {name: 2 * value for name, value in own.items()})
+            if "| 0.50" not in page.written(row, "sallyport", [own], [page.ratio(row, sample)]):
+                wrong.append(f"{table}: {row.name} is not compared")
     for name, kind in KINDS.items():
         if kind.file and not (HERE / "servers" / kind.file).exists():
             wrong.append(f"{name}: servers/{kind.file} is missing")

@@ -258,7 +258,7 @@ def reads_table() -> str:
     for name, met in ways:
         fleet = Fleet(met=met)
         rows.append([name, fleet.reads / fleet.requests * fleet.burst, fleet.reads, fleet.commands, fleet.shard().work])
-    head = ["the requests of a page come by", "reads a page", "reads a second", "commands a second", "busy share of each of 16 shards"]
+    head = ["the requests of a page come by", "reads a page", "reads a second", "commands a second", "busy share of a shard"]
     return table(head, rows)
 
 
@@ -271,7 +271,8 @@ def broadcast_table() -> str:
             hearing, heard = fleet.hearing_cores() / gateways, fleet.heard_bytes() / 1e6
             life = f"{hours * 60:.0f} minutes"
             rows.append([life, gateways, fleet.keys, shard.telling(), shard.turn(), hearing, heard])
-    head = ["a session lives", "gateways", "keys a second", "a shard's core, telling", "ms a turn", "a gateway's core, hearing", "MB a second, all"]
+    head = ["a session lives", "gateways", "keys a second", "a shard's core, telling", "ms a turn"]
+    head += ["a gateway's core, hearing", "MB a second, all"]
     return table(head, rows)
 
 
@@ -289,7 +290,7 @@ def region_table() -> str:
     for minutes in [1, 5, 30]:
         lost = lost_region(Fleet(sessions=10e6 / 3, requests=1e6 / 3, gateways=34, shards=6), 3, minutes)
         rows.append([minutes, lost["rate"], lost["shard"], lost["cores"], lost["memory"]])
-    head = ["minutes", "sign-ins a second, each region", "busy share of each of 6 shards", "busy gateway cores", "GiB in Redis"]
+    head = ["minutes", "sign-ins a second, each region", "busy share of a shard", "busy gateway cores", "GiB in Redis"]
     return table(head, rows)
 
 
