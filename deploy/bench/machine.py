@@ -55,4 +55,4 @@ def said(command: list[str]) -> str:
     except FileNotFoundError:
         return ""
     # Envoy says where it is installed.
-    return (done.stdout + done.stderr).strip().partition("\n")[0].replace(f"{os.path.dirname(command[0])}/", "")
+    return (done.stdout + done.stderr).strip().partition("\n")[0].removeprefix(f"{os.path.dirname(command[0])}/")
