@@ -6,6 +6,8 @@ import Transport
 extension HTTP1Connection: ClientStream {
     package var version: StaticString { self.message.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0" }
 
+    package var opensBySuccess: Bool { false }
+
     package var isWritable: Bool { self.stream.isWritable }
 
     package var unacknowledgedBytes: Int { self.stream.unacknowledgedBytes }

@@ -12,6 +12,8 @@ package import NIOCore
 package protocol ClientStream: AnyObject {
     /// The protocol of the request, for the log: `HTTP/1.1`.
     var version: StaticString { get }
+    /// Whether any 2xx opens what the request asks for: a WebSocket over HTTP/2 (RFC 8441 5). Over HTTP/1 only 101 does.
+    var opensBySuccess: Bool { get }
     /// False while too many bytes are queued. Then `Exchange.clientTakesBytes` is called later.
     var isWritable: Bool { get }
     /// The number of written bytes that the client has not acknowledged; when its connection has failed, of those that were

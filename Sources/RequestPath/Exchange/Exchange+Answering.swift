@@ -24,6 +24,9 @@ extension Exchange {
     func send(_ answer: LocalAnswer, _ lines: [UInt8]) {
         guard let stream = self.stream, self.phase != .idle, self.phase != .ending else { return }
         var answer = answer
+        if self.facts.isWebSocket, self.wouldOpen(answer.response.status, on: stream) {
+            answer = .problem(.requestProtocol, requestID: self.record.requestID)
+        }
         // A proxy may pass on the length of its client's body without the body: the next check would be read as the body.
         if self.service == .checks, self.facts.hasBody { answer.closes = true }
         self.releaseWaiting()

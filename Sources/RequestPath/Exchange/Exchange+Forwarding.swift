@@ -194,12 +194,22 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         guard let route = self.record.pinnedRoute, let host = self.record.pinnedHost, let stream = self.stream else {
             return self.abort(.clientGone)
         }
+        if self.facts.isWebSocket, self.wouldOpen(head.status, on: stream) {
+            self.dropUpstream()
+            return self.upstreamFailed(.requestProtocol)
+        }
         route.use { route in
             host.use { host in
                 // Not replaced before the next request begins.
                 Pinned(self.configuration).use { self.begin(head, buffer, route, host, by: $0, on: stream) }
             }
         }
+    }
+
+    /// Whether this status opens a tunnel to which nobody has agreed: a page would come as frames of a WebSocket, also to a
+    /// script of another origin, which could not read the page otherwise.
+    func wouldOpen(_ status: Int, on stream: any ClientStream) -> Bool {
+        stream.opensBySuccess && 200..<300 ~= status
     }
 
     package func takeAnswer(_ count: Int, of content: inout ByteBuffer) {

@@ -284,6 +284,23 @@ package final class Exchange {
         self.stream?.abort()
     }
 
+    /// Records the end of a request that gets no answer, because the client's fault has ended its stream.
+    ///
+    /// - Parameters:
+    ///   - head: The reason if the request has not begun.
+    ///   - body: The reason if it has.
+    package func fail(head: Reason, body: Reason, by configuration: PathConfiguration) {
+        let isBegun = self.phase != .idle
+        if !isBegun {
+            self.configuration = configuration
+            self.beginFacts()
+        }
+        let reason = isBegun ? body : head
+        self.leaveQueue()
+        if !self.facts.hasBegunAnswer { self.record.status = reason.status }
+        self.abort(reason)
+    }
+
     /// Subtracts the bytes of the answer that the client did not get.
     private func countLostBytes() {
         guard self.record.bytesOut > 0, let stream = self.stream else { return }

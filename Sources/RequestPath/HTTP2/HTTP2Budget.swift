@@ -36,7 +36,10 @@ package struct HTTP2Budget {
     static let mostContinuations = 8
     static let blockTime = TimeAmount.seconds(5)
     static let mostEmptyData = 10
+    /// Beside two for each stream: clients send them with their requests.
     static let mostPriorities = 1000
+    /// Beside two for each stream, whose window Firefox opens at once, and ten for each frame of content.
+    static let mostWindowUpdates = 100
     static let mostQueued = 1000
     static let mostStalls = 3
     /// How many bytes of overhead are free; beyond them, an eighth of all bytes must be payload.
@@ -45,6 +48,7 @@ package struct HTTP2Budget {
     private var resets: Bucket
     private var pings: Bucket
     private var settings: Bucket
+    private var streams = 0
     private var continuations = 0
     private var emptyData = 0
     private var priorities = 0
@@ -66,20 +70,23 @@ package struct HTTP2Budget {
     package mutating func frame(_ type: HTTP2FrameType?, now: NIODeadline) -> HTTP2Excess? {
         switch type {
         case .headers:
+            self.streams += 1
             self.continuations = 0
         case .continuation:
             self.continuations += 1
             if self.continuations > Self.mostContinuations { return .fieldBlock }
-        case .priority, .priorityUpdate:
+        case .priority:
             self.priorities += 1
-            if self.priorities > Self.mostPriorities { return .priorities }
+            if self.priorities > 2 * self.streams + Self.mostPriorities { return .priorities }
         case .settings:
             if !self.settings.take(now) { return .settings }
         case .ping:
             if !self.pings.take(now) { return .pings }
         case .windowUpdate:
             self.windowUpdates += 1
-            if self.windowUpdates > 10 * self.sentData + 100 { return .windowUpdates }
+            if self.windowUpdates > 2 * self.streams + 10 * self.sentData + Self.mostWindowUpdates {
+                return .windowUpdates
+            }
         case .data, .reset, .goAway, nil:
             break
         }
@@ -125,7 +132,7 @@ package struct HTTP2Budget {
     }
 }
 
-/// The types of frames (RFC 9113 6; RFC 9218 7.1).
+/// The types of frames (RFC 9113 6). The library skips all others.
 package enum HTTP2FrameType: UInt8, Sendable {
     case data = 0
     case headers = 1
@@ -136,5 +143,4 @@ package enum HTTP2FrameType: UInt8, Sendable {
     case goAway = 7
     case windowUpdate = 8
     case continuation = 9
-    case priorityUpdate = 16
 }

@@ -118,14 +118,15 @@ package final class HTTP2Connection {
         self.headStream = nil
         guard isRequest else { return true }
         self.forgetEnded()
+        // A reload is for the next request, whatever is open: an event stream may be for hours.
+        if self.configuration !== self.loop.configuration {
+            self.configuration = self.loop.configuration
+            self.head = HTTP2RequestHead(limits: self.configuration.requestParser.limits)
+        }
         // A stream that was reset may have left work behind: its place is free when that has ended (CVE-2023-44487).
         guard self.streams.count + self.abandoned.count < self.configuration.limits.http2.streams else {
             self.session?.reset(id, .refusedStream)
             return false
-        }
-        if self.streams.isEmpty, self.configuration !== self.loop.configuration {
-            self.configuration = self.loop.configuration
-            self.head = HTTP2RequestHead(limits: self.configuration.requestParser.limits)
         }
         let stream = self.spares.take() ?? HTTP2Stream(on: self)
         stream.listIndex = self.streams.count
@@ -179,6 +180,7 @@ package final class HTTP2Connection {
         case .malformed:
             self.session?.reset(stream.id, .protocolError)
         case .refused(let reason):
+            self.head.writeRefused(into: &buffer)
             stream.refuse(reason, buffer, endsStream: endsStream, by: configuration)
         case .written:
             let head = self.loop.requestHead
@@ -215,6 +217,9 @@ package final class HTTP2Connection {
     }
 
     func dataSent(_ count: Int) { self.budget.dataSent(count) }
+
+    /// Called when the client is told that a stream was reset, just before it closes.
+    func resetSent(on id: Int32, _ code: UInt32) { self.session?.stream(id)?.resetSent(code) }
 
     func streamOutputEnds(_ id: Int32) { self.session?.stream(id)?.outputEnded() }
 

@@ -236,6 +236,9 @@ final class HTTP2Session {
             switch type {
             case .data: connection.dataSent(header.length)
             case .headers: break
+            case .reset:
+                connection.resetSent(on: header.stream_id, frame.pointee.rst_stream.error_code)
+                return 0
             case .goAway where frame.pointee.goaway.error_code != Code.none.rawValue:
                 connection.faultSent()
                 return 0

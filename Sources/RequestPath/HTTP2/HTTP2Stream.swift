@@ -41,6 +41,8 @@ package final class HTTP2Stream {
     private var isBlocked = false
     /// Whether the answer was sent to its end.
     private var isAnswered = false
+    /// Until when a client may still send its request, whose answer it has; nil: there is no answer, or nothing more to come.
+    private var graceEnd: NIODeadline?
     /// Whether the stream is being reset.
     private(set) var isReset = false
     /// Whether it ends otherwise than by the client's fault.
@@ -93,6 +95,8 @@ package final class HTTP2Stream {
     func dataCame(_ bytes: UnsafeRawBufferPointer) {
         guard !self.isReset, !self.outputHasEnded, !self.isBodyDone || self.isTunnel || self.webSocketAccept != nil
         else {
+            // Behind the answer, the window of the stream stays closed.
+            if self.isAnswered { return self.connection.consume(bytes.count) }
             return self.connection.consume(bytes.count, of: self.id)
         }
         self.awaitsContinue = false
@@ -162,11 +166,24 @@ package final class HTTP2Stream {
     func outputEnded() {
         self.isAnswered = true
         self.exchange.answerSent()
-        // The rest of the request is not needed (RFC 9113 8.1).
-        if !self.inputHasEnded {
-            self.endsByItself = true
-            self.connection.reset(self, .none)
-        }
+        guard !self.inputHasEnded else { return }
+        // The rest of the request is not needed (RFC 9113 8.1). But clients (curl 7.88) lose an answer with RST_STREAM right
+        // behind it, so they have a moment to read it, and to end the stream.
+        self.endsByItself = true
+        self.graceEnd = self.connection.loop.now + HTTP1State.lingerTime
+    }
+
+    /// Called when the client was told that the stream is reset. If that is for its own fault, nobody else has recorded the
+    /// request.
+    func resetSent(_ code: UInt32) {
+        guard !self.isReset, !self.endsByItself else { return }
+        self.isReset = true
+        let isTooLarge = code == HTTP2Session.Code.enhanceYourCalm.rawValue
+        self.exchange.fail(
+            head: isTooLarge ? .requestFieldsTooLarge : .requestMalformed,
+            body: .requestFraming,
+            by: self.connection.configuration
+        )
     }
 
     /// Whether both sides have ended as they should.
@@ -193,6 +210,7 @@ package final class HTTP2Stream {
         self.isDeferred = false
         self.isBlocked = false
         self.isAnswered = false
+        self.graceEnd = nil
         self.isReset = false
         self.endsByItself = false
     }
@@ -206,6 +224,10 @@ package final class HTTP2Stream {
 
     /// Checks the deadlines of the exchange.
     func sweep(_ now: NIODeadline) {
+        if let end = self.graceEnd {
+            if now >= end { self.abort() }
+            return
+        }
         let write = self.connection.configuration.timeouts.write
         let waiting = self.output.readableBytes
         if waiting > 0, self.outputWatch.isStuck(waiting, now: now, limit: write) {
@@ -222,6 +244,8 @@ package final class HTTP2Stream {
 
 extension HTTP2Stream: ClientStream {
     package var version: StaticString { "HTTP/2" }
+
+    package var opensBySuccess: Bool { self.webSocketAccept != nil }
 
     package var isWritable: Bool {
         self.output.readableBytes < Self.highMark && self.connection.hasRoom
@@ -277,7 +301,7 @@ extension HTTP2Stream: ClientStream {
         head.use { head, base, origin, publicOrigin in
             isAccepted = head.status != 101 || self.accepts(head, base)
             self.writeHead {
-                self.connection.configuration.responseWriter.write(
+                self.exchange.configuration.responseWriter.write(
                     head,
                     base,
                     changes,
@@ -294,12 +318,17 @@ extension HTTP2Stream: ClientStream {
     }
 
     private func accepts(_ head: ResponseHead, _ base: Bytes) -> Bool {
+        var isAccepted = false
         for index in 0..<head.fields.count {
             let line = head.fields[index]
             guard ByteClass.equal(line.name.bytes(in: base), "sec-websocket-accept") else { continue }
-            return self.webSocketAccept?.elementsEqual(line.value.bytes(in: base)) ?? false
+            // Two values are none.
+            guard !isAccepted, self.webSocketAccept?.elementsEqual(line.value.bytes(in: base)) ?? false else {
+                return false
+            }
+            isAccepted = true
         }
-        return false
+        return isAccepted
     }
 
     package func begin(_ head: LocalAnswerHead) {
@@ -351,7 +380,7 @@ extension HTTP2Stream: ClientStream {
         self.endsByItself = true
         self.connection.queuedBytes -= self.output.readableBytes
         Self.empty(&self.output)
-        self.connection.reset(self, .internalError)
+        self.connection.reset(self, self.isAnswered ? .none : .internalError)
     }
 
     package func signedIn() {

@@ -190,7 +190,7 @@ package struct HTTP2RequestHead {
             return .malformed
         }
         if let outcome = self.checkMethod(method, endsStream: endsStream) { return outcome }
-        guard scheme.elementsEqual(isSecure ? "https".utf8 : "http".utf8), let path = self.value(.path),
+        guard Self.isScheme(scheme, isSecure: isSecure), let path = self.value(.path),
             Self.isPath(path, of: method)
         else { return .refused(.requestTarget) }
         guard let authority = self.authorityOrHost else { return .refused(.requestHost) }
@@ -214,6 +214,16 @@ package struct HTTP2RequestHead {
         }
         buffer.writeStaticString("\r\n")
         return .written
+    }
+
+    /// Writes what is known of a head that is refused, so that the refusal has the form that one of HTTP/1 has. It is parsed
+    /// by nobody.
+    package func writeRefused(into buffer: inout ByteBuffer) {
+        if let method = self.value(.method) { buffer.writeBytes(method) }
+        buffer.writeStaticString(" ")
+        if let path = self.value(.path) { buffer.writeBytes(path) }
+        buffer.writeStaticString(" HTTP/1.1\r\n")
+        buffer.writeBytes(self.lines)
     }
 
     /// `CONNECT` without `:protocol` has no scheme (RFC 9113 8.5), and is refused as a method.
@@ -254,6 +264,12 @@ package struct HTTP2RequestHead {
     private static func isPath(_ path: ArraySlice<UInt8>, of method: ArraySlice<UInt8>) -> Bool {
         guard path.first == 0x2F else { return path.elementsEqual("*".utf8) && method.elementsEqual("OPTIONS".utf8) }
         return path.allSatisfy { $0 &- 0x21 < 0x5E && $0 != 0x23 }
+    }
+
+    /// `https` with TLS. Without, a proxy in front may have ended it: `https` is its client's then (RFC 9113 8.3.1), and HAProxy
+    /// says so in any case. Nothing else depends on it.
+    private static func isScheme(_ scheme: ArraySlice<UInt8>, isSecure: Bool) -> Bool {
+        scheme.elementsEqual("https".utf8) || !isSecure && scheme.elementsEqual("http".utf8)
     }
 
     private static func isToken(_ name: UnsafeBufferPointer<UInt8>, allowsUpperCase: Bool) -> Bool {

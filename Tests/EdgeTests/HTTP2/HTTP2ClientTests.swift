@@ -124,6 +124,35 @@ enum PlainHTTP2 {
         }
     }
 
+    @Test("A client whose upload is refused has the answer") func refusesUpload() throws {
+        try PlainHTTP2.with { gateway, _ in
+            let body = [UInt8](repeating: 0x61, count: 4_000_000)
+            let arguments = ["--http2-prior-knowledge", "--data-binary", "@-", "-H", "Expect:"]
+            let answer = try Self.curl(gateway, path: "/oauth/token", arguments, input: body)
+            #expect(answer.hasPrefix("HTTP/2 413"), "\(answer)")
+        }
+    }
+
+    @Test("What gets no answer has its line, and a page of the gateway opens no WebSocket") func faultLines() throws {
+        try PlainHTTP2.with { gateway, _ in
+            let wire = try Wire(to: gateway.port)
+            let request = ClientFrames.request(authority: Request.host)
+            let post = ClientFrames.request("POST", authority: Request.host, [("content-length", "9")])
+            let page = ClientFrames.request(authority: Request.host, path: "/.sallyport/logout")
+            let tunnel = [(":method", "CONNECT"), (":protocol", "websocket")] + page.dropFirst()
+            wire.send(
+                ClientFrames.opening()
+                    .headers(1, request + [("A", "b")])
+                    .headers(3, post, endsStream: false).data(3, [1], endsStream: true)
+                    .headers(5, tunnel, endsStream: false)
+                    .bytes
+            )
+            for reason in ["request.malformed", "request.framing", "request.protocol"] {
+                #expect(eventually { gateway.output.contains("\"reason\":\"\(reason)\"") }, "\(reason)")
+            }
+        }
+    }
+
     @Test("A stopping gateway answers what was sent, and ends its connections") func drains() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, _ in

@@ -33,6 +33,7 @@ final class ExchangeBench {
     let loop: PathLoop
     let configuration: PathConfiguration
     let target: UpstreamTarget
+    private let registry = MetricsRegistry()
     let client = ScriptedClient()
     let exchange: Exchange
 
@@ -53,11 +54,10 @@ final class ExchangeBench {
         var settings = Settings(hosts: [host], upstreams: [upstream])
         change(&settings)
         self.target = try UpstreamTarget(upstream)
-        let registry = MetricsRegistry()
         self.configuration = try PathConfiguration(
             settings,
             endpoints: endpoints,
-            registry: registry,
+            registry: self.registry,
             judging: .forTests(settings, store: self.store, authority: self.authority, clock: clock)
         )
         self.resolver = SessionResolver(
@@ -72,7 +72,7 @@ final class ExchangeBench {
             eventLoop: self.eventLoop,
             configuration: self.configuration,
             sessions: self.resolver,
-            shard: registry.makeShard(on: self.eventLoop),
+            shard: self.registry.makeShard(on: self.eventLoop),
             accessLog: nil,
             sessionClock: clock,
             makePool: { _, _, _ in pool }
@@ -89,6 +89,19 @@ final class ExchangeBench {
     deinit {
         self.exchange.detach()
         self.client.exchange = nil
+    }
+
+    /// Replaces the settings of the loop.
+    func reload(_ change: (inout Settings) -> Void) throws {
+        var settings = self.configuration.settings
+        change(&settings)
+        let configuration = try PathConfiguration(
+            settings,
+            registry: self.registry,
+            generation: 2,
+            judging: .forTests(settings, store: self.store, authority: self.authority, clock: self.clock)
+        )
+        self.loop.adopt(configuration)
     }
 
     /// A native session of this user, unless it is changed.

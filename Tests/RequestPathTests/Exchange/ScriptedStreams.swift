@@ -13,6 +13,7 @@ final class ScriptedClient: ClientStream {
 
     var exchange: Exchange?
     let version: StaticString = "HTTP/1.1"
+    let opensBySuccess = false
     var isWritable = true
     var unacknowledgedBytes = 0
     /// The request, and its received bytes after its head.

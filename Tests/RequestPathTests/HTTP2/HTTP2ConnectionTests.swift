@@ -197,13 +197,57 @@ import Vocabulary
         #expect(bench.come(ClientFrames().headers(3, ClientFrames.request(path: "/none"))).status(3) == "404")
     }
 
-    @Test("A refused request with a body is answered, and then the rest of it is not wanted") func refusesWithBody()
-        throws
-    {
+    private static let refused = ClientFrames().headers(
+        1,
+        ClientFrames.request("POST", path: "/none"),
+        endsStream: false
+    )
+
+    @Test("A refused request with a body is answered; the client has a moment, then the rest is not wanted")
+    func refusesWithBody() throws {
+        let bench = try HTTP2Bench()
+        var sent = bench.come(Self.refused)
+        #expect(sent.status() == "404" && sent.hasEnded() && sent.reset() == nil)
+        bench.connection.sweep(.now() + .seconds(1))
+        #expect(bench.sent().reset() == nil)
+        bench.connection.sweep(.now() + .seconds(3))
+        sent = bench.sent()
+        #expect(sent.reset() == 0 && sent.goAway == nil && !bench.connection.isBusy)
+    }
+
+    @Test("What comes behind the answer is dropped, and does not open the stream's window") func dropsBody() throws {
+        let bench = try HTTP2Bench()
+        _ = bench.come(Self.refused)
+        var frames = ClientFrames()
+        for _ in 0..<4 { frames = frames.data(1, [UInt8](repeating: 0x61, count: 16_000)) }
+        var sent = bench.come(frames)
+        #expect(!sent.contains { $0.kind == 8 && $0.stream == 1 })
+        sent = bench.come(ClientFrames().data(1, [], endsStream: true))
+        #expect(sent.reset() == nil && !bench.connection.isBusy)
+        bench.connection.sweep(.now() + .seconds(3))
+        #expect(bench.sent().isEmpty)
+    }
+
+    @Test("A client that resets what was answered has done nothing wrong") func resetsAnswered() throws {
         let bench = try HTTP2Bench()
         let fields = ClientFrames.request("POST", path: "/none")
-        let sent = bench.come(ClientFrames().headers(1, fields, endsStream: false))
-        #expect(sent.status() == "404" && sent.hasEnded() && sent.reset() == 0)
+        for stream in stride(from: 1, to: 261, by: 2) as StrideTo<UInt32> {
+            #expect(bench.come(ClientFrames().headers(stream, fields, endsStream: false)).status(stream) == "404")
+            #expect(bench.come(ClientFrames().reset(stream)).goAway == nil)
+        }
+        #expect(!bench.connection.isBusy)
+    }
+
+    @Test("A reload is for the next request, also beside a stream that stays open") func reloads() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, Self.get))
+        app.send()
+        try bench.bench.reload { $0.hosts[0].routes = [] }
+        _ = bench.app()
+        #expect(bench.come(ClientFrames().headers(3, Self.get)).status(3) == "404")
+        _ = app.answer(Self.ok)
+        #expect(bench.sent().status() == "200")
     }
 
     @Test("A client that waits for it is asked for the body") func asksForBody() throws {

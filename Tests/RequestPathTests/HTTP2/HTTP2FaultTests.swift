@@ -234,7 +234,7 @@ import Testing
         ("* with GET", ClientFrames.request(path: "*"), "400"),
         ("a path beyond ASCII", ClientFrames.request(path: "/\u{E9}"), "400"),
         ("a request line in the path", ClientFrames.request(path: "/ HTTP/1.1\r\nHost: evil"), "400"),
-        ("https without TLS", ClientFrames.request(scheme: "https"), "400"),
+        ("another scheme", ClientFrames.request(scheme: "ftp"), "400"),
         ("a URL as scheme", ClientFrames.request(scheme: "http://evil.example/"), "400"),
         ("a scheme in upper case", ClientFrames.request(scheme: "HTTP"), "400"),
         ("a request line in the method", ClientFrames.request("GET / HTTP/1.1"), "400"),
@@ -353,6 +353,34 @@ import Testing
             sent += bench.come(ClientFrames().windowUpdate(0, 500))
         }
         #expect(sent.goAway == nil && sent.filter { $0.kind == 1 }.count == 200)
+    }
+
+    @Test("A proxy that has ended TLS says https") func endedTLS() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, ClientFrames.request(scheme: "https")))
+        #expect(app.headText.hasPrefix("GET /app/x HTTP/1.1\r\n"))
+    }
+
+    @Test("Firefox opens each stream's window and says its priority, however many answers have no content")
+    func streamWindows() throws {
+        let bench = try HTTP2Bench()
+        let head = ClientFrames.request("HEAD", path: "/none")
+        var sent: [ServerFrame] = []
+        for stream in stride(from: 1, to: 2401, by: 2) as StrideTo<UInt32> {
+            let frames = ClientFrames().headers(stream, head).windowUpdate(stream, 12_000_000)
+            sent += bench.come(frames.frame(.priority, stream: stream, [0, 0, 0, 0, 16]))
+        }
+        #expect(sent.goAway == nil && sent.count { $0.kind == 1 } == 1200)
+    }
+
+    @Test("A head that is too large is refused in the form of the client, as over HTTP/1") func refusalForm() throws {
+        let bench = try HTTP2Bench()
+        let large = [("accept", "text/html"), ("cookie", String(repeating: "a", count: 17_000))]
+        let sent = bench.come(Self.split(ClientFrames.request(large)))
+        #expect(sent.status() == "431")
+        let fields = try #require(sent.last { $0.kind == 1 }).fields
+        #expect(fields.contains { $0.name == "content-type" && $0.value.hasPrefix("text/html") })
     }
 
     @Test("A client that takes none of its answers loses the connection") func stalls() throws {

@@ -74,7 +74,7 @@ import Testing
         bench.bench.loop.closeIdle()
         bench.connection.sweep(.now())
         let sent = bench.sent()
-        #expect(Array(sent.content().utf8.prefix(1)) != [] && sent.hasEnded() && sent.reset() == 0)
+        #expect(Array(sent.content().utf8.prefix(1)) != [] && sent.hasEnded() && sent.reset() == nil)
         #expect(sent.filter { $0.kind == 0 }.flatMap(\.payload) == [0x88, 2, 0x03, 0xE9])
     }
 
@@ -97,6 +97,29 @@ import Testing
         _ = app.answer("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
         let sent = bench.sent()
         #expect(sent.status() == "403" && sent.content() == "no" && sent.hasEnded())
+    }
+
+    @Test("A page opens no WebSocket, though any 2xx would (RFC 8441 5)", arguments: ["200 OK", "204 No Content"])
+    func page(_ status: String) throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, Self.connect, endsStream: false))
+        app.send()
+        _ = app.answer("HTTP/1.1 \(status)\r\nContent-Length: 0\r\n\r\n")
+        let sent = bench.sent()
+        #expect(sent.status() == "501" && sent.content().contains("request.protocol") && sent.hasEnded())
+        #expect(app.isAbandoned)
+    }
+
+    @Test("Two keys are accepted by nobody") func twoKeys() throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.come(ClientFrames().headers(1, Self.connect, endsStream: false))
+        app.send()
+        #expect(
+            try !app.upgrade(self.agreement(to: app.headText) { "\($0)\r\nSec-WebSocket-Accept: x" })
+        )
+        #expect(bench.sent().reset() == 2)
     }
 
     @Test("A tunnel for anything else is not implemented") func otherProtocol() throws {
