@@ -424,8 +424,9 @@ extension HTTP2Connection: TurnEndSender {
         self.passBodies()
         self.sendOutput()
         guard !self.isEnding, let session = self.session else { return }
-        if self.hasRelieved, self.hasRoom {
-            self.hasRelieved = false
+        if self.hasRelieved {
+            // Without room only those go on that have nothing left: others wait until there is some.
+            self.hasRelieved = !self.hasRoom
             for stream in self.streams { stream.relieve() }
         }
         if session.isOver || self.isLeft && self.streams.isEmpty || self.inputHasEnded && self.streams.isEmpty {

@@ -157,7 +157,7 @@ package final class HTTP2Stream {
 
     /// Goes on with an exchange that waited for room.
     func relieve() {
-        guard self.isBlocked, self.output.readableBytes < Self.lowMark, self.connection.hasRoom else { return }
+        guard self.isBlocked, self.output.readableBytes < Self.lowMark, self.hasRoom else { return }
         self.isBlocked = false
         self.exchange.clientTakesBytes()
     }
@@ -248,8 +248,12 @@ extension HTTP2Stream: ClientStream {
     package var opensBySuccess: Bool { self.webSocketAccept != nil }
 
     package var isWritable: Bool {
-        self.output.readableBytes < Self.highMark && self.connection.hasRoom
+        self.output.readableBytes < Self.highMark && self.hasRoom
     }
+
+    /// A stream of which nothing waits may have more, whatever waits of others: those whose client takes nothing must not
+    /// hold up the rest.
+    private var hasRoom: Bool { self.connection.hasRoom || self.output.readableBytes == 0 }
 
     /// The bytes that wait for the client's window; without any, those of the connection.
     package var unacknowledgedBytes: Int {

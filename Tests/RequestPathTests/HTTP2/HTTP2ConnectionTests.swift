@@ -342,6 +342,28 @@ import Vocabulary
         #expect(bench.sent().hasEnded(1))
     }
 
+    @Test("Answers that the client does not take hold up no other, however many they are") func stalledBeside() throws {
+        let bench = try HTTP2Bench(client: [(id: 4, value: 0)])
+        let (stalled, app) = ((0..<12).map { _ in ScriptedApp() }, ScriptedApp())
+        let apps: [ScriptedApp] = [app] + stalled.reversed()
+        bench.bench.pool.kept = apps
+        func head(_ length: Int) -> String { "HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n" }
+        for (index, one) in stalled.enumerated() {
+            bench.come(ClientFrames().headers(UInt32(2 * index + 1), Self.get))
+            one.send()
+            #expect(one.answer(head(200_000) + String(repeating: "a", count: 100_000)) == .full)
+        }
+        _ = bench.sent()
+        bench.come(ClientFrames().headers(25, Self.get).windowUpdate(25, 1_000_000).windowUpdate(0, 1_000_000))
+        app.send()
+        let part = String(repeating: "b", count: 40_000)
+        #expect(app.answer(head(80_000) + part) == .full)
+        app.pause()
+        #expect(bench.sent().content(25) == part && !app.isPaused)
+        _ = app.goOn(part)
+        #expect(bench.sent().hasEnded(25))
+    }
+
     @Test("Frames of several streams take turns") func takesTurns() throws {
         let bench = try HTTP2Bench()
         let apps = [ScriptedApp(), ScriptedApp()]
