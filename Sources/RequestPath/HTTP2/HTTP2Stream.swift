@@ -280,7 +280,7 @@ extension HTTP2Stream: ClientStream {
     package func announce(_ head: AnswerHead, _ changes: borrowing AnswerChanges) {
         head.use { head, base, origin, publicOrigin in
             self.announce {
-                self.connection.configuration.responseWriter.writeInterim(
+                self.exchange.configuration.responseWriter.writeInterim(
                     head,
                     base,
                     changes,
