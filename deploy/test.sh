@@ -18,7 +18,7 @@ if [[ ${1-} == --soak ]]; then
     soak=1
     # The binary refuses unknown variables that begin with SALLYPORT_.
     export SOAK=1
-    packages+=(chromium valgrind binutils nodejs default-jre-headless ca-certificates)
+    packages+=(chromium valgrind binutils nodejs default-jre-headless ca-certificates iproute2)
 fi
 
 sallyport_build "${packages[@]}"
@@ -94,6 +94,7 @@ if (($# == 0)); then
         fi
         "$SALLYPORT_ROOT/deploy/examples/tests/check.py" --binary "$SALLYPORT_ROOT/.build/release/sallyport" \
             --kotlin "$examples/kotlin/run_kotlin_kernel/jars" --scratch "$examples/phone"
+        "$SALLYPORT_ROOT/deploy/examples/tests/networks.py" --binary "$SALLYPORT_ROOT/.build/release/sallyport"
     fi
 fi
 

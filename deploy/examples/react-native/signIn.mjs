@@ -19,7 +19,7 @@ export async function signIn(session, redirectUri) {
     scopes: ['openid', 'offline_access'],
     usePKCE: true,
   });
-  const result = await request.promptAsync({authorizationEndpoint: `${origin}/authorize`});
+  const result = await request.promptAsync({authorizationEndpoint: `${origin}/authorize`}, optionsFor(redirectUri));
   if (result.type === 'error') {
     const reason = result.params?.error ?? result.error?.code ?? 'another state';
     throw new GatewayError(reason === 'temporarily_unavailable' ? 'unavailable' : 'refused', reason);
@@ -48,7 +48,7 @@ export async function signInByExchange(session, returnTo, provider) {
   const query = `return_session_token_exchange_code=true&return_to=${encodeURIComponent(returnTo)}`;
   const flow = await call('GET', `${origin}/self-service/login/api?${query}`);
   const {redirect_browser_to: page} = await call('POST', flow.ui.action, {method: 'oidc', provider}, 422);
-  const result = await openAuthSessionAsync(page, returnTo);
+  const result = await openAuthSessionAsync(page, returnTo, optionsFor(returnTo));
   if (result.type !== 'success') throw new GatewayError('cancelled');
   const code = codeOf(result.url, returnTo);
   // Another app that registers the scheme gets this code only, which is nothing without the first.
@@ -65,8 +65,11 @@ export async function signInByExchange(session, returnTo, provider) {
 export async function signOutOfTheBrowser(session, returnTo) {
   const {origin, clientID} = session.gateway;
   const query = `client_id=${encodeURIComponent(clientID)}&post_logout_redirect_uri=${encodeURIComponent(returnTo)}`;
-  await openAuthSessionAsync(`${origin}/oidc/logout?${query}`, returnTo);
+  await openAuthSessionAsync(`${origin}/oidc/logout?${query}`, returnTo, optionsFor(returnTo));
 }
+
+// Else iOS would wait for a scheme `https`, and for ever.
+const optionsFor = callback => ({preferUniversalLinks: callback.startsWith('https:')});
 
 function codeOf(url, returnTo) {
   const [place, query = ''] = url.split('#')[0].split('?');

@@ -12,14 +12,13 @@ import argparse
 import json
 import os
 import pathlib
-import shutil
 import sys
 import tempfile
 import urllib.parse
 
 sys.path.insert(0, os.path.dirname(__file__))
 import apps
-from device import CALLBACK, Gateway, Phone, WebView, fail, wait
+from device import HTTPS, Gateway, Phone, WebView, fail
 
 
 def equal(found, expected, what: str):
@@ -79,8 +78,8 @@ def hands_off(phone, view, path: str):
     equal((seen["user"], seen["origin"], seen["cookies"]), ("ada", "transfer", None), "what the web app sees")
     equal(len(view.loaded), count + 1, "the number of pages that the app has loaded")
     cookies = view.cookies()
-    equal(cookies["__Host-sallyport"]["httpOnly"], True, "the session's cookie is out of reach of scripts")
-    equal(cookies["__Host-sallyport-native"]["value"], "1", "the WebView's announcement")
+    equal(cookies.get("__Host-sallyport", {}).get("httpOnly"), True, "the session's cookie is out of reach of scripts")
+    equal(cookies.get("__Host-sallyport-native", {}).get("value"), "1", "the WebView's announcement")
     if token := cookies.get("session_transfer_token"):
         fail(f"the token stayed: {token}")
 
@@ -193,7 +192,8 @@ def check(name: str, binary: str, options):
                 ignores_strangers(phone, view, origin)
                 waits_for_the_network(phone, gateway, view)
                 is_signed_out_elsewhere(phone, gateway, view, origin)
-                phone.does("signIn")
+                phone.does("signInByHTTPS")
+                equal(phone.browsed[-1]["until"], HTTPS, "the callback for which the browser waits")
                 signs_out(phone, gateway, view, origin)
                 exchanges(phone, gateway, view, origin)
                 if name == "android":

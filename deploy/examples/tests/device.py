@@ -19,6 +19,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 PASSWORD = "analytical-engine"
 CALLBACK = "com.example.app:/callback"
 RETURN_TO = "com.example.app:/signed-in"
+# One that no other app can claim.
+HTTPS = "https://app.example.com/callback"
 PATIENCE = 30
 
 
@@ -85,7 +87,7 @@ routes:
 exchange: {{return_to: ["{RETURN_TO}"]}}
 clients:
   - client_id: app
-    callbacks: ["{CALLBACK}"]
+    callbacks: ["{CALLBACK}", "{HTTPS}"]
     allowed_logout_urls: ["{CALLBACK}"]
     session_transfer: {{can_create_session_transfer_token: true}}
   - client_id: web
@@ -309,7 +311,7 @@ class Phone:
         self.browsed, self.answers, self.last, self.events = [], {}, 0, queue.Queue()
         self.process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder,
-            env=os.environ | {"GATEWAY": gateway.origin, "CALLBACK": CALLBACK, "RETURN_TO": RETURN_TO} | environment,
+            env=os.environ | {"GATEWAY": gateway.origin, "CALLBACK": CALLBACK, "RETURN_TO": RETURN_TO, "HTTPS": HTTPS} | environment,
         )
         view.said = lambda message: self.send({"event": "message", **message})
         threading.Thread(target=self.read, daemon=True).start()

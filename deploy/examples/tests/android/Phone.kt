@@ -36,17 +36,18 @@ private class Request(override val url: Uri, override val isRedirect: Boolean) :
     override val isForMainFrame = true
 }
 
-private class Phone(val origin: String, callback: String, returnTo: String) {
+private class Phone(val origin: String, callback: String, returnTo: String, https: String) {
     private val main = Executors.newSingleThreadExecutor { Thread(it).apply { isDaemon = true } }.asCoroutineDispatcher()
     val scope = CoroutineScope(SupervisorJob() + main)
     private val activity = ComponentActivity()
     private val store = KeystoreStore(activity)
     private val codeGateway = Gateway(origin, "app", callback)
+    private val httpsGateway = Gateway(origin, "app", https)
     private val exchangeGateway = Gateway(origin, "app", returnTo)
     private var session = AppSession(codeGateway, store)
     private var back = CompletableDeferred<Result<String>>()
     private val answered = { result: Result<String> -> back.complete(result).let {} }
-    private val browsers = mapOf(callback to SystemBrowser(activity, callback, answered), returnTo to SystemBrowser(activity, returnTo, answered))
+    private val browsers = listOf(callback, returnTo, https).associateWith { SystemBrowser(activity, it, answered) }
     private var again: () -> Unit = {}
     private lateinit var view: WebView
 
@@ -66,18 +67,16 @@ private class Phone(val origin: String, callback: String, returnTo: String) {
             mapOf((if (it.getBoolean("isSession")) "sessionToken" else "refreshToken") to it.getString("token"))
         }
         "restart" -> restart(codeGateway)
-        "signIn" -> {
-            restart(codeGateway)
-            val page = session.beginSignIn()
-            // The system ends the app meanwhile, and starts it again.
-            restart(codeGateway)
-            session.finishSignIn(browse(page, codeGateway.callback))
-        }
+        "signIn" -> signIn(codeGateway)
+        "signInByHTTPS" -> signIn(httpsGateway)
         "signInByExchange" -> {
             restart(exchangeGateway)
             session.finishSignIn(browse(session.beginExchange("static"), exchangeGateway.callback))
         }
-        "signOutOfTheBrowser" -> browse(session.signOutPage, codeGateway.callback)
+        "signOutOfTheBrowser" -> {
+            restart(codeGateway)
+            browse(session.signOutPage, codeGateway.callback)
+        }
         "signOut" -> session.signOut().let { null }
         "transferToken" -> session.transferToken()
         "accessTokens" -> times(parameters) { session.accessToken() }
@@ -95,6 +94,14 @@ private class Phone(val origin: String, callback: String, returnTo: String) {
         }
         else -> throw IllegalArgumentException(name)
     }.let { if (it == Unit) null else it }
+
+    private suspend fun signIn(gateway: Gateway) {
+        restart(gateway)
+        val page = session.beginSignIn()
+        // The system ends the app meanwhile, and starts it again.
+        restart(gateway)
+        session.finishSignIn(browse(page, gateway.callback))
+    }
 
     private fun open(target: String) {
         view = WebView(activity)
@@ -135,7 +142,8 @@ private class Phone(val origin: String, callback: String, returnTo: String) {
 fun main() {
     java.security.Security.addProvider(Keystore())
     val environment = System.getenv()
-    val phone = Phone(environment.getValue("GATEWAY"), environment.getValue("CALLBACK"), environment.getValue("RETURN_TO"))
+    val (origin, callback, returnTo, https) = listOf("GATEWAY", "CALLBACK", "RETURN_TO", "HTTPS").map(environment::getValue)
+    val phone = Phone(origin, callback, returnTo, https)
     for (line in generateSequence(::readLine)) {
         val message = JSONObject(line)
         if (message.has("event")) {

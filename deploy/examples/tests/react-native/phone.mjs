@@ -4,7 +4,7 @@ import {render} from 'react';
 import {listeners, say} from 'react-native';
 import {AppSession, WebAppView, secureStore, signIn, signInByExchange, signOutOfTheBrowser} from './index.mjs';
 
-const {GATEWAY: origin, CALLBACK: callback, RETURN_TO: returnTo} = process.env;
+const {GATEWAY: origin, CALLBACK: callback, RETURN_TO: returnTo, HTTPS: https} = process.env;
 const newSession = () => new AppSession({origin, clientID: 'app'}, secureStore);
 let session = newSession();
 let view;
@@ -18,6 +18,7 @@ const commands = {
     return null;
   },
   signIn: () => signIn(session, callback),
+  signInByHTTPS: () => signIn(session, https),
   signInByExchange: () => signInByExchange(session, returnTo, 'static'),
   signOutOfTheBrowser: () => signOutOfTheBrowser(session, callback),
   signOut: () => session.signOut(),

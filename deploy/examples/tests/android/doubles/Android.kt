@@ -28,7 +28,12 @@ class SharedPreferences {
 
 class ActivityNotFoundException : RuntimeException()
 
-class Intent(val action: String, val data: Uri?) {
+class Intent(val action: String, data: Uri?) {
+    var data: Uri? = data
+        private set
+
+    fun setData(data: Uri?) = apply { this.data = data }
+
     companion object {
         const val ACTION_VIEW = "android.intent.action.VIEW"
     }

@@ -7,7 +7,7 @@ export class AuthRequest {
     Object.assign(this, {clientId, redirectUri, scopes, usePKCE, state: randomBytes(10).toString('base64url')});
   }
 
-  async promptAsync({authorizationEndpoint}) {
+  async promptAsync({authorizationEndpoint}, options) {
     this.codeVerifier = randomBytes(32).toString('base64url');
     const query = new URLSearchParams({
       code_challenge: createHash('sha256').update(this.codeVerifier).digest('base64url'),
@@ -18,7 +18,7 @@ export class AuthRequest {
       state: this.state,
       scope: this.scopes.join(' '),
     });
-    const result = await openAuthSessionAsync(`${authorizationEndpoint}?${query}`, this.redirectUri);
+    const result = await openAuthSessionAsync(`${authorizationEndpoint}?${query}`, this.redirectUri, options);
     if (result.type !== 'success') return {type: result.type};
     const params = Object.fromEntries(new URL(result.url).searchParams);
     const code = params.state !== this.state ? 'state_mismatch' : params.error;

@@ -52,6 +52,7 @@ import WebKit
             }
             if name == "signInByExchange" { phone.restart(Self.gateway("RETURN_TO")) }
             if name == "signIn" { phone.restart(Self.gateway("CALLBACK")) }
+            if name == "signInByHTTPS" { phone.restart(Self.gateway("HTTPS")) }
             let now = phone
             let count = message["count"] as? Int ?? 0
             let text = (message["url"] ?? message["path"]) as? String ?? ""
@@ -93,6 +94,7 @@ import WebKit
             case nil: return nil
             }
         case "signIn": return try await self.signIn(Self.gateway("CALLBACK").beginSignIn())
+        case "signInByHTTPS": return try await self.signIn(Self.gateway("HTTPS").beginSignIn())
         case "signInByExchange":
             return try await self.signIn(try await Self.gateway("RETURN_TO").beginExchange(provider: "static"))
         case "signOut":

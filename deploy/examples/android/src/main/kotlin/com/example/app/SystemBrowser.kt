@@ -35,8 +35,9 @@ class SystemBrowser(activity: ComponentActivity, callback: String, private val b
     }
 
     init {
-        // After the system has ended the app, it is started with the URL.
+        // After the system has ended the app, it is started with the URL. A turned screen must not bring it again.
         arrived(activity.intent?.data)
+        activity.intent?.setData(null)
         activity.addOnNewIntentListener { arrived(it.data) }
     }
 
