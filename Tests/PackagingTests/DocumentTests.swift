@@ -51,7 +51,12 @@ import Vocabulary
         }
     }
 
-    @Test(arguments: ["deploy/build.sh", "deploy/demo.sh", "deploy/test.sh", "deploy/compose/secrets.sh", ".ci/run"])
+    @Test(
+        arguments: [
+            "deploy/build.sh", "deploy/demo.sh", "deploy/test.sh", "deploy/compose/secrets.sh", "Tests/Models/check.sh",
+            ".ci/run",
+        ]
+    )
     func scriptIsStrictAndExecutable(_ path: String) throws {
         let text = try PackageFiles.text(path)
         #expect(text.hasPrefix("#!/usr/bin/env bash\n") && text.contains("\nset -euo pipefail\n"))
@@ -60,6 +65,13 @@ import Vocabulary
         if let shellcheck = try PackageFiles.run(["shellcheck", "-x", path]) {
             #expect(shellcheck.status == 0, "\(shellcheck.output)")
         }
+    }
+
+    /// The tables of the benchmark are whole, and those of the model are what it computes from `deploy/costs.txt` today.
+    @Test(arguments: ["deploy/bench/run.py", "deploy/bench/scale.py"])
+    func benchmarkIsCurrent(_ path: String) throws {
+        let check = try #require(try PackageFiles.run([path, "--check"]))
+        #expect(check.status == 0, "\(check.output)")
     }
 
     /// The first impression does not wait for a build of the tests, and says what it waits for.
