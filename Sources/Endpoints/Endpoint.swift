@@ -123,7 +123,7 @@ package enum EndpointScope: Sendable {
 /// An endpoint that the gateway answers: its path, its limits and its handler.
 package struct Endpoint: Sendable {
     /// The paths that it matches.
-    package let pattern: EndpointPattern
+    package private(set) var pattern: EndpointPattern
     /// The methods that it accepts; others are 405 with `Allow`.
     package var methods: [String]
     package var scope: EndpointScope
@@ -181,6 +181,13 @@ package struct Endpoint: Sendable {
 
     /// The path as it was written.
     package var path: String { self.pattern.text }
+
+    /// The same endpoint at another path.
+    func moved(to path: String) -> Endpoint {
+        var endpoint = self
+        endpoint.pattern = EndpointPattern(path)
+        return endpoint
+    }
 
     /// The same endpoint for the scripts of other origins.
     package func readable(by readers: CrossOriginReaders) -> Endpoint {

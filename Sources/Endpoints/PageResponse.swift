@@ -36,4 +36,7 @@ extension EndpointResponse {
 extension EndpointRequest {
     /// Writes pages for the browser that sent this request.
     package var pages: PageWriter { self.design.writer(accepting: self.field("accept-language")) }
+
+    /// The absolute URL of the sign-in page.
+    var signInURL: String { SignInPath.url(on: self.origin, by: self.design) }
 }

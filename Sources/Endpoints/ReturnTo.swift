@@ -1,3 +1,4 @@
+internal import Pages
 internal import Vocabulary
 
 /// Where a browser goes after sign-in: a path on the same host, never another host.
@@ -10,8 +11,8 @@ package enum ReturnTo {
     /// The parameter in which `/authorize` takes a transfer token, whatever the routes call theirs.
     private static let authorizationToken = "session_transfer_token"
 
-    /// Every path of the gateway's own pages begins like this.
-    private static let ownPages = "/.sallyport/"
+    /// Every path of the gateway's own pages begins with one of these.
+    private static let ownPages = [PageDesign.ownPages, PageDesign.oauth2ProxyBase + PageDesign.ownPages]
 
     /// The page to which a sign-in or sign-out leads back, by the values of its redirect parameter: the value itself if
     /// there is exactly one, it is safe, and it is not one of the gateway's own pages, which would lead on; else `/`.
@@ -20,7 +21,7 @@ package enum ReturnTo {
     /// - Parameter name: The query parameter that is removed from the page (see `sanitized(_:without:)`).
     package static func page(_ values: [String], without name: String) -> String {
         guard values.count == 1, let path = self.sanitized(values[0], without: name) else { return "/" }
-        return path.hasPrefix(self.ownPages) && !TicketPath.asks(path) ? "/" : path
+        return self.ownPages.contains { path.hasPrefix($0) } && !TicketPath.asks(path) ? "/" : path
     }
 
     /// `text` itself when it is a path and query (RFC 9112 3.2.1, origin-form) that every browser resolves on the same

@@ -1,3 +1,4 @@
+package import Pages
 package import Vocabulary
 
 /// The path of the sign-in page, on every host.
@@ -34,8 +35,10 @@ package enum SignInPath {
 
     /// The absolute URL of the sign-in page, to which a script adds its own `return_to`.
     ///
-    /// - Parameter origin: The configured origin of the host.
-    package static func url(on origin: String) -> String { origin + self.path }
+    /// - Parameters:
+    ///   - origin: The configured origin of the host.
+    ///   - design: Says where browsers find the page.
+    package static func url(on origin: String, by design: PageDesign) -> String { origin + design.path(self.path) }
 }
 
 extension SignInDemand {

@@ -55,6 +55,14 @@ package struct PageDesign: Sendable, Equatable {
         }
     }
 
+    /// What every path of the gateway's own pages begins with.
+    package static let ownPages = "/.sallyport/"
+
+    /// What stands before them for browsers whose proxy sends the gateway only what it sent oauth2-proxy.
+    package static let oauth2ProxyBase = "/oauth2"
+
+    /// What stands before these paths in links and redirects: nothing, or `oauth2ProxyBase`.
+    package var base = ""
     private let name: String?
     private let logo: Logo?
     private let supportURL: String?
@@ -110,6 +118,11 @@ package struct PageDesign: Sendable, Equatable {
         return self.writer(field.withUTF8 { self.languages.position(accepting: $0) })
     }
 
+    /// The path at which browsers find what a link leads to: one of the gateway's own pages, or anything else as it is.
+    package func path(_ target: String) -> String {
+        target.hasPrefix(Self.ownPages) ? self.base + target : target
+    }
+
     func rendered(_ page: WebPage, in language: PageLanguage) -> String {
         let template = self.templates[page.kind] ?? self.templates[.page] ?? .included
         return template.rendered { placeholder in
@@ -155,6 +168,9 @@ package struct PageWriter: Sendable {
 
     /// The document.
     package func html(_ page: WebPage) -> String { self.design.rendered(page, in: self.language) }
+
+    /// See `PageDesign.path(_:)`.
+    package func path(_ target: String) -> String { self.design.path(target) }
 
     /// The digest of the stylesheet, for the policy.
     package var styleDigest: String { self.design.styleDigest }

@@ -77,13 +77,6 @@ struct EndpointAssembly {
             let pages = ProviderPages(provider, sessions: sessions, home: self.settings.issuer)
             endpoints += self.browserEndpoints(.pages(pages), native, leadsToSignIn: false)
         }
-        if self.settings.oauth2ProxyPaths {
-            endpoints +=
-                OAuth2ProxyEndpoints(
-                    origins: self.settings.hosts.map(\.publicURL.description),
-                    handoffParameter: self.settings.handoff.queryParameter
-                ).endpoints
-        }
         if let kratos = self.realm.provider.kratos { endpoints.append(self.exchange(at: kratos, sessions)) }
         if let provider = self.roles.logout {
             let logout = ProviderLogout(
@@ -93,7 +86,12 @@ struct EndpointAssembly {
             )
             endpoints += ProviderLogoutEndpoints(logout: logout).endpoints
         }
-        return endpoints
+        guard self.settings.oauth2ProxyPaths else { return endpoints }
+        endpoints.append(OAuth2ProxyUserInfo(sessions).endpoint)
+        return OAuth2ProxyEndpoints(
+            origins: self.settings.hosts.map(\.publicURL.description),
+            handoffParameter: self.settings.handoff.queryParameter
+        ).added(to: endpoints)
     }
 
     private var providerSessions: ProviderSessions { ProviderSessions(records: self.foundations.records) }
@@ -120,7 +118,7 @@ struct EndpointAssembly {
         }
         return ProviderSignOut(
             provider: provider,
-            page: home.publicURL.description + BrowserSessionEndpoints.signedOutPath,
+            page: home.publicURL.description + BrowserSessionEndpoints.signedOutPath(by: self.settings.pages),
             origins: Set(self.settings.hosts.map(\.publicURL.description)),
             seal: SignOutReturnSeal(self.foundations.keys.sealing, clock: self.foundations.clock)
         )

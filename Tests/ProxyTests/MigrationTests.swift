@@ -4,14 +4,9 @@ import Testing
 
 /// Proxies that were configured for others, as the others' manuals say, and now ask the gateway.
 @Suite("Configurations that were made for others", .blocking) struct MigrationTests {
-    /// What the manual says, and the location of the gateway's own pages.
+    /// What the manual says.
     private static func oauth2Proxy(_ places: ProxyPlaces) -> String {
         """
-        location /.sallyport/ {
-            proxy_pass http://127.0.0.1:\(places.gateway);
-            proxy_set_header Host $host;
-            proxy_set_header X-Forwarded-For $remote_addr;
-        }
         location /oauth2/ {
             proxy_pass http://127.0.0.1:\(places.checks);
             proxy_set_header Host $host;
@@ -59,10 +54,12 @@ import Testing
             let led = try visit(signIn)
             #expect(led.status == 303, "\(led.lines) \(led.text)")
             let login = try #require(led.value("location"))
-            #expect(login.hasPrefix("\(Request.origin)/.sallyport/login?return_to=/page"), "\(login)")
+            #expect(login.hasPrefix("\(Request.origin)/oauth2/.sallyport/login?return_to=/page"), "\(login)")
             let page = try visit(String(login.dropFirst(Request.origin.count)))
             #expect(page.status == 200 && page.text.contains("password"), "\(page.lines)")
-            jar = String(try bench.session().dropFirst("Cookie: ".count))
+            #expect(page.text.contains("action=\"/oauth2/.sallyport/login\""), "\(page.text)")
+            #expect(led.text.contains("href=\"\(Request.origin)/oauth2/.sallyport/login?"), "\(led.text)")
+            jar = String(try bench.session(below: "/oauth2").dropFirst("Cookie: ".count))
             let shown = try visit("/page?x=1")
             #expect(shown.status == 200, "\(shown.lines)")
             let got = try #require(bench.app.requests.last)
@@ -89,8 +86,26 @@ import Testing
                 let request = Request.get("/oauth2/sign_out", own, method: method)
                 let signOut = try bench.connect().request(request)
                 #expect(signOut.status == 303, "\(signOut.lines)")
-                #expect(signOut.value("location")?.contains("/.sallyport/logout") == true, "\(signOut.lines)")
+                #expect(signOut.value("location")?.contains("/oauth2/.sallyport/logout") == true, "\(signOut.lines)")
             }
+            let user = try bench.ask("/oauth2/userinfo", .fetch, ["Cookie: \(jar)"])
+            #expect(user.status == 200 && user.text.contains("\"email\":\"\(User.ada.identifier)\""), "\(user.text)")
+            #expect(try bench.ask("/oauth2/userinfo", .fetch).status == 401)
+            // The client is the one that nginx names, not the one that the client names.
+            let sessions = try bench.ask("/oauth2/.sallyport/sessions", .navigation, ["Cookie: \(jar)"])
+            #expect(sessions.text.contains(ProxyBench.home), "\(sessions.text)")
+            for field in ["X-Forwarded-For: 192.0.2.66", "Forwarded: for=192.0.2.66"] {
+                let form = Request.post(
+                    "/oauth2/.sallyport/login",
+                    ["Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded", field],
+                    body: "identifier=\(User.grace.identifier)&password=\(User.grace.password)&return_to=/"
+                )
+                let cookie = try #require(try bench.connect().request(form).sessionCookie)
+                let shown = try bench.ask("/oauth2/.sallyport/sessions", .navigation, ["Cookie: sallyport=\(cookie)"])
+                #expect(shown.status == 200 && !shown.text.contains("192.0.2.66"), "\(field): \(shown.text)")
+            }
+            // An app's own requests never reach the pages of the gateway by its other paths.
+            #expect(try bench.ask("/.sallyport/login", .navigation, ["Cookie: \(jar)"]).status == 403)
             // This nginx drops the redirect that brings a session, so tokens are left for a way that works.
             let native = try bench.gateway.native(.grace, from: ProxyBench.home)
             let forwarded = [
@@ -145,56 +160,56 @@ import Testing
                 """
             )
             try browser.wait(
-                until: "location.pathname === '/.sallyport/logout' && document.querySelector('form') !== null"
+                until: "location.pathname === '/oauth2/.sallyport/logout' && document.querySelector('form') !== null"
             )
             try browser.perform("document.querySelector('form').requestSubmit()")
-            try browser.wait(until: "location.pathname !== '/.sallyport/logout' && document.readyState === 'complete'")
+            try browser.wait(
+                until: "location.pathname !== '/oauth2/.sallyport/logout' && document.readyState === 'complete'"
+            )
             try browser.visit("\(Request.origin)/oauth2/start?rd=/page%3Fx%3D1")
             try signIn(.grace)
         }
     }
 
-    @Test("Caddy as oauth2-proxy's manual configures it", arguments: [Proxy.caddy, .oldCaddy])
-    func oauth2ProxyBehindCaddy(_ proxy: Proxy) throws {
-        let change: (String) -> String = { printed in
-            let addresses = printed.matches(of: /127\.0\.0\.1:\d+/).map { String($0.0) }
-            guard let gateway = printed.firstMatch(of: /reverse_proxy (127\S+)/)?.1,
-                let checks = printed.firstMatch(of: /forward_auth (\S+) \{/)?.1, let app = addresses.last
-            else { return printed }
-            return """
-                http://app.example.com {
-                    handle /.sallyport/* {
-                        reverse_proxy \(gateway)
-                    }
-                    handle /oauth2/* {
-                        reverse_proxy \(checks) {
-                            header_up X-Real-IP {remote_host}
-                            header_up X-Forwarded-Uri {uri}
-                        }
-                    }
-                    handle {
-                        forward_auth \(checks) {
-                            uri /oauth2/auth
-                            header_up X-Real-IP {remote_host}
-                            copy_headers X-Auth-Request-User X-Auth-Request-Email
-                            @error status 401
-                            handle_response @error {
-                                redir * /oauth2/sign_in?rd={scheme}://{host}{uri}
-                            }
-                        }
-                        reverse_proxy \(app)
+    @Test(
+        "Caddy as oauth2-proxy's manual configures it, whichever fields of it are read",
+        arguments: [Proxy.caddy, .oldCaddy],
+        [nil, "forwarded"]
+    )
+    func oauth2ProxyBehindCaddy(_ proxy: Proxy, _ metadata: String?) throws {
+        let written: (ProxyPlaces) -> String = { places in
+            """
+            http://app.example.com {
+                handle /oauth2/* {
+                    reverse_proxy 127.0.0.1:\(places.checks) {
+                        header_up X-Real-IP {remote_host}
+                        header_up X-Forwarded-Uri {uri}
                     }
                 }
-                """
+                handle {
+                    forward_auth 127.0.0.1:\(places.checks) {
+                        uri /oauth2/auth
+                        header_up X-Real-IP {remote_host}
+                        copy_headers X-Auth-Request-User X-Auth-Request-Email
+                        @error status 401
+                        handle_response @error {
+                            redir * /oauth2/sign_in?rd={scheme}://{host}{uri}
+                        }
+                    }
+                    reverse_proxy 127.0.0.1:\(places.app)
+                }
+            }
+            """
         }
-        try ProxyBench.with(proxy, more: "compat: {oauth2_proxy: true}", change: change) { bench in
+        try ProxyBench.with(proxy, metadata: metadata, more: "compat: {oauth2_proxy: true}", written: written) {
+            bench in
             let asked = try bench.ask("/page?x=1", .navigation)
             let location = try #require(asked.value("location"), "\(asked.lines)")
             #expect(asked.status == 302 && location == "/oauth2/sign_in?rd=\(Request.origin)/page?x=1", "\(location)")
             let led = try bench.ask(location, .navigation)
-            let login = "\(Request.origin)/.sallyport/login?return_to=/page%3Fx%3D1"
+            let login = "\(Request.origin)/oauth2/.sallyport/login?return_to=/page%3Fx%3D1"
             #expect(led.status == 303 && led.value("location") == login, "\(led.lines)")
-            let cookie = try bench.session()
+            let cookie = try bench.session(below: "/oauth2")
             for target in ["/page?x=1&y=%2F", "/page"] {
                 let shown = try bench.ask(target, .navigation, [cookie])
                 #expect(shown.status == 200, "\(shown.lines)")

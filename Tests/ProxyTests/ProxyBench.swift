@@ -42,6 +42,8 @@ struct ProxyBench {
     private static func settings(
         _ proxy: Proxy,
         _ places: ProxyPlaces,
+        metadata: String?,
+        signIn: String?,
         routes: [String],
         hosts: [String],
         redis: Int
@@ -54,7 +56,7 @@ struct ProxyBench {
         session: {cookie: sallyport}
         hosts:
           - public_url: \(places.origin)
-            endpoints: true
+            endpoints: \(signIn == nil)
             routes:
               - path: /**
                 client: web
@@ -65,6 +67,7 @@ struct ProxyBench {
               - {path: /admins/**, client: web, require: {groups_any: [admins]}}
         \(routes.map { "      - \($0)\n" }.joined())\
         \(places.hasPort ? "" : "  - {public_url: \"http://open.example.com\", routes: [{path: /**, auth: public}]}")
+        \(signIn.map { "  - {public_url: \"\($0)\", endpoints: true, routes: [{path: /**, auth: public}]}\n" } ?? "")\
         \(hosts.map { "  - \($0)\n" }.joined())\
         clients:
         \(Config.clients())
@@ -78,6 +81,7 @@ struct ProxyBench {
           listen: 127.0.0.1:\(places.checks)
           peers: [127.0.0.1]
           cookies_on_success: \(proxy.passesCookiesOnSuccess)
+        \(metadata.map { "  metadata: \($0)" } ?? "")
         store: {redis: {url: "redis://127.0.0.1:\(redis)"}}
         secret_file: secret
         drain: {delay: 0s, timeout: 1s}
@@ -89,19 +93,25 @@ struct ProxyBench {
     ///
     /// - Parameters:
     ///   - proxy: Ends the test if its program is missing.
+    ///   - metadata: `authorization.metadata`; nil: it is not written.
+    ///   - signIn: The origin of a host on which users sign in; nil: they do on the first host.
     ///   - routes: Further routes of the first host, each in one line.
     ///   - hosts: Further hosts, each in one line.
     ///   - more: Further settings.
     ///   - nginx: The contents of nginx's `server`, if they are not what `check` prints.
+    ///   - written: The proxy's configuration, if it is not what `check` prints.
     ///   - change: What an operator changes in what `check` prints.
     ///   - hasPort: Whether the public URL is the proxy's address, for a browser without a name service.
     static func with(
         _ proxy: Proxy,
         hasPort: Bool = false,
+        metadata: String? = nil,
+        signIn: String? = nil,
         routes: [String] = [],
         hosts: [String] = [],
         more: String = "",
         nginx: ((ProxyPlaces) -> String)? = nil,
+        written: ((ProxyPlaces) -> String)? = nil,
         change: (String) -> String = { $0 },
         _ body: (ProxyBench) throws -> Void
     ) throws {
@@ -126,10 +136,20 @@ struct ProxyBench {
             port: redisPort
         )
         defer { redis.stop() }
-        let settings = Self.settings(proxy, places, routes: routes, hosts: hosts, redis: redisPort) + more + "\n"
+        let settings =
+            Self.settings(
+                proxy,
+                places,
+                metadata: metadata,
+                signIn: signIn,
+                routes: routes,
+                hosts: hosts,
+                redis: redisPort
+            ) + more + "\n"
         let files = ["secret": "of-the-tests-of-proxies-\(UInt64.random(in: 0...UInt64.max))\n"]
         try Gateway.with(settings, files: files) { gateway in
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
+            let change = written.map { text in { (_: String) in text(places) } } ?? change
             let running = try proxy.start(places, before: gateway, nginx?(places), change, in: folder)
             defer { running.stop() }
             try body(ProxyBench(proxy: proxy, places: places, gateway: gateway, app: app, redis: redis))
@@ -156,9 +176,11 @@ struct ProxyBench {
     func connect(from source: String = Self.home) throws -> Wire { try Wire(to: self.places.proxy, from: source) }
 
     /// A session cookie of a user who signed in through the proxy.
-    func session(_ user: User = .ada) throws -> String {
+    ///
+    /// - Parameter base: What stands before the path of the page.
+    func session(_ user: User = .ada, below base: String = "") throws -> String {
         let form = Request.post(
-            "/.sallyport/login",
+            "\(base)/.sallyport/login",
             ["Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded"],
             body: "identifier=\(user.identifier)&password=\(user.password)&return_to=/"
         )

@@ -39,12 +39,39 @@ final class TraefikDouble: StoppableProxy {
 private struct TraefikSettings: Sendable {
     /// The paths of each host that go to the gateway: the expression of its first router.
     let ownPaths: [String: String]
-    /// `authResponseHeadersRegex`.
+    /// `authResponseHeadersRegex`, or `authResponseHeaders` as one expression.
     let copied: String
     /// `addAuthCookiesToResponse`.
     let cookies: Set<String>
+    /// The host and the path of the address that is asked; nil: the gateway's own.
+    var asked: (host: String, path: String)?
+    /// What the middleware `errors` asks for in place of an answer with one of these statuses, and the status that it gives
+    /// a 401.
+    var errors: (query: String, statuses: ClosedRange<Int>, rewritten: Int)?
 
     init(_ printed: String) throws {
+        // As oauth2-proxy's and Authelia's manuals write it.
+        if let address = printed.firstMatch(of: /address: '?https?:\/\/([^\/']+)([^\s']+)/) {
+            let names = printed.firstMatch(of: /authResponseHeaders:\n((?: +- \S+\n)+)/)?.1 ?? ""
+            let listed = names.split(separator: "\n").map { $0.drop { " -'".contains($0) }.filter { $0 != "'" } }
+            self.copied = listed.isEmpty ? "^$" : "(?i)^(\(listed.joined(separator: "|")))$"
+            self.cookies = []
+            var paths: [String: String] = [:]
+            let routers =
+                /rule: ["']Host\(([^)]+)\)(?: && PathPrefix\(`([^`]+)`\))?["'][\s\S]*?service: ["']?([^\s"']+)/
+            for router in printed.matches(of: routers) {
+                let isOwn = router.3 == "oauth-backend" || router.3 == "authelia@file"
+                for host in router.1.matches(of: /`([^`]+)`/).map({ String($0.1) }) {
+                    paths[host] = isOwn ? "^\(router.2 ?? "")" : paths[host] ?? "^$"
+                }
+            }
+            self.ownPaths = paths
+            self.asked = (String(address.1), String(address.2))
+            if let query = printed.firstMatch(of: /query: "([^"]+)"/), printed.contains("\"401-403\"") {
+                self.errors = (String(query.1), 401...403, printed.contains("\"401\": 302") ? 302 : 401)
+            }
+            return
+        }
         guard let copied = printed.firstMatch(of: /authResponseHeadersRegex: '([^']+)'/),
             let cookies = printed.firstMatch(of: /addAuthCookiesToResponse:\n((?: +- \S+\n)+)/),
             printed.contains("trustForwardHeader: false"), printed.contains("preserveLocationHeader: true")
@@ -133,7 +160,9 @@ private struct TraefikTurn {
             return true
         }
         guard !TraefikSettings.matches(String(self.uri.prefix { $0 != "?" }), ownPaths) else {
-            return try self.forward(link, to: places.gateway, cookies: [])
+            // One service has both the checks and the pages there.
+            let port = self.settings.asked == nil ? places.gateway : places.checks
+            return try self.forward(link, to: port, cookies: [])
         }
         guard let answer = try? self.check(at: places.checks) else {
             link.answer("500 Internal Server Error")
@@ -144,6 +173,9 @@ private struct TraefikTurn {
             return (TraefikDouble.canonical(String(parts[0])), parts[1].trimmingCharacters(in: .whitespaces))
         }
         guard (200..<300).contains(answer.status) else {
+            if let errors = self.settings.errors, errors.statuses.contains(answer.status) {
+                return try self.replace(answer.status, errors.query, errors.rewritten, link, at: places.checks)
+            }
             let lines = given.filter { !Self.hop.contains($0.name) && $0.name != "Content-Length" }
                 .map { "\($0.name): \($0.value)\r\n" }
             link.answer(String(answer.lines[0].dropFirst(9)), lines.joined(), body: answer.text)
@@ -155,6 +187,26 @@ private struct TraefikTurn {
             field.name == "Set-Cookie" && self.settings.cookies.contains(String(field.value.prefix { $0 != "=" }))
         }
         return try self.forward(link, to: places.app, cookies: cookies.map(\.value))
+    }
+
+    /// Answers with the page that `errors` names (`pkg/middlewares/customerrors`): the fields of the request go along, the
+    /// status stays.
+    private func replace(_ status: Int, _ query: String, _ rewritten: Int, _ link: Link, at port: Int) throws -> Bool {
+        var allowed = CharacterSet.alphanumerics
+        allowed.insert(charactersIn: "-_.~")
+        let url = "http://\(self.host)\(self.uri)".addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
+        let lines = self.fields.filter { $0.name != "Content-Length" }.map { "\($0.name): \($0.value)\r\n" }.joined()
+        let page = try Wire(to: port).request(
+            latin1: "GET \(query.replacing("{url}", with: url)) HTTP/1.1\r\nHost: \(self.host)\r\n\(lines)"
+                + "X-Forwarded-For: \(self.peer)\r\n\r\n"
+        )
+        let kept = page.lines.dropFirst().filter { line in
+            let name = line.prefix { $0 != ":" }.lowercased()
+            return name != "content-length" && name != "connection"
+        }
+        let status = status == 401 ? rewritten : status
+        link.answer("\(status) Replaced", kept.map { $0 + "\r\n" }.joined(), body: page.text)
+        return true
     }
 
     private func check(at port: Int) throws -> Answer {
@@ -169,9 +221,10 @@ private struct TraefikTurn {
         set("X-Forwarded-Host", self.host)
         set("X-Forwarded-Uri", self.uri)
         if !fields.contains(where: { $0.name == "Accept-Encoding" }) { set("Accept-Encoding", "gzip") }
+        let asked = self.settings.asked ?? (host: "127.0.0.1:\(port)", path: "/authz/forward-auth")
         let lines = fields.map { "\($0.name): \($0.value)\r\n" }.joined()
         return try Wire(to: port).request(
-            latin1: "GET /authz/forward-auth HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\(lines)\r\n"
+            latin1: "GET \(asked.path) HTTP/1.1\r\nHost: \(asked.host)\r\n\(lines)\r\n"
         )
     }
 

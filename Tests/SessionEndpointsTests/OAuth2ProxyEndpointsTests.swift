@@ -4,10 +4,11 @@ import Testing
 
 @Suite("The sign-in and sign-out of oauth2-proxy")
 struct OAuth2ProxyEndpointsTests {
-    private static let endpoints = OAuth2ProxyEndpoints(
+    private static let all = OAuth2ProxyEndpoints(
         origins: ["https://app.example.com", "https://other.example.com"],
         handoffParameter: "token"
-    ).endpoints
+    )
+    private static let endpoints = Self.all.endpoints
 
     private func location(_ path: String, _ query: String, wanted: String? = nil, method: String = "GET") async throws
         -> String?
@@ -20,9 +21,27 @@ struct OAuth2ProxyEndpointsTests {
         return answer.fields.first { $0.name == "location" }?.value
     }
 
-    @Test("They are served at the paths that other proxies send to the address that they ask")
-    func paths() {
-        #expect(Self.endpoints.map(\.path) == OAuth2ProxyEndpoints.paths)
+    @Test(
+        "The gateway's own pages are served below the path that other proxies send here, with the callback as registered"
+    )
+    func paths() async throws {
+        let own = ["/.sallyport/callback", "/.sallyport/login", "/oauth/token"].map { path in
+            Endpoint(path: path, methods: ["GET"], scope: .everyHost) { _ in
+                EndpointResponse(status: 200, body: Array(path.utf8))
+            }
+        }
+        let added = Self.all.added(to: own)
+        #expect(
+            Set(added.map(\.path))
+                == [
+                    "/.sallyport/callback", "/.sallyport/login", "/oauth/token", "/oauth2/.sallyport/callback",
+                    "/oauth2/.sallyport/login", "/oauth2/callback", "/oauth2/start", "/oauth2/sign_in",
+                    "/oauth2/sign_out",
+                ]
+        )
+        let callback = try #require(added.first { $0.path == "/oauth2/callback" })
+        let answer = await WireRequest("GET", callback.path, query: "").answer(of: callback)
+        #expect(answer.body == Array("/.sallyport/callback".utf8))
     }
 
     @Test(

@@ -155,7 +155,14 @@ struct AuthorizationSettingsTests {
         let alone = SettingsBench().problems(adding: compat)
         #expect(alone.map(\.key) == ["compat.oauth2_proxy"] && alone.first?.line == 8, "\(alone)")
         #expect(self.problem("\(Self.needed), dialects: [ext-authz]", compat)?.key == "compat.oauth2_proxy")
-        #expect(try self.load(Self.needed, compat).settings.oauth2ProxyPaths)
+        let settings = try self.load(Self.needed, compat).settings
+        #expect(settings.oauth2ProxyPaths && settings.oauth2ProxyMetadata == nil && settings.pages.base == "/oauth2")
+        for metadata in [OriginalMetadata.original, .forwarded] {
+            let loaded = try self.load("\(Self.needed), metadata: \(metadata.rawValue)", compat)
+            #expect(loaded.settings.oauth2ProxyMetadata == metadata && loaded.warnings.isEmpty)
+        }
+        let without = try self.load("\(Self.needed), metadata: forwarded").settings
+        #expect(without.oauth2ProxyMetadata == nil && without.pages.base.isEmpty)
     }
 
     @Test("The proxies that ask are those that trusted_proxies should name")

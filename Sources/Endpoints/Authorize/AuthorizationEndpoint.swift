@@ -204,7 +204,7 @@ package struct AuthorizationEndpoint: Sendable {
         var response = EndpointResponse.problem(
             .credentialMissing,
             requestID: request.requestID,
-            loginURL: SignInPath.url(on: request.origin),
+            loginURL: request.signInURL,
             fields: challenge.fields
         )
         response.native = challenge

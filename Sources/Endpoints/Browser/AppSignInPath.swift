@@ -1,3 +1,4 @@
+internal import Pages
 internal import Vocabulary
 
 /// The page at which a browser begins to sign in for a native app: our own, because the browser has no cookie yet that
@@ -10,12 +11,12 @@ enum AppSignInPath {
     /// The URL to which an app sends its user's browser.
     ///
     /// - Parameters:
-    ///   - origin: The configured origin of the host.
+    ///   - request: Was sent to the host.
     ///   - returnTo: Where the browser goes back to; nil: what the flow says.
-    static func url(on origin: String, flow: String, returnTo: String?) -> String {
+    static func url(on request: EndpointRequest, flow: String, returnTo: String?) -> String {
         var parameters = [(name: self.flow, value: flow)]
         if let returnTo { parameters.append((self.returnTo, returnTo)) }
-        return "\(origin)\(self.path)?\(FormText.encoded(parameters))"
+        return "\(request.origin)\(request.design.path(self.path))?\(FormText.encoded(parameters))"
     }
 
     /// The URL of an app with a code: its path and query stay as they are.

@@ -34,7 +34,7 @@ extension BrowserSessionEndpoints {
         isRepeat: Bool = false,
         fields: [(name: String, value: String)] = []
     ) async -> EndpointResponse {
-        let wish = BrowserSignIn(callback: request.origin + Self.callbackPath, demand: demand)
+        let wish = BrowserSignIn(callback: request.origin + Self.callbackPath(by: request.design), demand: demand)
         do throws(NotDone) {
             let (url, id, kept) = try await flow.begin(
                 wish,
@@ -85,7 +85,7 @@ extension BrowserSessionEndpoints {
             explanation: explanation,
             requestID: request.requestID,
             retryAfter: wait,
-            loginURL: SignInPath.url(on: request.origin),
+            loginURL: request.signInURL,
             // The URL of the callback holds a code.
             fields: [("referrer-policy", "no-referrer")] + fields
         )

@@ -69,7 +69,10 @@ extension BrowserSessionEndpoints {
             {
                 return .seeOther(Page.logout)
             }
-            return Page.signedOut(request, signIn: (place?.origin ?? request.origin) + SignInPath.path)
+            return Page.signedOut(
+                request,
+                signIn: SignInPath.url(on: place?.origin ?? request.origin, by: request.design)
+            )
         }
         return .seeOther(place.origin + place.path)
     }

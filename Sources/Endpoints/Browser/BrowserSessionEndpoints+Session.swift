@@ -12,7 +12,7 @@ extension BrowserSessionEndpoints {
             let now = self.sessions.clock.now()
             let document = SessionDocument.document(found.session, origin: request.origin, now: now) { json in
                 json.member("idle_expires_at", found.idleEnd.rfc3339)
-                json.member("login_url", SignInPath.url(on: request.origin))
+                json.member("login_url", request.signInURL)
             }
             return .json(200, document, fields: [("vary", "Cookie")])
         } catch {
@@ -20,7 +20,7 @@ extension BrowserSessionEndpoints {
             return .problem(
                 error.reason,
                 requestID: request.requestID,
-                loginURL: SignInPath.url(on: request.origin),
+                loginURL: request.signInURL,
                 fields: [("vary", "Cookie")] + self.cookies.clearing(for: error.reason, request)
             )
         }

@@ -1,3 +1,4 @@
+package import Pages
 package import SignOn
 internal import Vocabulary
 
@@ -23,9 +24,14 @@ package struct BrowserSessionEndpoints: Sendable {
     }
 
     /// Where a sign-out at the provider ends: to be registered there.
-    package static let signedOutPath = Page.signedOut
+    package static func signedOutPath(by design: PageDesign) -> String { design.path(Page.signedOut) }
     /// Where a provider sends browsers back: to be registered there.
-    package static let callbackPath = "/.sallyport/callback"
+    package static func callbackPath(by design: PageDesign) -> String {
+        design.base.isEmpty ? self.callback : OAuth2ProxyEndpoints.callback
+    }
+
+    /// The path of the callback where no other product's paths are served.
+    static let callback = "/.sallyport/callback"
 
     let sessions: SessionService
     let cookies: RequestCookies
@@ -86,7 +92,7 @@ package struct BrowserSessionEndpoints: Sendable {
                     if let answer = self.handingOver($0) { return answer }
                     return await self.login($0, flow)
                 },
-                Endpoint(path: Self.callbackPath, methods: ["GET"], outlivesClient: true) {
+                Endpoint(path: Self.callback, methods: ["GET"], outlivesClient: true) {
                     await self.comeBack($0, flow)
                 },
             ]

@@ -1,13 +1,13 @@
 internal import Pages
 internal import Vocabulary
 
-/// The sign-in and sign-out of oauth2-proxy, for configurations of other proxies that were written for it: they lead to
-/// the gateway's own pages.
+/// The paths of oauth2-proxy, for configurations of other proxies that were written for it: they lead to the gateway's own
+/// pages, which browsers find below `/oauth2/`, too, as these proxies send nothing else.
 package struct OAuth2ProxyEndpoints: Sendable {
     private static let signInPaths = ["/oauth2/start", "/oauth2/sign_in"]
     private static let signOutPath = "/oauth2/sign_out"
-    /// All of them. Other proxies send them to the address that they ask, too.
-    package static let paths = Self.signInPaths + [Self.signOutPath]
+    /// Where a provider sends browsers back: what is registered there for oauth2-proxy.
+    static let callback = "/oauth2/callback"
     /// Apps sign out by links and by forms.
     private static let methods = ["GET", "HEAD", "POST"]
 
@@ -23,14 +23,20 @@ package struct OAuth2ProxyEndpoints: Sendable {
         self.handoffParameter = handoffParameter
     }
 
+    /// These endpoints, the same once more where browsers find them, and those of oauth2-proxy.
+    package func added(to endpoints: [Endpoint]) -> [Endpoint] {
+        let pages = endpoints.filter { $0.path.hasPrefix(PageDesign.ownPages) }
+        return endpoints + pages.map { $0.moved(to: PageDesign.oauth2ProxyBase + $0.path) }
+            + pages.filter { $0.path == BrowserSessionEndpoints.callback }.map { $0.moved(to: Self.callback) }
+            + self.endpoints
+    }
+
     package var endpoints: [Endpoint] {
         Self.signInPaths.map { path in
             Endpoint(path: path, methods: Self.methods, scope: .everyHost) { request in
                 let page = self.page(request)
-                return .leading(
-                    to: page.origin + SignInPath.leading(to: page.path.utf8, demanding: SignInDemand()),
-                    request
-                )
+                let path = SignInPath.leading(to: page.path.utf8, demanding: SignInDemand())
+                return .leading(to: page.origin + request.design.path(path), request)
             }
         } + [
             Endpoint(path: Self.signOutPath, methods: Self.methods, scope: .everyHost) { request in
@@ -57,7 +63,7 @@ package struct OAuth2ProxyEndpoints: Sendable {
     /// nginx names these pages themselves as the wanted one when a user opens them; they would lead to each other.
     private func page(_ values: [String]) -> String {
         let page = ReturnTo.page(values, without: self.handoffParameter)
-        return page.hasPrefix("/oauth2/") ? "/" : page
+        return page.hasPrefix("\(PageDesign.oauth2ProxyBase)/") ? "/" : page
     }
 }
 

@@ -71,11 +71,11 @@ enum Page {
             Form(action: SignInPath.path, hidden: [("return_to", returnTo)])
         }
 
-        var html: String {
+        func html(by pages: PageWriter) -> String {
             let inputs = self.hidden.map { name, value in
                 #"<input type="hidden" name="\#(name)" value="\#(HTMLText.escaped(value))">"#
             }
-            return ([#"<form method="post" action="\#(self.action)">"#] + inputs).joined(separator: "\n")
+            return ([#"<form method="post" action="\#(pages.path(self.action))">"#] + inputs).joined(separator: "\n")
         }
     }
 
@@ -122,7 +122,7 @@ enum Page {
                 content: """
                     <p>\(language.html(.signInHost, ["host": request.authority]))</p>
                     \(notice?.html(in: language) ?? "")
-                    \(form.html)
+                    \(form.html(by: pages))
                     <label for="identifier">\(language.html(.signInIdentifier))</label>
                     <input id="identifier" name="identifier" type="text" autocomplete="username" autocapitalize="none" \
                     spellcheck="false" maxlength="256" required value="\(HTMLText.escaped(identifier))"\(focus.name)\(describedBy)>
@@ -154,7 +154,7 @@ enum Page {
                 title: pages.language.text(.signedOutTitle),
                 content: """
                     <p>\(pages.language.html(.signedOutText))</p>
-                    <a class="way" href="\(HTMLText.escaped(signIn))">\(pages.language.html(.signedOutSignIn))</a>
+                    <a class="way" href="\(HTMLText.escaped(pages.path(signIn)))">\(pages.language.html(.signedOutSignIn))</a>
                     """
             ),
             by: pages
@@ -179,7 +179,7 @@ enum Page {
                 content: """
                     <p>\(pages.language.html(.signOutQuestion, ["host": request.authority]))</p>
                     \(notice?.html(in: pages.language) ?? "")
-                    <form method="post" action="\(self.logout)">
+                    <form method="post" action="\(pages.path(self.logout))">
                     <input type="hidden" name="return_to" value="\(HTMLText.escaped(returnTo))">
                     <button type="submit">\(pages.language.html(.signOutSubmit))</button>
                     </form>
@@ -219,7 +219,7 @@ enum Page {
                 content: """
                     <p>\(language.html(.confirmAccount, ["host": request.authority, "account": account]))</p>
                     <p>\(question)</p>
-                    <form method="post" action="\(HandoffPath.path)">
+                    <form method="post" action="\(pages.path(HandoffPath.path))">
                     <input type="hidden" name="\(self.handoffProof)" value="\(String(decoding: proof.bytes, as: UTF8.self))">
                     <button type="submit">\(language.html(.confirmSubmit))</button>
                     </form>

@@ -50,7 +50,7 @@ package struct SessionsPage: Sendable {
         .problem(
             reason,
             requestID: request.requestID,
-            loginURL: SignInPath.url(on: request.origin),
+            loginURL: request.signInURL,
             fields: self.cookies.clearing(for: reason, request)
         )
     }
@@ -60,7 +60,7 @@ package struct SessionsPage: Sendable {
         if !all.contains(where: { $0.key == current.key }) { all.insert(current, at: 0) }
         let pages = request.pages
         let language = pages.language
-        let items = all.map { Self.item($0, isCurrent: $0.key == current.key, language) }
+        let items = all.map { Self.item($0, isCurrent: $0.key == current.key, pages) }
         return .page(
             200,
             WebPage(
@@ -71,7 +71,7 @@ package struct SessionsPage: Sendable {
                     <ul class="list">
                     \(items.joined(separator: "\n"))
                     </ul>
-                    <a class="way" href="\(Page.logout)">\(language.html(.sessionsSignOutHere))</a>
+                    <a class="way" href="\(pages.path(Page.logout))">\(language.html(.sessionsSignOutHere))</a>
                     """
             ),
             by: pages,
@@ -79,7 +79,8 @@ package struct SessionsPage: Sendable {
         )
     }
 
-    private static func item(_ found: FoundSession, isCurrent: Bool, _ language: PageLanguage) -> String {
+    private static func item(_ found: FoundSession, isCurrent: Bool, _ pages: PageWriter) -> String {
+        let language = pages.language
         let session = found.session
         let place = session.device.map { device in
             "\(device.address)\(device.asn.map { " (AS\($0))" } ?? "")"
@@ -97,7 +98,7 @@ package struct SessionsPage: Sendable {
             isCurrent
             ? "<strong>\(language.html(.sessionsCurrent))</strong>"
             : """
-            <form method="post" action="\(self.path)">
+            <form method="post" action="\(pages.path(self.path))">
             <input type="hidden" name="session" value="\(HTMLText.escaped(session.id))">
             <button type="submit" aria-label="\(signOut)">\(language.html(.sessionsSignOut))</button>
             </form>

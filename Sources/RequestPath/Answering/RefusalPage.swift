@@ -30,7 +30,7 @@ extension LocalAnswer {
         if let way = self.link(words.way, hasHost: hasHost, hasSignIn: hasHost && hasSignIn) {
             // The link leaves any frame, because the sign-in page must not be framed.
             let target = [.signIn, .signInAgain, .client, .otherAccount].contains(words.way) ? " target=\"_top\"" : ""
-            let reference = HTMLText.escaped(way.target)
+            let reference = HTMLText.escaped(writer.path(way.target))
             content +=
                 "<a class=\"way\" href=\"\(reference)\"\(target)>\(HTMLText.escaped(language.text(way.label)))</a>\n"
         }

@@ -14,6 +14,12 @@ package final class AuthorizationProfile: Sendable {
     let oauth2Proxy: (profile: IdentityProfile, fields: ReportedFields)?
     /// The forms, by their paths.
     private let forms: CheckForms
+    /// Whether the proxies may send browsers to the gateway's own pages here, too: oauth2-proxy and Authelia answer checks
+    /// and show their pages at one address, and the configurations of proxies say so.
+    let servesPages: Bool
+    /// Whether the client of such a page stands in `X-Real-IP`: nginx sends no other name of it there, as oauth2-proxy's
+    /// manual configures it, and `X-Forwarded-For` is the client's own.
+    let namesPageClientsInRealIP: Bool
     /// Whether some session or transfer token is bound to the client's address, so that a check must name it.
     let needsAddress: Bool
 
@@ -28,7 +34,13 @@ package final class AuthorizationProfile: Sendable {
         )
         self.fields = ReportedFields(identity)
         self.oauth2Proxy = settings.oauth2ProxyPaths ? Self.oauth2ProxyFields(settings.identity) : nil
-        self.forms = CheckForms(authorization, oauth2Proxy: settings.oauth2ProxyPaths)
+        self.forms = CheckForms(
+            authorization,
+            oauth2Proxy: settings.oauth2ProxyPaths,
+            reading: settings.oauth2ProxyMetadata
+        )
+        self.servesPages = settings.oauth2ProxyPaths || settings.identity.preset == .authelia
+        self.namesPageClientsInRealIP = settings.oauth2ProxyPaths && settings.oauth2ProxyMetadata == nil
         self.needsAddress =
             settings.hosts.contains { $0.routes.contains { $0.liveBinding != .none } }
             || settings.clients.contains { $0.binding != .none }

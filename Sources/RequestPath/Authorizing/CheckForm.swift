@@ -18,9 +18,25 @@ package struct CheckForm: Sendable {
     let source: Source
     /// Whether the answer has the fields of oauth2-proxy, too.
     let isOAuth2Proxy: Bool
+    /// Whether a check of one of the gateway's own pages, by GET, is answered with that page: its proxy passes on the whole
+    /// answer, and has no other way to the page.
+    let showsPages: Bool
 
     /// Whether the check tells the method of the original request.
     var tellsMethod: Bool { self.source != .hostAndURI }
+
+    /// Whether the browser gets a redirect of the answer. At `/oauth2/auth` proxies lead to the sign-in by their own
+    /// configuration.
+    var passesRedirects: Bool { !self.isOAuth2Proxy || self.dialect != .authRequest }
+
+    /// Notes what the judge has to know of the proxy that asks.
+    func note(in findings: inout JudgeFindings) {
+        findings.isProxys = true
+        findings.dialect = self.dialect
+        findings.isMethodTold = self.tellsMethod
+        findings.passesRedirects = self.passesRedirects
+        findings.showsPages = self.showsPages
+    }
 
     // MARK: Answers
 
@@ -49,8 +65,8 @@ package struct CheckForm: Sendable {
             if answer.response.status == 200 { answer.response.status = Self.refused }
         case .authRequest:
             answer.response.status = Self.authRequestStatus(answer.response)
-            // There it is led to the sign-in by its own configuration, whose buffer is too small for long URLs.
-            if self.isOAuth2Proxy { answer.response.fields.removeAll { $0.name.lowercased() == "location" } }
+            // Nobody reads it there, and nginx's buffer is too small for long URLs.
+            if !self.passesRedirects { answer.response.fields.removeAll { $0.name.lowercased() == "location" } }
             // nginx adds the challenge to whatever its configuration makes of a 401.
             if answer.response.fields.contains(where: { $0.name == "Location" }) {
                 answer.response.fields.removeAll { $0.name.lowercased() == "www-authenticate" }

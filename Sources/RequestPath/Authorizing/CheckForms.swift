@@ -2,9 +2,14 @@ package import Settings
 
 /// The paths at which proxies ask, and how they ask there.
 package struct CheckForms: Sendable {
-    /// The gateway's own, and Authelia's: there, Envoy's prefix for a path (`/page`) ends with a slash.
-    private static let folders = [(path: "/authz/", prefixEnd: ""), (path: "/api/authz/", prefixEnd: "/")]
+    /// The gateway's own, and Authelia's: there, Envoy's prefix for a path (`/page`) ends with a slash, and proxies send the
+    /// gateway nothing but checks on the hosts of apps.
+    private static let folders = [
+        (path: "/authz/", prefixEnd: "", showsPages: false), (path: "/api/authz/", prefixEnd: "/", showsPages: true),
+    ]
     private static let oauth2Proxy = "/oauth2/auth"
+    /// Where Traefik asks oauth2-proxy for the whole answer, its redirect to the sign-in included.
+    private static let oauth2ProxyRoot = "/"
 
     private let forms: [CheckForm]
     /// The indices of `forms` by path.
@@ -12,14 +17,22 @@ package struct CheckForms: Sendable {
     /// What stands before the path of the original request.
     private let prefixes: [(bytes: [UInt8], form: CheckForm)]
 
-    package init(_ settings: AuthorizationSettings, oauth2Proxy: Bool) {
+    /// - Parameters:
+    ///   - oauth2Proxy: Whether its paths are served.
+    ///   - metadata: What is read there; nil: what nginx and Caddy send as its manual says.
+    package init(_ settings: AuthorizationSettings, oauth2Proxy: Bool, reading metadata: OriginalMetadata? = nil) {
         var exact: [(path: String, form: CheckForm)] = []
         var prefixes: [(bytes: [UInt8], form: CheckForm)] = []
         for dialect in settings.dialects {
             for folder in Self.folders {
                 let path = folder.path + dialect.rawValue
                 func form(_ source: CheckForm.Source) -> CheckForm {
-                    CheckForm(dialect: dialect, source: source, isOAuth2Proxy: false)
+                    CheckForm(
+                        dialect: dialect,
+                        source: source,
+                        isOAuth2Proxy: false,
+                        showsPages: folder.showsPages && dialect != .authRequest
+                    )
                 }
                 switch dialect {
                 case .forwardAuth: exact.append((path, form(.fields(.forwarded))))
@@ -31,9 +44,12 @@ package struct CheckForms: Sendable {
             }
         }
         if oauth2Proxy {
-            exact.append(
-                (Self.oauth2Proxy, CheckForm(dialect: .authRequest, source: .hostAndURI, isOAuth2Proxy: true))
-            )
+            let source = metadata.map { CheckForm.Source.fields($0) } ?? .hostAndURI
+            func form(_ dialect: AuthorizationDialect) -> CheckForm {
+                CheckForm(dialect: dialect, source: source, isOAuth2Proxy: true, showsPages: false)
+            }
+            exact.append((Self.oauth2Proxy, form(.authRequest)))
+            if metadata == .forwarded { exact.append((Self.oauth2ProxyRoot, form(.forwardAuth))) }
         }
         self.forms = exact.map(\.form)
         self.exact = ByteTable(exact.enumerated().map { (key: Array($1.path.utf8), value: $0) })

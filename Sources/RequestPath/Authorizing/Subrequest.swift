@@ -21,6 +21,10 @@ package enum Subrequest {
         needsAddress: Bool,
         into buffer: inout ByteBuffer
     ) throws(Reason) {
+        // Whoever relies on these must not let everybody in. Caddy appends the client's query, which says nothing.
+        guard !form.isOAuth2Proxy || Self.restrictions.allSatisfy({ $0.find(in: check.query, base) == nil }) else {
+            throw .authorizationMetadata
+        }
         let original = try self.original(check, base, form.source)
         // The parser takes any method but TRACE and CONNECT; here it must be one word.
         guard !original.method.isEmpty, original.method.allSatisfy({ ByteClass.normalizedToken[Int($0)] != 0 }),
@@ -89,10 +93,6 @@ package enum Subrequest {
                 target: target
             )
         case .hostAndURI:
-            // Whoever relies on these must not let everybody in. Caddy appends the client's query, which says nothing.
-            guard Self.restrictions.allSatisfy({ $0.find(in: check.query, base) == nil }) else {
-                throw .authorizationMetadata
-            }
             return Original(
                 method: UnsafeBufferPointer(start: Self.get.utf8Start, count: Self.get.utf8CodeUnitCount),
                 authority: check.authority.bytes(in: base),
@@ -114,13 +114,19 @@ package enum Subrequest {
         -> UnsafeBufferPointer<UInt8>?
     {
         if form.source == .hostAndURI {
-            guard let address = try? self.value("x-real-ip", check, base), ForwardedField.address(address) != nil else {
-                throw .authorizationAddress
-            }
+            guard let address = self.realIP(check, base) else { throw .authorizationAddress }
             return address
         }
         if isNeeded || form.dialect != .extAuthz, !self.namesClient(check, base) { throw .authorizationAddress }
         return nil
+    }
+
+    /// The value of `X-Real-IP`; nil unless it stands there once and is an address.
+    static func realIP(_ head: RequestHead, _ base: Bytes) -> UnsafeBufferPointer<UInt8>? {
+        guard let address = try? self.value("x-real-ip", head, base), ForwardedField.address(address) != nil else {
+            return nil
+        }
+        return address
     }
 
     /// Whether `X-Forwarded-For` ends with an address. Without one, the proxy would be taken for the client.

@@ -10,7 +10,7 @@ import Vocabulary
 extension Exchange {
     /// Gives one of the gateway's own answers and ends the exchange.
     func answer(_ answer: LocalAnswer) {
-        let answer = self.inFormat(answer)
+        let answer = self.configuration.placing(self.inFormat(answer))
         let lines = self.record.extraLines + [self.record.crossOriginLines]
         if let check = self.check {
             self.checkResult = CheckResult(answer)

@@ -7,17 +7,23 @@ import Vocabulary
 /// Answers a proxy that asks whether a request of its client is allowed. The request is judged like any other; only what
 /// is judged, and what becomes of the permit, differ.
 extension Exchange {
-    /// Whether the request is a browser's, for a page of oauth2-proxy: its proxy sends these to the address that it asks.
+    /// Whether the request is no check but a browser's, for one of the gateway's own pages, which its proxy sends to the
+    /// address that it asks.
     func isBrowsers(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) -> Bool {
         self.check = nil
         self.checkResult = .denied
-        guard let profile = configuration.authorization, profile.oauth2Proxy != nil, profile.peers.contains(self.peer)
+        guard let profile = configuration.authorization, profile.servesPages, profile.peers.contains(self.peer)
         else { return false }
-        return buffer.withUnsafeReadableBytes { bytes in
-            guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return false }
-            let path = head.path.bytes(in: base)
-            return OAuth2ProxyEndpoints.paths.contains { path.elementsEqual($0.utf8) }
+        let isPage = buffer.withUnsafeReadableBytes { bytes in
+            guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                profile.form(of: head.path.bytes(in: base)) == nil,
+                let host = configuration.routes.host(for: head.authority.bytes(in: base)),
+                case .read(let reading) = PathReading.read(head.path.bytes(in: base), into: self.loop.scratch.reading)
+            else { return false }
+            return configuration.endpoints.match(reading, method: head.method.bytes(in: base), host: host).isThere
         }
+        self.record.judge.findings.isProxys = isPage
+        return isPage
     }
 
     /// Judges the request that a check asks about.
@@ -59,8 +65,7 @@ extension Exchange {
         guard profile.peers.contains(self.peer) else { throw .authorizationPeer }
         guard let form = profile.form(of: check.path.bytes(in: base)) else { throw .authorizationDialect }
         self.check = form
-        self.record.judge.findings.dialect = form.dialect
-        self.record.judge.findings.isMethodTold = form.tellsMethod
+        form.note(in: &self.record.judge.findings)
         try Subrequest.write(check, base, form, needsAddress: profile.needsAddress, into: &bytes)
         let head = self.loop.requestHead
         let count = bytes.readableBytes

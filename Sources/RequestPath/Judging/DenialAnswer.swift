@@ -43,7 +43,7 @@ extension RequestJudge {
         var answer = LocalAnswer.problem(
             denial.reason,
             requestID: self.findings.requestID,
-            loginURL: signsIn ? SignInPath.url(on: given.hostURL) : nil,
+            loginURL: signsIn ? SignInPath.url(on: given.hostURL, by: given.configuration.settings.pages) : nil,
             fields: fields
         )
         answer.response.native = native

@@ -69,6 +69,12 @@ package struct JudgeFindings {
     package internal(set) var stage = Stage.route
     /// What the proxy understands that asks about the request; nil: the client sent it here.
     package var dialect: AuthorizationDialect?
+    /// Whether a proxy that asks sent the request, in a check or for one of the gateway's own pages: it names the client.
+    var isProxys = false
+    /// Whether the browser gets the redirects of an answer to the proxy that asks.
+    var passesRedirects = true
+    /// Whether the proxy that asks shows the gateway's own pages in place of the app's.
+    var showsPages = false
     /// Whether the certificate that the client was shown is for another host than it asks for.
     package var isMisdirected = false
     /// Whether the head's method is the client's: some proxies ask without telling it.

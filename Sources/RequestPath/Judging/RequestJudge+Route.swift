@@ -28,7 +28,7 @@ extension RequestJudge {
             return self.refuseRoute(reason)
         case .read(let reading):
             let method = head.method.bytes(in: base)
-            if self.findings.dialect != nil, Self.isOwn(reading, method, given, host) {
+            if self.findings.dialect != nil, self.isNotAsked(of: reading, method, given, host) {
                 return self.refuseRoute(.authorizationEndpoint)
             }
             switch configuration.endpoints.match(reading, method: method, host: host) {
@@ -91,15 +91,19 @@ extension RequestJudge {
         }
     }
 
-    /// Whether the path is one of the gateway's own, which no other proxy may forward to its app.
+    /// Whether the path is one of the gateway's own, which no other proxy may forward to its app, and the answer to a check
+    /// cannot take the place of its page either.
     @inline(never)
-    private static func isOwn(
-        _ reading: PathReading,
+    private func isNotAsked(
+        of reading: PathReading,
         _ method: UnsafeBufferPointer<UInt8>,
         _ given: JudgingContext,
         _ host: HostEntry
     ) -> Bool {
-        given.configuration.endpoints.match(reading, method: method, host: host).isThere
+        let match = given.configuration.endpoints.match(reading, method: method, host: host)
+        // A check has no body of the client.
+        if self.findings.showsPages, given.head.knownMethod == .get, case .endpoint = match { return false }
+        return match.isThere
     }
 
     /// Notes what scripts of the request's origin may read of the endpoint's answer, whoever makes it; returns the answer
@@ -126,7 +130,7 @@ extension RequestJudge {
 
     @inline(__always)
     private mutating func clientAddress(_ given: JudgingContext) -> IPAddress {
-        if self.findings.dialect != nil { return Self.addressInCheck(given) }
+        if self.findings.isProxys { return self.addressFromProxy(given) }
         let rule = given.configuration.clientAddress
         guard rule.trusts(given.peer) else {
             if given.notesStrayForwarding, let field = Self.strayForwarding(given) {
@@ -139,8 +143,11 @@ extension RequestJudge {
 
     /// The client as the proxies name it that ask, and those behind them.
     @inline(never)
-    private static func addressInCheck(_ given: JudgingContext) -> IPAddress {
+    private func addressFromProxy(_ given: JudgingContext) -> IPAddress {
         guard let checks = given.configuration.authorization else { return given.peer }
+        if self.findings.dialect == nil, checks.namesPageClientsInRealIP {
+            return Subrequest.realIP(given.head, given.base).flatMap { ForwardedField.address($0) } ?? given.peer
+        }
         return checks.addresses.client(of: given.head, given.base, peer: given.peer)
     }
 
@@ -162,7 +169,7 @@ extension RequestJudge {
     @inline(__always)
     private func trustedRequestID(_ given: JudgingContext) -> [UInt8]? {
         guard let value = given.head.value(.requestID, in: given.base),
-            self.findings.dialect != nil || given.configuration.clientAddress.trusts(given.peer),
+            self.findings.isProxys || given.configuration.clientAddress.trusts(given.peer),
             RequestID.isFit(value)
         else { return nil }
         return Array(value)

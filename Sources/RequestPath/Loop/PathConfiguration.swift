@@ -1,6 +1,7 @@
 import Endpoints
 import NIOCore
 package import Observability
+import Pages
 import Sessions
 package import Settings
 import SignOn
@@ -165,6 +166,22 @@ package final class PathConfiguration: Sendable {
     /// The provider at which users of the host sign in; nil: none is configured.
     func provider(of host: HostEntry?) -> ProviderSettings? {
         host.map { self.settings.provider(named: $0.settings.provider) } ?? self.settings.provider
+    }
+
+    /// The answer with a redirect that finds the gateway's own page where browsers do.
+    func placing(_ answer: LocalAnswer) -> LocalAnswer {
+        let pages = self.settings.pages
+        guard !pages.base.isEmpty,
+            let field = answer.response.fields.firstIndex(where: { $0.name.lowercased() == "location" })
+        else { return answer }
+        let location = answer.response.fields[field].value
+        let origin =
+            self.settings.hosts.lazy.map(\.publicURL.description)
+            .first { location.utf8.starts(with: "\($0)/".utf8) } ?? ""
+        var answer = answer
+        answer.response.fields[field].value =
+            origin + pages.path(String(location.utf8.dropFirst(origin.utf8.count)) ?? "")
+        return answer
     }
 
     /// The lines that clear the handoff cookies of a host.

@@ -22,7 +22,7 @@ extension Section {
             SettingsKey(
                 "metadata",
                 at: \AuthorizationSettings.metadata,
-                "What auth-request reads: original, X-Original-URL and X-Original-Method; or forwarded, X-Forwarded-Method, -Proto, -Host and -Uri. Only one set, because a client can send the other."
+                "What auth-request reads: original, X-Original-URL and X-Original-Method; or forwarded, X-Forwarded-Method, -Proto, -Host and -Uri. Only one set, because a client can send the other. Where it is written, /oauth2/auth reads the same, else Host, X-Forwarded-Uri and X-Real-IP."
             ),
             SettingsKey(
                 "cookies_on_success",

@@ -37,7 +37,7 @@ extension Section {
         SettingsKey(
             "oauth2_proxy",
             at: \Settings.oauth2ProxyPaths,
-            "Serve the paths of oauth2-proxy: /oauth2/auth at authorization.listen, and /oauth2/start, sign_in and sign_out on hosts with endpoints."
+            "Serve the paths of oauth2-proxy: /oauth2/auth at authorization.listen; on hosts and there /oauth2/start, sign_in, sign_out, callback and userinfo, and the gateway's own pages below /oauth2/, to which links and redirects lead."
         ),
     ])
 }

@@ -6,7 +6,11 @@ extension SettingsBuilder {
     /// `authorization` and `compat.oauth2_proxy`, after the other listeners, the hosts and the clients.
     mutating func setAuthorization(_ settings: inout Settings) {
         settings.authorization = self.authorization(besides: settings)
-        if settings.oauth2ProxyPaths { self.checkOAuth2Proxy(settings) }
+        guard settings.oauth2ProxyPaths else { return }
+        if self.tree.tree("authorization")?["metadata"] != nil {
+            settings.oauth2ProxyMetadata = settings.authorization?.metadata
+        }
+        self.checkOAuth2Proxy(settings)
     }
 
     /// nil: it is not configured, or is not whole.
@@ -100,7 +104,9 @@ extension SettingsBuilder {
             )
             return
         }
-        guard let route = settings.hosts.flatMap(\.routes).first(where: { !$0.methods.isEmpty }) else { return }
+        guard settings.oauth2ProxyMetadata == nil,
+            let route = settings.hosts.flatMap(\.routes).first(where: { !$0.methods.isEmpty })
+        else { return }
         self.warnings.append(
             "compat.oauth2_proxy: the check at /oauth2/auth does not say the method and is judged as GET, but the route \(route.name) has methods: let the proxy ask at /authz/auth-request instead"
         )

@@ -1,4 +1,5 @@
 internal import AddressIntelligence
+internal import Pages
 internal import Vocabulary
 
 /// Makes the settings from values that are each valid, and checks that they fit together.
@@ -56,6 +57,7 @@ struct SettingsBuilder {
         self.check(settings.limits)
         self.setLogs(&settings.logs)
         settings.pages = self.pages()
+        if settings.oauth2ProxyPaths { settings.pages.base = PageDesign.oauth2ProxyBase }
         self.setBodyLimits(&settings)
         settings.upstreams = self.upstreams
         return settings

@@ -22,6 +22,9 @@ package struct Settings: Sendable, Equatable {
     package var authorization: AuthorizationSettings?
     /// Whether the paths of oauth2-proxy are served (`compat.oauth2_proxy`).
     package var oauth2ProxyPaths = false
+    /// What its check reads, if `authorization.metadata` is written; nil: `Host`, `X-Forwarded-Uri` and `X-Real-IP`, as nginx
+    /// and Caddy send them as its manual says.
+    package var oauth2ProxyMetadata: OriginalMetadata?
     package var eventLoops: Int = min(max(Cores.count, 1), 256)
     package var secrets: SecretRing?
     /// The content of `signing_key_file`. The keys of assertions are else derived from the secrets, and that of id_tokens

@@ -92,7 +92,12 @@ struct CheckCommand: AsyncParsableCommand {
                 proxies: provider.proxies
             )
             let hosts = settings.hosts.filter { $0.provider == provider.name }
-            let check = ProviderCheck(transport: transport, hosts: hosts, proxies: provider.proxies)
+            let check = ProviderCheck(
+                transport: transport,
+                hosts: hosts,
+                pages: settings.pages,
+                proxies: provider.proxies
+            )
             guard let found = await check.run(provider.settings) else { continue }
             let isNamed = settings.providers.count > 1
             verdicts = (verdicts ?? []) + found.map { isNamed ? $0.of(provider.name) : $0 }

@@ -381,7 +381,9 @@ struct ExplainCommand: AsyncParsableCommand {
             lines.append("nobody can sign in: no provider is configured that browsers are sent to")
         }
         if provider?.redirects == true {
-            lines.append("the provider sends it back to \(place.origin)\(BrowserSessionEndpoints.callbackPath)")
+            lines.append(
+                "the provider sends it back to \(place.origin)\(BrowserSessionEndpoints.callbackPath(by: settings.pages))"
+            )
         }
         return lines
     }

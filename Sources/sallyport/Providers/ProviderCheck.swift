@@ -1,4 +1,5 @@
 import Endpoints
+import Pages
 import Providers
 import Settings
 import Vocabulary
@@ -22,6 +23,7 @@ struct ProviderCheck: Sendable {
     init(
         transport: any ProviderTransport,
         hosts: [HostSettings],
+        pages: PageDesign = .included,
         proxies: OutgoingProxies = OutgoingProxies(),
         clock: Clock = .system
     ) {
@@ -29,7 +31,9 @@ struct ProviderCheck: Sendable {
         self.proxies = proxies
         self.clock = clock
         self.origins = hosts.map(\.publicURL.description)
-        self.callbacks = hosts.filter(\.endpoints).map { "\($0.publicURL)\(BrowserSessionEndpoints.callbackPath)" }
+        self.callbacks = hosts.filter(\.endpoints).map {
+            "\($0.publicURL)\(BrowserSessionEndpoints.callbackPath(by: pages))"
+        }
     }
 
     /// One verdict for each check, in the order in which they were made; nil: nothing is asked over the network.

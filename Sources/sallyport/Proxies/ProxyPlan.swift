@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Pages
 import RequestPath
 import Settings
 
@@ -117,9 +118,11 @@ struct ProxyPlan {
         _ hostLabels: inout ProxyLabels,
         _ appLabels: inout ProxyLabels
     ) -> Host {
-        let all = "/.sallyport/"
-        let paths = ownPaths.filter { !$0.hasPrefix(all) }
-        let own = ([all + "**"] + paths).map { syntax.ownPath($0) }.joined(separator: "|")
+        let folders = [PageDesign.ownPages, PageDesign.oauth2ProxyBase + PageDesign.ownPages].filter { folder in
+            ownPaths.contains { $0.hasPrefix(folder) }
+        }
+        let paths = ownPaths.filter { path in !folders.contains { path.hasPrefix($0) } }
+        let own = (folders.map { $0 + "**" } + paths).map { syntax.ownPath($0) }.joined(separator: "|")
         let routes = host.routes.sorted { self.precedes($0.path, $1.path) }
         // A route without an app is a part of the one that has the least specific path.
         let main = routes.last { $0.upstream != nil }?.upstream

@@ -443,6 +443,137 @@ struct CheckTests {
         #expect(try bench.ask(["GET /open/x HTTP/1.1", "Host: app.example.com"]).status == 404)
     }
 
+    @Test("At oauth2-proxy's paths, the fields are read that the proxy sends by its settings, and no others")
+    func oauth2ProxyMetadata() throws {
+        let forwarded = [
+            "X-Forwarded-Method: GET", "X-Forwarded-Proto: https", "X-Forwarded-Host: app.example.com",
+            "X-Forwarded-Uri: /app/x", "X-Forwarded-For: 198.51.100.7",
+        ]
+        let original = [
+            "X-Original-URL: https://app.example.com/app/x", "X-Original-Method: GET", "X-Forwarded-For: 198.51.100.7",
+        ]
+        let nginx = ["X-Forwarded-Uri: /app/x", "X-Real-IP: 198.51.100.7"]
+        for (metadata, fields, others) in [
+            (OriginalMetadata.forwarded, forwarded, [original, nginx]), (.original, original, [forwarded, nginx]),
+        ] {
+            let bench = try CheckBench {
+                $0.oauth2ProxyPaths = true
+                $0.oauth2ProxyMetadata = metadata
+            }
+            let token = "X-Session-Token: \(try bench.token())"
+            func ask(_ path: String, _ host: String, _ fields: [String]) throws -> CheckBench.Verdict {
+                try bench.ask(["GET \(path) HTTP/1.1", "Host: \(host)", token] + fields)
+            }
+            let verdict = try ask("/oauth2/auth", "oauth.example.com", fields)
+            #expect(verdict.status == 202 && verdict["x-auth-request-user"] == ["ada"], "\(verdict.text)")
+            for other in others {
+                let verdict = try ask("/oauth2/auth", "app.example.com", other)
+                #expect(verdict.reason == Reason.authorizationMetadata.rawValue, "\(verdict.text)")
+            }
+            let restricted = try ask("/oauth2/auth?allowed_groups=admins", "oauth.example.com", fields)
+            #expect(restricted.reason == Reason.authorizationMetadata.rawValue, "\(restricted.text)")
+            let root = try ask("/", "oauth.example.com", fields)
+            #expect(root.status == (metadata == .forwarded ? 202 : 404), "\(root.text)")
+        }
+    }
+
+    @Test("Where Traefik wants the whole answer of oauth2-proxy, it leads to the sign-in below /oauth2/")
+    func oauth2ProxyRoot() throws {
+        let bench = try CheckBench {
+            $0.oauth2ProxyPaths = true
+            $0.oauth2ProxyMetadata = .forwarded
+            $0.pages.base = "/oauth2"
+            $0.provider = .fixedUsers([])
+        }
+        let verdict = try bench.ask(
+            [
+                "GET / HTTP/1.1", "Host: oauth.example.com", "X-Forwarded-Method: GET", "X-Forwarded-Proto: https",
+                "X-Forwarded-Host: app.example.com", "X-Forwarded-Uri: /app/x", "X-Forwarded-For: 198.51.100.7",
+            ] + Self.navigation
+        )
+        let login = "https://app.example.com/oauth2/.sallyport/login?return_to=/app/x"
+        #expect(verdict.status == 303 && verdict["location"] == [login], "\(verdict.text)")
+        // A script is told the same.
+        let script = try bench.forwardAuth("GET", "/app/x")
+        #expect(script.status == 401 && script.text.contains("https://app.example.com/oauth2/.sallyport/login\""))
+    }
+
+    /// An endpoint that says who asked.
+    private static func page(_ path: String) -> Endpoint {
+        Endpoint(path: path, methods: ["GET", "POST"], scope: .everyHost) { request in
+            EndpointResponse(status: 200, fields: [("x-client", request.address.description)])
+        }
+    }
+
+    @Test("Where other products answer at one address, the gateway's own pages are served there, and nothing else")
+    func pages() throws {
+        for (change, realIP) in [
+            ({ $0.oauth2ProxyPaths = true }, true), ({ $0.identity.preset = .authelia }, false),
+        ] as [((inout Settings) -> Void, Bool)] {
+            let bench = try CheckBench([Self.page("/.sallyport/login")], change)
+            func ask(_ path: String, _ fields: [String], host: String = "app.example.com") throws -> CheckBench.Verdict
+            {
+                try bench.ask(["GET \(path) HTTP/1.1", "Host: \(host)"] + fields)
+            }
+            let named = ["X-Real-IP: 198.51.100.7", "X-Forwarded-For: 203.0.113.9"]
+            let page = try ask("/.sallyport/login", named)
+            #expect(page.status == 200 && page["x-client"] == [realIP ? "198.51.100.7" : "203.0.113.9"], "\(page.text)")
+            // Without a name it is nobody but the proxy.
+            for fields in [[], [realIP ? "X-Forwarded-For: 203.0.113.9" : "X-Real-IP: 198.51.100.7"]] {
+                #expect(try ask("/.sallyport/login", fields)["x-client"] == ["192.0.2.1"], "\(fields)")
+            }
+            for path in ["/", "/open/x", "/app/x", "/.sallyport/other", "/x/../.sallyport/login"] {
+                let verdict = try ask(path, named + ["X-Session-Token: \(try bench.token())"])
+                #expect(verdict.status >= 400 && verdict["x-auth-subject"].isEmpty, "\(path): \(verdict.text)")
+            }
+            #expect(try ask("/.sallyport/login", named, host: "unknown.example").status == 404)
+        }
+        let plain = try CheckBench([Self.page("/.sallyport/login")])
+        let verdict = try plain.ask(["GET /.sallyport/login HTTP/1.1", "Host: app.example.com"])
+        #expect(verdict.reason == Reason.authorizationDialect.rawValue, "\(verdict.text)")
+    }
+
+    @Test("At Authelia's paths, the check of a page is answered with it, as a refusal, by GET only")
+    func shownPages() throws {
+        let bench = try CheckBench([Self.page("/.sallyport/login")])
+        func ask(_ method: String, _ path: String, _ form: String) throws -> CheckBench.Verdict {
+            switch form {
+            case "forward-auth":
+                try bench.ask(
+                    [
+                        "GET /api/authz/forward-auth HTTP/1.1", "X-Forwarded-Method: \(method)",
+                        "X-Forwarded-Proto: https", "X-Forwarded-Host: app.example.com", "X-Forwarded-Uri: \(path)",
+                        "X-Forwarded-For: 198.51.100.7", "Host: authelia",
+                    ]
+                )
+            case "auth-request":
+                try bench.ask(
+                    [
+                        "GET /api/authz/auth-request HTTP/1.1", "X-Original-URL: https://app.example.com\(path)",
+                        "X-Original-Method: \(method)", "X-Forwarded-For: 198.51.100.7", "Host: authelia",
+                    ]
+                )
+            default:
+                try bench.ask(
+                    [
+                        "\(method) /api/authz/ext-authz/\(path) HTTP/1.1", "X-Forwarded-For: 198.51.100.7",
+                        "Host: app.example.com",
+                    ]
+                )
+            }
+        }
+        for form in ["forward-auth", "ext-authz"] {
+            let page = try ask("GET", "/.sallyport/login", form)
+            #expect(page.status == 403 && page["x-client"] == ["198.51.100.7"], "\(page.text)")
+            for (method, path) in [("POST", "/.sallyport/login"), ("HEAD", "/.sallyport/login")] {
+                let verdict = try ask(method, path, form)
+                #expect(verdict.reason == Reason.authorizationEndpoint.rawValue, "\(method): \(verdict.text)")
+            }
+        }
+        let nginx = try ask("GET", "/.sallyport/login", "auth-request")
+        #expect(nginx.reason == Reason.authorizationEndpoint.rawValue && nginx["x-client"].isEmpty, "\(nginx.text)")
+    }
+
     @Test("Where the method is not told, what has the Origin of another site is refused")
     func crossSite() throws {
         let bench = try CheckBench {

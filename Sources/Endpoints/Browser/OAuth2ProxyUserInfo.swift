@@ -1,0 +1,42 @@
+internal import Sessions
+package import SignOn
+internal import Vocabulary
+
+/// `GET /oauth2/userinfo`: who is signed in, in oauth2-proxy's form, for the scripts of apps that come from it.
+package struct OAuth2ProxyUserInfo: Sendable {
+    private let sessions: SessionService
+
+    package init(_ sessions: SessionService) {
+        self.sessions = sessions
+    }
+
+    package var endpoint: Endpoint {
+        Endpoint(path: "/oauth2/userinfo", methods: ["GET", "HEAD"], scope: .everyHost, answer: self.answer)
+    }
+
+    /// It reads only the cookie, and does not extend the idle deadline. A value that the user does not have is left out.
+    @Sendable
+    private func answer(_ request: EndpointRequest) async -> EndpointResponse {
+        let vary = [(name: "vary", value: "Cookie")]
+        do {
+            let identity = try await self.sessions.browser(request.requester).session.identity
+            let values: [(String, JSONValue?)] = [
+                ("user", .string(identity.id)), ("email", identity.traitsDocument["email"]),
+                ("groups", identity.traitsDocument["groups"]),
+                ("preferredUsername", identity.traitsDocument["username"]),
+            ]
+            let members = Dictionary(
+                uniqueKeysWithValues: values.compactMap { name, value in value.map { (name, $0) } }
+            )
+            return .json(200, .object(members), fields: vary)
+        } catch {
+            guard !error.isUnavailable else { return .problem(error.reason, requestID: request.requestID) }
+            return .problem(
+                error.reason,
+                requestID: request.requestID,
+                loginURL: request.signInURL,
+                fields: vary
+            )
+        }
+    }
+}
