@@ -82,7 +82,6 @@ extension ProviderGrant: ReplaceableRecord {
     package static var longestLife: Duration { .seconds(400 * 86_400) }
     /// Access tokens with many claims have tens of kilobytes.
     package static var sizeLimit: Int { 1 << 18 }
-    /// A refresh token that a failover brings back may have been used.
 
     package var terms: RecordTerms {
         RecordTerms(since: self.since, expiresAt: self.expiresAt, owner: self.owner)

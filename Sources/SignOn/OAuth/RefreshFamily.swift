@@ -10,7 +10,8 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
     /// The longest `refresh_token.token_lifetime`.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
     // A rotation that a failover undoes is harmless: the former token gives the same successor again, and the successor
-    // proves by itself that it was issued.
+    // proves by itself that it was issued. The answer to the former token tells of a rotation that no replica may have
+    // confirmed yet; if that is lost, the theft of the former one shows one rotation later.
     package static var isBoundToReign: Bool { false }
 
     package var clientID: String
