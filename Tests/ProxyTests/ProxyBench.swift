@@ -59,18 +59,17 @@ struct ProxyBench {
             endpoints: \(signIn == nil)
             routes:
               - path: /**
-                client: web
+        \(signIn == nil ? "        client: web" : "")
                 cors: {origins: ["https://static.example.com"], methods: [GET, PUT], credentials: true}
               - {path: /public/**, auth: public}
               - {path: /fresh/**, require: {max_age: 1s}}
               - {path: /strong/**, require: {aal: aal2}}
-              - {path: /admins/**, client: web, require: {groups_any: [admins]}}
+              - {path: /admins/**, \(signIn == nil ? "client: web, " : "")require: {groups_any: [admins]}}
         \(routes.map { "      - \($0)\n" }.joined())\
         \(places.hasPort ? "" : "  - {public_url: \"http://open.example.com\", routes: [{path: /**, auth: public}]}")
         \(signIn.map { "  - {public_url: \"\($0)\", endpoints: true, routes: [{path: /**, auth: public}]}\n" } ?? "")\
         \(hosts.map { "  - \($0)\n" }.joined())\
-        clients:
-        \(Config.clients())
+        \(signIn == nil ? "clients:\n\(Config.clients())" : "")
         provider:
           static:
             users:
@@ -94,7 +93,7 @@ struct ProxyBench {
     /// - Parameters:
     ///   - proxy: Ends the test if its program is missing.
     ///   - metadata: `authorization.metadata`; nil: it is not written.
-    ///   - signIn: The origin of a host on which users sign in; nil: they do on the first host.
+    ///   - signIn: The origin of a host on which users sign in, while no native app hands over; nil: the first host.
     ///   - routes: Further routes of the first host, each in one line.
     ///   - hosts: Further hosts, each in one line.
     ///   - more: Further settings.

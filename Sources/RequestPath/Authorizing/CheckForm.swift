@@ -22,20 +22,17 @@ package struct CheckForm: Sendable {
     /// answer, and has no other way to the page.
     let showsPages: Bool
 
-    /// Whether the check tells the method of the original request.
-    var tellsMethod: Bool { self.source != .hostAndURI }
-
     /// Whether the browser gets a redirect of the answer. At `/oauth2/auth` proxies lead to the sign-in by their own
     /// configuration.
     var passesRedirects: Bool { !self.isOAuth2Proxy || self.dialect != .authRequest }
 
     /// Notes what the judge has to know of the proxy that asks.
     func note(in findings: inout JudgeFindings) {
-        findings.isProxys = true
         findings.dialect = self.dialect
-        findings.isMethodTold = self.tellsMethod
-        findings.passesRedirects = self.passesRedirects
-        findings.showsPages = self.showsPages
+        findings.asker = .namesClient
+        if self.source == .hostAndURI { findings.asker.insert(.hidesMethod) }
+        if !self.passesRedirects { findings.asker.insert(.dropsRedirects) }
+        if self.showsPages { findings.asker.insert(.showsPages) }
     }
 
     // MARK: Answers

@@ -22,7 +22,7 @@ extension Exchange {
             else { return false }
             return configuration.endpoints.match(reading, method: head.method.bytes(in: base), host: host).isThere
         }
-        self.record.judge.findings.isProxys = isPage
+        if isPage { self.record.judge.findings.asker = .namesClient }
         return isPage
     }
 

@@ -56,6 +56,20 @@ package struct JudgingContext {
     }
 }
 
+/// What the judge has to know of a proxy that asks and has sent a request, in a check or for one of the gateway's own pages.
+struct AskingProxy: OptionSet, Sendable {
+    let rawValue: UInt8
+
+    /// It names the client.
+    static let namesClient = AskingProxy(rawValue: 1)
+    /// The head's method is not the client's.
+    static let hidesMethod = AskingProxy(rawValue: 2)
+    /// The browser does not get the redirects of an answer.
+    static let dropsRedirects = AskingProxy(rawValue: 4)
+    /// It shows the gateway's own pages in place of the app's.
+    static let showsPages = AskingProxy(rawValue: 8)
+}
+
 /// The results of judging a request so far.
 package struct JudgeFindings {
     /// The steps of a request, in their order.
@@ -69,16 +83,10 @@ package struct JudgeFindings {
     package internal(set) var stage = Stage.route
     /// What the proxy understands that asks about the request; nil: the client sent it here.
     package var dialect: AuthorizationDialect?
-    /// Whether a proxy that asks sent the request, in a check or for one of the gateway's own pages: it names the client.
-    var isProxys = false
-    /// Whether the browser gets the redirects of an answer to the proxy that asks.
-    var passesRedirects = true
-    /// Whether the proxy that asks shows the gateway's own pages in place of the app's.
-    var showsPages = false
+    /// What counts of the proxy that asks and has sent the request; empty: it did not.
+    var asker: AskingProxy = []
     /// Whether the certificate that the client was shown is for another host than it asks for.
     package var isMisdirected = false
-    /// Whether the head's method is the client's: some proxies ask without telling it.
-    package var isMethodTold = true
     /// The certificate of the client that sent the request; nil: it has none, or a proxy asks. The driver keeps it: a
     /// counted reference would cost every request.
     package unowned(unsafe) var certificate: ClientCertificate?

@@ -55,7 +55,7 @@ extension RequestJudge {
         let mayConsume = Navigation.mayConsume(given.head, given.base) && !isPreview
         // HEAD and subresources continue without the token, wherever it is.
         guard mayConsume || isPreview || Navigation.isSpeculative(given.head) else { return nil }
-        if !self.findings.passesRedirects {
+        if self.findings.asker.contains(.dropsRedirects) {
             // The proxy that asks so drops the redirect that brings the session: a token would be spent for nothing.
             return self.credentials.handoffParameter == nil ? nil : .answer(self.refusal(.handoffNotNavigation, given))
         }

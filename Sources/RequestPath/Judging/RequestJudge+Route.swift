@@ -102,7 +102,9 @@ extension RequestJudge {
     ) -> Bool {
         let match = given.configuration.endpoints.match(reading, method: method, host: host)
         // A check has no body of the client.
-        if self.findings.showsPages, given.head.knownMethod == .get, case .endpoint = match { return false }
+        if self.findings.asker.contains(.showsPages), given.head.knownMethod == .get, case .endpoint = match {
+            return false
+        }
         return match.isThere
     }
 
@@ -130,7 +132,7 @@ extension RequestJudge {
 
     @inline(__always)
     private mutating func clientAddress(_ given: JudgingContext) -> IPAddress {
-        if self.findings.isProxys { return self.addressFromProxy(given) }
+        if !self.findings.asker.isEmpty { return self.addressFromProxy(given) }
         let rule = given.configuration.clientAddress
         guard rule.trusts(given.peer) else {
             if given.notesStrayForwarding, let field = Self.strayForwarding(given) {
@@ -169,7 +171,7 @@ extension RequestJudge {
     @inline(__always)
     private func trustedRequestID(_ given: JudgingContext) -> [UInt8]? {
         guard let value = given.head.value(.requestID, in: given.base),
-            self.findings.isProxys || given.configuration.clientAddress.trusts(given.peer),
+            !self.findings.asker.isEmpty || given.configuration.clientAddress.trusts(given.peer),
             RequestID.isFit(value)
         else { return nil }
         return Array(value)
