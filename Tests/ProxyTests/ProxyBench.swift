@@ -148,8 +148,13 @@ struct ProxyBench {
         let files = ["secret": "of-the-tests-of-proxies-\(UInt64.random(in: 0...UInt64.max))\n"]
         try Gateway.with(settings, files: files) { gateway in
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
-            let change = written.map { text in { (_: String) in text(places) } } ?? change
-            let running = try proxy.start(places, before: gateway, nginx?(places), change, in: folder)
+            let running = try proxy.start(
+                places,
+                before: gateway,
+                nginx?(places),
+                { written?(places) ?? change($0) },
+                in: folder
+            )
             defer { running.stop() }
             try body(ProxyBench(proxy: proxy, places: places, gateway: gateway, app: app, redis: redis))
         }

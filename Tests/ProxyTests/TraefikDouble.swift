@@ -51,7 +51,9 @@ private struct TraefikSettings: Sendable {
 
     init(_ printed: String) throws {
         // As oauth2-proxy's and Authelia's manuals write it.
-        if let address = printed.firstMatch(of: /address: '?https?:\/\/([^\/']+)([^\s']+)/) {
+        if printed.contains("trustForwardHeader: true"),
+            let address = printed.firstMatch(of: /address: '?https?:\/\/([^\/']+)([^\s']+)/)
+        {
             let names = printed.firstMatch(of: /authResponseHeaders:\n((?: +- \S+\n)+)/)?.1 ?? ""
             let listed = names.split(separator: "\n").map { $0.drop { " -'".contains($0) }.filter { $0 != "'" } }
             self.copied = listed.isEmpty ? "^$" : "(?i)^(\(listed.joined(separator: "|")))$"

@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Pages
 import Settings
 import Testing
 
