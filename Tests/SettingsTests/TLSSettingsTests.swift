@@ -74,6 +74,41 @@ struct TLSSettingsTests {
         #expect(try warnings("listen: [\":1\", {address: \":2\", client_certificates: optional}]\n") == [])
     }
 
+    @Test("a certificate that no client is shown is warned of")
+    func hidden() throws {
+        var bench = Self.bench()
+        bench.files["/etc/sallyport/two.pem"] = [2]
+        bench.files["/etc/sallyport/rsa.pem"] = [3]
+        bench.files["/etc/sallyport/address.pem"] = [4]
+        bench.judges.certificate = { chain, _ throws(CertificateFault) in
+            var facts = try Self.facts(chain)
+            if chain == [3] { facts.isECDSA = false }
+            if chain == [4] { facts.names = [] }
+            return facts
+        }
+        func warnings(_ files: [String]) throws -> [String] {
+            let pairs = files.map { "{certificate_file: \($0).pem, key_file: own.key}" }.joined(separator: ", ")
+            return try bench.load(SettingsBench.base + "tls: {certificates: [\(pairs)]}\n").get().warnings
+                .filter { $0.contains("never shown") }
+        }
+        #expect(try warnings(["own", "two"]).map { $0.contains("certificates[1]") } == [true])
+        #expect(try warnings(["own", "rsa"]) == [])
+        #expect(try warnings(["own", "address"]).map { $0.contains("default: true") } == [true])
+        #expect(try warnings(["own"]) == [])
+    }
+
+    @Test("strict_transport_security where no host has https is told of")
+    func strictTransport() throws {
+        func warnings(_ base: String) throws -> [String] {
+            try Self.bench().load(base + "strict_transport_security: {max_age: 1d}\n").get().warnings
+                .filter { $0.contains("strict_transport_security") }
+        }
+        #expect(
+            try warnings(SettingsBench.base.replacing("https://app.example.com", with: "http://localhost")).count == 1
+        )
+        #expect(try warnings(SettingsBench.base) == [])
+    }
+
     @Test("a renewed certificate that lacks the name of a host is a fault, as at a start")
     func renewed() throws {
         let more =

@@ -73,6 +73,9 @@ extension SettingsBuilder {
         strict.maxAge = age
         tree.set(.strictTransport, in: &strict)
         settings.strictTransport = strict
+        if !settings.hosts.contains(where: \.publicURL.isHTTPS), !self.isPartial {
+            self.warnings.append("\(tree.place.key): no public_url is https, so it is not sent")
+        }
     }
 
     /// nil: its address was refused or is missing.

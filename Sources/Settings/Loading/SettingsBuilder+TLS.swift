@@ -30,6 +30,7 @@ extension SettingsBuilder {
         let pairs = isShorthand ? [tree] : written
         tls.certificates = pairs.compactMap { self.certificate($0, isOnly: pairs.count == 1) }
         self.checkDefaults(tls, written)
+        self.warnOfHidden(tls, written)
         tls.clientAuthorities = self.clientAuthorities(tree)
         if tls.clientCertificates != .none, tree["client_ca_file"] == nil {
             self.reportMissing(
@@ -98,6 +99,23 @@ extension SettingsBuilder {
             allowed: "one certificate with default: true",
             mend: "remove one: the other is at \(defaults[0].place(of: "default").origin)"
         )
+    }
+
+    /// Warns of certificates that no client is shown: names decide, and a certificate before has each of them.
+    private mutating func warnOfHidden(_ tls: TLSSettings, _ written: [SettingsTree]) {
+        guard tls.certificates.count == written.count else { return }
+        for (index, (certificate, tree)) in zip(tls.certificates, written).enumerated() where !certificate.isDefault {
+            guard let facts = certificate.facts else { continue }
+            let before = tls.certificates[..<index].compactMap(\.facts).filter { $0.isECDSA == facts.isECDSA }
+            guard facts.names.allSatisfy({ name in before.contains { $0.names.contains(name) } }) else { continue }
+            let mend =
+                facts.names.isEmpty
+                ? "clients that ask for an address name no host: write default: true here"
+                : "another one before it has all its names: remove one of the two"
+            self.warnings.append(
+                "\(tree.key(of: "certificate_file")): the certificate of \(facts.title) is never shown: \(mend)"
+            )
+        }
     }
 
     private mutating func clientAuthorities(_ tree: SettingsTree) -> ClientAuthorities? {

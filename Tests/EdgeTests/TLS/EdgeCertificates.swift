@@ -1,6 +1,10 @@
 import Foundation
 import GatewayBench
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// Authorities and certificates for one test, made with `openssl`, in a folder that is removed with this object.
 final class EdgeCertificates: Sendable {
     private let folder: URL
@@ -74,6 +78,29 @@ final class EdgeCertificates: Sendable {
 
     func mode(_ mode: Int, of name: String) throws {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: self.path(name))
+    }
+
+    /// Moves files into a folder and leaves links in their place, which go by the link `data` to the folder, as in volumes of
+    /// Kubernetes.
+    func link(_ names: [String], in folder: String) throws {
+        let files = FileManager.default
+        try files.createDirectory(atPath: self.path(folder), withIntermediateDirectories: false)
+        for name in names {
+            try files.moveItem(atPath: self.path(name), toPath: self.path("\(folder)/\(name)"))
+            try files.createSymbolicLink(atPath: self.path(name), withDestinationPath: "data/\(name)")
+        }
+        try files.createSymbolicLink(atPath: self.path("data"), withDestinationPath: folder)
+    }
+
+    /// Lets the links to `own.pem` and `own.key` lead to the pair `NAME.pem` and `NAME.key`, in one step.
+    func relink(_ name: String) throws {
+        let files = FileManager.default
+        try files.createDirectory(atPath: self.path(name), withIntermediateDirectories: false)
+        for kind in ["pem", "key"] {
+            try files.moveItem(atPath: self.path("\(name).\(kind)"), toPath: self.path("\(name)/own.\(kind)"))
+        }
+        try files.createSymbolicLink(atPath: self.path("data.new"), withDestinationPath: name)
+        guard rename(self.path("data.new"), self.path("data")) == 0 else { throw BenchFailure("rename") }
     }
 
     func text(_ name: String) throws -> String { try String(contentsOfFile: self.path(name), encoding: .utf8) }

@@ -296,6 +296,29 @@ import Glibc
         }
     }
 
+    @Test(
+        "renewed files are taken into use at the next look, through links; what a start would refuse waits until it is mended",
+        .enabled(if: ProcessInfo.processInfo.environment["SOAK"] != nil, "only with SOAK")
+    )
+    func look() throws {
+        try Bench.with(prepare: { try $0.link(["own.pem", "own.key"], in: "first") }) { bench throws in
+            let certificates = bench.certificates
+            #expect(try bench.subject("localhost") == "own")
+            try certificates.certificate("second", for: "DNS:localhost")
+            try certificates.relink("second")
+            #expect(eventually(within: 90) { (try? bench.subject("localhost")) == "second" })
+            try certificates.certificate("third", for: "DNS:localhost")
+            try certificates.mode(0o644, of: "third.key")
+            try certificates.relink("third")
+            #expect(eventually(within: 90) { bench.gateway.output.contains("certificates not renewed") })
+            #expect(try bench.subject("localhost") == "second")
+            // Neither file is a new one.
+            try certificates.mode(0o600, of: "third/own.key")
+            #expect(eventually(within: 90) { (try? bench.subject("localhost")) == "third" })
+            #expect(try bench.gateway.metric("sallyport_tls_reloads_total{result=\"success\"}") == 2)
+        }
+    }
+
     @Test("large answers arrive whole, also at a slow reader and over TLS 1.2")
     func large() throws {
         let body = String(repeating: "0123456789abcdef", count: 262_144)
