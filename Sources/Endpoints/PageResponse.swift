@@ -25,7 +25,7 @@ extension EndpointResponse {
             writer.html(page),
             styleDigest: writer.styleDigest,
             scriptDigest: page.script?.digest,
-            hasImages: writer.hasImages,
+            hasImages: writer.hasImages || page.hasImages,
             framing: framing,
             fields: [("content-language", writer.language.tag)] + fields,
             reason: reason

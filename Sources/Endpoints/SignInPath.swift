@@ -48,7 +48,11 @@ extension SignInDemand {
         static let aal = "aal"
         static let maxAge = "max_age"
         static let loginHint = "login_hint"
+        static let provider = "provider"
     }
+
+    /// The most providers that a query names.
+    private static let mostProviders = 32
 
     /// The value of `prompt` that demands a new sign-in.
     private static let login = "login"
@@ -70,7 +74,8 @@ extension SignInDemand {
             isAgain: only(Name.prompt) == Self.login,
             aal: only(Name.aal).flatMap { text in AssuranceLevel.demandable.first { $0.rawValue == text } },
             maxAge: maxAge,
-            loginHint: only(Name.loginHint)
+            loginHint: only(Name.loginHint),
+            providers: Array(query.filter { $0.name == Name.provider }.map(\.value).prefix(Self.mostProviders))
         )
     }
 
@@ -81,6 +86,7 @@ extension SignInDemand {
         if let aal = self.aal { parameters.append((Name.aal, aal.rawValue)) }
         if let maxAge = self.maxAge { parameters.append((Name.maxAge, String(maxAge.components.seconds))) }
         if let hint = self.loginHint { parameters.append((Name.loginHint, hint)) }
+        parameters += self.providers.map { (Name.provider, $0) }
         return parameters
     }
 }

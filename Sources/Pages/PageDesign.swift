@@ -36,7 +36,7 @@ package struct PageDesign: Sendable, Equatable {
         /// The largest one in bytes.
         package static let largest = 65_536
 
-        fileprivate let url: String
+        let url: String
 
         /// - Parameter bytes: A PNG, JPEG, GIF, WebP or SVG image; nil if they are something else.
         package init?(_ bytes: [UInt8]) {

@@ -8,6 +8,10 @@ package enum PageText: String, CaseIterable, Sendable {
     case signInShowPassword = "sign_in.show_password"
     case signInStay = "sign_in.stay"
     case signInSubmit = "sign_in.submit"
+    case signInProvider = "sign_in.provider"
+    case signInLastUsed = "sign_in.last_used"
+    case signInOr = "sign_in.or"
+    case signInAway = "sign_in.away"
 
     case noticeRefused = "notice.refused"
     case noticeIncomplete = "notice.incomplete"

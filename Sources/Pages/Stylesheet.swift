@@ -26,6 +26,13 @@ enum Stylesheet {
         button,.way{margin-top:1.5rem;border:0;background:var(--accent);color:var(--on);font-weight:600;text-align:center;\
         text-decoration:none;cursor:pointer}
         button:hover,.way:hover{background:var(--deep)}
+        .provider{box-sizing:border-box;display:flex;align-items:center;gap:.75rem;margin-top:.75rem;padding:.625rem .75rem;\
+        border:1px solid var(--field);border-radius:.375rem;background:var(--sheet);color:inherit;font-weight:600;\
+        text-decoration:none;overflow-wrap:anywhere}.provider:hover{background:var(--ground)}.provider span{min-width:0}\
+        .provider small{display:block;color:var(--soft);font-weight:400}
+        .mark{flex:none;width:1.5rem;height:1.5rem;line-height:1.5rem;text-align:center;object-fit:contain}
+        .or{display:flex;align-items:center;gap:.75rem;margin-top:1.5rem;color:var(--soft)}\
+        .or:before,.or:after{content:"";flex:1;border-top:1px solid var(--line)}
         :is(input,button,a):focus-visible{outline:3px solid #5b9bff;outline-offset:2px}
         .notice{margin-top:1rem;padding:.75rem;border-left:4px solid var(--alert);background:var(--tint)}
         .calm{border-color:var(--accent);background:var(--ground)}

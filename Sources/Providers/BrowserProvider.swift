@@ -32,6 +32,9 @@ package protocol BrowserProvider: Sendable {
         state: Secret
     ) async throws(NotDone) -> ProvenUser
 
+    /// Whether `begin` of this provider made the state.
+    func began(_ state: Secret) -> Bool
+
     /// The URL at which the provider ends its own session of this user (OpenID Connect RP-Initiated Logout 1.0); nil if
     /// it has none.
     ///
@@ -44,6 +47,8 @@ package protocol BrowserProvider: Sendable {
 
 extension BrowserProvider {
     package func demand(of wish: BrowserSignIn) -> SignInDemand { wish.demand }
+
+    package func began(_ state: Secret) -> Bool { PendingSignIn(state)?.provider.isExactly(self.name) == true }
 }
 
 /// A sign-in in a browser, as whoever begins it wishes it.

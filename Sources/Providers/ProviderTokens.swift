@@ -1,3 +1,4 @@
+import JOSE
 package import NIOCore
 package import Sessions
 package import Vocabulary
@@ -27,6 +28,8 @@ package final class ProviderTokens: ForeignTokens {
 
     private let sources: [Source]
     private let realm: Realm
+    /// The issuers of other providers, whose signed tokens are none of these.
+    private let otherIssuers: Set<String>
     private let sessions: ForeignSessions
     private let clock: Clock
     private let observe: @Sendable (Session) -> Void
@@ -34,11 +37,13 @@ package final class ProviderTokens: ForeignTokens {
     /// - Parameters:
     ///   - providers: The first one that may know a token, in this order, is asked for it.
     ///   - realm: Whose users they vouch for.
+    ///   - otherIssuers: Those of other providers: a token that names one of them is for that provider to judge.
     ///   - clock: The clock of the store.
     ///   - observe: Told of each session that a provider vouches for, each time that it does.
     package init(
         _ providers: [any TokenProvider],
         realm: Realm = .default,
+        otherIssuers: Set<String> = [],
         authority: TokenAuthority,
         store: any SessionStore & ReplaceableStore,
         clock: Clock,
@@ -52,6 +57,7 @@ package final class ProviderTokens: ForeignTokens {
             return Source(provider, names)
         }
         self.realm = realm
+        self.otherIssuers = otherIssuers
         self.sessions = ForeignSessions(store: store, authority: authority, clock: clock)
         self.clock = clock
         self.observe = observe
@@ -104,6 +110,11 @@ package final class ProviderTokens: ForeignTokens {
 
     private func source(of token: UnsafeRawBufferPointer, as kind: Session.Kind) -> Source? {
         guard !TokenAuthority.hasOwnForm(token) else { return nil }
+        if !self.otherIssuers.isEmpty, kind == .native, TokenSyntax.isJWT(token),
+            let issuer = (try? JWS.unverifiedClaims(of: token))?.issuer, self.otherIssuers.contains(issuer)
+        {
+            return nil
+        }
         return self.sources.first { $0.provider.mayKnow(token, as: kind) }
     }
 

@@ -6,7 +6,7 @@ package protocol RefreshingProvider: Sendable {
     /// Exchanges the refresh token once, with its own time limit.
     ///
     /// - Parameter subject: The session's subject: an answer for another one is `.ended` (OpenID Connect Core 12.2).
-    func refresh(_ tokens: ProviderTokenSet, of subject: String) async -> ProviderRefresh
+    func refresh(_ tokens: ProviderTokenSet, of user: String) async -> ProviderRefresh
 
     /// Revokes the refresh token, or the access token where there is none (RFC 7009). Errors are only logged: the
     /// session ends here in any case.

@@ -37,6 +37,8 @@ package struct RuleFacts: Sendable {
     package var hostname: String?
     /// The token that is consumed; nil at other stages.
     package var token: Token?
+    /// The name of the provider of the user, as Auth0 calls its connections.
+    package var provider: String
     package var userID: String
     package var traits: JSONValue
     /// The id of whoever acts for the user, in the session that would begin or from which a token would be minted; nil:
@@ -64,6 +66,7 @@ package struct RuleFacts: Sendable {
         request: Request,
         authority: String?,
         token: Token? = nil,
+        provider: String = Realm.default.name,
         userID: String,
         traits: JSONValue,
         actor: String? = nil,
@@ -74,6 +77,7 @@ package struct RuleFacts: Sendable {
         self.request = request
         self.hostname = authority.map(Self.hostname)
         self.token = token
+        self.provider = provider
         self.userID = userID
         self.traits = traits
         self.actor = actor
@@ -100,6 +104,7 @@ package struct RuleFacts: Sendable {
         if case .object(let traits) = self.traits { user = traits }
         user["user_id"] = .string(self.userID)
         members["user"] = .object(user)
+        members["connection"] = .object(["name": .string(self.provider)])
         members["session"] = self.actor.map { .object(["actor": .object(["sub": .string($0)])]) }
         members["client"] = self.clientID.map { .object(["client_id": .string($0)]) }
         if let exchange = self.exchange {

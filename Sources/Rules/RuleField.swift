@@ -58,6 +58,7 @@ package struct RuleField: Sendable, Equatable {
     package static let known: [RuleField] =
         [
             RuleField("client.client_id", .text), RuleField("user.user_id", .text),
+            RuleField("connection.name", .text),
             RuleField("request.hostname", .text), RuleField("\(Self.token).client_id", .text),
             RuleField("\(Self.token).scope", .texts), RuleField("\(Self.session).actor.sub", .text),
             RuleField("\(Self.api).identifier", .text), RuleField("\(Self.transaction).requested_scopes", .texts),

@@ -36,12 +36,18 @@ package protocol ClientDirectory: Sendable {
     func createsTransferTokens(_ clientID: String, of realm: Realm) -> Bool
 }
 
-/// The users of one realm: every session of another realm counts as one whose user is gone. So what serves the hosts of
-/// one provider takes no session of another's, however it got the token.
+/// The users of some realms, one or several: every session of another realm counts as one whose user is gone. So what
+/// serves the hosts of some providers takes no session of another's, however it got the token.
 package struct RealmUsers: UserDirectory {
-    package let realm: Realm
-    /// Knows the users of the realm; nil: its provider cannot tell.
-    private let users: (any UserDirectory)?
+    /// One of the realms, and what knows its users; nil: its provider cannot tell.
+    private struct Member: Sendable {
+        let realm: Realm
+        let users: (any UserDirectory)?
+    }
+
+    /// In the order of the hosts' settings.
+    package let realms: Realms
+    private let members: [Member]
     /// Knows the clients that have tokens of them; nil: every client is there.
     private let clients: (any ClientDirectory)?
 
@@ -50,46 +56,44 @@ package struct RealmUsers: UserDirectory {
         _ users: (any UserDirectory)? = nil,
         clients: (any ClientDirectory)? = nil
     ) {
-        self.realm = realm
-        self.users = users
+        self.realms = Realms([realm])
+        self.members = [Member(realm: realm, users: users)]
         self.clients = clients
     }
 
-    package func hasLostUser(of session: Session) -> Bool {
-        session.identity.realm != self.realm || self.users?.hasLostUser(of: session) == true
+    /// The users of all of these, of which there is one or more.
+    package init(together others: [RealmUsers]) {
+        self.members = others.flatMap(\.members)
+        self.realms = Realms(self.members.map(\.realm))
+        self.clients = others.first?.clients
     }
 
-    package func hasFormerPassword(_ session: Session) -> Bool { self.users?.hasFormerPassword(session) == true }
+    private func member(of session: Session) -> Member? {
+        self.members.first { $0.realm == session.identity.realm }
+    }
+
+    package func hasLostUser(of session: Session) -> Bool {
+        guard let member = self.member(of: session) else { return true }
+        return member.users?.hasLostUser(of: session) == true
+    }
+
+    package func hasFormerPassword(_ session: Session) -> Bool {
+        self.member(of: session)?.users?.hasFormerPassword(session) == true
+    }
 
     package func loss(of session: Session) -> Reason? {
         if self.hasLostUser(of: session) { return .sessionUserGone }
-        guard let clientID = session.holder, !self.hasKept(clientID, since: session.issuedAt) else { return nil }
+        guard let clientID = session.holder, let clients = self.clients,
+            !clients.hasKept(clientID, of: session.identity.realm, since: session.issuedAt)
+        else { return nil }
         return .sessionClientGone
     }
 
-    /// Whether the client has been there since then without a break (`ClientDirectory`).
+    /// Whether one of the realms has had the client since then without a break (`ClientDirectory`).
     package func hasKept(_ clientID: String, since time: UnixTime) -> Bool {
-        self.clients?.hasKept(clientID, of: self.realm, since: time) ?? true
-    }
-}
-
-/// The users of all configured realms: the sessions of a provider that is not configured any more are gone.
-package struct AllRealms: UserDirectory {
-    private let realms: [RealmUsers]
-
-    package init(_ realms: [RealmUsers]) {
-        self.realms = realms
-    }
-
-    package func hasLostUser(of session: Session) -> Bool {
-        self.realms.allSatisfy { $0.hasLostUser(of: session) }
-    }
-
-    package func loss(of session: Session) -> Reason? {
-        guard let realm = self.realms.first(where: { $0.realm == session.identity.realm }) else {
-            return .sessionUserGone
-        }
-        return realm.loss(of: session)
+        self.clients.map { clients in
+            self.members.contains { clients.hasKept(clientID, of: $0.realm, since: time) }
+        } ?? true
     }
 }
 

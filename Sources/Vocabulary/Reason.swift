@@ -108,6 +108,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
 
     // The route's requirements on the session and the connection.
     case requireAAL = "require.aal"
+    case requireProvider = "require.provider"
     case requireGroups = "require.groups"
     case requireScopes = "require.scopes"
     case requireOrigin = "require.origin"

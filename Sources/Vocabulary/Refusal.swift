@@ -123,7 +123,8 @@ package struct Refusal: Equatable, Sendable {
         case .logoutInvalidToken, .logoutReplayed: Refusal(400)
 
         case .requireAAL, .requireMaxAge: stepUp
-        case .requireGroups, .requireScopes, .requireOrigin, .requireActor, .requireClientCertificate: Refusal(403)
+        case .requireProvider, .requireGroups, .requireScopes, .requireOrigin, .requireActor, .requireClientCertificate:
+            Refusal(403)
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown: Refusal(401)
 
         // The request continues without the token.

@@ -16,16 +16,21 @@ package struct SignInDemand: Sendable, Hashable {
     /// What the user types at the provider, as far as a client knows it (OpenID Connect Core 3.1.2.1). It demands nothing,
     /// and is not kept.
     package var loginHint: String?
+    /// The providers, by their names, at one of which the user must sign in; empty: at any. The sign-in page offers only
+    /// these; whoever takes the session judges whose it is.
+    package var providers: [String]
 
     package init(
         isAgain: Bool = false,
         aal: AssuranceLevel? = nil,
         maxAge: Duration? = nil,
-        loginHint: String? = nil
+        loginHint: String? = nil,
+        providers: [String] = []
     ) {
         self.isAgain = isAgain
         self.aal = aal
         self.maxAge = maxAge
+        self.providers = providers
         self.loginHint = loginHint.flatMap { (1...Self.longestHint).contains($0.utf8.count) ? $0 : nil }
     }
 

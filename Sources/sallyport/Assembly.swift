@@ -32,7 +32,7 @@ struct Assembly: Sendable {
     /// The providers, each with what is of its hosts only.
     let realms: [AssembledRealm]
     /// Tells whose users are gone.
-    let users: AllRealms
+    let users: RealmUsers
     /// Whom the event loops ask about sessions.
     let parties: SessionParties
     let asn: ASNDirectory?
@@ -60,7 +60,11 @@ struct Assembly: Sendable {
             }
         }
         let devices = DeviceObserver(directory: asn)
-        let clients = ClientRegistry(settings.clients, base: loaded.clients)
+        let clients = ClientRegistry(
+            settings.clients,
+            base: loaded.clients,
+            groups: settings.groups.map(\.providers)
+        )
         foundations.clientOverlay.attach(clients)
         try Self.refuse(newFaultsOf: clients, former?.clients)
         self.clients = clients
@@ -75,7 +79,7 @@ struct Assembly: Sendable {
             assertion: settings.identity.assertion.map {
                 AssertionSigner(
                     $0,
-                    issuers: Dictionary(uniqueKeysWithValues: settings.realms.map { ($0.realm, $0.settings.issuer) }),
+                    issuers: Self.issuers(settings),
                     key: signingKeys.current
                 )
             }
@@ -97,18 +101,15 @@ struct Assembly: Sendable {
         let targets = try settings.upstreams.map { upstream in
             try StartRefusal.naming("") { try UpstreamTarget.make(upstream, keeping: formerTargets) }
         }
-        let realms = try settings.realms.map { realm, settings in
-            try AssembledRealm(
-                realm,
-                settings,
-                identity,
-                foundations,
-                clients: clients,
-                former: former?.realms ?? []
-            )
-        }
+        let realms = try AssembledRealm.all(
+            settings,
+            identity,
+            foundations,
+            clients: clients,
+            former: former?.realms ?? []
+        )
         self.realms = realms
-        let users = AllRealms(realms.map(\.users))
+        let users = RealmUsers(together: realms.map(\.users))
         self.users = users
         var parties = SessionParties()
         parties.foreignTokens = realms.compactMap { realm in realm.tokens.map { RealmTokens(realm.realm, $0) } }
@@ -117,7 +118,7 @@ struct Assembly: Sendable {
         parties.directory = users
         self.parties = parties
         let keys = foundations.keys.sealing
-        // A host's users sign in on a host of the same provider, so one share serves all realms.
+        // A host's users sign in on a host that has its providers, so one share serves all realms.
         let share =
             settings.handoff.isShared ? HandoffShare(hosts: SignInHosts(settings.hosts), keys: keys) : nil
         let confirmation = HandoffConfirmation(settings.handoff.confirmation, keys: keys)
@@ -133,9 +134,11 @@ struct Assembly: Sendable {
             journal: journal
         )
         let keySets = KeySetEndpoints(signingKeys.published) { await idTokens.published() }.endpoints
-        let groups = try realms.map { realm in
+        let groups = try settings.groups.map { group in
             let own = EndpointAssembly(
-                realm: realm,
+                group: group,
+                members: group.realms.all.compactMap { realm in realms.first { $0.realm == realm } },
+                related: settings.hosts(sharing: group),
                 foundations: foundations,
                 devices: devices,
                 share: share,
@@ -144,12 +147,16 @@ struct Assembly: Sendable {
                 journal: journal,
                 handoff: handoff,
                 confirmation: confirmation,
-                clients: realms.count > 1 ? clients.clients(of: realm.realm.name) : clients,
+                clients: realms.count > 1 ? clients.clients(of: group.providers) : clients,
                 idTokenKeys: idTokens,
-                social: try AssembledProvider.social(realm.settings, foundations),
+                social: try AssembledProvider.social(group.settings, foundations),
                 proofs: proofs
             )
-            return EndpointTable.Group(realm.realm, own.endpoints + keySets, forwarding: realm.provider.forwarding)
+            return EndpointTable.Group(
+                group.realms,
+                own.endpoints + keySets,
+                forwarding: own.members.flatMap(\.provider.forwarding)
+            )
         }
         func secured(_ listener: ListenerSettings) throws -> ListenerTLS? {
             guard listener.isSecure, let tls = settings.tls else { return nil }
@@ -188,6 +195,14 @@ struct Assembly: Sendable {
 
     /// Renew and revoke the tokens that they handed out.
     var refreshing: [any RefreshingProvider] { self.realms.compactMap(\.provider.roles.refreshing) }
+
+    /// The issuer of the assertions about the users of each provider.
+    private static func issuers(_ settings: Settings) -> [Realm: String] {
+        guard !settings.providers.isEmpty else { return [.default: settings.issuer] }
+        return Dictionary(
+            uniqueKeysWithValues: settings.providers.map { (Realm($0.name), settings.issuer(of: $0.name)) }
+        )
+    }
 
     /// A reload must not withhold a client that works: the former file stays in use.
     private static func refuse(newFaultsOf clients: ClientRegistry, _ former: ClientRegistry?) throws {

@@ -11,9 +11,13 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// Makes the endpoints of the hosts of one provider.
+/// Makes the endpoints of the hosts that have the same providers.
 struct EndpointAssembly {
-    let realm: AssembledRealm
+    let group: HostGroup
+    /// The providers, in the order of the hosts.
+    let members: [AssembledRealm]
+    /// The hosts that have one of these providers.
+    let related: [HostSettings]
     let foundations: Foundations
     let devices: DeviceObserver
     let share: HandoffShare?
@@ -28,8 +32,10 @@ struct EndpointAssembly {
     let proofs: DPoPGate
 
     /// Those for these hosts.
-    private var settings: Settings { self.realm.settings }
-    private var roles: ProviderRoles { self.realm.provider.roles }
+    private var settings: Settings { self.group.settings }
+    private var users: RealmUsers { RealmUsers(together: self.members.map(\.users)) }
+    private var tokens: [any ForeignTokens] { self.members.compactMap(\.tokens) }
+    private var kratos: AssembledRealm? { self.members.first { $0.provider.kratos != nil } }
 
     var endpoints: [Endpoint] {
         let sessions = SessionService(
@@ -37,12 +43,14 @@ struct EndpointAssembly {
             settings: self.settings.session,
             devices: self.devices,
             grants: self.foundations.grants,
-            tokens: self.realm.tokens,
+            tokens: self.tokens,
             providerSessions: self.endingSessions,
-            users: self.realm.users,
+            users: self.users,
             rules: self.rules,
             cascade: self.cascade,
-            observe: { [unfit = self.realm.unfit] session in unfit.note(session) },
+            observe: { [members = self.members] session in
+                members.first { $0.realm == session.identity.realm }?.unfit.note(session)
+            },
             journal: AuditJournal(audit: self.foundations.audit, counters: .signIns(self.foundations.registry))
         )
         let tokens = self.clientTokens
@@ -54,38 +62,24 @@ struct EndpointAssembly {
             settings: self.settings.exchange,
             limiter: self.foundations.limiter
         )
-        if let provider = self.roles.password {
-            let passwords = PasswordSignIn(
-                sessions: sessions,
-                provider: provider,
-                limiter: self.foundations.limiter,
-                familiar: self.foundations.familiar,
-                accounts: AccountNames(self.foundations.keys.secrets.current)
-            )
-            endpoints += self.nativeEndpoints(native, passwords)
-            endpoints += self.browserEndpoints(.password(passwords), native)
-        } else if let provider = self.roles.browser {
-            let flow = BrowserSignInFlow(
-                sessions: sessions,
-                provider: provider,
-                limiter: self.foundations.limiter,
-                keys: self.foundations.keys.sealing
-            )
-            endpoints += self.nativeEndpoints(native, nil)
-            endpoints += self.browserEndpoints(.provider(flow), native)
-        } else if let provider = self.realm.provider.kratos {
-            let pages = ProviderPages(provider, sessions: sessions, home: self.settings.issuer)
-            endpoints += self.browserEndpoints(.pages(pages), native, leadsToSignIn: false)
+        if let ways = SignInWays(self.members.compactMap { self.way($0, sessions) }) {
+            // Kratos's own paths are Kratos's.
+            if self.kratos == nil { endpoints += self.nativeEndpoints(native, ways.passwords) }
+            endpoints += self.browserEndpoints(ways, native)
         }
-        if let kratos = self.realm.provider.kratos { endpoints.append(self.exchange(at: kratos, sessions)) }
-        if let provider = self.roles.logout {
-            let logout = ProviderLogout(
-                provider: provider,
-                ends: self.providerSessions,
-                users: UserSessions(sessions: sessions)
-            )
-            endpoints += ProviderLogoutEndpoints(logout: logout).endpoints
+        if let kratos = self.kratos, let provider = kratos.provider.kratos {
+            endpoints.append(self.exchange(at: provider, sessions.signing(in: kratos.realm)))
         }
+        let logouts = self.members.compactMap { member in
+            member.provider.roles.logout.map { provider in
+                ProviderLogout(
+                    provider: provider,
+                    ends: self.providerSessions,
+                    users: UserSessions(sessions: sessions.signing(in: member.realm))
+                )
+            }
+        }
+        if !logouts.isEmpty { endpoints += ProviderLogoutEndpoints(logouts: logouts).endpoints }
         guard self.settings.oauth2ProxyPaths else { return endpoints }
         endpoints.append(OAuth2ProxyUserInfo(sessions).endpoint)
         return OAuth2ProxyEndpoints(
@@ -94,18 +88,63 @@ struct EndpointAssembly {
         ).added(to: endpoints)
     }
 
+    /// How the users of a provider sign in; nil: they cannot.
+    private func way(_ member: AssembledRealm, _ sessions: SessionService) -> SignInWay? {
+        guard let named = member.named else { return nil }
+        let sessions = sessions.signing(in: member.realm)
+        let kind: SignInWay.Kind
+        if let provider = member.provider.roles.password {
+            kind = .password(
+                PasswordSignIn(
+                    sessions: sessions,
+                    provider: provider,
+                    limiter: self.foundations.limiter,
+                    familiar: self.foundations.familiar,
+                    accounts: AccountNames(self.foundations.keys.secrets.current)
+                )
+            )
+        } else if let provider = member.provider.roles.browser {
+            kind = .provider(
+                BrowserSignInFlow(
+                    sessions: sessions,
+                    name: self.group.realms.areSeveral ? member.realm.name : nil,
+                    provider: provider,
+                    limiter: self.foundations.limiter,
+                    keys: self.foundations.keys.sealing
+                )
+            )
+        } else if let provider = member.provider.kratos {
+            let home = self.hosts(of: member).first(where: \.endpoints)?.publicURL.description ?? self.settings.issuer
+            kind = .pages(ProviderPages(provider, sessions: sessions, home: home))
+        } else {
+            return nil
+        }
+        return SignInWay(
+            kind,
+            name: member.realm.name,
+            button: named.button,
+            isAway: member.provider.isAway
+        )
+    }
+
+    /// Those that have this provider, first those of this group.
+    private func hosts(of member: AssembledRealm) -> [HostSettings] {
+        self.settings.hosts + self.related.filter { $0.providers.contains(member.realm.name) }
+    }
+
     private var providerSessions: ProviderSessions { ProviderSessions(records: self.foundations.records) }
 
     /// Finds what began with a session of the provider; nil if none of its sessions ends here, by its own word or by a
     /// sign-out with its cookie.
     private var endingSessions: ProviderSessions? {
-        self.roles.logout == nil && self.realm.provider.kratos == nil ? nil : self.providerSessions
+        self.members.contains { $0.provider.roles.logout != nil || $0.provider.kratos != nil }
+            ? self.providerSessions : nil
     }
 
     /// nil if no provider's tokens are known.
     private var foreignGrants: ForeignGrants? {
-        let (tokens, refreshTokens) = (self.realm.tokens, self.realm.refreshTokens)
-        guard tokens != nil || refreshTokens != nil else { return nil }
+        let (tokens, refreshTokens) = (self.tokens, self.members.compactMap(\.refreshTokens))
+        guard !tokens.isEmpty || !refreshTokens.isEmpty else { return nil }
         return ForeignGrants(tokens: tokens, refreshTokens: refreshTokens, ends: self.endingSessions)
     }
 
@@ -113,13 +152,16 @@ struct EndpointAssembly {
 
     /// nil if users sign in with passwords, or no host has endpoints.
     private var providerSignOut: ProviderSignOut? {
-        guard let provider = self.roles.browser, let home = self.settings.hosts.first(where: \.endpoints) else {
-            return nil
-        }
+        let providers = self.members.compactMap(\.provider.roles.browser)
+        let names = Set(self.group.providers)
+        let home =
+            self.settings.hosts.first(where: \.endpoints)
+            ?? self.related.first { $0.endpoints && names.isSubset(of: $0.providers) }
+        guard !providers.isEmpty, let home else { return nil }
         return ProviderSignOut(
-            provider: provider,
+            providers: providers,
             page: home.publicURL.description + BrowserSessionEndpoints.signedOutPath(by: self.settings.pages),
-            origins: Set(self.settings.hosts.map(\.publicURL.description)),
+            origins: Set(self.related.map(\.publicURL.description)),
             seal: SignOutReturnSeal(self.foundations.keys.sealing, clock: self.foundations.clock)
         )
     }
@@ -138,7 +180,7 @@ struct EndpointAssembly {
             native: native,
             passwords: passwords,
             idTokens: IDTokenSignIns(
-                sessions: native.sessions,
+                sessions: native.sessions.signing(in: self.group.socialRealm),
                 verifiers: self.social,
                 proofs: self.socialProofs,
                 limiter: self.foundations.limiter
@@ -166,13 +208,13 @@ struct EndpointAssembly {
     }
 
     private func browserEndpoints(
-        _ way: BrowserSessionEndpoints.Way,
-        _ native: NativeSignIns,
-        leadsToSignIn: Bool = true
+        _ ways: SignInWays,
+        _ native: NativeSignIns
     ) -> [Endpoint] {
         let sessions = native.sessions
         let browser = BrowserSessionEndpoints(
-            way,
+            ways,
+            sessions: sessions,
             cookieName: self.settings.session.cookieName,
             handoffParameter: self.settings.handoff.queryParameter,
             native: native,
@@ -185,7 +227,7 @@ struct EndpointAssembly {
             issuer: self.issuer
         )
         let tickets = HostTickets(
-            hosts: SignInHosts(self.settings.hosts),
+            hosts: SignInHosts(self.related),
             sessions: sessions,
             keys: self.foundations.keys.sealing,
             limiter: self.foundations.limiter,
@@ -197,7 +239,7 @@ struct EndpointAssembly {
             cookieName: self.settings.session.cookieName,
             handoffParameter: self.settings.handoff.queryParameter,
             share: self.share
-        ).added(to: browser.endpoints, leadingToSignIn: leadsToSignIn) + logouts.endpoints + [
+        ).added(to: browser.endpoints, leadingToSignIn: !ways.areProvidersPages) + logouts.endpoints + [
             SessionsPage(users: UserSessions(sessions: sessions), cookieName: self.settings.session.cookieName).endpoint
         ]
     }
@@ -214,9 +256,7 @@ struct EndpointAssembly {
     }
 
     /// Whether users can sign in here.
-    private var signsIn: Bool {
-        self.roles.password != nil || self.roles.browser != nil || self.realm.provider.kratos != nil
-    }
+    private var signsIn: Bool { self.members.contains(where: \.signsIn) }
 
     private var issuer: String { ServerMetadata.issuer(self.settings.issuer) }
 
@@ -231,7 +271,8 @@ struct EndpointAssembly {
             lifetimes: self.settings.session.native,
             devices: self.devices,
             limiter: self.foundations.limiter,
-            users: self.realm.users,
+            users: self.users,
+            socialRealm: self.group.socialRealm,
             journal: AuditJournal(audit: self.foundations.audit, counters: .tokens(self.foundations.registry)),
             rules: self.rules,
             cascade: self.cascade,
@@ -270,7 +311,7 @@ struct EndpointAssembly {
             limiter: self.foundations.limiter,
             settings: self.settings.handoff,
             asn: self.asn,
-            users: self.realm.users,
+            users: self.users,
             rules: self.rules,
             journal: self.journal
         )

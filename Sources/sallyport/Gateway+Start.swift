@@ -190,7 +190,7 @@ extension Gateway {
             $0.sessions?.resolver.parties = assembly.parties
         }
         self.foundations.grants.adopt(assembly.refreshing)
-        self.watch.adopt(assembly.realms)
+        self.watch.adopt(assembly.realms, on: settings.hosts)
         // Asks the providers from now on, before that nothing is sent to them; for those that were asked, this does nothing.
         for realm in assembly.realms { realm.provider.issuer?.start() }
         self.gate.adopt(settings.limits, trusted: settings.trustedProxies)

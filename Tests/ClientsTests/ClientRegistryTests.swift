@@ -48,13 +48,16 @@ struct ClientRegistryTests {
     @Test("The hosts of a provider see its clients only, also after a change")
     func providers() {
         var back = ClientSettings(clientID: "back-office")
-        back.provider = "staff"
-        let registry = ClientRegistry([ClientSettings(clientID: "shop"), back])
-        let (staff, shop) = (registry.clients(of: "staff"), registry.clients(of: "default"))
+        back.providers = ["staff"]
+        let groups = [["staff"], ["default"], ["default", "staff"]]
+        let registry = ClientRegistry([ClientSettings(clientID: "shop"), back], groups: groups)
+        let (staff, shop) = (registry.clients(of: ["staff"]), registry.clients(of: ["default"]))
         for _ in 0..<2 {
             #expect(staff.snapshot.client("back-office") != nil && staff.snapshot.client("shop") == nil)
             #expect(shop.snapshot.client("shop") != nil && shop.snapshot.client("back-office") == nil)
-            #expect(registry.clients(of: "other").snapshot.isEmpty)
+            #expect(registry.clients(of: ["other"]).snapshot.isEmpty)
+            let both = registry.clients(of: ["default", "staff"]).snapshot
+            #expect(both.client("back-office") != nil && both.client("shop") != nil)
             registry.adopt([:])
         }
         #expect(registry.snapshot.client("back-office") != nil && registry.snapshot.client("shop") != nil)

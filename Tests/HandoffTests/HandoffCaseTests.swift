@@ -48,7 +48,7 @@ struct HandoffCaseTests {
             .refuse(.sessionOtherProvider, burns: true, endsExisting: false)
         ) { $0.parent?.identity.realm = Realm("staff") },
         Row("on a host of another provider", .refuse(.sessionOtherProvider, burns: false, endsExisting: false)) {
-            $0.realm = Realm("staff")
+            $0.realms = Realms([Realm("staff")])
             $0.client.burnsOnMismatch = false
         },
         Row("for this name on another port", .refuse(.handoffOtherHost, burns: true, endsExisting: false)) {

@@ -204,15 +204,35 @@ struct TokenEndpointBench {
         try await self.loop.submit { self.resolver.value.parties.foreignTokens = tokens }.get()
     }
 
+    /// Replaces the providers by those of several realms.
+    func reload(realms providers: [(realm: Realm, provider: any TokenProvider)]) async throws {
+        let tokens = providers.flatMap { realm, provider in
+            Self.tokens([provider], self.authority, self.store, self.clock, of: realm)
+        }
+        try await self.loop.submit { self.resolver.value.parties.foreignTokens = tokens }.get()
+    }
+
     /// Resolves the tokens in one turn of the loop.
-    func resolve(_ tokens: [String], as kind: Session.Kind = .native) async throws -> [Outcome] {
+    ///
+    /// - Parameter realms: Those of the host of each.
+    func resolve(
+        _ tokens: [String],
+        as kind: Session.Kind = .native,
+        of realms: [Realms] = []
+    ) async throws -> [Outcome] {
         try await self.loop.flatSubmit {
-            EventLoopFuture.whenAllSucceed(tokens.map { self.begin($0, kind) }, on: self.loop)
+            EventLoopFuture.whenAllSucceed(
+                tokens.enumerated().map { index, token in
+                    self.begin(token, kind, of: realms.isEmpty ? .default : realms[index])
+                },
+                on: self.loop
+            )
         }.get()
     }
 
-    func resolve(_ token: String, as kind: Session.Kind = .native) async throws -> Outcome {
-        try await self.resolve([token], as: kind)[0]
+    func resolve(_ token: String, as kind: Session.Kind = .native, of realms: Realms = .default) async throws -> Outcome
+    {
+        try await self.resolve([token], as: kind, of: [realms])[0]
     }
 
     /// Resolves the token on a loop whose time is behind the clock by this.
@@ -253,6 +273,7 @@ struct TokenEndpointBench {
     private func begin(
         _ token: String,
         _ kind: Session.Kind,
+        of realms: Realms = .default,
         isProviders: Bool = false,
         behind lag: Duration = .zero
     ) -> EventLoopFuture<Outcome> {
@@ -261,7 +282,7 @@ struct TokenEndpointBench {
         let resolution = Array(token.utf8).withUnsafeBytes {
             isProviders
                 ? self.resolver.value.resolve(providerCookie: $0, now: now)
-                : self.resolver.value.resolve(kind, token: $0, now: now)
+                : self.resolver.value.resolve(kind, token: $0, of: realms, now: now)
         }
         switch resolution {
         case .hit(let entry): promise.succeed(.hit(entry.session))

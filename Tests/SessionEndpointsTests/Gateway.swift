@@ -5,6 +5,7 @@ import Endpoints
 import JOSE
 import NIOCore
 import NIOPosix
+import Pages
 import Providers
 import Rules
 import Sessions
@@ -83,9 +84,9 @@ struct Gateway {
             familiar: FamiliarAddresses(),
             accounts: AccountNames(successor ?? Self.secret)
         )
-        let way =
+        let kind =
             browser.map { browser in
-                BrowserSessionEndpoints.Way.provider(
+                SignInWay.Kind.provider(
                     BrowserSignInFlow(
                         sessions: sessions,
                         provider: browser,
@@ -101,8 +102,10 @@ struct Gateway {
             limiter: limiter
         )
         let users = UserSessions(sessions: sessions)
+        let way = SignInWay(kind, name: "default", button: ProviderButton(label: "The only one"))
         let browsers = BrowserSessionEndpoints(
-            way,
+            try #require(SignInWays([way])),
+            sessions: sessions,
             cookieName: cookieName,
             handoffParameter: "session_transfer_token",
             native: native

@@ -54,9 +54,18 @@ import Vocabulary
         #expect(!users.hasLostUser(of: self.session("ada", Self.staff)))
         #expect(users.hasLostUser(of: self.session("gone", Self.staff)))
         #expect(users.hasLostUser(of: self.session("ada", .default)))
-        let all = AllRealms([RealmUsers(.default), users])
+        let all = RealmUsers(together: [RealmUsers(.default), users])
         #expect(!all.hasLostUser(of: self.session("gone", .default)))
         #expect(all.hasLostUser(of: self.session("gone", Self.staff)))
         #expect(all.hasLostUser(of: self.session("ada", Realm("removed"))))
+        #expect(all.realms.contains(.default) && all.realms.contains(Self.staff) && all.realms.areSeveral)
+        #expect(!all.realms.contains(Realm("removed")))
+    }
+
+    @Test("A list of realms is the same for the same realms in the same order")
+    func lists() {
+        #expect(Realms([.default, Self.staff]) == Realms([Realm("default"), Realm("staff")]))
+        #expect(Realms([.default, Self.staff]) != Realms([Self.staff, .default]) && Realms([]) == .default)
+        #expect(!Realms([Self.staff]).contains(.default) && !Realms([Self.staff]).areSeveral)
     }
 }

@@ -55,8 +55,11 @@ struct ReferenceFileTests {
 
     /// Whether the key is one of `provider` in an element of `providers`.
     private static func isRepeated(_ path: String) -> Bool {
-        path.hasPrefix("providers[].") && path != "providers[].name"
+        path.hasPrefix("providers[].") && !Self.ofElement.contains(path)
     }
+
+    /// The keys that only an element of `providers` has.
+    private static let ofElement = Set(["name", "label", "icon_file", "essential"].map { "providers[].\($0)" })
 
     /// Whether the last step of the path is a name that the operator chooses.
     private static func hasOwnName(_ path: String) -> Bool {
@@ -70,7 +73,8 @@ struct ReferenceFileTests {
         "routes[].max_body", "routes[].timeouts.response", "event_loops", "secret_file",
         "listen[].tls", "tls.certificates[].default", "listen[].protocols", "listen[].client_certificates",
         "upstreams.*.ca_file", "upstreams.*.server_name", "clients[].client_secret_file", "clients[].jwks_file",
-        "clients[].provider",
+        "clients[].provider", "clients[].providers", "providers[].label", "providers[].icon_file",
+        "providers[].essential",
         "clients[].token_endpoint_auth_method", "provider.static.users[].id",
         "provider.oidc.acr_values", "provider.oidc.introspection.url", "provider.oidc.introspection.client_id",
         "identity.headers", "limits.connections_per_address", "signing_key_file", "routes[].audience",

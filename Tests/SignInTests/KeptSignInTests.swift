@@ -51,6 +51,33 @@ struct KeptSignInTests {
         }
     }
 
+    @Test(
+        "On a host with several providers it names the one at which it began, and else it is what a former gateway reads"
+    )
+    func names() async throws {
+        let keys = SealingKeyRing(current: Secret("a secret of the tests"))
+        let named = BrowserSignInFlow(
+            sessions: self.bench.sessions,
+            name: "google",
+            provider: self.provider,
+            limiter: LocalRateLimiter(clock: self.bench.time.clock),
+            keys: keys
+        )
+        let begun = try await named.begin(BrowserSignIn(callback: ""), returnTo: "/a", on: SignInBench.host)
+        let pending = try #require(self.flow.pending(begun.kept, id: begun.id, on: SignInBench.host))
+        #expect(pending.provider == "google" && pending.returnTo == "/a" && pending.app == nil)
+        let short = try #require(named.shortened(pending, id: begun.id, on: SignInBench.host))
+        #expect(named.pending(short, id: begun.id, on: SignInBench.host)?.provider == "google")
+        let lone = try await self.begin(BrowserSignIn(callback: ""))
+        #expect(self.flow.pending(lone.kept, id: lone.id, on: SignInBench.host)?.provider == nil)
+        func version(_ kept: Secret, _ id: String) throws -> UInt8? {
+            let text = try #require(Base64URL.decoded(kept.bytes[...]))
+            return try keys.open(text, for: Array("sign-in \(SignInBench.host) \(id)".utf8)).first
+        }
+        #expect(try version(lone.kept, lone.id) == 3)
+        #expect(try version(begun.kept, begun.id) == 4)
+    }
+
     @Test("Shortened, it says where it leads and what it demands, and nothing that completes it")
     func shortened() async throws {
         let (id, kept) = try await self.begin(

@@ -102,7 +102,11 @@ final class TokenBench: Sendable {
         let known = [accessTokens, refreshTokens].map { provider in
             provider.map { ProviderTokens([$0], authority: authority, store: store, clock: clock) }
         }
-        let foreign = ForeignGrants(tokens: known[0], refreshTokens: known[1], ends: nil)
+        let foreign = ForeignGrants(
+            tokens: [known[0]].compactMap(\.self),
+            refreshTokens: [known[1]].compactMap(\.self),
+            ends: nil
+        )
         let access = RecordAccess(store: store, authority: self.authority, loops: group, clock: clock)
         let tokens = TokenService(
             records: access,

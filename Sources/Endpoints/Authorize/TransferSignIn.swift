@@ -173,7 +173,7 @@ struct TransferSignIn: Sendable {
             token: token?.bytes ?? [],
             transport: transport,
             authority: requester.authority,
-            realm: self.tokens.realm,
+            realms: self.tokens.realms,
             client: trial.client,
             device: DeviceFacts(address: requester.address, asn: nil, userAgent: requester.userAgent),
             existing: trial.outcome.existing.map { ($0.key, $0.session) },

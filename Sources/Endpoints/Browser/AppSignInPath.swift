@@ -7,16 +7,24 @@ enum AppSignInPath {
     static let path = "/.sallyport/app"
     static let flow = "flow"
     static let returnTo = "return_to"
+    static let provider = "provider"
 
     /// The URL to which an app sends its user's browser.
     ///
     /// - Parameters:
     ///   - request: Was sent to the host.
     ///   - returnTo: Where the browser goes back to; nil: what the flow says.
-    static func url(on request: EndpointRequest, flow: String, returnTo: String?) -> String {
+    ///   - provider: The provider at which the user signs in; nil: the only one, or the one that the user chooses.
+    static func url(on request: EndpointRequest, flow: String, returnTo: String?, provider: String? = nil) -> String {
+        request.origin + request.design.path(self.target(flow: flow, returnTo: returnTo, provider: provider))
+    }
+
+    /// The same as a path of the host, wherever browsers find it.
+    static func target(flow: String, returnTo: String?, provider: String? = nil) -> String {
         var parameters = [(name: self.flow, value: flow)]
         if let returnTo { parameters.append((self.returnTo, returnTo)) }
-        return "\(request.origin)\(request.design.path(self.path))?\(FormText.encoded(parameters))"
+        if let provider { parameters.append((self.provider, provider)) }
+        return "\(self.path)?\(FormText.encoded(parameters))"
     }
 
     /// The URL of an app with a code: its path and query stay as they are.

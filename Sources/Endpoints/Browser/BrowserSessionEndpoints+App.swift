@@ -6,25 +6,27 @@ internal import Vocabulary
 
 /// The sign-in of a browser for a native app. The browser gets no session of its own, and one that it has stays.
 extension BrowserSessionEndpoints {
-    /// `/.sallyport/app`: begins the sign-in for the flow in the query. On hosts with endpoints. nil where the provider's
-    /// own pages sign apps in.
-    func appEndpoint(_ native: NativeSignIns, _ way: Way) -> Endpoint? {
-        switch way {
-        case .pages: nil
-        case .password(let passwords):
-            Endpoint(path: AppSignInPath.path, methods: ["GET", "HEAD", "POST"], outlivesClient: true) { request in
-                request.method == "POST"
-                    ? await self.signIn(forApp: request, native, passwords)
-                    : await self.withApp(request, native) { app, _ in self.ask(app, request) }
+    /// `/.sallyport/app`: begins the sign-in for the flow in the query, at the provider that the query names, at the only
+    /// one, or at the one that the user chooses. On hosts with endpoints. nil where only a provider's own pages sign apps in.
+    func appEndpoint(_ native: NativeSignIns) -> Endpoint? {
+        let ways = self.ways.all.filter { if case .pages = $0.kind { false } else { true } }
+        guard !ways.isEmpty else { return nil }
+        let methods = ["GET", "HEAD"] + (self.ways.passwords == nil ? [] : ["POST"])
+        return Endpoint(path: AppSignInPath.path, methods: methods, outlivesClient: methods.count > 2) { request in
+            if request.method == "POST", let passwords = self.ways.passwords {
+                return await self.signIn(forApp: request, native.signing(in: passwords.sessions.realm), passwords)
             }
-        case .provider(let flow):
-            Endpoint(path: AppSignInPath.path, methods: ["GET", "HEAD"]) { request in
-                guard request.method == "GET" else { return .noContent() }
-                guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
-                return await self.withApp(request, native) { app, kept in
-                    let demand = SignInDemand(isAgain: kept.wish.isAgain, aal: kept.wish.aal)
-                    return await self.begin(request, flow, returnTo: "/", demanding: demand, for: app)
+            let named = request.only(AppSignInPath.provider).flatMap { name in ways.first { $0.name == name } }
+            guard let way = named ?? (ways.count == 1 ? ways[0] : nil), case .provider(let flow) = way.kind else {
+                return await self.withApp(request, native) { app, _ in
+                    self.ask(app, request, among: named.map { [$0] } ?? ways)
                 }
+            }
+            guard request.method == "GET" else { return .noContent() }
+            guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
+            return await self.withApp(request, native) { app, kept in
+                let demand = SignInDemand(isAgain: kept.wish.isAgain, aal: kept.wish.aal)
+                return await self.begin(request, flow, returnTo: "/", demanding: demand, for: app)
             }
         }
     }
@@ -53,20 +55,26 @@ extension BrowserSessionEndpoints {
 
     // MARK: With a password
 
-    /// The form for a password.
+    /// The form for a password, and links to the providers.
+    ///
+    /// - Parameter ways: Those that are offered; nil: the form alone.
     private func ask(
         _ app: WaitingApp,
         _ request: EndpointRequest,
+        among ways: [SignInWay]? = nil,
         notice: Page.Notice? = nil,
         identifier: String = "",
         reason: Reason? = nil
     ) -> EndpointResponse {
-        Page.signIn(
+        let form = Page.Form(
+            action: AppSignInPath.path,
+            hidden: [(AppSignInPath.flow, app.flow), (AppSignInPath.returnTo, app.returnTo)]
+        )
+        return Page.signIn(
             request,
-            form: Page.Form(
-                action: AppSignInPath.path,
-                hidden: [(AppSignInPath.flow, app.flow), (AppSignInPath.returnTo, app.returnTo)]
-            ),
+            self.offer(ways ?? self.ways.all.filter(\.hasForm), form, request) { way in
+                AppSignInPath.target(flow: app.flow, returnTo: app.returnTo, provider: way.name)
+            },
             notice: notice,
             identifier: identifier,
             reason: reason

@@ -5,38 +5,57 @@ internal import Vocabulary
 
 /// The way back from the provider.
 extension BrowserSessionEndpoints {
-    /// `GET /.sallyport/callback`: 303 to the page that the user wanted, with the new session's cookie, or a page that
-    /// says why there is none. Where the provider or the store cannot answer, the cookies stay, and the page may be
-    /// loaded again. A sign-in for which the browser had no room, because many tabs began one, begins again by itself: the
-    /// provider knows the user by then.
-    func comeBack(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
+    /// `GET /.sallyport/callback`, and `/.sallyport/callback/NAME` on a host with several providers: 303 to the page that
+    /// the user wanted, with the new session's cookie, or a page that says why there is none. Where the provider or the
+    /// store cannot answer, the cookies stay, and the page may be loaded again. A sign-in for which the browser had no
+    /// room, because many tabs began one, begins again by itself: the provider knows the user by then.
+    ///
+    /// - Parameter named: The provider whose place it is; nil: the place of an only one.
+    func comeBack(_ request: EndpointRequest, _ named: BrowserSignInFlow?) async -> EndpointResponse {
         guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
         let id = request.only("state") ?? ""
         guard let kept = self.signInCookies.kept(id, request) else {
-            return await self.comeBack(request, flow, id, nil)
+            return await self.comeBack(request, named, id, nil)
         }
         let key = CallbackFlights.Key(
             authority: request.authority,
+            place: named?.name,
             kept: kept,
             sessions: request.requester.cookies,
             parameters: request.query.flatMap { [$0.name, $0.value] }
         )
-        return await self.callbacks.answer(key) { await self.comeBack(request, flow, id, kept) }
+        return await self.callbacks.answer(key) { await self.comeBack(request, named, id, kept) }
+    }
+
+    /// The provider at which a sign-in has begun, if browsers come back from it to this place. One that began when the host
+    /// had only one provider comes back to that one's.
+    private func flow(of pending: KeptSignIn?, at named: BrowserSignInFlow?) -> BrowserSignInFlow? {
+        if let named { return pending.map { $0.provider == named.name } ?? true ? named : nil }
+        let flows = self.ways.flows
+        if flows.count == 1, flows[0].name == nil { return pending?.provider == nil ? flows[0] : nil }
+        return pending.map { pending in flows.first { $0.began(pending) } } ?? flows.first
     }
 
     /// The same for a browser that has kept this of the sign-in `id`; nil: nothing.
     private func comeBack(
         _ request: EndpointRequest,
-        _ flow: BrowserSignInFlow,
+        _ named: BrowserSignInFlow?,
         _ id: String,
         _ kept: Secret?
     ) async -> EndpointResponse {
         let requester = request.requester
-        let pending = kept.flatMap { flow.pending($0, id: id, on: request.authority) }
+        let pending = kept.flatMap { self.ways.flows.first?.pending($0, id: id, on: request.authority) }
         let cleared = kept == nil ? [] : self.signInCookies.clear(id, request)
+        guard let flow = self.flow(of: pending, at: named) else {
+            // A provider, or a page that it was led to, sends back what another one began.
+            let refusal = NotDone(.signInStateMismatch, detail: "the sign-in began at another provider")
+            (named ?? self.ways.flows[0]).record(refusal, .web, requester)
+            return self.refuse(refusal.reason, request, fields: cleared)
+        }
         if let pending, let app = pending.app {
             guard let native = self.native else { return self.refuse(.signInStateMismatch, request, fields: cleared) }
-            return await self.comeBack(request, flow, native, for: app, pending, clearing: cleared)
+            let own = native.signing(in: flow.sessions.realm)
+            return await self.comeBack(request, flow, own, for: app, pending, clearing: cleared)
         }
         let returnTo = pending?.returnTo ?? "/"
         let demand = pending?.demand ?? SignInDemand()
@@ -59,7 +78,7 @@ extension BrowserSessionEndpoints {
                 )
             }
             let user = try await flow.prove(pending, request.query, .web, for: requester)
-            let begun = try await self.sessions.replace(
+            let begun = try await flow.sessions.replace(
                 former,
                 with: user.authentication,
                 SessionTerms(.web),
@@ -68,7 +87,8 @@ extension BrowserSessionEndpoints {
             )
             let signedIn = self.cookies.signedIn(begun.token, begun.session, by: self.sessions, request)
             let noted = self.completedSignIns.note(request, at: begun.session.issuedAt)
-            return .seeOther(returnTo, fields: signedIn + [noted] + cleared)
+            let way = self.lastWay.note(flow.name, among: self.ways, request)
+            return .seeOther(returnTo, fields: signedIn + [noted] + way + cleared)
         } catch {
             return self.refuse(
                 error.reason,

@@ -3,8 +3,21 @@ internal import SignOn
 internal import Vocabulary
 
 extension BrowserSessionEndpoints {
-    /// `GET /.sallyport/login`: 303 to the provider, for signed-in users too: a route may require a new sign-in. HEAD and
-    /// prefetches begin nothing.
+    /// `GET /.sallyport/login`: what the only way to sign in begins with, or that of the provider which the query names;
+    /// else the page on which the user chooses one.
+    func login(_ request: EndpointRequest) async -> EndpointResponse {
+        let ways = self.ways.meeting(SignInDemand(request.query))
+        guard ways.count == 1 else { return self.askToSignIn(request, ways) }
+        switch ways[0].kind {
+        case .password: return self.askToSignIn(request, ways)
+        case .pages(let pages):
+            guard request.method == "GET" else { return .noContent() }
+            return self.login(request, pages, ways[0].name)
+        case .provider(let flow): return await self.login(request, flow)
+        }
+    }
+
+    /// 303 to the provider, for signed-in users too: a route may require a new sign-in. HEAD and prefetches begin nothing.
     func login(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
         guard request.method == "GET" else { return .noContent() }
         let demand = SignInDemand(request.query)
@@ -34,7 +47,10 @@ extension BrowserSessionEndpoints {
         isRepeat: Bool = false,
         fields: [(name: String, value: String)] = []
     ) async -> EndpointResponse {
-        let wish = BrowserSignIn(callback: request.origin + Self.callbackPath(by: request.design), demand: demand)
+        let wish = BrowserSignIn(
+            callback: request.origin + Self.callbackPath(of: flow.name, by: request.design),
+            demand: demand
+        )
         do throws(NotDone) {
             let (url, id, kept) = try await flow.begin(
                 wish,
@@ -60,6 +76,8 @@ extension BrowserSessionEndpoints {
     var signInCookies: KeptCookies {
         KeptCookies(sessionCookie: self.cookies.name, prefix: "signin-", lifetime: KeptSignIn.lifetime, most: 5)
     }
+
+    var lastWay: LastWay { LastWay(sessionCookie: self.cookies.name) }
 
     var completedSignIns: CompletedSignIns { CompletedSignIns(sessionCookie: self.cookies.name) }
 

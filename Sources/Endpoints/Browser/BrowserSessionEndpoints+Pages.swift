@@ -21,8 +21,7 @@ extension BrowserSessionEndpoints {
     ///
     /// A browser that comes back without a cookie that counts is sent there again, and a provider at which the user is
     /// signed in sends it back at once: after a few times within seconds a page ends that.
-    func login(_ request: EndpointRequest, _ pages: ProviderPages) -> EndpointResponse {
-        guard request.method == "GET" else { return .noContent() }
+    func login(_ request: EndpointRequest, _ pages: ProviderPages, _ name: String) -> EndpointResponse {
         let demand = SignInDemand(request.query)
         let returnTo = self.returnTo(request.parameters(SignInPath.returnTo))
         guard request.isPageLoad else {
@@ -34,6 +33,9 @@ extension BrowserSessionEndpoints {
             return self.refuse(.signInRepeated, request, returnTo: returnTo, demanding: demand)
         }
         let path = pages.provider.signInPath(BrowserSignIn(callback: request.origin + returnTo, demand: demand))
-        return .seeOther(pages.home + path, fields: [recent.note(request, at: now)])
+        return .seeOther(
+            pages.home + path,
+            fields: [recent.note(request, at: now)] + self.lastWay.note(name, among: self.ways, request)
+        )
     }
 }

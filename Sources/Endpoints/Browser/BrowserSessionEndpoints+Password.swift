@@ -4,18 +4,61 @@ internal import Vocabulary
 
 /// The sign-in page with the form for a password.
 extension BrowserSessionEndpoints {
-    /// `GET /.sallyport/login`. It shows the form to signed-in users too: a route may require a new sign-in, and the
-    /// session of that sign-in replaces theirs.
-    func askToSignIn(_ request: EndpointRequest) -> EndpointResponse {
+    /// `GET /.sallyport/login`. It shows the form, and links to these providers, to signed-in users too: a route may require
+    /// a new sign-in, and the session of that sign-in replaces theirs.
+    func askToSignIn(_ request: EndpointRequest, _ ways: [SignInWay]) -> EndpointResponse {
         let followsHandoff = request.credentials.companion(HandoffNotice.label) != nil
+        let demand = SignInDemand(request.query)
         var page = Page.signIn(
             request,
-            form: .signIn(returnTo: self.returnTo(request.parameters(SignInPath.returnTo))),
+            self.offer(ways, returnTo: self.returnTo(request.parameters(SignInPath.returnTo)), demand, request),
             offersToStay: self.sessions.asksToStay,
-            notice: followsHandoff ? .handoff : SignInDemand(request.query).isAgain ? .again : nil
+            notice: followsHandoff ? .handoff : demand.isAgain ? .again : nil
         )
         if followsHandoff { page.fields.append(("set-cookie", self.cookies.handoffNotice(request).clearing())) }
         return page
+    }
+
+    /// The ways of a sign-in page that leads back to a page of this host.
+    private func offer(
+        _ ways: [SignInWay],
+        returnTo: String,
+        _ demand: SignInDemand,
+        _ request: EndpointRequest
+    ) -> Page.Offer {
+        self.offer(ways, .signIn(returnTo: returnTo), request) { way in
+            var demand = demand
+            demand.providers = [way.name]
+            return SignInPath.leading(to: returnTo.utf8, demanding: demand)
+        }
+    }
+
+    /// What a sign-in page offers: the form if it is one of the ways, and a link for each other; the one that this browser
+    /// used last comes first.
+    ///
+    /// - Parameter path: Where the link of a way leads.
+    func offer(
+        _ ways: [SignInWay],
+        _ form: Page.Form,
+        _ request: EndpointRequest,
+        path: (SignInWay) -> String
+    ) -> Page.Offer {
+        let last = self.lastWay.way(of: request, among: ways)
+        let first = last ?? ways.first
+        let links = ways.filter { !$0.hasForm }
+        let others = links.filter { $0.name == last?.name } + links.filter { $0.name != last?.name }
+        return Page.Offer(
+            form: ways.contains(where: \.hasForm) ? form : nil,
+            isFormFirst: first?.hasForm == true || others.isEmpty,
+            links: others.map { way in
+                Page.Link(
+                    button: way.button,
+                    path: path(way),
+                    isAway: way.isAway(),
+                    isLast: way.name == last?.name
+                )
+            }
+        )
     }
 
     /// `POST /.sallyport/login`: 303 to `return_to` with the new session's cookie, or the form again.
@@ -30,7 +73,7 @@ extension BrowserSessionEndpoints {
         ) -> EndpointResponse {
             Page.signIn(
                 request,
-                form: .signIn(returnTo: returnTo),
+                self.offer(self.ways.all, returnTo: returnTo, SignInDemand(), request),
                 offersToStay: self.sessions.asksToStay,
                 notice: notice,
                 identifier: identifier,
@@ -56,7 +99,10 @@ extension BrowserSessionEndpoints {
                 for: request.requester
             )
             let signedIn = self.cookies.signedIn(begun.token, begun.session, by: self.sessions, request)
-            return .seeOther(returnTo, fields: signedIn)
+            return .seeOther(
+                returnTo,
+                fields: signedIn + self.lastWay.note(self.passwordName, among: self.ways, request)
+            )
         } catch {
             guard error.reason != .ruleDenied else {
                 return .problem(.ruleDenied, explanation: error.text, requestID: request.requestID)
@@ -64,4 +110,12 @@ extension BrowserSessionEndpoints {
             return again(error.reason, Page.Notice(error), showing: identifier)
         }
     }
+
+    /// The name of the way with the form.
+    private var passwordName: String? { self.ways.all.first(where: \.hasForm)?.name }
+}
+
+extension SignInWay {
+    /// Whether it is the form of the page.
+    var hasForm: Bool { if case .password = self.kind { true } else { false } }
 }

@@ -5,24 +5,6 @@ internal import Vocabulary
 /// The endpoints for browsers below `/.sallyport/`: sign-in, sign-out and the session document on every host, and the
 /// callback of a provider on hosts with endpoints.
 package struct BrowserSessionEndpoints: Sendable {
-    /// How browsers sign in.
-    package enum Way: Sendable {
-        /// With the form of the sign-in page.
-        case password(PasswordSignIn)
-        /// At a provider that redirects the browser.
-        case provider(BrowserSignInFlow)
-        /// At the pages of a provider whose own cookie the gateway accepts.
-        case pages(ProviderPages)
-
-        var sessions: SessionService {
-            switch self {
-            case .password(let passwords): passwords.sessions
-            case .provider(let flow): flow.sessions
-            case .pages(let pages): pages.sessions
-            }
-        }
-    }
-
     /// Where a sign-out at the provider ends: to be registered there.
     package static func signedOutPath(by design: PageDesign) -> String { design.path(Page.signedOut) }
     /// Where a provider sends browsers back: to be registered there.
@@ -33,36 +15,47 @@ package struct BrowserSessionEndpoints: Sendable {
     /// The path of the callback where no other product's paths are served.
     static let callback = "/.sallyport/callback"
 
+    /// The same of a provider on a host with several: each has a place of its own, so that what one sends back is never
+    /// taken for another's (mix-up, RFC 9700 4.4.2.2). nil: it is the only one.
+    package static func callbackPath(of name: String?, by design: PageDesign) -> String {
+        name.map { design.path(self.callback(of: $0)) } ?? self.callbackPath(by: design)
+    }
+
+    /// The path of the callback of one of several providers where no other product's paths are served.
+    private static func callback(of name: String) -> String { "\(self.callback)/\(name)" }
+
     let sessions: SessionService
     let cookies: RequestCookies
     let providerSignOut: ProviderSignOut?
     let native: NativeSignIns?
     let callbacks = CallbackFlights()
-    private let way: Way
+    let ways: SignInWays
     private let handoffParameter: String
 
     /// - Parameters:
+    ///   - sessions: Finds and ends the sessions of all users of the host.
     ///   - cookieName: The configured name of the session cookie.
     ///   - handoffParameter: The query parameter that may carry a transfer token; it is removed from every `return_to`.
     ///   - native: Signs users of native apps in with the browser; nil: apps have no such sign-in.
     ///   - providerSignOut: Continues a sign-out at the provider; nil if users sign in with passwords.
     package init(
-        _ way: Way,
+        _ ways: SignInWays,
+        sessions: SessionService,
         cookieName: String,
         handoffParameter: String,
         native: NativeSignIns? = nil,
         providerSignOut: ProviderSignOut? = nil
     ) {
-        self.way = way
+        self.ways = ways
         self.native = native
         self.providerSignOut = providerSignOut
-        self.sessions = way.sessions
+        self.sessions = sessions
         self.cookies = RequestCookies(name: cookieName)
         self.handoffParameter = handoffParameter
     }
 
     package var endpoints: [Endpoint] {
-        self.signIn + [self.native.flatMap { self.appEndpoint($0, self.way) }].compactMap(\.self) + [
+        self.signIn + [self.native.flatMap(self.appEndpoint)].compactMap(\.self) + [
             Endpoint.everywhere(Page.logout, ["GET", "HEAD", "POST"]) {
                 $0.method == "POST" ? await self.signOut($0) : self.askToSignOut($0)
             },
@@ -72,31 +65,33 @@ package struct BrowserSessionEndpoints: Sendable {
     }
 
     private var signIn: [Endpoint] {
-        switch self.way {
-        case .password(let passwords):
-            [
-                .everywhere(SignInPath.path, ["GET", "HEAD", "POST"]) { request in
-                    if request.method == "POST" { return await self.signIn(request, passwords) }
-                    return self.handingOver(request) ?? self.askToSignIn(request)
-                }
-            ]
-        case .pages(let pages):
-            [
-                Endpoint(path: SignInPath.path, methods: ["GET", "HEAD"], scope: .everyHost) {
-                    self.handingOver($0) ?? self.login($0, pages)
-                }
-            ]
-        case .provider(let flow):
-            [
-                Endpoint(path: SignInPath.path, methods: ["GET", "HEAD"], scope: .everyHost) {
-                    if let answer = self.handingOver($0) { return answer }
-                    return await self.login($0, flow)
-                },
-                Endpoint(path: Self.callback, methods: ["GET"], outlivesClient: true) {
-                    await self.comeBack($0, flow)
-                },
-            ]
+        let takesForm = self.ways.passwords != nil
+        let page = Endpoint(
+            path: SignInPath.path,
+            methods: ["GET", "HEAD"] + (takesForm ? ["POST"] : []),
+            scope: .everyHost,
+            outlivesClient: takesForm
+        ) { request in
+            if request.method == "POST", let passwords = self.ways.passwords {
+                return await self.signIn(request, passwords)
+            }
+            if let answer = self.handingOver(request) { return answer }
+            return await self.login(request)
         }
+        let flows = self.ways.flows
+        guard !flows.isEmpty else { return [page] }
+        var callbacks = [
+            Endpoint(path: Self.callback, methods: ["GET"], outlivesClient: true) { await self.comeBack($0, nil) }
+        ]
+        for flow in flows {
+            guard let name = flow.name else { continue }
+            callbacks.append(
+                Endpoint(path: Self.callback(of: name), methods: ["GET"], outlivesClient: true) {
+                    await self.comeBack($0, flow)
+                }
+            )
+        }
+        return [page] + callbacks
     }
 
     /// A link to the sign-in page that brings a session-transfer token leads to the page behind it, with the token: its

@@ -8,6 +8,8 @@ final class CallbackFlights: Sendable {
     /// One browser's way back: what it has kept of the sign-in, the sessions that this one replaces, and what it brings.
     struct Key: Hashable {
         let authority: String
+        /// The provider whose place it is; nil: the place of an only one.
+        let place: String?
         let kept: Secret
         let sessions: [Secret]
         let parameters: [String]

@@ -57,7 +57,7 @@ package struct HandoffEndpoint: Sendable {
             token: pending.token.bytes,
             transport: pending.transport,
             authority: request.authority,
-            realm: self.sessions.realm,
+            realms: self.sessions.realms,
             client: client,
             device: DeviceFacts(address: request.address, asn: nil, userAgent: requester.userAgent),
             existing: nil,

@@ -169,6 +169,12 @@ package struct HostSignInEndpoints: Sendable {
         case .expired:
             if let back { return back }
             return .seeOther(audience.origin + SignInPath.leading(to: "/".utf8, demanding: asked.demand))
+        case .signInAt(let providers):
+            if let back { return back }
+            var demand = asked.demand
+            demand.providers = providers
+            let target = TicketPath.asking(id, sealed, isBack: true)
+            return .seeOther(SignInPath.leading(to: target.utf8, demanding: demand))
         case .signIn(let reason):
             if let back { return back }
             // The user has just signed in here, and the browser has brought no session.
@@ -178,6 +184,10 @@ package struct HostSignInEndpoints: Sendable {
             }
             var demand = asked.demand
             if reason == nil { demand.isAgain = true }
+            // This host may have more providers than the one that asks.
+            if demand.providers.isEmpty, audience.providers.count > 1 || self.sessions.realms.areSeveral {
+                demand.providers = audience.providers
+            }
             let target = TicketPath.asking(id, sealed, isBack: true)
             return .seeOther(
                 SignInPath.leading(to: target.utf8, demanding: demand),

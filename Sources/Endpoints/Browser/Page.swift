@@ -90,6 +90,35 @@ enum Page {
         """
     )
 
+    /// A link to a provider.
+    struct Link: Sendable {
+        let button: ProviderButton
+        let path: String
+        /// Whether the provider is known not to answer at the moment. The link stays: it may be back by now.
+        let isAway: Bool
+        /// Whether the browser used it last.
+        let isLast: Bool
+
+        func html(by pages: PageWriter) -> String {
+            let language = pages.language
+            let note: PageText? = self.isAway ? .signInAway : self.isLast ? .signInLastUsed : nil
+            return self.button.html(
+                leadingTo: pages.path(self.path),
+                text: language.text(.signInProvider, ["provider": self.button.label]),
+                note: note.map { language.text($0) }
+            )
+        }
+    }
+
+    /// What a sign-in page offers.
+    struct Offer: Sendable {
+        /// nil: no provider takes a password here.
+        let form: Form?
+        /// Whether the form stands above the links.
+        let isFormFirst: Bool
+        let links: [Link]
+    }
+
     /// The sign-in page.
     ///
     /// - Parameters:
@@ -98,7 +127,7 @@ enum Page {
     ///   - reason: Why it was refused, which decides the status; nil if it was not (200).
     static func signIn(
         _ request: EndpointRequest,
-        form: Form,
+        _ offer: Offer,
         offersToStay: Bool = false,
         notice: Notice? = nil,
         identifier: String = "",
@@ -106,40 +135,75 @@ enum Page {
     ) -> EndpointResponse {
         let pages = request.pages
         let language = pages.language
-        let describedBy = notice == nil ? "" : #" aria-describedby="notice""#
-        let focus = identifier.isEmpty ? (name: " autofocus", password: "") : (name: "", password: " autofocus")
+        let wait: Duration? = if case .throttled(let wait) = notice { wait } else { nil }
+        let links = offer.links.map { $0.html(by: pages) }.joined(separator: "\n")
+        let form = offer.form.map { form in
+            self.html(
+                of: form,
+                by: pages,
+                offersToStay: offersToStay,
+                isDescribed: notice != nil,
+                takesFocus: offer.isFormFirst || notice != nil,
+                identifier: identifier
+            )
+        }
+        let parts = (offer.isFormFirst ? [form, links] : [links, form]).compactMap { $0 }.filter { !$0.isEmpty }
+        let or = #"<p class="or">\#(language.html(.signInOr))</p>"#
+        var page = WebPage(
+            .login,
+            title: language.text(.signInTitle),
+            content: """
+                <p>\(language.html(.signInHost, ["host": request.authority]))</p>
+                \(notice?.html(in: language) ?? "")
+                \(parts.joined(separator: "\n\(or)\n"))
+                """,
+            script: form == nil ? nil : self.showPassword
+        )
+        page.hasImages = offer.links.contains { $0.button.hasImage }
+        return .page(
+            reason?.status ?? 200,
+            page,
+            by: pages,
+            fields: reason?.refusal?.retryFields(wait) ?? [],
+            reason: reason
+        )
+    }
+
+    /// The form for a password as markup.
+    ///
+    /// - Parameters:
+    ///   - isDescribed: Whether a notice stands above it.
+    ///   - takesFocus: Whether the user can type at once.
+    private static func html(
+        of form: Form,
+        by pages: PageWriter,
+        offersToStay: Bool,
+        isDescribed: Bool,
+        takesFocus: Bool,
+        identifier: String
+    ) -> String {
+        let language = pages.language
+        let describedBy = isDescribed ? #" aria-describedby="notice""# : ""
+        let autofocus = takesFocus ? " autofocus" : ""
+        let focus = identifier.isEmpty ? (name: autofocus, password: "") : (name: "", password: autofocus)
         let stay =
             """
 
             <label class="choice"><input name="\(staySignedIn)" type="checkbox" value="1"> \(language.html(.signInStay))</label>
             """
-        let wait: Duration? = if case .throttled(let wait) = notice { wait } else { nil }
-        return .page(
-            reason?.status ?? 200,
-            WebPage(
-                .login,
-                title: language.text(.signInTitle),
-                content: """
-                    <p>\(language.html(.signInHost, ["host": request.authority]))</p>
-                    \(notice?.html(in: language) ?? "")
-                    \(form.html(by: pages))
-                    <label for="identifier">\(language.html(.signInIdentifier))</label>
-                    <input id="identifier" name="identifier" type="text" autocomplete="username" autocapitalize="none" \
-                    spellcheck="false" maxlength="256" required value="\(HTMLText.escaped(identifier))"\(focus.name)\(describedBy)>
-                    <label for="password">\(language.html(.signInPassword))</label>
-                    <input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024" \
-                    required\(focus.password)\(describedBy)>
-                    <label class="choice" hidden><input id="show" type="checkbox" autocomplete="off"> \
-                    \(language.html(.signInShowPassword))</label>\(offersToStay ? stay : "")
-                    <button type="submit">\(language.html(.signInSubmit))</button>
-                    </form>
-                    """,
-                script: self.showPassword
-            ),
-            by: pages,
-            fields: reason?.refusal?.retryFields(wait) ?? [],
-            reason: reason
-        )
+        return """
+            \(form.html(by: pages))
+            <label for="identifier">\(language.html(.signInIdentifier))</label>
+            <input id="identifier" name="identifier" type="text" autocomplete="username" autocapitalize="none" \
+            spellcheck="false" maxlength="256" required value="\(HTMLText.escaped(identifier))"\(focus.name)\(describedBy)>
+            <label for="password">\(language.html(.signInPassword))</label>
+            <input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024" \
+            required\(focus.password)\(describedBy)>
+            <label class="choice" hidden><input id="show" type="checkbox" autocomplete="off"> \
+            \(language.html(.signInShowPassword))</label>\(offersToStay ? stay : "")
+            <button type="submit">\(language.html(.signInSubmit))</button>
+            </form>
+            """
     }
 
     /// The page that says that the user is signed out.

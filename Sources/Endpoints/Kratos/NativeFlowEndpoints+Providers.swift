@@ -43,7 +43,12 @@ extension NativeFlowEndpoints {
         } catch {
             return Herodot.unavailable(error.reason, to: request)
         }
-        let url = AppSignInPath.url(on: request, flow: document.flow.id, returnTo: returnTo)
+        let url = AppSignInPath.url(
+            on: request,
+            flow: document.flow.id,
+            returnTo: returnTo,
+            provider: self.settings.leadingNames.contains(provider) ? provider : nil
+        )
         guard request.method == "POST", Self.speaksJSON(request) else { return .seeOther(url) }
         return Herodot.browserNeeded(url, to: request)
     }

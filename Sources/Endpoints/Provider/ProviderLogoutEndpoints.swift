@@ -1,3 +1,4 @@
+internal import JOSE
 internal import Providers
 package import SignOn
 internal import Vocabulary
@@ -8,10 +9,17 @@ package struct ProviderLogoutEndpoints: Sendable {
     static let backChannel = "/.sallyport/backchannel-logout"
     static let frontChannel = "/.sallyport/frontchannel-logout"
 
-    private let logout: ProviderLogout
+    /// One for each provider of the host.
+    private let logouts: [ProviderLogout]
 
-    package init(logout: ProviderLogout) {
-        self.logout = logout
+    /// - Parameter logouts: One or more.
+    package init(logouts: [ProviderLogout]) {
+        self.logouts = logouts
+    }
+
+    /// That of the provider with this name; of the first, which refuses, if there is none.
+    private func logout(of issuer: String?) -> ProviderLogout {
+        self.logouts.first { logout in issuer.map(logout.isOf) == true } ?? self.logouts[0]
     }
 
     package var endpoints: [Endpoint] {
@@ -29,7 +37,9 @@ package struct ProviderLogoutEndpoints: Sendable {
             return self.error(.logoutInvalidToken)
         }
         do throws(NotDone) {
-            try await self.logout.obey(Secret(token), for: request.requester.withoutCookies)
+            // Which provider verifies it; whether the token is that provider's, its signature says.
+            let issuer = (try? JWS.unverifiedClaims(of: Array(token.utf8)))?.issuer
+            try await self.logout(of: issuer).obey(Secret(token), for: request.requester.withoutCookies)
             return EndpointResponse(status: 200, fields: [("cache-control", "no-store")])
         } catch {
             return self.error(error.reason)
@@ -47,7 +57,11 @@ package struct ProviderLogoutEndpoints: Sendable {
             return .problem(.requestParameters, requestID: request.requestID)
         }
         do throws(NotDone) {
-            try await self.logout.end(sessions[0], of: issuers[0], for: request.requester.withoutCookies)
+            try await self.logout(of: issuers[0]).end(
+                sessions[0],
+                of: issuers[0],
+                for: request.requester.withoutCookies
+            )
             return self.frame()
         } catch {
             return .problem(error.reason, requestID: request.requestID)

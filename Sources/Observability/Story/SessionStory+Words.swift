@@ -135,6 +135,7 @@ extension SessionStory {
             "it came from another network than the session's"
         case .requireMaxAge: "the sign-in is older than the route allows"
         case .requireAAL: "the route needs a stronger sign-in"
+        case .requireProvider: "the route is for users of another provider"
         default: nil
         }
     }

@@ -9,6 +9,10 @@ extension PageLanguage {
             sign_in.show_password: Mostrar la contraseña
             sign_in.stay: Mantener la sesión iniciada en este dispositivo
             sign_in.submit: Iniciar sesión
+            sign_in.provider: Continuar con {provider}
+            sign_in.last_used: El último que se usó en este dispositivo
+            sign_in.or: o
+            sign_in.away: No disponible por el momento
             notice.refused: El nombre o la contraseña no es correcto. Inténtelo de nuevo.
             notice.incomplete: Escriba su nombre y su contraseña.
             notice.throttled: Demasiados intentos. Espere y vuelva a intentarlo.

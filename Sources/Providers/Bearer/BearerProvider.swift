@@ -29,13 +29,15 @@ package struct BearerProvider: TokenProvider {
         )
         self.algorithms = issuer.algorithms.intersection(JWSAlgorithm.asymmetric)
         self.kind = AccessTokenKind(clientID: settings.client.id)
-        self.mapping = ClaimsMapping(settings.claims)
+        self.mapping = ClaimsMapping(settings.claims, names: settings.names)
         self.admission = Admission(settings.allow, settings.claims)
         self.clock = clock
-        self.configuration = VerdictConfiguration.text([
-            "jwt", issuer.name, settings.client.id, "\(settings.audiences)", "\(settings.algorithms)",
-            "\(settings.claims)", "\(settings.allow)", settings.audienceClaim.rawValue,
-        ])
+        self.configuration = VerdictConfiguration.text(
+            [
+                "jwt", issuer.name, settings.client.id, "\(settings.audiences)", "\(settings.algorithms)",
+                "\(settings.claims)", "\(settings.allow)", settings.audienceClaim.rawValue,
+            ] + settings.names.marks
+        )
     }
 
     package var name: String { self.issuer.name }

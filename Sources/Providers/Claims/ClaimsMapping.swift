@@ -14,11 +14,13 @@ package final class ClaimsMapping: Sendable {
     private static let longestMethod = 64
 
     private let settings: ClaimSettings
+    private let names: SubjectNames
     /// The groups that are kept; empty: all.
     private let groupsOnly: [GlobPattern]
 
-    package init(_ settings: ClaimSettings) {
+    package init(_ settings: ClaimSettings, names: SubjectNames = SubjectNames()) {
         self.settings = settings
+        self.names = names
         self.groupsOnly = settings.groupsOnly.map(GlobPattern.init)
     }
 
@@ -65,8 +67,19 @@ package final class ClaimsMapping: Sendable {
             }
             traits[trait.name] = value
         }
-        return Identity(id: subject, traits: .object(traits))
+        return Identity(id: try self.name(of: subject), traits: .object(traits))
     }
+
+    /// What the user with this subject is called.
+    package func name(of subject: String) throws(ClaimsError) -> String {
+        guard let name = self.names.name(of: subject) else {
+            throw ClaimsError(detail: "the subject reads like a user of another provider")
+        }
+        return name
+    }
+
+    /// The subject of the user who is called so.
+    package func subject(named name: String) -> String { self.names.id(of: name) }
 
     /// The size of the value as JSON, in bytes. Nearly every trait is a text without escapes, and need not be written for
     /// that.

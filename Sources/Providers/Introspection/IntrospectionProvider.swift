@@ -92,7 +92,7 @@ package final class IntrospectionProvider: TokenProvider {
                     ? AccessTokenClaims.Demands.Recipients(names, in: settings.audienceClaim) : .clients(names),
                 isComplete: false
             ),
-            mapping: ClaimsMapping(settings.claims),
+            mapping: ClaimsMapping(settings.claims, names: settings.names),
             admission: Admission(settings.allow, settings.claims)
         )
         self.transport = transport
@@ -101,6 +101,7 @@ package final class IntrospectionProvider: TokenProvider {
             "introspection", name, settings.url ?? "", settings.issuer ?? "", settings.client.id,
             "\(names)", "\(settings.claims)", "\(settings.allow)", settings.audienceClaim.rawValue,
         ]
+        configuration += settings.names.marks
         // No verdict about one kind of token serves as one about the other.
         if use == .refresh { configuration.append(use.rawValue) }
         self.configuration = VerdictConfiguration.text(configuration)

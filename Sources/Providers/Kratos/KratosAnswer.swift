@@ -1,10 +1,13 @@
 import Sessions
+import Settings
 import Vocabulary
 
 /// An answer of Kratos's `/sessions/whoami`, read and judged.
 struct KratosAnswer: Sendable {
     /// The configured limit on how long a session is used.
     let cacheLifetime: Duration
+    /// What the users are called.
+    let names: SubjectNames
 
     /// The verdict in an answer. Anything but a session, Kratos's own 401 and its demand for another factor says nothing
     /// about the credential: too many requests (429), errors (5xx), and answers of something else that listens there.
@@ -12,7 +15,8 @@ struct KratosAnswer: Sendable {
         guard let document = answer.json() else { return .unavailable }
         switch answer.status {
         case 200:
-            return KratosSession(document)?.verdict(cachedFor: self.lifetime(answer), now: now) ?? .unavailable
+            return KratosSession(document)?.verdict(named: self.names, cachedFor: self.lifetime(answer), now: now)
+                ?? .unavailable
         case 401:
             return Self.error(document) == nil ? .unavailable : .unknown(.credentialInvalidToken)
         case 403:

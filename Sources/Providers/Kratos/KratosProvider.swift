@@ -46,14 +46,16 @@ package final class KratosProvider: TokenProvider {
         self.name = self.publicURL
         self.cookieName = settings.cookieName
         self.staleLifetime = settings.staleLifetime
-        self.answers = KratosAnswer(cacheLifetime: settings.cacheLifetime)
+        self.answers = KratosAnswer(cacheLifetime: settings.cacheLifetime, names: settings.names)
         self.verdicts = SharedQuestions(most: Self.mostCalls, clock: clock) { verdict in
             if case .known = verdict { true } else { false }
         }
         self.readiness = SharedQuestions(most: 1, clock: clock)
         self.transport = transport
         self.clock = clock
-        self.configuration = VerdictConfiguration.text(["kratos", self.publicURL, settings.cookieName])
+        self.configuration = VerdictConfiguration.text(
+            ["kratos", self.publicURL, settings.cookieName] + settings.names.marks
+        )
     }
 
     // MARK: Tokens and cookies

@@ -1,4 +1,5 @@
 import Sessions
+import Settings
 import Vocabulary
 
 /// The session in an answer of Kratos's `/sessions/whoami`, as far as the gateway uses it.
@@ -43,11 +44,16 @@ struct KratosSession: Sendable {
 
     /// The verdict on a token of this session.
     ///
-    /// - Parameter cached: For how long it may be used.
-    func verdict(cachedFor cached: Duration, now: UnixTime) -> TokenVerdict {
+    /// - Parameters:
+    ///   - names: What the users are called.
+    ///   - cached: For how long it may be used.
+    func verdict(named names: SubjectNames, cachedFor cached: Duration, now: UnixTime) -> TokenVerdict {
         let end = self.expiresAt ?? now.advanced(by: Self.usualLifetime)
         guard self.isActive, end > now else { return .unknown(.credentialExpired) }
-        guard let identity = self.identity else { return .unknown(.credentialInvalidToken) }
+        guard var identity = self.identity, let name = names.name(of: identity.id) else {
+            return .unknown(.credentialInvalidToken)
+        }
+        identity.id = name
         return .known(
             KnownToken(
                 identity: identity,

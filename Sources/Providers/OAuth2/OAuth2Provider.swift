@@ -30,7 +30,7 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
             client: try ClientAuthentication(settings.client, clock: clock),
             proofs: proofs
         )
-        self.mapping = ClaimsMapping(settings.claims)
+        self.mapping = ClaimsMapping(settings.claims, names: settings.names)
         self.admission = Admission(settings.allow, settings.claims)
         self.request = AuthorizationRequest(
             provider: settings.name,
@@ -87,7 +87,8 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     /// Plain OAuth 2.0 has no sign-out at the provider.
     package func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? { nil }
 
-    package func refresh(_ tokens: ProviderTokenSet, of subject: String) async -> ProviderRefresh {
+    package func refresh(_ tokens: ProviderTokenSet, of user: String) async -> ProviderRefresh {
+        let subject = self.mapping.subject(named: user)
         let refresh = TokenRefresh(self.tokens, scopes: self.settings.authorization.scopes, clock: self.clock)
         let (kept, key): (ProviderTokenSet, SigningKey?)
         do throws(TokenFault) {

@@ -5,7 +5,8 @@ import Settings
 import Vocabulary
 
 extension OpenIDProvider {
-    package func refresh(_ tokens: ProviderTokenSet, of subject: String) async -> ProviderRefresh {
+    package func refresh(_ tokens: ProviderTokenSet, of user: String) async -> ProviderRefresh {
+        let subject = self.mapping.subject(named: user)
         guard let metadata = self.issuer.metadata.known else {
             Task { await self.issuer.metadata.current() }
             return .later(after: nil, detail: "the issuer is not known yet")

@@ -36,7 +36,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
         self.settings = settings
         self.client = try ClientAuthentication(settings.client, clock: clock)
         self.proofs = PossessionProofs(transport: transport, clock: clock)
-        self.mapping = ClaimsMapping(settings.claims)
+        self.mapping = ClaimsMapping(settings.claims, names: settings.names)
         self.admission = Admission(settings.allow, settings.claims)
         self.clock = clock
         self.noteUserInfo = noteUserInfo

@@ -99,7 +99,7 @@ package struct RefusalWords: Sendable {
         case .requireMaxAge: RefusalWords(.tooOld, .signIn)
         case .requireAAL: RefusalWords(.secondFactor, .otherAccount)
         case .requireActor: RefusalWords(.onlyUser, .start)
-        case .requireGroups, .requireScopes, .requireOrigin: RefusalWords(.noAccess, .otherAccount)
+        case .requireProvider, .requireGroups, .requireScopes, .requireOrigin: RefusalWords(.noAccess, .otherAccount)
         case .identityUnsafeValue, .identityTooLarge: RefusalWords(.unusableAccount, .none)
         case .handoffNotNavigation: RefusalWords(.prefetchedLink, .again)
         case .handoffUnconfirmed: RefusalWords(.unconfirmed, .signIn)

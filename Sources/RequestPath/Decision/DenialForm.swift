@@ -33,7 +33,8 @@ package enum DenialForm: Equatable, Sendable {
         case .unauthenticated:
             guard isRedirected, provider?.signsIn == true else { return .unauthorized }
         case .forbidden(let reason):
-            guard isRedirected, [.requireAAL, .requireMaxAge, .requireOrigin].contains(reason), let session,
+            guard isRedirected, [.requireAAL, .requireMaxAge, .requireOrigin, .requireProvider].contains(reason),
+                let session,
                 StepUp.helps(route.require, session, provider, now)
             else { return .forbidden }
         }

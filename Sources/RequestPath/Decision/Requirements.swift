@@ -7,6 +7,8 @@ package import Vocabulary
 package enum Requirements {
     /// The first requirement that `session` does not meet; nil if it meets all.
     package static func unmet(_ require: RequirementSettings, _ session: Session, _ now: UnixTime) -> Reason? {
+        // First: whoever signs in elsewhere may have another level and other groups.
+        if !require.providers.isEmpty, !require.admits(session.identity.realm) { return .requireProvider }
         if let aal = require.aal, session.aal < aal { return .requireAAL }
         if !require.groupsAny.isEmpty {
             let groups = session.identity.traitsDocument["groups"]?.scalarTexts ?? []
@@ -19,6 +21,11 @@ package enum Requirements {
         if let maxAge = require.maxAge, now.since(session.authenticatedAt) > maxAge { return .requireMaxAge }
         return nil
     }
+}
+
+extension RequirementSettings {
+    /// Whether users of this provider may pass.
+    func admits(_ realm: Realm) -> Bool { self.providers.contains { $0.isExactly(realm.name) } }
 }
 
 extension CertificateRequirement {

@@ -3,7 +3,7 @@ package import Settings
 package import Vocabulary
 
 /// Whether signing in again would give a user access to a route for which the session does not suffice (`require.aal`,
-/// `require.max_age`, and `require.origin` after a handoff), and what that sign-in has to reach. Only then is the user redirected to the sign-in page;
+/// `require.max_age`, `require.provider`, and `require.origin` after a handoff), and what that sign-in has to reach. Only then is the user redirected to the sign-in page;
 /// otherwise the redirect would lead back and forth.
 package enum StepUp {
     /// A user who signed in more recently than this is not asked to sign in again, even if the session does not
@@ -20,6 +20,8 @@ package enum StepUp {
         // Signing in changes the cookie's session, but not a token that a program presents.
         // Whoever acts for a user cannot sign in as that user.
         guard let provider, provider.signsIn, session.kind == .web, session.actor == nil else { return false }
+        // The user of another provider is another one, of whom nothing is known yet: the page offers those providers only.
+        if !require.providers.isEmpty, !require.admits(session.identity.realm) { return true }
         // After a handoff the user has signed in to the app, and here not at all: nothing would repeat itself.
         if session.origin != .transfer, now.since(session.authenticatedAt) < self.recent {
             // A provider that is told the level ends a sign-in that does not reach it with a page
@@ -45,7 +47,7 @@ package enum StepUp {
         _ provider: ProviderSettings?,
         _ now: UnixTime
     ) -> SignInDemand {
-        var demand = SignInDemand()
+        var demand = SignInDemand(providers: require.providers)
         if let provider, provider.takesDemands {
             if let aal = require.aal, let best = provider.assurance(of: session?.identity.id ?? ""), best >= aal {
                 demand.aal = aal
@@ -55,7 +57,9 @@ package enum StepUp {
         // A provider that is told what is missing asks the user for it. Otherwise the user has to authenticate anew, also
         // to sign in with another account.
         if let session, case .forbidden(let reason) = denial {
-            let isTold = reason == .requireAAL && demand.aal != nil || reason == .requireMaxAge && demand.maxAge != nil
+            let isTold =
+                reason == .requireAAL && demand.aal != nil || reason == .requireMaxAge && demand.maxAge != nil
+                || reason == .requireProvider
             demand.isAgain = !isTold || !self.helps(require, session, provider, now)
         }
         return demand
@@ -65,7 +69,7 @@ package enum StepUp {
 extension ProviderSettings {
     /// Whether a sign-in can be told the level and the age that it must reach (OpenID Connect Core 3.1.2.1; Kratos's
     /// `aal` and `refresh`), and does not end without it.
-    fileprivate var takesDemands: Bool {
+    var takesDemands: Bool {
         switch self {
         case .openID, .kratos: true
         case .fixedUsers, .oauth2, .introspection: false

@@ -112,8 +112,8 @@ extension Exchange {
                 let resolution = host.use { host in
                     resolver.use { resolver in
                         question.isProviders
-                            ? resolver.resolve(providerCookie: token, of: host.realm, now: given.now)
-                            : resolver.resolve(question.kind, token: token, of: host.realm, now: given.now)
+                            ? resolver.resolve(providerCookie: token, of: host.realms, now: given.now)
+                            : resolver.resolve(question.kind, token: token, of: host.realms, now: given.now)
                     }
                 }
                 switch consume resolution {

@@ -9,12 +9,13 @@ package struct IdentityPath: Sendable {
     package static let roots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",
-        "methods", "authenticated_at", "origin", "actor", "scopes", "client_id", "provider.access_token",
+        "methods", "authenticated_at", "origin", "actor", "scopes", "client_id", "provider.name",
+        "provider.access_token",
         "provider.id_token", "client_certificate.sha256", "client_certificate.subject", "client_certificate.san",
     ]
 
     private enum Place {
-        case subject, sessionID, schemaID, aal, methods, scopes, authenticatedAt, origin, actor, clientID
+        case subject, sessionID, schemaID, aal, methods, scopes, authenticatedAt, origin, actor, clientID, providerName
         case accessToken, idToken
         case certificateHash, certificateSubject, certificateNames
         case traits([[UInt8]])
@@ -45,6 +46,7 @@ package struct IdentityPath: Sendable {
         case "origin": self.place = .origin
         case "actor": self.place = .actor
         case "client_id": self.place = .clientID
+        case "provider.name": self.place = .providerName
         case "provider.access_token": self.place = .accessToken
         case "provider.id_token": self.place = .idToken
         case "client_certificate.sha256": self.place = .certificateHash
@@ -112,6 +114,7 @@ package struct IdentityPath: Sendable {
         case .origin: .string(session.origin.rawValue)
         case .actor: session.actor.map { .string($0) }
         case .clientID: session.clientID.map { .string($0) }
+        case .providerName: .string(session.identity.realm.name)
         case .accessToken, .idToken, .certificateHash, .certificateSubject, .certificateNames: nil
         case .traits(let steps): Self.value(at: steps, of: session.identity.traitsDocument)
         case .metadataPublic(let steps): Self.value(at: steps, of: session.identity.metadataPublicDocument)

@@ -12,7 +12,7 @@ extension RequestJudge {
     {
         let require = given.route.settings.require
         let parameter = given.configuration.settings.handoff.queryParameter
-        let provider = given.configuration.provider(of: given.host)
+        let provider = given.configuration.provider(of: given.host, for: session, meeting: require)
         let form = DenialForm.of(
             denial,
             given.head,

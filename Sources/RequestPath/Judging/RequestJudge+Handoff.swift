@@ -60,7 +60,7 @@ extension RequestJudge {
             return self.credentials.handoffParameter == nil ? nil : .answer(self.refusal(.handoffNotNavigation, given))
         }
         guard let client = given.route.settings.client.flatMap(given.clients.client),
-            client.provider == given.host.settings.provider
+            client.isKnown(to: given.host.settings.providers)
         else { return nil }
         let trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)
         // Not for a link on another site: that is not the navigation for which the token was moved.
@@ -146,7 +146,7 @@ extension RequestJudge {
             token: token.map { Array($0.bytes(in: given.base)) } ?? [],
             transport: transport,
             authority: given.host.publicURL.authority,
-            realm: given.host.realm,
+            realms: given.host.realms,
             client: trial.client,
             device: DeviceFacts(address: self.address(given), asn: nil, userAgent: userAgent),
             existing: nil,
@@ -183,7 +183,7 @@ extension RequestJudge {
         if trial.isProvidersAsked {
             // A session of another provider does not count here. One whose provider demands more of its user signs nobody
             // in.
-            guard case .found(let existing) = answer, existing.session.identity.realm == given.host.realm else {
+            guard case .found(let existing) = answer, given.host.realms.contains(existing.session.identity.realm) else {
                 return self.consume(trial, nil, given)
             }
             return self.consume(trial, existing, given)

@@ -125,7 +125,7 @@ extension RequestJudge {
     /// Notes why a token signed nobody in, for the log. A user who comes to the sign-in page because of it is told so there.
     mutating func noteRefusal(_ reason: Reason, _ given: borrowing RoutedRequest) {
         self.findings.note = reason
-        guard case .fixedUsers? = given.configuration.provider(of: given.host) else { return }
+        guard given.configuration.hasSignInPage(given.host) else { return }
         let name = given.configuration.settings.session.cookieName
         let cookie = HandoffNotice.cookie(beside: name, given.host.settings.cookieReach)
         self.findings.addLine(cookie.line(setting: HandoffNotice.value))

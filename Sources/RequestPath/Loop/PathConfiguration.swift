@@ -163,9 +163,31 @@ package final class PathConfiguration: Sendable {
         }
     }
 
-    /// The provider at which users of the host sign in; nil: none is configured.
-    func provider(of host: HostEntry?) -> ProviderSettings? {
-        host.map { self.settings.provider(named: $0.settings.provider) } ?? self.settings.provider
+    /// The provider at which the user of the host signs in; nil: none is configured. Where users choose and nobody is
+    /// signed in yet, it is one that can be told the least, so that a sign-in at none of them fails for a demand.
+    ///
+    /// - Parameters:
+    ///   - session: That of the user; nil: it is not known who signs in.
+    ///   - require: What a route demands of its users.
+    func provider(
+        of host: HostEntry?,
+        for session: Session? = nil,
+        meeting require: RequirementSettings = RequirementSettings()
+    ) -> ProviderSettings? {
+        guard let host else { return self.settings.provider }
+        let names = host.settings.providers.filter { require.providers.isEmpty || require.providers.contains($0) }
+        if names.count == 1 { return self.settings.provider(named: names[0]) }
+        if let name = session?.identity.realm.name, names.contains(name) { return self.settings.provider(named: name) }
+        let all = names.compactMap(self.settings.provider(named:))
+        return all.first { $0.signsIn && !$0.takesDemands } ?? all.first(where: \.signsIn) ?? all.first
+    }
+
+    /// Whether the host's sign-in page is the gateway's own.
+    func hasSignInPage(_ host: HostEntry) -> Bool {
+        host.realms.areSeveral
+            || host.settings.providers.contains { name in
+                if case .fixedUsers? = self.settings.provider(named: name) { true } else { false }
+            }
     }
 
     /// The answer with a redirect that finds the gateway's own page where browsers do.

@@ -21,25 +21,25 @@ package struct EndpointTable: Sendable {
     private let filters: [EndpointPaths.Filter]
     /// The paths of all endpoints that the gateway answers, each once: their names in the metrics.
     let names: [String]
-    private let listed: [Realm: [(path: String, scope: EndpointScope)]]
+    private let listed: [Realms: [(path: String, scope: EndpointScope)]]
 
-    /// What the hosts of one realm answer.
+    /// What the hosts of the same realms answer.
     package struct Group: Sendable {
-        let realm: Realm
+        let realms: Realms
         let endpoints: [Endpoint]
         let forwarding: [ForwardingEndpoint]
 
         /// - Parameters:
         ///   - endpoints: The endpoints that the gateway answers.
         ///   - forwarding: The endpoints that the identity provider answers.
-        package init(_ realm: Realm, _ endpoints: [Endpoint], forwarding: [ForwardingEndpoint]) {
-            self.realm = realm
+        package init(_ realms: Realms, _ endpoints: [Endpoint], forwarding: [ForwardingEndpoint]) {
+            self.realms = realms
             self.endpoints = endpoints
             self.forwarding = forwarding
         }
     }
 
-    /// The same endpoints on the hosts of every realm of `table`.
+    /// The same endpoints on all hosts of `table`.
     package init(
         _ endpoints: [Endpoint],
         forwarding: [ForwardingEndpoint],
@@ -47,14 +47,14 @@ package struct EndpointTable: Sendable {
         upstreams: [String]
     ) throws(UnknownUpstream) {
         try self.init(
-            Set(table.hosts.map(\.realm)).map { Group($0, endpoints, forwarding: forwarding) },
+            Set(table.hosts.map(\.realms)).map { Group($0, endpoints, forwarding: forwarding) },
             on: table,
             upstreams: upstreams
         )
     }
 
     /// - Parameters:
-    ///   - groups: One for each realm that has hosts.
+    ///   - groups: One for each list of realms that a host has.
     ///   - table: The hosts.
     ///   - upstreams: The names of the apps and the provider, in the order of `RouteEntry.upstreamIndex`.
     package init(_ groups: [Group], on table: RouteTable, upstreams: [String]) throws(UnknownUpstream) {
@@ -65,11 +65,11 @@ package struct EndpointTable: Sendable {
             }
             indexes[endpoint.upstream] = upstream
         }
-        let groups = Dictionary(groups.map { ($0.realm, $0) }, uniquingKeysWith: { first, _ in first })
+        let groups = Dictionary(groups.map { ($0.realms, $0) }, uniquingKeysWith: { first, _ in first })
         var routes: [RouteEntry] = []
         self.paths = table.hosts.map { host in
             func isServed(_ scope: EndpointScope) -> Bool { scope == .everyHost || host.servesSignIn }
-            let group = groups[host.realm]
+            let group = groups[host.realms]
             var entries = (group?.endpoints ?? []).filter { isServed($0.scope) }.map { EndpointPaths.Entry($0) }
             for endpoint in group?.forwarding ?? [] where isServed(endpoint.scope) {
                 guard let upstream = indexes[endpoint.upstream] else { continue }
@@ -110,9 +110,9 @@ package struct EndpointTable: Sendable {
         return self.paths.lazy.compactMap { $0.envelope(of: path) }.first
     }
 
-    /// The paths that a host of the realm takes from its app, parameters as `{name}`.
-    package func takenPaths(of realm: Realm = .default, servesSignIn: Bool) -> [String] {
-        Array(Set((self.listed[realm] ?? []).filter { servesSignIn || $0.scope == .everyHost }.map(\.path))).sorted()
+    /// The paths that a host of these realms takes from its app, parameters as `{name}`.
+    package func takenPaths(of realms: Realms = .default, servesSignIn: Bool) -> [String] {
+        Array(Set((self.listed[realms] ?? []).filter { servesSignIn || $0.scope == .everyHost }.map(\.path))).sorted()
     }
 }
 

@@ -6,7 +6,7 @@ package final class HostEntry: Sendable {
     package let index: Int
     package let settings: HostSettings
     /// Whose users the host is for.
-    package let realm: Realm
+    package let realms: Realms
     package let routes: [RouteEntry]
     /// `X-Forwarded-Host` and `X-Forwarded-Proto` from the public URL, ready to be written.
     package let forwardedLines: [UInt8]
@@ -28,7 +28,7 @@ package final class HostEntry: Sendable {
     init(index: Int, settings: HostSettings, routes: [(pattern: RoutePattern, entry: RouteEntry)]) {
         self.index = index
         self.settings = settings
-        self.realm = Realm(settings.provider)
+        self.realms = settings.realms
         self.routes = routes.map(\.entry)
         self.tree = RouteTree(routes)
         let url = settings.publicURL

@@ -14,7 +14,7 @@ final class SessionFlight {
     /// Whether the session lives, and another token has taken this one's place.
     var isSucceeded = false
     /// How a foreign token is judged; nil for the gateway's own tokens.
-    let foreign: ForeignFlight?
+    var foreign: ForeignFlight?
     /// When the first attempt began; the age of the answer counts from here.
     let begunAt: UnixTime
     var reading: Reading
@@ -70,13 +70,53 @@ final class SessionFlight {
 /// What the read of a foreign token's session needs. A read that is repeated goes on under the configuration under which
 /// it began.
 struct ForeignFlight {
-    let tokens: any ForeignTokens
+    private(set) var tokens: any ForeignTokens
     /// How the token was presented.
     let kind: Session.Kind
     /// The configuration's number (`SessionResolver.foreignGeneration`).
     let generation: UInt64
     /// What this loop knew of the token.
-    let known: ForeignSession?
+    private(set) var known: ForeignSession?
+    /// Who is asked if those that were asked do not know the token.
+    private var others: [ForeignCandidate]
+    private var asked: [RecordKey] = []
+    /// Whether a provider that was asked did not answer.
+    var hasMissedAnswer = false
+
+    /// - Parameter others: Who is asked after `tokens`, in this order.
+    init(
+        tokens: any ForeignTokens,
+        kind: Session.Kind,
+        generation: UInt64,
+        known: ForeignSession?,
+        others: [ForeignCandidate] = []
+    ) {
+        self.tokens = tokens
+        self.kind = kind
+        self.generation = generation
+        self.known = known
+        self.others = others
+    }
+
+    /// Asks these as well, unless they are or were asked: another host, which has more providers, waits for the same token.
+    ///
+    /// - Parameter key: That of the provider that is being asked.
+    mutating func add(_ candidates: some Sequence<ForeignCandidate>, after key: RecordKey) {
+        for candidate in candidates where candidate.key != key && !self.asked.contains(candidate.key) {
+            if !self.others.contains(where: { $0.key == candidate.key }) { self.others.append(candidate) }
+        }
+    }
+
+    /// Goes on to the next provider; nil if all were asked.
+    ///
+    /// - Parameter key: That of the provider that was asked.
+    mutating func next(after key: RecordKey) -> ForeignCandidate? {
+        self.asked.append(key)
+        guard !self.others.isEmpty else { return nil }
+        let next = self.others.removeFirst()
+        (self.tokens, self.known) = (next.tokens, nil)
+        return next
+    }
 }
 
 /// The read that a request waits for because its loop does not know the session. Confined to the loop.

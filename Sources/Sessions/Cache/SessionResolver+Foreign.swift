@@ -8,14 +8,14 @@ extension SessionResolver {
 
     /// The session of a browser that presents a provider's own cookie.
     ///
-    /// - Parameter realm: Whose provider's.
+    /// - Parameter realms: Whose providers'.
     package func resolve(
         providerCookie cookie: UnsafeRawBufferPointer,
-        of realm: Realm = .default,
+        of realms: Realms = .default,
         now: UnixTime
     ) -> Resolution {
         self.loop.assertInEventLoop()
-        return self.foreign(.web, token: cookie, of: realm, now: now)
+        return self.foreign(.web, token: cookie, of: realms, now: now)
     }
 
     /// The session of a token that is not of the gateway's own syntax.
@@ -24,27 +24,36 @@ extension SessionResolver {
     func foreign(
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,
-        of realm: Realm,
+        of realms: Realms,
         now: UnixTime
     ) -> Resolution {
-        guard let foreign = self.foreignFlight(as: kind, of: realm, known: nil), token.count <= Self.longestForeignToken
-        else { return .malformed }
+        guard token.count <= Self.longestForeignToken else { return .malformed }
         if let entry = self.cache.lookup(token, now: now) {
             guard entry.session.kind == kind, entry.verdict != nil else { return .otherKind }
             self.cache.counts.hits += 1
             if now >= entry.dueAt { self.maintain(entry, now: now) }
             return .hit(entry)
         }
-        guard let key = foreign.tokens.key(of: token, as: kind) else { return .malformed }
+        let candidates = self.candidates(for: token, as: kind, of: realms)
+        guard let first = candidates.first else { return .malformed }
+        let known = candidates.map { self.unknownTokens.reason(of: $0.key.digest, now: now) }
         let flight: SessionFlight
-        if let underWay = self.flights[key] {
+        if let underWay = self.flights[first.key] {
             self.cache.counts.misses += 1
             flight = underWay
-        } else if let reason = self.unknownTokens.reason(of: key.digest, now: now) {
-            flight = self.unknown(Secret(Array(token)), key: key, for: reason, now: now)
+            flight.foreign?.add(candidates.dropFirst(), after: flight.sessionKey)
+        } else if let reason = known[0], !known.contains(nil) {
+            flight = self.unknown(Secret(Array(token)), key: first.key, for: reason, now: now)
         } else {
             self.cache.counts.misses += 1
-            flight = self.read(Secret(Array(token)), key: key, foreign: foreign, now: now)
+            let foreign = ForeignFlight(
+                tokens: first.tokens,
+                kind: kind,
+                generation: self.foreignGeneration,
+                known: nil,
+                others: Array(candidates.dropFirst())
+            )
+            flight = self.read(Secret(Array(token)), key: first.key, foreign: foreign, now: now)
         }
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
     }
@@ -62,14 +71,19 @@ extension SessionResolver {
         return flight
     }
 
-    /// nil if the realm's provider knows no tokens.
-    func foreignFlight(as kind: Session.Kind, of realm: Realm, known: ForeignSession?) -> ForeignFlight? {
-        self.tokens(of: realm).map {
-            ForeignFlight(tokens: $0, kind: kind, generation: self.foreignGeneration, known: known)
+    /// The providers of the realms that may know a token, in their order, each with the key of its record.
+    private func candidates(
+        for token: UnsafeRawBufferPointer,
+        as kind: Session.Kind,
+        of realms: Realms
+    ) -> [ForeignCandidate] {
+        realms.all.compactMap { realm in
+            guard let tokens = self.tokens(of: realm), let key = tokens.key(of: token, as: kind) else { return nil }
+            return ForeignCandidate(key: key, tokens: tokens)
         }
     }
 
-    /// There are one or a few providers, so a search is faster than a table.
+    /// There are one or a few providers, so a search is faster than a table. nil if the realm's provider knows no tokens.
     private func tokens(of realm: Realm) -> (any ForeignTokens)? {
         self.parties.foreignTokens.first { $0.realm == realm }?.tokens
     }
@@ -81,16 +95,20 @@ extension SessionResolver {
         guard let tokens = self.tokens(of: realm),
             let key = entry.token.bytes.withUnsafeBytes({ tokens.key(of: $0, as: known.session.kind) })
         else { return nil }
-        return self.foreignFlight(as: known.session.kind, of: realm, known: key == entry.key ? known : nil).map {
-            (key, $0)
-        }
+        let flight = ForeignFlight(
+            tokens: tokens,
+            kind: known.session.kind,
+            generation: self.foreignGeneration,
+            known: key == entry.key ? known : nil
+        )
+        return (key, flight)
     }
 
     func ask(_ foreign: ForeignFlight, _ flight: SessionFlight) {
         foreign.tokens.eventualSession(
             flight.token,
             as: foreign.kind,
-            key: flight.key,
+            key: flight.sessionKey,
             known: foreign.known,
             on: self.loop
         ).whenComplete { self.answered($0, foreign, for: flight) }
@@ -130,9 +148,18 @@ extension SessionResolver {
             self.forget(flight)
         case .success(let answer):
             flight.refusal = if case .none(let reason) = answer { reason } else { .credentialExpired }
-            if isCurrent { self.unknownTokens.insert(flight.key.digest, for: flight.refusal, now: now) }
-            self.forget(flight)
+            if isCurrent { self.unknownTokens.insert(flight.sessionKey.digest, for: flight.refusal, now: now) }
+            if self.askNext(flight) { return }
+            // Nobody knows what a provider that did not answer would have said.
+            guard flight.foreign?.hasMissedAnswer == true else { return self.forget(flight) }
+            self.cache.endReading(flight.reading)
+            flight.failure = .providerUnavailable
+            self.finish(flight, .failure(.unavailable))
         case .failure(let error):
+            if error as? ForeignTokenError == .providerUnavailable {
+                flight.foreign?.hasMissedAnswer = true
+                if self.askNext(flight) { return }
+            }
             self.cache.endReading(flight.reading)
             switch error as? ForeignTokenError {
             case .store(let failure):
@@ -143,6 +170,17 @@ extension SessionResolver {
                 self.finish(flight, .failure(.unavailable))
             }
         }
+    }
+
+    /// Asks the next provider that may know the token.
+    ///
+    /// - Returns: Whether there is one.
+    private func askNext(_ flight: SessionFlight) -> Bool {
+        guard let next = flight.foreign?.next(after: flight.sessionKey) else { return false }
+        self.cache.endReading(flight.reading)
+        flight.reading = self.cache.beginReading(next.key)
+        self.send(flight)
+        return true
     }
 
     /// The names under which the store ends the session of a foreign token.

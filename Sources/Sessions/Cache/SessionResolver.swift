@@ -77,17 +77,17 @@ package final class SessionResolver {
     /// The session that `token` names, if it is of this kind: a cookie's token does not pass as a bearer token, nor the
     /// reverse. A hit allocates nothing, except every few seconds to refresh the entry and to note the use.
     ///
-    /// - Parameter realm: Whose provider may be asked about a token that is not the gateway's own. Whether a session that
+    /// - Parameter realms: Whose providers may be asked about a token that is not the gateway's own. Whether a session that
     ///   is found counts there is for the caller to judge.
     package func resolve(
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,
-        of realm: Realm = .default,
+        of realms: Realms = .default,
         now: UnixTime
     ) -> Resolution {
         self.loop.assertInEventLoop()
         guard token.count == TokenAuthority.tokenLength else {
-            return self.other(kind, token: token, of: realm, now: now)
+            return self.other(kind, token: token, of: realms, now: now)
         }
         if let entry = self.cache.lookup(token, now: now) {
             guard entry.session.kind == kind else { return .otherKind }
@@ -95,7 +95,7 @@ package final class SessionResolver {
             if now >= entry.dueAt { self.maintain(entry, now: now) }
             return .hit(entry)
         }
-        return self.miss(kind, token: token, of: realm, now: now)
+        return self.miss(kind, token: token, of: realms, now: now)
     }
 
     // MARK: Misses
@@ -103,14 +103,14 @@ package final class SessionResolver {
     private func miss(
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,
-        of realm: Realm,
+        of realms: Realms,
         now: UnixTime
     ) -> Resolution {
         let key: RecordKey
         switch self.authority.readSession(token) {
         case .record(let named): key = named
         case .otherKey: return .otherKey
-        case .malformed: return self.other(kind, token: token, of: realm, now: now)
+        case .malformed: return self.other(kind, token: token, of: realms, now: now)
         }
         self.cache.counts.misses += 1
         let flight = self.flights[key] ?? self.read(Secret(Array(token)), key: key, now: now)
@@ -121,10 +121,10 @@ package final class SessionResolver {
     private func other(
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,
-        of realm: Realm,
+        of realms: Realms,
         now: UnixTime
     ) -> Resolution {
-        kind == .native ? self.foreign(kind, token: token, of: realm, now: now) : .malformed
+        kind == .native ? self.foreign(kind, token: token, of: realms, now: now) : .malformed
     }
 
     /// What a request that waited gets, which counts as a use of the session.
@@ -203,7 +203,7 @@ package final class SessionResolver {
         return self.read(entry.token, key: key, successor: entry.successor, foreign: foreign, now: now)
     }
 
-    private func send(_ flight: SessionFlight) {
+    func send(_ flight: SessionFlight) {
         if let foreign = flight.foreign { return self.ask(foreign, flight) }
         self.store.session(flight.sessionKey, on: self.loop) { result in
             if self.arrivals.isEmpty {

@@ -51,6 +51,24 @@ package struct RealmTokens: Sendable {
     }
 }
 
+/// A provider that may know a token, by its syntax.
+package struct ForeignCandidate: Sendable {
+    /// That of the token's record.
+    package let key: RecordKey
+    package let tokens: any ForeignTokens
+}
+
+extension Sequence<any ForeignTokens> {
+    /// Those that may know a token, in their order. The first that knows it counts; those after it are not asked.
+    package func candidates(for token: Secret, as kind: Session.Kind = .native) -> [ForeignCandidate] {
+        self.compactMap { tokens in
+            token.bytes.withUnsafeBytes { tokens.key(of: $0, as: kind) }.map {
+                ForeignCandidate(key: $0, tokens: tokens)
+            }
+        }
+    }
+}
+
 extension ForeignTokens {
     /// The same as a future of `loop`.
     package func session(

@@ -6,9 +6,10 @@ extension Section {
         SettingsKey(
             "provider",
             .text(.providerName),
-            default: "the first of providers",
+            default: "the first of providers, and those beside it on a host",
             "Whose users the client is for; the client is known on the hosts of that provider only."
         ),
+        SettingsKey("providers", .list(.text(.providerName)), default: "provider alone", "The same of several."),
         SettingsKey(
             "client_secret_file",
             .path(isSecret: true),

@@ -44,7 +44,25 @@ extension Section {
                 .text(.providerName),
                 required: true,
                 "Its name here, under which its users' sessions are stored; default is what a lone provider is called."
-            )
+            ),
+            SettingsKey(
+                "label",
+                .text(.text),
+                default: "its usual name",
+                "What its button is called on a sign-in page with several providers."
+            ),
+            SettingsKey(
+                "icon_file",
+                .path(isSecret: false),
+                default: "a mark of the provider, else a letter",
+                "The image on that button: SVG, PNG, JPEG, GIF or WebP of at most 64KiB; it is embedded in the page."
+            ),
+            SettingsKey(
+                "essential",
+                .boolean,
+                default: "true while users of some host can sign in at no other",
+                "A new gateway is ready only when it has reached this provider."
+            ),
         ] + Self.provider.keys
     )
 

@@ -21,6 +21,12 @@ extension Section {
             "Whose users the host is for: they sign in there, and sessions and tokens of others do not count on it."
         ),
         SettingsKey(
+            "providers",
+            .list(.text(.providerName)),
+            default: "provider alone",
+            "Several instead: the sign-in page offers them in this order, and routes may demand one (require.provider)."
+        ),
+        SettingsKey(
             "case_sensitive",
             at: \HostSettings.caseSensitive,
             "The host's apps treat /Admin and /admin as different; if false, a path equal to a stricter route's but for case is refused."
@@ -175,6 +181,12 @@ extension Section {
     ])
 
     private static let requirement = Section([
+        SettingsKey(
+            "provider",
+            at: \RouteSettings.require.providers,
+            .list(.text(.providerName)),
+            "The user signed in at one of these providers of the host."
+        ),
         SettingsKey(
             "aal",
             at: \RouteSettings.require.aal,

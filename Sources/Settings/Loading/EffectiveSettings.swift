@@ -21,7 +21,7 @@ enum EffectiveSettings {
             let prefix = tree["hosts"] == nil ? "" : "hosts[\(index)]."
             values["\(prefix)endpoints"] = "\(host.endpoints)"
             // A single provider has no name.
-            if tree["providers"] != nil { values["\(prefix)provider"] = host.provider }
+            if tree["providers"] != nil { self.set(host.providers, at: prefix, in: &values) }
             for (index, route) in host.routes.enumerated() {
                 let prefix = "\(prefix)routes[\(index)]."
                 values["\(prefix)name"] = route.name
@@ -31,12 +31,21 @@ enum EffectiveSettings {
             }
         }
         for (index, client) in settings.clients.enumerated() where tree["providers"] != nil {
-            values["clients[\(index)].provider"] = client.provider
+            self.set(client.providers, at: "clients[\(index)].", in: &values)
         }
         for upstream in settings.upstreams {
             values["upstreams.\(upstream.name).server_name"] = upstream.serverName ?? upstream.host
         }
         return values
+    }
+
+    /// The providers that a host or client has, as the key that they stand for.
+    private static func set(_ providers: [String], at prefix: String, in values: inout [String: String]) {
+        if providers.count == 1 {
+            values["\(prefix)provider"] = providers[0]
+        } else {
+            values["\(prefix)providers"] = providers.joined(separator: ", ")
+        }
     }
 
     /// The name of the session cookie, which is another one on hosts with plain http.

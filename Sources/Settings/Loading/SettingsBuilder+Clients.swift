@@ -11,7 +11,7 @@ extension SettingsBuilder {
             self.checkOnce(id, "client_id", of: tree, in: &origins, mend: mend)
             var client = ClientSettings(clientID: id)
             tree.set(.client, in: &client)
-            client.provider = self.providerName(chosenBy: tree)
+            client.providers = self.providerNames(chosenBy: tree, else: self.usualClientProviders)
             client.clientSecrets = self.clientSecrets(tree)
             client.keySet = self.clientKeys(tree)
             self.checkAuthentication(of: client, tree)
@@ -125,10 +125,10 @@ extension SettingsBuilder {
     private mutating func checkSocialLogins(_ client: ClientSettings, _ tree: SettingsTree) {
         let configured = self.tree.tree("native_social")
         let place = tree.place(of: "native_social_login")
-        if !client.socialLogins.isEmpty, client.provider != self.providerNames.first, !self.isPartial {
+        if !client.socialLogins.isEmpty, !client.providers.contains(self.firstProvider[0]), !self.isPartial {
             self.report(
                 place,
-                found: "enabled for a client of the provider \(client.provider)",
+                found: "enabled for a client of \(client.providers.joined(separator: ", "))",
                 allowed: "it for clients of the first provider, whose users they sign in",
                 mend: "remove it, or write provider: \(self.providerNames.first ?? "")"
             )

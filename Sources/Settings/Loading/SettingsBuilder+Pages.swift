@@ -44,7 +44,7 @@ extension SettingsBuilder {
         }
         return PageDesign(
             name: tree.text("name"),
-            logo: self.logo(tree),
+            logo: self.image("logo", of: tree),
             colour: tree.text("colour").flatMap(PageDesign.Colour.init),
             supportURL: tree.text("support_url"),
             templates: templates,
@@ -91,8 +91,9 @@ extension SettingsBuilder {
         )
     }
 
-    private mutating func logo(_ tree: SettingsTree) -> PageDesign.Logo? {
-        guard let setting = tree["logo"], let path = self.resolved(setting) else { return nil }
+    /// The image that a key names; nil: none, or a wrong one, which is reported.
+    mutating func image(_ key: String, of tree: SettingsTree) -> PageDesign.Logo? {
+        guard let setting = tree[key], let path = self.resolved(setting) else { return nil }
         let allowed = "a PNG, JPEG, GIF, WebP or SVG image of at most \(Quantity.text(bytes: PageDesign.Logo.largest))"
         let found: String
         do throws(SettingsFiles.Fault) {
@@ -101,7 +102,7 @@ extension SettingsBuilder {
         } catch {
             found = "\(error.sentence) at \(setting.shown)"
         }
-        self.report(tree.place(of: "logo"), found: found, allowed: allowed, mend: "name such an image")
+        self.report(tree.place(of: key), found: found, allowed: allowed, mend: "name such an image")
         return nil
     }
 

@@ -9,19 +9,72 @@ extension SettingsBuilder {
         return self.tree.trees("providers").compactMap { $0.text("name") }
     }
 
-    /// The provider that a host or client has. A name that no provider has is reported.
-    mutating func providerName(chosenBy tree: SettingsTree) -> String {
-        let names = self.providerNames
-        guard let name = tree.text("provider") else { return names.first ?? Realm.default.name }
-        if !names.contains(name), !self.isPartial {
+    /// The providers that a host or client has, at least one. Names that no provider has are reported.
+    ///
+    /// - Parameter fallback: Those of a mapping that names none.
+    mutating func providerNames(chosenBy tree: SettingsTree, else fallback: [String]) -> [String] {
+        guard let chosen = self.writtenNames(in: tree) else { return fallback }
+        let key = tree["providers"] == nil ? "provider" : "providers"
+        if tree["provider"] != nil, tree["providers"] != nil {
             self.report(
-                tree.place(of: "provider"),
-                found: "\(quoted(name)), which is not in providers",
-                allowed: alternatives(names),
-                mend: suggestion(for: name, among: names, else: "add it to providers")
+                tree.place(of: "providers"),
+                found: "both provider and providers",
+                allowed: "either one provider, or a list of them",
+                mend: "move it into the list: the other one is at \(tree.place(of: "provider").origin)"
             )
         }
-        return name
+        let names = self.providerNames
+        for (index, name) in chosen.enumerated() where !self.isPartial {
+            let place = tree.place(of: key)
+            let element = key == "provider" ? place : place.element(index)
+            if !names.contains(name) {
+                self.report(
+                    element,
+                    found: "\(quoted(name)), which is not in providers",
+                    allowed: alternatives(names),
+                    mend: suggestion(for: name, among: names, else: "add it to providers")
+                )
+            } else if chosen[..<index].contains(name) {
+                self.report(
+                    element,
+                    found: "\(quoted(name)) a second time",
+                    allowed: "each provider once",
+                    mend: "remove one"
+                )
+            }
+        }
+        if chosen.isEmpty, !self.isPartial {
+            self.report(tree.place(of: key), found: "an empty list", allowed: "one or more", mend: "add one")
+        }
+        return chosen.isEmpty ? fallback : chosen
+    }
+
+    /// The names in a mapping's `providers` or `provider`; nil: it has neither.
+    private func writtenNames(in tree: SettingsTree) -> [String]? {
+        tree.texts("providers") ?? tree.text("provider").map { [$0] }
+    }
+
+    /// The provider of hosts that name none.
+    var firstProvider: [String] { [self.providerNames.first ?? Realm.default.name] }
+
+    /// The providers of each host, as far as it names them. At the top level the keys are the providers themselves.
+    var hostProviders: [[String]] {
+        guard self.tree["hosts"] != nil else { return [self.firstProvider] }
+        return self.tree.trees("hosts").map { self.writtenNames(in: $0) ?? self.firstProvider }
+    }
+
+    /// The providers of clients that name none: the first, and those that stand beside it on some host.
+    var usualClientProviders: [String] {
+        let lists = self.hostProviders.filter { $0.contains(self.firstProvider[0]) }
+        let found = self.providerNames.filter { name in lists.contains { $0.contains(name) } }
+        return found.isEmpty ? self.firstProvider : found
+    }
+
+    /// The providers whose users have the provider's name before their id: those that stand beside another one on some
+    /// host, but for the first of all, whose users keep the names that apps know.
+    private var markedProviders: [String] {
+        let several = self.hostProviders.filter { $0.count > 1 }
+        return self.providerNames.dropFirst().filter { name in several.contains { $0.contains(name) } }
     }
 
     mutating func providers(_ settings: Settings) -> [NamedProvider] {
@@ -52,7 +105,30 @@ extension SettingsBuilder {
             return self.provider(tree, name, settings)
         }
         self.checkTogether(providers)
-        return providers
+        return self.named(providers)
+    }
+
+    /// The providers with the names of their users. A user of the settings whose id would be another provider's user is
+    /// reported.
+    private mutating func named(_ providers: [NamedProvider]) -> [NamedProvider] {
+        let marked = self.markedProviders
+        return providers.map { provider in
+            var provider = provider
+            let others = marked.filter { $0 != provider.name }
+            let names = SubjectNames(of: marked.contains(provider.name) ? provider.name : nil, besides: others)
+            if case .fixedUsers(let users) = provider.settings,
+                let user = users.first(where: { names.name(of: $0.id) == nil })
+            {
+                self.report(
+                    self.tree.place(of: "providers"),
+                    found: "the id \(quoted(user.id)), which a user of another provider can have",
+                    allowed: "ids that begin with no provider's name and \(SubjectNames.separator)",
+                    mend: "choose another id"
+                )
+            }
+            provider.settings = provider.settings.naming(names)
+            return provider
+        }
     }
 
     /// - Parameter provider: Its name among several.
@@ -92,6 +168,9 @@ extension SettingsBuilder {
         self.checkProvider(read, provider, of: tree, section.place, settings)
         var named = NamedProvider(name: provider, settings: read)
         if !read.isLocal { named.proxies = self.proxies(of: tree, settings.proxies) }
+        named.label = tree.text("label")
+        named.image = self.image("icon_file", of: tree)
+        named.isEssential = tree.boolean("essential")
         return named
     }
 
@@ -143,7 +222,7 @@ extension SettingsBuilder {
         _ place: KeyPlace,
         _ settings: Settings
     ) {
-        let hosts = settings.hosts.filter { $0.provider == chosen }
+        let hosts = settings.hosts.filter { $0.providers.contains(chosen) }
         if hosts.isEmpty, !settings.hosts.isEmpty {
             self.warnings.append("\(tree.key): no host has the provider \(chosen), so nobody can use it")
         }
@@ -153,6 +232,17 @@ extension SettingsBuilder {
                 found: "Kratos, and no host with endpoints: true",
                 allowed: "it with a host on which browsers and apps reach it",
                 mend: "write endpoints: true on the host that is Kratos's serve.public.base_url"
+            )
+        }
+        if case .kratos = provider, !self.isPartial,
+            let host = hosts.first(where: { $0.providers.count > 1 && !$0.endpoints })
+        {
+            self.report(
+                place,
+                found: "Kratos beside other providers on \(host.publicURL), which has no endpoints",
+                allowed:
+                    "Kratos beside others on hosts with endpoints: true: its sign-in gives no ticket for another host",
+                mend: "write endpoints: true on that host, or give it one provider"
             )
         }
         if provider.redirects, !hosts.isEmpty, !hosts.contains(where: \.endpoints), !self.isPartial {
@@ -170,7 +260,8 @@ extension SettingsBuilder {
                 "\(tree.key): no host of the provider \(chosen) has endpoints: true, so its users cannot sign in"
             )
         }
-        for route in self.writtenRoutes(of: chosen) {
+        // Where users choose, another provider may suffice.
+        for route in self.writtenRoutes(ofOnly: chosen) {
             self.checkLevel(route, provider, place.key)
             if !provider.signsIn, route.text("unauthenticated") == "login" {
                 self.report(

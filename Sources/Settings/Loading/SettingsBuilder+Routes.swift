@@ -72,12 +72,10 @@ extension SettingsBuilder {
 
     /// Every route that was written, in the order of the settings.
     ///
-    /// - Parameter provider: Only those on its hosts; nil: all.
-    func writtenRoutes(of provider: String? = nil) -> [SettingsTree] {
-        let first = self.providerNames.first
-        return self.writtenHosts.flatMap { host -> [SettingsTree] in
-            let chosen = self.tree["hosts"] == nil ? first : host.text("provider") ?? first
-            return provider == nil || provider == chosen ? host.trees("routes") : []
+    /// - Parameter provider: Only those on hosts that have it alone; nil: all.
+    func writtenRoutes(ofOnly provider: String? = nil) -> [SettingsTree] {
+        zip(self.writtenHosts, self.hostProviders).flatMap { host, providers -> [SettingsTree] in
+            provider == nil || providers == [provider] ? host.trees("routes") : []
         }
     }
 
@@ -124,9 +122,9 @@ extension SettingsBuilder {
             }
             let endpoints = isShorthand ? true : host.boolean("endpoints") ?? (written.count == 1)
             // At the top level the key is the provider itself.
-            let provider =
-                isShorthand ? self.providerNames.first ?? Realm.default.name : self.providerName(chosenBy: host)
-            let clients = clients.filter { $0.provider == provider }
+            let providers =
+                isShorthand ? self.firstProvider : self.providerNames(chosenBy: host, else: self.firstProvider)
+            let clients = clients.filter { !Set($0.providers).isDisjoint(with: providers) }
             var routes: [RouteSettings] = []
             if host["routes"] == nil, isShorthand {
                 routes = [self.route(SettingsTree(origin: host.origin), url, fallback, clients)]
@@ -154,8 +152,9 @@ extension SettingsBuilder {
                     mend: "add a route such as path: /**"
                 )
             }
-            var settings = HostSettings(publicURL: url, endpoints: endpoints, provider: provider, routes: routes)
+            var settings = HostSettings(publicURL: url, endpoints: endpoints, providers: providers, routes: routes)
             host.set(isShorthand ? .file : .host, in: &settings)
+            for tree in trees { self.checkDemandedProviders(tree, of: providers) }
             self.checkCookies(of: settings, host)
             self.checkBindings(of: settings, clients)
             return settings
@@ -165,6 +164,30 @@ extension SettingsBuilder {
             self.warnings.append("no host has endpoints: true, so no user can sign in and no token can be minted")
         }
         return hosts
+    }
+
+    /// Refuses providers that the host of a route does not have, and those at which nobody can sign in.
+    private mutating func checkDemandedProviders(_ route: SettingsTree, of host: [String]) {
+        guard let require = route.tree("require"), let names = require.texts("provider"), !self.isPartial else {
+            return
+        }
+        let place = require.place(of: "provider")
+        if names.isEmpty {
+            self.report(
+                place,
+                found: "an empty list",
+                allowed: "one provider or more",
+                mend: "add one, or remove the key"
+            )
+        }
+        for (index, name) in names.enumerated() where !host.contains(name) {
+            self.report(
+                place.element(index),
+                found: "\(quoted(name)), which is none of the host's providers",
+                allowed: alternatives(host),
+                mend: suggestion(for: name, among: host, else: "add it to the providers of the host")
+            )
+        }
     }
 
     mutating func checkPublicURL(_ url: PublicURL, _ place: KeyPlace) {

@@ -3,8 +3,8 @@ package import Vocabulary
 /// An OAuth client, with Auth0's `session_transfer` object.
 package struct ClientSettings: Sendable, Equatable {
     package var clientID: String
-    /// The name of the provider whose users it is for; it is known on the hosts of that provider only.
-    package var provider: String = Realm.default.name
+    /// The names of the providers whose users it is for; it is known on the hosts of these providers only.
+    package var providers: [String] = [Realm.default.name]
     /// Each is accepted.
     package var clientSecrets: [Secret] = []
     /// The JWK set of its public keys, as it is in the file.
@@ -47,6 +47,12 @@ package struct ClientSettings: Sendable, Equatable {
     package init(clientID: String) {
         self.clientID = clientID
     }
+
+    /// Whether it is for users of this provider.
+    package func isFor(_ provider: String) -> Bool { self.providers.contains(provider) }
+
+    /// Whether hosts with these providers know it.
+    package func isKnown(to providers: [String]) -> Bool { providers.contains(where: self.isFor) }
 
     /// The methods that it may use.
     package var authenticationMethods: Set<ClientAuthenticationMethod> {

@@ -23,10 +23,12 @@ package struct ExchangeSettings: Sendable, Equatable {
 
     package var returnTo: [RedirectURI] = []
     package var lifetime: Duration = .seconds(600)
-    /// In the order of the file. Each leads to the provider that is configured.
+    /// In the order of the file. Each leads to the host's provider, or to the page on which the user chooses one.
     package var providers: [Choice] = []
     /// Whether the file names them; else they follow from the provider.
     var namesProviders = false
+    /// The providers, on hosts with several, to which a choice of the same id leads without that page.
+    package var leadingNames: [String] = []
     package var allowedOrigins: [String] = []
     package var dialect = Dialect.current
 

@@ -6,6 +6,8 @@ package struct KratosSettings: Sendable, Equatable {
     package var cookieName = "ory_kratos_session"
     package var cacheLifetime: Duration = .seconds(30)
     package var staleLifetime: Duration = .seconds(60)
+    /// What the users are called.
+    package var names = SubjectNames()
 
     package init(publicURL: PublicURL) {
         self.publicURL = publicURL

@@ -1,3 +1,4 @@
+package import Pages
 package import Vocabulary
 
 /// A provider and the name by which hosts and clients choose it.
@@ -7,6 +8,28 @@ package struct NamedProvider: Sendable, Equatable {
     package var settings: ProviderSettings
     /// How it is reached.
     package var proxies = OutgoingProxies()
+    /// What its button on a sign-in page calls it; nil: its usual name.
+    package var label: String?
+    /// The image on that button; nil: the one that the gateway has for it.
+    package var image: PageDesign.Logo?
+    /// Whether a new gateway is ready only when it has been reached; nil: where users of some host cannot sign in otherwise.
+    package var isEssential: Bool?
+
+    package init(name: String, settings: ProviderSettings, proxies: OutgoingProxies = OutgoingProxies()) {
+        self.name = name
+        self.settings = settings
+        self.proxies = proxies
+    }
+
+    /// Its button on a sign-in page.
+    package var button: ProviderButton {
+        let brand = ProviderBrand(name: self.name, issuer: self.settings.ownName ?? "")
+        return ProviderButton(
+            label: self.label ?? brand?.label ?? self.name.prefix(1).uppercased() + self.name.dropFirst(),
+            brand: brand,
+            image: self.image
+        )
+    }
 }
 
 /// How users sign in, and which tokens of others are accepted.
@@ -39,6 +62,33 @@ package enum ProviderSettings: Sendable, Equatable {
         case .kratos: .aal2
         case .oauth2: .aal1
         case .introspection(let settings): settings.claims.highest
+        }
+    }
+
+    /// The same provider, whose users have these names.
+    func naming(_ names: SubjectNames) -> ProviderSettings {
+        switch self {
+        case .fixedUsers(let users):
+            return .fixedUsers(
+                users.map { user in
+                    var user = user
+                    user.id = names.name(of: user.id) ?? user.id
+                    return user
+                }
+            )
+        case .openID(var settings):
+            settings.names = names
+            settings.introspection?.names = names
+            return .openID(settings)
+        case .kratos(var settings):
+            settings.names = names
+            return .kratos(settings)
+        case .oauth2(var settings):
+            settings.names = names
+            return .oauth2(settings)
+        case .introspection(var settings):
+            settings.names = names
+            return .introspection(settings)
         }
     }
 
@@ -91,6 +141,11 @@ package enum ProviderSettings: Sendable, Equatable {
         case .oauth2(let settings): settings.name
         case .introspection(let settings): settings.issuer ?? settings.url
         }
+    }
+
+    /// `iss` of the tokens that it signs; nil: it signs none that count here.
+    package var tokenIssuer: String? {
+        if case .openID(let settings) = self { settings.issuer } else { nil }
     }
 
     /// Whether a browser can sign in.
@@ -323,6 +378,8 @@ package struct OpenIDSettings: Sendable, Equatable {
     /// How opaque access tokens are judged; nil: they are not accepted.
     package var introspection: IntrospectionSettings?
     package var usesDPoP = false
+    /// What the users are called.
+    package var names = SubjectNames()
 
     package init(issuer: String, client: ProviderClientSettings) {
         self.issuer = issuer
@@ -360,6 +417,8 @@ package struct OAuth2Settings: Sendable, Equatable {
     package var usesPKCE = true
     package var claims = ClaimSettings()
     package var allow = AdmissionSettings()
+    /// What the users are called.
+    package var names = SubjectNames()
 
     package init(
         name: String,
@@ -390,6 +449,8 @@ package struct IntrospectionSettings: Sendable, Equatable {
     /// Whose refresh tokens count: they make sessions of browsers.
     package var allow = AdmissionSettings()
     package var claims = ClaimSettings()
+    /// What the users are called.
+    package var names = SubjectNames()
 
     package init(url: String?, client: ProviderClientSettings, audiences: [String]) {
         self.url = url

@@ -4,8 +4,9 @@ package import Vocabulary
 package struct HostSettings: Sendable, Equatable {
     package var publicURL: PublicURL
     package var endpoints: Bool
-    /// The name of the provider whose users the host is for; the sessions of others do not count on it.
-    package var provider: String
+    /// The names of the providers whose users the host is for, in the order of its sign-in page; the sessions of others
+    /// do not count on it. Never empty.
+    package var providers: [String]
     package var caseSensitive: Bool
     package var sameSite: SameSite
     package var routes: [RouteSettings]
@@ -16,6 +17,9 @@ package struct HostSettings: Sendable, Equatable {
         case none
     }
 
+    /// Whose users the host is for.
+    package var realms: Realms { Realms(self.providers.map { Realm($0) }) }
+
     /// With which requests browsers send the gateway's cookies of the host.
     package var cookieReach: CookieReach {
         guard self.publicURL.isHTTPS else { return .plain }
@@ -25,14 +29,14 @@ package struct HostSettings: Sendable, Equatable {
     package init(
         publicURL: PublicURL,
         endpoints: Bool,
-        provider: String = Realm.default.name,
+        providers: [String] = [Realm.default.name],
         caseSensitive: Bool = false,
         sameSite: SameSite = .lax,
         routes: [RouteSettings]
     ) {
         self.publicURL = publicURL
         self.endpoints = endpoints
-        self.provider = provider
+        self.providers = providers
         self.caseSensitive = caseSensitive
         self.sameSite = sameSite
         self.routes = routes
@@ -120,6 +124,8 @@ package enum BearerOwner: String, Sendable, CaseIterable, SettingWord { case gat
 
 /// What a session must fulfil to pass a route: every member that is set.
 package struct RequirementSettings: Sendable, Hashable {
+    /// The names of the providers whose users may pass; empty: those of all of the host.
+    package var providers: [String] = []
     /// The lowest assurance level: `aal1`, `aal2` or `aal3`.
     package var aal: AssuranceLevel?
     package var groupsAny: [String] = []
@@ -142,7 +148,8 @@ package struct RequirementSettings: Sendable, Hashable {
             values.isEmpty ? nil : "\(name): [\(values.joined(separator: ", "))]"
         }
         let parts = [
-            self.aal.map { "aal: \($0.rawValue)" }, list("groups_any", self.groupsAny), list("scopes", self.scopes),
+            list("provider", self.providers), self.aal.map { "aal: \($0.rawValue)" },
+            list("groups_any", self.groupsAny), list("scopes", self.scopes),
             list("origin", self.origins), self.refusesActors ? "actor: none" : nil,
             self.maxAge.map { "max_age: \(Quantity.text($0))" },
             self.clientCertificate.map { "client_certificate: {\($0.written)}" },

@@ -161,7 +161,7 @@ package struct IdentitySettings: Sendable, Equatable {
     package static let pathRoots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",
-        "methods", "authenticated_at", "origin", "actor", "scopes", "client_id",
+        "methods", "authenticated_at", "origin", "actor", "scopes", "client_id", "provider.name",
     ]
     /// The paths to tokens of the session's provider, for `fields` only.
     package static let tokenPaths = ["provider.access_token", "provider.id_token"]

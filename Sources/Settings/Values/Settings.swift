@@ -58,6 +58,8 @@ package struct Settings: Sendable, Equatable {
     package var drain = DrainSettings()
     package var pages = PageDesign.included
     package var logs = LogSettings()
+    /// The issuer of a group of hosts; nil: these are all settings.
+    private var givenIssuer: String?
     /// Allows plain-http public URLs and cookies without `Secure` (`--insecure-http`), for loopback and tests.
     package var allowsInsecureHTTP = false
 
@@ -83,34 +85,87 @@ package struct Settings: Sendable, Equatable {
         self.providers.first { if case .fixedUsers = $0.settings { true } else { false } }
     }
 
-    /// The settings for the hosts of each provider. Without a provider there is one realm, in which nobody can sign in.
-    package var realms: [(realm: Realm, settings: Settings)] {
-        guard !self.providers.isEmpty else { return [(.default, self)] }
-        return self.providers.map { (Realm($0.name), self.scoped(to: $0)) }
+    /// The hosts that share their endpoints: those with the same providers, in the order of the hosts. Without a provider
+    /// there is one such group, in which nobody can sign in.
+    package var groups: [HostGroup] {
+        guard self.providers.count > 1 else {
+            let realms = Realms(self.providers.map { Realm($0.name) })
+            return [HostGroup(realms: realms, socialRealm: realms.first, settings: self)]
+        }
+        var lists: [[String]] = []
+        for host in self.hosts where !lists.contains(host.providers) { lists.append(host.providers) }
+        let first = Realm(self.providers[0].name)
+        return lists.map { names in
+            let realms = Realms(names.map { Realm($0) })
+            return HostGroup(
+                realms: realms,
+                socialRealm: realms.contains(first) ? first : realms.first,
+                settings: self.scoped(to: names)
+            )
+        }
     }
 
-    /// The settings as the hosts of one provider need them: with these hosts and its clients only, and with it as the
-    /// only provider.
-    private func scoped(to provider: NamedProvider) -> Settings {
-        guard self.providers.count > 1 else { return self }
+    /// The settings as the hosts with these providers need them: with these hosts, their providers and clients only.
+    private func scoped(to names: [String]) -> Settings {
         var scoped = self
-        scoped.providers = [provider]
-        scoped.hosts = self.hosts.filter { $0.provider == provider.name }
-        scoped.clients = self.clients.filter { $0.provider == provider.name }
-        if provider.name != self.providers[0].name { scoped.nativeSocial = nil }
+        scoped.providers = names.compactMap { name in self.providers.first { $0.name == name } }
+        scoped.hosts = self.hosts.filter { $0.providers == names }
+        scoped.clients = self.clients.filter { !Set($0.providers).isDisjoint(with: names) }
+        scoped.givenIssuer = self.issuer(of: names)
+        if !names.contains(self.providers[0].name) { scoped.nativeSocial = nil }
+        let choices = scoped.providers.filter { $0.settings.exchangeChoice != nil }
+        if names.count > 1 { scoped.exchange.leadingNames = choices.map(\.name) }
         if !self.exchange.namesProviders {
-            scoped.exchange.providers = [provider.settings.exchangeChoice].compactMap(\.self)
+            scoped.exchange.providers =
+                names.count > 1
+                ? choices.map { ExchangeSettings.Choice(id: $0.name, label: $0.button.label) }
+                : choices.compactMap(\.settings.exchangeChoice)
         }
         return scoped
     }
 
-    /// The issuer in everything that the gateway signs on the hosts of the first provider: the origin of the first of
-    /// them with endpoints, else of the first. One for all of them, so that a verifier is configured once; another
-    /// provider's hosts have another issuer (`realms`), because another user may have the same `sub` there.
+    /// The issuer in everything that the gateway signs on the hosts of the first provider, or of this group: the origin of
+    /// the first host with endpoints among those that have the most of its providers. One for all of them, so that a
+    /// verifier is configured once; hosts that no common provider connects have another issuer, because another user may
+    /// have the same `sub` there.
     package var issuer: String {
-        let hosts = self.hosts.filter { $0.provider == self.providers.first?.name ?? $0.provider }
-        return (hosts.first(where: \.endpoints) ?? hosts.first)?.publicURL.description ?? ""
+        self.givenIssuer ?? self.issuer(of: self.providers.prefix(1).map(\.name))
     }
+
+    /// The hosts that have a provider of the group: on one of them its users may sign in for another.
+    package func hosts(sharing group: HostGroup) -> [HostSettings] {
+        self.providers.count > 1
+            ? self.hosts.filter { !Set($0.providers).isDisjoint(with: group.providers) } : self.hosts
+    }
+
+    /// The issuer of the hosts of this provider.
+    package func issuer(of provider: String) -> String { self.issuer(of: [provider]) }
+
+    private func issuer(of names: [String]) -> String {
+        var (hosts, related) = ([HostSettings](), Set(names))
+        repeat {
+            hosts = self.hosts.filter { names.isEmpty || !related.isDisjoint(with: $0.providers) }
+            let count = related.count
+            related.formUnion(hosts.flatMap(\.providers))
+            if related.count == count { break }
+        } while true
+        let ranked = hosts.filter(\.endpoints)
+        let most = ranked.map(\.providers.count).max()
+        return (ranked.first { $0.providers.count == most } ?? hosts.first)?.publicURL.description ?? ""
+    }
+}
+
+/// Hosts that have the same providers, and so the same endpoints.
+package struct HostGroup: Sendable {
+    /// Whose users they are for, in the order of their sign-in page.
+    package let realms: Realms
+    /// Whose users sign in by what the kits of social providers give to apps: those of the first provider of all.
+    package let socialRealm: Realm
+    /// The settings as these hosts need them.
+    package let settings: Settings
+
+    /// The names of the providers.
+    package var providers: [String] { self.realms.all.map(\.name) }
 }
 
 /// An address to bind: `127.0.0.1:8080`, `[::]:8080`, `:8080` (all addresses).

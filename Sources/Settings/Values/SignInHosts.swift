@@ -1,15 +1,16 @@
 package import Vocabulary
 
 /// The hosts of the gateway, and where the users of each sign in: a host without endpoints leaves that to the first
-/// host of its provider that has them, so that one sign-in serves all hosts of a provider.
+/// host that has them and the same providers, else to the first one that has all of its providers, so that one sign-in
+/// serves all of these hosts.
 package struct SignInHosts: Sendable {
     /// A host, as far as sign-ins concern it.
     package struct Host: Sendable, Hashable {
         package let url: PublicURL
         /// Whether users sign in on the host itself.
         package let hasEndpoints: Bool
-        /// The name of its provider.
-        package let provider: String
+        /// The names of its providers.
+        package let providers: [String]
         /// What the host's routes compare of a device on every request, without `none`.
         package let bindings: Set<BindingMode>
 
@@ -20,23 +21,20 @@ package struct SignInHosts: Sendable {
     }
 
     private let hosts: [String: Host]
-    /// The first host with endpoints of each provider.
-    private let first: [String: Host]
+    /// Those with endpoints, in the order of the settings.
+    private let signInHosts: [Host]
 
     package init(_ hosts: [HostSettings]) {
         let all = hosts.map { host in
             Host(
                 url: host.publicURL,
                 hasEndpoints: host.endpoints,
-                provider: host.provider,
+                providers: host.providers,
                 bindings: Set(host.routes.map(\.enforcedBinding)).subtracting([.none])
             )
         }
         self.hosts = Dictionary(all.map { ($0.authority, $0) }, uniquingKeysWith: { first, _ in first })
-        self.first = Dictionary(
-            all.filter(\.hasEndpoints).map { ($0.provider, $0) },
-            uniquingKeysWith: { first, _ in first }
-        )
+        self.signInHosts = all.filter(\.hasEndpoints)
     }
 
     /// Whether there is a host whose users sign in on another one.
@@ -48,6 +46,7 @@ package struct SignInHosts: Sendable {
     /// The host on which the users of `authority` sign in; nil: on that host itself.
     package func signInHost(of authority: String) -> Host? {
         guard let host = self.hosts[authority], !host.hasEndpoints else { return nil }
-        return self.first[host.provider]
+        return self.signInHosts.first { $0.providers == host.providers }
+            ?? self.signInHosts.first { Set(host.providers).isSubset(of: $0.providers) }
     }
 }

@@ -12,21 +12,23 @@ package import Vocabulary
 package final class ClientRegistry: Sendable {
     private struct State: Sendable {
         var snapshot: ClientSnapshot
-        /// Those of each provider; a provider without clients is not there.
-        var byProvider: [String: ClientSnapshot]
+        /// Those of each list of providers that shares hosts.
+        var byGroup: [[String]: ClientSnapshot]
         var catalogue: ClientCatalogue
     }
 
     package let base: ClientBase
     private let file: [ClientSettings]
+    /// The lists of providers that share hosts.
+    private let groups: [[String]]
     private let state: Mutex<State>
-    /// The registry that has the clients, if this one only shows those of one provider; nil: this one has them.
-    private let source: (registry: ClientRegistry, provider: String)?
+    /// The registry that has the clients, if this one only shows those of some providers; nil: this one has them.
+    private let source: (registry: ClientRegistry, providers: [String])?
 
     /// The current clients. A request that looks at clients more than once takes the snapshot once.
     package var snapshot: ClientSnapshot {
         guard let source = self.source else { return self.state.withLock { $0.snapshot } }
-        return source.registry.state.withLock { $0.byProvider[source.provider] } ?? .empty
+        return source.registry.state.withLock { $0.byGroup[source.providers] } ?? .empty
     }
 
     /// What the clients are made of, for operators.
@@ -34,44 +36,54 @@ package final class ClientRegistry: Sendable {
 
     /// The registry of the clients in the configuration.
     ///
-    /// - Parameter base: Judges changes of them; without it none takes effect.
-    package init(_ clients: [ClientSettings], base: ClientBase = ClientBase()) {
+    /// - Parameters:
+    ///   - base: Judges changes of them; without it none takes effect.
+    ///   - groups: The lists of providers that share hosts (`clients(of:)`).
+    package init(_ clients: [ClientSettings], base: ClientBase = ClientBase(), groups: [[String]] = []) {
         self.base = base
         self.file = clients
+        self.groups = groups
         self.source = nil
         self.state = Mutex(
             State(
                 snapshot: ClientSnapshot(clients),
-                byProvider: Self.byProvider(clients),
+                byGroup: Self.byGroup(groups, clients),
                 catalogue: ClientCatalogue(base: base, changes: [:], withheld: [:])
             )
         )
     }
 
-    private init(_ source: ClientRegistry, of provider: String) {
+    private init(_ source: ClientRegistry, of providers: [String]) {
         self.base = source.base
         self.file = []
-        self.source = (source, provider)
+        self.groups = []
+        self.source = (source, providers)
         self.state = Mutex(
             State(
                 snapshot: .empty,
-                byProvider: [:],
+                byGroup: [:],
                 catalogue: ClientCatalogue(base: source.base, changes: [:], withheld: [:])
             )
         )
     }
 
-    /// The same registry as the hosts of one provider see it: its snapshots have that provider's clients only.
-    package func clients(of provider: String) -> ClientRegistry { ClientRegistry(self, of: provider) }
+    /// The same registry as the hosts of these providers see it: its snapshots have the clients for users of any of them.
+    ///
+    /// - Parameter providers: One of the groups.
+    package func clients(of providers: [String]) -> ClientRegistry { ClientRegistry(self, of: providers) }
 
-    private static func byProvider(
+    private static func byGroup(
+        _ groups: [[String]],
         _ clients: [ClientSettings],
         _ beginnings: [String: UnixTime] = [:],
         isComplete: Bool = true
-    ) -> [String: ClientSnapshot] {
-        Dictionary(grouping: clients, by: \.provider).mapValues {
-            ClientSnapshot($0, beginnings: beginnings, isComplete: isComplete)
+    ) -> [[String]: ClientSnapshot] {
+        var snapshots: [[String]: ClientSnapshot] = [:]
+        for group in groups {
+            let known = clients.filter { $0.isKnown(to: group) }
+            snapshots[group] = ClientSnapshot(known, beginnings: beginnings, isComplete: isComplete)
         }
+        return snapshots
     }
 
     /// Overlays the clients of the file with these changes, and no others. A change that does not fit the file withholds
@@ -93,7 +105,7 @@ package final class ClientRegistry: Sendable {
         let beginnings = changes.compactMapValues(\.beginning).merging(departures) { max($0, $1) }
         let next = State(
             snapshot: ClientSnapshot(clients, beginnings: beginnings, isComplete: isComplete),
-            byProvider: Self.byProvider(clients, beginnings, isComplete: isComplete),
+            byGroup: Self.byGroup(self.groups, clients, beginnings, isComplete: isComplete),
             catalogue: ClientCatalogue(base: self.base, changes: changes, withheld: withheld)
         )
         self.state.withLock { $0 = next }
@@ -131,6 +143,6 @@ extension ClientRegistry: ClientDirectory {
 
     package func createsTransferTokens(_ clientID: String, of realm: Realm) -> Bool {
         let client = self.snapshot.client(clientID)
-        return client?.provider == realm.name && client?.canCreateTransferToken == true
+        return client?.isFor(realm.name) == true && client?.canCreateTransferToken == true
     }
 }

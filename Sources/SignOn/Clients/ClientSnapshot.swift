@@ -41,7 +41,9 @@ package final class ClientSnapshot: Sendable {
     package func losses(since former: ClientSnapshot) -> [Invalidation] {
         former.clients.values.compactMap { client in
             let id = client.clientID
-            guard let now = self.clients[id], now.provider == client.provider else { return .client(id, before: nil) }
+            guard let now = self.clients[id], client.providers.allSatisfy(now.isFor) else {
+                return .client(id, before: nil)
+            }
             let beginning = self.beginnings[id]
             return beginning == former.beginnings[id] ? nil : .client(id, before: beginning)
         }
@@ -57,7 +59,7 @@ package final class ClientSnapshot: Sendable {
     func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool {
         // Before the changes are read, nobody knows which clients are gone: an app must not lose its tokens to that.
         guard let client = self.clients[clientID] else { return !self.isComplete }
-        guard client.provider == realm.name else { return false }
+        guard client.isFor(realm.name) else { return false }
         return self.beginnings[clientID].map { time >= $0 } ?? true
     }
 

@@ -203,7 +203,7 @@ package struct HandoffConsumer: RecordCaller {
             host: request.authority,
             client: request.client,
             device: request.device,
-            realm: request.realm,
+            realms: request.realms,
             existing: request.existing?.session,
             organization: request.organization,
             clientLoss: made == nil ? self.loss(of: token) : nil,

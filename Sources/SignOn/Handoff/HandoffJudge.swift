@@ -21,7 +21,7 @@ package struct HandoffCase: Sendable {
     /// The device that presents the token.
     package var device: DeviceFacts
     /// Whose host it is.
-    package var realm: Realm
+    package var realms: Realms
     /// The session that this browser already has on this host.
     package var existing: Session?
     /// The organization that the client asks for; nil: any user.
@@ -38,7 +38,7 @@ package struct HandoffCase: Sendable {
         host: String,
         client: ClientSettings,
         device: DeviceFacts,
-        realm: Realm = .default,
+        realms: Realms = .default,
         existing: Session?,
         organization: String? = nil,
         clientLoss: Reason? = nil,
@@ -50,7 +50,7 @@ package struct HandoffCase: Sendable {
         self.host = host
         self.client = client
         self.device = device
-        self.realm = realm
+        self.realms = realms
         self.existing = existing
         self.organization = organization
         self.clientLoss = clientLoss
@@ -94,7 +94,7 @@ extension HandoffCase {
         guard let parent = self.parent, self.now < parent.expiresAt else {
             return HandoffJudgement(verdict: .refuse(.sessionRevoked, burns: false, endsExisting: false))
         }
-        guard parent.identity.realm == self.realm else {
+        guard self.realms.contains(parent.identity.realm) else {
             return HandoffJudgement(verdict: self.mismatch(.sessionOtherProvider))
         }
         if let host = self.token.host, host != self.host {
@@ -147,6 +147,7 @@ extension HandoffCase {
                 scopes: self.token.scopes,
                 request: RuleFacts.Request(self.token.device)
             ),
+            provider: parent.identity.realm.name,
             userID: parent.identity.id,
             traits: parent.identity.traits,
             actor: self.token.actor,

@@ -180,6 +180,7 @@ package struct HandoffMint: RecordCaller {
             RuleFacts(
                 request: RuleFacts.Request(self.device(of: requester)),
                 authority: requester.sender.authority,
+                provider: parent.identity.realm.name,
                 userID: parent.identity.id,
                 traits: parent.identity.traits,
                 actor: parent.actor,

@@ -10,7 +10,7 @@ package struct HandoffRequest: Sendable {
     /// The public authority (`host[:port]`) of the request: the web session will be valid only there.
     package var authority: String
     /// Whose host it is.
-    package var realm: Realm
+    package var realms: Realms
     /// The consuming web client of the route.
     package var client: ClientSettings
     /// The device that presents it; its ASN is looked up if it is not set.
@@ -45,7 +45,7 @@ package struct HandoffRequest: Sendable {
         token: [UInt8],
         transport: HandoffTransport,
         authority: String,
-        realm: Realm = .default,
+        realms: Realms = .default,
         client: ClientSettings,
         device: DeviceFacts,
         existing: (key: RecordKey, session: Session)?,
@@ -55,7 +55,7 @@ package struct HandoffRequest: Sendable {
         self.token = token
         self.transport = transport
         self.authority = authority
-        self.realm = realm
+        self.realms = realms
         self.client = client
         self.device = device
         self.existing = existing

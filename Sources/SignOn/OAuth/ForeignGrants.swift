@@ -3,16 +3,16 @@ internal import Vocabulary
 
 /// The tokens of providers that clients may exchange for tokens of this gateway.
 package struct ForeignGrants: Sendable {
-    /// Access and session tokens; nil: none is accepted.
-    let tokens: (any ForeignTokens)?
-    /// nil: none is accepted.
-    let refreshTokens: (any ForeignTokens)?
+    /// Access and session tokens, in the order in which their providers are asked; empty: none is accepted.
+    let tokens: [any ForeignTokens]
+    /// Empty: none is accepted.
+    let refreshTokens: [any ForeignTokens]
     /// Finds the lineages of providers' sessions; nil if no provider ends sessions here.
     private let ends: ProviderSessions?
 
     package init(
-        tokens: (any ForeignTokens)?,
-        refreshTokens: (any ForeignTokens)? = nil,
+        tokens: [any ForeignTokens],
+        refreshTokens: [any ForeignTokens] = [],
         ends: ProviderSessions?
     ) {
         self.tokens = tokens

@@ -53,13 +53,14 @@ extension TokenService {
     /// Whether a provider may have made the token. Then `exchange` gives an access token, which ends with the provider's
     /// session; nothing that a token of this gateway can come from is kept of it otherwise.
     package func isForeign(_ token: Secret) -> Bool {
-        self.authority.readSession(token.bytes) == .malformed && Self.key(of: token, in: self.foreign?.tokens) != nil
+        self.authority.readSession(token.bytes) == .malformed
+            && self.foreign?.tokens.candidates(for: token).isEmpty == false
     }
 
     /// Whether a provider may have made the refresh token, and is asked about it by `exchange(refreshToken:)`.
     package func isForeign(refreshToken token: Secret) -> Bool {
         self.refreshTokens.read(token.bytes) == .malformed
-            && Self.key(of: token, in: self.foreign?.refreshTokens) != nil
+            && self.foreign?.refreshTokens.candidates(for: token).isEmpty == false
     }
 
     /// Gives an access token for a provider's refresh token, so that a session-transfer token can be minted. The refresh
@@ -75,14 +76,10 @@ extension TokenService {
     ) async throws(NotDone) -> IssuedTokens {
         var record = self.record(.refreshed, requester)
         record.isForTransfer = true
-        let tokens = self.foreign?.refreshTokens
+        let tokens = self.foreign?.refreshTokens ?? []
         return try await self.recording(record) { record throws(NotDone) in
             try await self.exchange(foreign: token, in: tokens, nil, scopes: nil, requester, &record)
         }
-    }
-
-    private static func key(of token: Secret, in tokens: (any ForeignTokens)?) -> RecordKey? {
-        tokens.flatMap { tokens in token.bytes.withUnsafeBytes { tokens.key(of: $0, as: .native) } }
     }
 
     private func exchange(
@@ -97,7 +94,7 @@ extension TokenService {
         case .record(let named): key = named
         case .otherKey: throw NotDone(.credentialOtherKey)
         case .malformed:
-            let tokens = self.foreign?.tokens
+            let tokens = self.foreign?.tokens ?? []
             return try await self.exchange(foreign: token, in: tokens, api, scopes: scopes, requester, &record)
         }
         guard let session = try await self.session(key), session.session.kind == .native, session.session.access == nil
@@ -109,23 +106,40 @@ extension TokenService {
         return try await self.issue(session, for: api, scopes: scopes, to: requester, &record)
     }
 
+    /// The first provider that knows the token, and what it says; the last one if none does.
+    private func answer(
+        to token: Secret,
+        in tokens: [any ForeignTokens]
+    ) async throws(NotDone) -> (ForeignCandidate, ForeignAnswer) {
+        var found: (ForeignCandidate, ForeignAnswer)?
+        for candidate in tokens.candidates(for: token) {
+            let answer = try await self.ask { _, loop in
+                candidate.tokens.freshSession(token, key: candidate.key, on: loop)
+            }
+            found = (candidate, answer)
+            guard case .none = answer else { break }
+        }
+        guard let found else { throw NotDone(.credentialMalformed) }
+        return found
+    }
+
     /// Exchanges a token that a provider made. A proof binds that token to its key as well: whoever steals it cannot
     /// exchange it, nor use it without the key.
     ///
     /// - Parameter scopes: nil: `openid`, and those of the token that are about the user.
     private func exchange(
         foreign token: Secret,
-        in tokens: (any ForeignTokens)?,
+        in tokens: [any ForeignTokens],
         _ api: APISettings?,
         scopes: [String]?,
         _ requester: TokenRequester,
         _ record: inout AuditRecord
     ) async throws(NotDone) -> IssuedTokens {
-        guard let foreign = self.foreign, let tokens, let key = Self.key(of: token, in: tokens) else {
-            throw NotDone(.credentialMalformed)
-        }
+        guard let foreign = self.foreign else { throw NotDone(.credentialMalformed) }
+        let (candidate, answer) = try await self.answer(to: token, in: tokens)
+        let key = candidate.key
         let session: Session
-        switch try await self.ask({ _, loop in tokens.freshSession(token, key: key, on: loop) }) {
+        switch answer {
         case .none(let reason): throw NotDone(reason)
         case .insufficient: throw NotDone(.requireAAL)
         case .live(let found):
@@ -138,7 +152,7 @@ extension TokenService {
         guard session.certificateHash == nil else { throw NotDone(.credentialBoundToCertificate) }
         if let reason = requester.objection(toKey: session.keyThumbprint) { throw NotDone(reason) }
         if let thumbprint = requester.keyThumbprint {
-            switch try await self.ask({ _, loop in tokens.bind(key, to: thumbprint, on: loop) }) {
+            switch try await self.ask({ _, loop in candidate.tokens.bind(key, to: thumbprint, on: loop) }) {
             case .bound: break
             case .otherKey: throw NotDone(.proofOtherKey)
             case .ended: throw NotDone(.sessionUnknown)
@@ -201,7 +215,7 @@ extension TokenService {
         try await self.recording(self.record(.socialExchanged, requester)) { record throws(NotDone) in
             var session = self.session(of: user, scopes: scopes, requester)
             record.note(session, audience: api?.audience)
-            let facts = Self.facts(of: user.identity, requester, record, for: api, scopes: scopes)
+            let facts = Self.facts(of: session.identity, requester, record, for: api, scopes: scopes)
             var rules = self.rules.judge(.signIn, facts)
             record.rules = rules.findings
             if rules.objection == nil {
@@ -240,6 +254,7 @@ extension TokenService {
         RuleFacts(
             request: RuleFacts.Request(record.device),
             authority: requester.sender.authority,
+            provider: identity.realm.name,
             userID: identity.id,
             traits: identity.traits,
             clientID: requester.client.clientID,
@@ -269,7 +284,7 @@ extension TokenService {
             kind: .native,
             origin: .native,
             lineage: self.authority.newLineage(),
-            identity: user.identity.inRealm(self.users.realm),
+            identity: user.identity.inRealm(self.socialRealm),
             clientID: requester.client.clientID,
             aal: user.aal,
             methods: user.methods,

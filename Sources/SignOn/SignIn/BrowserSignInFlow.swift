@@ -11,20 +11,26 @@ package struct BrowserSignInFlow: Sendable {
     static let perAddress = RateLimit("signin.callback", burst: 50, interval: .seconds(1))
 
     package let sessions: SessionService
+    /// The provider's name on a host with several; nil: it is the only one.
+    package let name: String?
     private let provider: any BrowserProvider
     private let tries: TryCounter
     private let seal: KeptSignInSeal
 
     /// - Parameters:
+    ///   - sessions: Those that users of the provider begin.
+    ///   - name: The provider's name on hosts with several; nil: it is the only one.
     ///   - limiter: Counts sign-ins that fail.
     ///   - keys: Seal what a browser keeps until it comes back.
     package init(
         sessions: SessionService,
+        name: String? = nil,
         provider: any BrowserProvider,
         limiter: any RateLimiter,
         keys: SealingKeyRing
     ) {
         self.sessions = sessions
+        self.name = name
         self.provider = provider
         self.tries = TryCounter(store: limiter, loops: sessions.loops)
         self.seal = KeptSignInSeal(keys: keys)
@@ -46,7 +52,7 @@ package struct BrowserSignInFlow: Sendable {
         isRepeat: Bool = false
     ) async throws(NotDone) -> (url: String, id: String, kept: Secret) {
         let beginning = try await self.provider.begin(wish)
-        let pending = KeptSignIn(
+        var pending = KeptSignIn(
             providerState: beginning.state,
             returnTo: returnTo,
             demand: self.provider.demand(of: wish),
@@ -54,8 +60,14 @@ package struct BrowserSignInFlow: Sendable {
             app: app,
             isRepeat: isRepeat
         )
+        pending.provider = self.name
         let kept = self.seal.seal(pending, id: beginning.id, on: authority)
         return (beginning.url, beginning.id, kept)
+    }
+
+    /// Whether a sign-in that names no provider, as it began when the host had one, began at this one.
+    package func began(_ pending: KeptSignIn) -> Bool {
+        pending.provider == nil && pending.providerState.map(self.provider.began) == true
     }
 
     /// The sign-in that a browser has kept under `id` on this host, whether or not it has expired; nil if this deployment
@@ -121,7 +133,7 @@ package struct BrowserSignInFlow: Sendable {
             user.evidence.askedAt = askedAt
             return user
         } catch {
-            if !error.isOfStore { self.record(error.reason, error.detail, kind, requester) }
+            if !error.isOfStore { self.record(error, kind, requester) }
             throw error
         }
     }
@@ -131,7 +143,7 @@ package struct BrowserSignInFlow: Sendable {
     package func refuseUnknown(for requester: Requester) async throws(NotDone) {
         let live = try await self.sessions.presented(by: requester)
         if !live.isEmpty, requester.cookies.count == 1 { return }
-        self.record(.signInStateMismatch, "unknown", .web, requester)
+        self.record(NotDone(.signInStateMismatch, detail: "unknown"), .web, requester)
         throw NotDone(.signInStateMismatch)
     }
 
@@ -155,10 +167,11 @@ package struct BrowserSignInFlow: Sendable {
         return unmet == nil
     }
 
-    private func record(_ reason: Reason, _ detail: String?, _ kind: Session.Kind, _ requester: Requester) {
-        var record = self.sessions.record(.refused(reason), kind, requester)
+    /// Records that a sign-in at this provider was refused.
+    package func record(_ refusal: NotDone, _ kind: Session.Kind, _ requester: Requester) {
+        var record = self.sessions.record(.refused(refusal.reason), kind, requester)
         record.provider = self.provider.name
-        record.detail = detail
+        record.detail = refusal.detail
         self.sessions.journal.record(record)
     }
 }

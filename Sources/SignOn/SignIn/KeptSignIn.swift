@@ -24,6 +24,9 @@ package struct KeptSignIn: Sendable, Equatable {
     /// Whether it has begun in place of one that could not be completed. It is not begun again: a browser that keeps
     /// nothing would go to the provider and back for ever.
     package var isRepeat = false
+    /// The name of the provider at which it has begun, on a host with several. It is completed at no other, and only where
+    /// that provider sends browsers back (mix-up, RFC 9700 4.4). nil: the host had one.
+    package var provider: String?
 
     /// Whether the browser had no room for what completes it, so that it begins again, once.
     package var beginsAgain: Bool { self.providerState == nil && !self.isRepeat }
@@ -59,6 +62,8 @@ package struct WaitingApp: Sendable, Equatable {
 /// Seals what a browser keeps of a sign-in.
 struct KeptSignInSeal: Sendable {
     private static let version: UInt8 = 3
+    /// The same with the name of the provider at its end.
+    private static let versionWithProvider: UInt8 = 4
     /// An earlier version, which ends with an app. What its provider kept, and that of the one before, is not read any more.
     private static let versionWithApp: UInt8 = 2
 
@@ -91,7 +96,9 @@ struct KeptSignInSeal: Sendable {
     }
 
     private func text(_ pending: KeptSignIn, _ id: String, _ authority: String) -> [UInt8] {
-        self.keys.sealText(version: Self.version, for: Self.place(id, authority)) { writer in
+        // What needs no name is sealed as by former gateways, which may complete it.
+        let version = pending.provider == nil ? Self.version : Self.versionWithProvider
+        return self.keys.sealText(version: version, for: Self.place(id, authority)) { writer in
             writer.write(pending.begunAt)
             writer.write(pending.returnTo)
             writer.write(byte: (pending.demand.isAgain ? Flag.isAgain : 0) | (pending.isRepeat ? Flag.isRepeat : 0))
@@ -101,6 +108,7 @@ struct KeptSignInSeal: Sendable {
                 writer.write(app.flow)
                 writer.write(app.returnTo)
             }
+            if let provider = pending.provider { writer.write(provider) }
         }
     }
 
@@ -110,7 +118,7 @@ struct KeptSignInSeal: Sendable {
         self.keys.openText(
             text.bytes,
             longest: KeptSignIn.longest,
-            versions: 1...Self.version,
+            versions: 1...Self.versionWithProvider,
             for: Self.place(id, authority)
         ) { (reader, version) throws(CompactFormatError) in
             let (begunAt, returnTo, flags) = (try reader.time(), try reader.text(), try reader.byte())
@@ -120,12 +128,13 @@ struct KeptSignInSeal: Sendable {
                 begunAt: begunAt
             )
             let state = try reader.secret()
-            if version == Self.version {
+            if version >= Self.version {
                 pending.isRepeat = flags & Flag.isRepeat != 0
                 pending.providerState = state.bytes.isEmpty ? nil : state
                 pending.app = try reader.optional { (reader) throws(CompactFormatError) in
                     WaitingApp(flow: try reader.text(), returnTo: try reader.text())
                 }
+                if version == Self.versionWithProvider { pending.provider = try reader.text() }
             } else if version == Self.versionWithApp {
                 pending.app = WaitingApp(flow: try reader.text(), returnTo: try reader.text())
             }

@@ -118,6 +118,7 @@ extension SessionService {
         let facts = RuleFacts(
             request: RuleFacts.Request(record.device),
             authority: requester.authority,
+            provider: self.realm.name,
             userID: authentication.identity.id,
             traits: authentication.identity.traits,
             clientID: nil

@@ -4,19 +4,31 @@ import Vocabulary
 
 /// Finds and ends the sessions of tokens and cookies that a provider made.
 extension SessionService {
-    /// The session that the provider vouches for, unless it was ended here.
+    /// The session that a provider vouches for, unless it was ended here.
     func found(foreign token: Secret, as kind: Session.Kind = .native) async throws(NotDone) -> FoundSession {
-        guard let tokens = self.tokens, let key = token.bytes.withUnsafeBytes({ tokens.key(of: $0, as: kind) })
-        else { throw NotDone(.credentialMalformed) }
-        switch try await self.ask({ _, loop in tokens.freshSession(token, as: kind, key: key, on: loop) }) {
-        // The endpoints that present sessions take no proofs, and see no certificates.
-        case .live(let found) where found.session.keyThumbprint != nil: throw NotDone(.credentialBoundToKey)
-        case .live(let found) where found.session.certificateHash != nil:
-            throw NotDone(.credentialBoundToCertificate)
-        case .live(let found): return FoundSession(key: key, session: found.session)
-        case .insufficient: throw NotDone(.requireAAL)
-        case .none(let reason): throw NotDone(reason)
+        var refusal = NotDone(.credentialMalformed)
+        for candidate in self.tokens.candidates(for: token, as: kind) {
+            let (tokens, key) = (candidate.tokens, candidate.key)
+            let answer: ForeignAnswer
+            do throws(NotDone) {
+                answer = try await self.ask { _, loop in tokens.freshSession(token, as: kind, key: key, on: loop) }
+            } catch {
+                // Another provider may know the token; if none does, nobody knows whether this one would have.
+                guard error.reason == .providerUnavailable else { throw error }
+                refusal = error
+                continue
+            }
+            switch answer {
+            // The endpoints that present sessions take no proofs, and see no certificates.
+            case .live(let found) where found.session.keyThumbprint != nil: throw NotDone(.credentialBoundToKey)
+            case .live(let found) where found.session.certificateHash != nil:
+                throw NotDone(.credentialBoundToCertificate)
+            case .live(let found): return FoundSession(key: key, session: found.session)
+            case .insufficient: throw NotDone(.requireAAL)
+            case .none(let reason): if !refusal.isUnavailable { refusal = NotDone(reason) }
+            }
         }
+        throw refusal
     }
 
     /// Ends the session of a token or cookie of a provider and all sessions made from it: at the provider, if that is
@@ -29,10 +41,17 @@ extension SessionService {
         as kind: Session.Kind = .native,
         for requester: Requester
     ) async throws(NotDone) {
-        guard let tokens = self.tokens, let key = token.bytes.withUnsafeBytes({ tokens.key(of: $0, as: kind) })
-        else { throw NotDone(.credentialMalformed) }
-        let answer = try await self.ask { _, loop in
-            tokens.session(token, as: kind, key: key, known: nil, on: loop)
+        let candidates = self.tokens.candidates(for: token, as: kind)
+        guard let last = candidates.last else { throw NotDone(.credentialMalformed) }
+        var (tokens, key) = (last.tokens, last.key)
+        var answer = ForeignAnswer.none(.credentialMalformed)
+        for candidate in candidates {
+            (tokens, key) = (candidate.tokens, candidate.key)
+            answer = try await self.ask { [tokens, key] _, loop in
+                tokens.session(token, as: kind, key: key, known: nil, on: loop)
+            }
+            // Not known there, and not ended here either: it may be another provider's.
+            guard case .none(let reason) = answer, reason != .sessionUnknown else { break }
         }
         var isTold: Bool
         switch answer {

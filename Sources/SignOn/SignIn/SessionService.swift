@@ -35,12 +35,14 @@ package struct SessionService: RecordCaller {
     let devices: DeviceObserver
     /// Keeps providers' tokens; nil if no provider hands out any.
     package let grants: ProviderGrants?
-    /// The tokens that a provider made; nil if no provider knows any.
-    let tokens: (any ForeignTokens)?
+    /// The tokens that providers made, in the order in which these are asked.
+    let tokens: [any ForeignTokens]
     /// Finds the lineages of providers' sessions; nil if no provider ends sessions here.
     let providerSessions: ProviderSessions?
-    /// Whose users sign in and are found; nil: those of all providers, of whom none signs in.
+    /// Whose users are found; nil: those of all providers, of whom none signs in.
     let users: RealmUsers?
+    /// Whose users sign in; nil: those of the first realm.
+    private var signingRealm: Realm?
     /// Judged before a session begins.
     let rules: RuleBook
     /// Counts what ends with a session; nil: that is not recorded.
@@ -59,7 +61,7 @@ package struct SessionService: RecordCaller {
         settings: SessionSettings,
         devices: DeviceObserver,
         grants: ProviderGrants? = nil,
-        tokens: (any ForeignTokens)? = nil,
+        tokens: [any ForeignTokens] = [],
         providerSessions: ProviderSessions? = nil,
         users: RealmUsers? = RealmUsers(.default),
         rules: RuleBook = RuleBook(),
@@ -86,8 +88,18 @@ package struct SessionService: RecordCaller {
     /// The mark by which a browser with this new session shows its account later; nil if it must not.
     package func accountMark(of session: Session) -> Secret? { self.authority.accountMark(of: session) }
 
-    /// Whose users sign in.
-    package var realm: Realm { self.users?.realm ?? .default }
+    /// Whose users are found.
+    package var realms: Realms { self.users?.realms ?? .default }
+
+    /// Whose users sign in by it.
+    package var realm: Realm { self.signingRealm ?? self.realms.first }
+
+    /// The same service, by which the users of one of its realms sign in.
+    package func signing(in realm: Realm) -> SessionService {
+        var service = self
+        service.signingRealm = realm
+        return service
+    }
 
     /// Records a refusal of a request that another site may have caused, with the user whom it would have signed in or
     /// out, as far as known.

@@ -82,12 +82,12 @@ struct AssumedUser {
         let realm = provider.map { Realm($0.name) } ?? .default
         switch provider?.settings {
         case .openID(let settings):
-            return try self.mapped(claims, settings.claims, settings.allow, settings.issuer, realm)
+            return try self.mapped(claims, settings.claims, settings.allow, settings.names, settings.issuer, realm)
         case .oauth2(let settings):
-            return try self.mapped(claims, settings.claims, settings.allow, settings.name, realm)
+            return try self.mapped(claims, settings.claims, settings.allow, settings.names, settings.name, realm)
         case .introspection(let settings):
             let name = settings.issuer ?? settings.url ?? ""
-            return try self.mapped(claims, settings.claims, AdmissionSettings(), name, realm)
+            return try self.mapped(claims, settings.claims, AdmissionSettings(), settings.names, name, realm)
         case .kratos, .fixedUsers, nil:
             throw ValidationError(
                 "--claims needs provider.oidc, provider.oauth2 or provider.introspection: use --user."
@@ -99,10 +99,11 @@ struct AssumedUser {
         _ claims: UserClaims,
         _ settings: ClaimSettings,
         _ allow: AdmissionSettings,
+        _ names: SubjectNames,
         _ provider: String,
         _ realm: Realm
     ) throws(Refusal) -> AssumedUser {
-        let mapping = ClaimsMapping(settings)
+        let mapping = ClaimsMapping(settings, names: names)
         let user: Authentication
         let refusal: String?
         do throws(ClaimsError) {

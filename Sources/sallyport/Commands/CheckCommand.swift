@@ -91,9 +91,10 @@ struct CheckCommand: AsyncParsableCommand {
                 allowsPlainHTTP: provider.settings.cookieName != nil,
                 proxies: provider.proxies
             )
-            let hosts = settings.hosts.filter { $0.provider == provider.name }
+            let hosts = settings.hosts.filter { $0.providers.contains(provider.name) }
             let check = ProviderCheck(
                 transport: transport,
+                name: provider.name,
                 hosts: hosts,
                 pages: settings.pages,
                 proxies: provider.proxies
@@ -107,7 +108,9 @@ struct CheckCommand: AsyncParsableCommand {
 
     private func sayAll(_ loaded: LoadedSettings, _ draft: Draft) {
         for host in loaded.settings.hosts {
-            let users = loaded.settings.providers.count > 1 ? ", for the users of \(host.provider)" : ""
+            let users =
+                loaded.settings.providers.count > 1
+                ? ", for the users of \(host.providers.joined(separator: ", "))" : ""
             self.say("routes of \(host.publicURL)\(users)", host.routes.map { Self.line($0, on: host) })
             self.say("paths of \(host.publicURL) that the gateway answers itself", draft.ownPaths(of: host))
         }

@@ -43,13 +43,13 @@ struct Draft {
 
     /// What of the users in the settings cannot be in fields, each once.
     private func findings(of realm: AssembledRealm) -> [String] {
-        guard case .fixedUsers(let users)? = realm.settings.providers.first?.settings else { return [] }
+        guard case .fixedUsers(let users)? = realm.named?.settings else { return [] }
         var findings: [String] = []
         for user in users {
             let session = AssumedUser(user, realm: realm.realm).session(
                 isNative: false,
                 in: self.foundations.authority.newLineage(),
-                realm.settings.session,
+                self.assembly.settings.session,
                 self.foundations
             )
             for finding in realm.unfit.findings(of: session) where !findings.contains(finding) {
@@ -62,7 +62,7 @@ struct Draft {
     /// The paths that the app of this host does not get.
     func ownPaths(of host: HostSettings) -> [String] {
         self.assembly.configuration.endpoints.takenPaths(
-            of: Realm(host.provider),
+            of: host.realms,
             servesSignIn: host.endpoints
         )
     }

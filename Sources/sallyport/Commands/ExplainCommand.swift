@@ -4,6 +4,7 @@ import Cryptography
 import Endpoints
 import NIOCore
 import Observability
+import Pages
 import RequestPath
 import Sessions
 import Settings
@@ -89,6 +90,11 @@ struct ExplainCommand: AsyncParsableCommand {
         )
     )
     var claims: String?
+
+    @Option(
+        help: ArgumentHelp("Whose user --user or --claims means, on a host with several providers.", valueName: "name")
+    )
+    var provider: String?
 
     @Option(help: ArgumentHelp("The address that the request comes from.", valueName: "address"))
     var from = "127.0.0.1"
@@ -188,7 +194,7 @@ struct ExplainCommand: AsyncParsableCommand {
         let presented = try self.token()
         let isTransfer = presented.map { TokenAuthority.isWellFormed(.transfer, $0) } ?? false
         let token = isTransfer ? nil : presented
-        let chosen = Self.provider(of: request, settings)
+        let chosen = try self.provider(of: request, settings)
         if settings.providers.count > 1 { self.say("provider", [chosen?.name ?? "none"]) }
         let user = try self.assumedUser(chosen)
         let isNative = token != nil || chosen?.settings.signsIn == false
@@ -289,10 +295,28 @@ struct ExplainCommand: AsyncParsableCommand {
         throw ValidationError("The file of --token-file cannot be read.")
     }
 
-    /// The provider of the host that the request is for.
-    private static func provider(of request: ExplainedRequest, _ settings: Settings) -> NamedProvider? {
+    /// The provider whose user is assumed: of those of the host that the request is for, the one that is named, else the
+    /// first that has users of this kind.
+    private func provider(of request: ExplainedRequest, _ settings: Settings) throws -> NamedProvider? {
+        let all = Self.providers(of: request, settings)
+        if let name = self.provider {
+            guard let named = all.first(where: { $0.name == name }) else {
+                throw ValidationError("--provider must name a provider of the host.")
+            }
+            return named
+        }
+        let fitting = all.first { provider in
+            let isStatic = if case .fixedUsers = provider.settings { true } else { false }
+            return self.user != nil ? isStatic : self.claims != nil ? provider.settings.claims != nil : true
+        }
+        return fitting ?? all.first
+    }
+
+    /// The providers of the host that the request is for.
+    private static func providers(of request: ExplainedRequest, _ settings: Settings) -> [NamedProvider] {
         let host = SignInHosts(settings.hosts).host(request.authority.lowercased())
-        return settings.providers.first { $0.name == host?.provider } ?? settings.providers.first
+        let all = (host?.providers ?? []).compactMap { name in settings.providers.first { $0.name == name } }
+        return all.isEmpty ? Array(settings.providers.prefix(1)) : all
     }
 
     private func noteForm(
@@ -366,24 +390,40 @@ struct ExplainCommand: AsyncParsableCommand {
     private func signIn(_ settings: Settings) throws -> [String] {
         let request = try ExplainedRequest(url: self.url ?? "", method: self.method, headers: [])
         let name = request.authority.lowercased()
-        let provider = Self.provider(of: request, settings)?.settings
         let hosts = SignInHosts(settings.hosts)
         guard let place = hosts.signInHost(of: name) ?? hosts.host(name) else { return ["on no host with endpoints"] }
         var lines =
             place.authority == name ? [] : ["the browser goes to \(place.origin), which sends it back with a ticket"]
-        switch provider {
-        case .openID(let provider): lines.append("that page sends the browser to \(provider.issuer)")
-        case .kratos(let provider):
-            lines.append("that page sends the browser to the login of Kratos at \(provider.publicURL)")
-        case .oauth2(let provider): lines.append("that page sends the browser to \(provider.authorizationURL)")
-        case .fixedUsers: lines.append("that page asks for the password")
-        case .introspection, nil:
-            lines.append("nobody can sign in: no provider is configured that browsers are sent to")
+        let providers = Self.providers(of: request, settings)
+        let ways = providers.filter(\.settings.signsIn)
+        if place.providers.count > 1, ways.count > 1 {
+            lines.append("that page offers \(ways.map(\.name).joined(separator: ", "))")
         }
-        if provider?.redirects == true {
-            lines.append(
-                "the provider sends it back to \(place.origin)\(BrowserSessionEndpoints.callbackPath(by: settings.pages))"
-            )
+        for way in ways { lines += Self.lines(of: way, on: place, isOnly: ways.count == 1, settings.pages) }
+        if ways.isEmpty { lines.append("nobody can sign in: no provider is configured that browsers are sent to") }
+        return lines
+    }
+
+    /// How users of a provider sign in.
+    private static func lines(
+        of way: NamedProvider,
+        on place: SignInHosts.Host,
+        isOnly: Bool,
+        _ pages: PageDesign
+    ) -> [String] {
+        let page = isOnly ? "that page" : "for \(way.name) it"
+        var lines: [String] = []
+        switch way.settings {
+        case .openID(let provider): lines.append("\(page) sends the browser to \(provider.issuer)")
+        case .kratos(let provider):
+            lines.append("\(page) sends the browser to the login of Kratos at \(provider.publicURL)")
+        case .oauth2(let provider): lines.append("\(page) sends the browser to \(provider.authorizationURL)")
+        case .fixedUsers: lines.append("\(page) asks for the password")
+        case .introspection: break
+        }
+        if way.settings.redirects {
+            let path = BrowserSessionEndpoints.callbackPath(of: place.providers.count > 1 ? way.name : nil, by: pages)
+            lines.append("the provider sends it back to \(place.origin)\(path)")
         }
         return lines
     }

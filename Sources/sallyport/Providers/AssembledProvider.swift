@@ -82,6 +82,13 @@ struct AssembledProvider: Sendable {
         }
     }
 
+    /// Whether it is known not to answer at the moment.
+    var isAway: @Sendable () -> Bool {
+        { [issuer = self.issuer, kratos = self.kratos] in
+            issuer?.metadata.failure != nil || kratos?.failure != nil
+        }
+    }
+
     /// The endpoints that the provider answers itself.
     var forwarding: [ForwardingEndpoint] {
         guard self.kratos != nil else { return [] }
@@ -153,8 +160,9 @@ struct AssembledProvider: Sendable {
 /// A provider with what the hosts of its users need.
 struct AssembledRealm: Sendable {
     let users: RealmUsers
-    /// The settings for these hosts.
-    let settings: Settings
+    let realm: Realm
+    /// Its settings; nil: no provider is configured.
+    let named: NamedProvider?
     let provider: AssembledProvider
     /// The tokens that the provider knows; nil if it has no such role.
     let tokens: (any ForeignTokens)?
@@ -164,23 +172,27 @@ struct AssembledRealm: Sendable {
     let unfit: UnfitIdentities
 
     /// - Parameters:
+    ///   - named: nil: there is no provider.
+    ///   - otherIssuers: Those of the other providers.
     ///   - identity: The fields for apps.
     ///   - clients: The registered OAuth clients.
     ///   - former: The realms of the configuration that this one replaces.
     /// - Throws: `StartRefusal` that names the setting.
     init(
-        _ realm: Realm,
-        _ settings: Settings,
+        _ named: NamedProvider?,
+        besides otherIssuers: Set<String>,
         _ identity: IdentityProfile,
         _ foundations: Foundations,
         clients: ClientRegistry,
         former: [AssembledRealm]
     ) throws {
-        let unfit = UnfitIdentities(identity, settings.providers.first)
+        let realm = named.map { Realm($0.name) } ?? .default
+        let unfit = UnfitIdentities(identity, named)
         self.unfit = unfit
+        self.realm = realm
+        self.named = named
         let former = former.first { $0.realm == realm }
-        let provider = try AssembledProvider(settings.providers.first, foundations, former: former?.provider)
-        self.settings = settings
+        let provider = try AssembledProvider(named, foundations, former: former?.provider)
         self.provider = provider
         self.users = RealmUsers(realm, provider.roles.directory, clients: clients)
         func known(to providers: [any TokenProvider]) -> (any ForeignTokens)? {
@@ -189,6 +201,7 @@ struct AssembledRealm: Sendable {
                 : ProviderTokens(
                     providers,
                     realm: realm,
+                    otherIssuers: otherIssuers,
                     authority: foundations.authority,
                     store: foundations.store,
                     clock: foundations.clock,
@@ -199,7 +212,32 @@ struct AssembledRealm: Sendable {
         self.refreshTokens = known(to: provider.roles.refreshTokens.map { [$0] } ?? [])
     }
 
-    var realm: Realm { self.users.realm }
+    /// Whether its users can sign in here.
+    var signsIn: Bool {
+        self.provider.roles.password != nil || self.provider.roles.browser != nil || self.provider.kratos != nil
+    }
+
+    /// Those of all configured providers; one without a provider where there is none.
+    static func all(
+        _ settings: Settings,
+        _ identity: IdentityProfile,
+        _ foundations: Foundations,
+        clients: ClientRegistry,
+        former: [AssembledRealm]
+    ) throws -> [AssembledRealm] {
+        let all: [NamedProvider?] = settings.providers.isEmpty ? [nil] : settings.providers
+        return try all.map { named in
+            let others = settings.providers.filter { $0.name != named?.name }.compactMap(\.settings.tokenIssuer)
+            return try AssembledRealm(
+                named,
+                besides: Set(others),
+                identity,
+                foundations,
+                clients: clients,
+                former: former
+            )
+        }
+    }
 }
 
 /// What an issuer is reached and judged by: while it is the same, so is the issuer.

@@ -22,6 +22,7 @@ struct ProviderCheck: Sendable {
 
     init(
         transport: any ProviderTransport,
+        name: String = Realm.default.name,
         hosts: [HostSettings],
         pages: PageDesign = .included,
         proxies: OutgoingProxies = OutgoingProxies(),
@@ -31,8 +32,9 @@ struct ProviderCheck: Sendable {
         self.proxies = proxies
         self.clock = clock
         self.origins = hosts.map(\.publicURL.description)
-        self.callbacks = hosts.filter(\.endpoints).map {
-            "\($0.publicURL)\(BrowserSessionEndpoints.callbackPath(by: pages))"
+        self.callbacks = hosts.filter(\.endpoints).map { host in
+            "\(host.publicURL)"
+                + BrowserSessionEndpoints.callbackPath(of: host.providers.count > 1 ? name : nil, by: pages)
         }
     }
 

@@ -1,6 +1,7 @@
 import JOSE
 import Logging
 import Providers
+import Settings
 import Synchronization
 import Vocabulary
 
@@ -19,6 +20,11 @@ final class ProviderWatch: Sendable {
         let name: String
         let issuer: OpenIDIssuer?
         let kratos: KratosProvider?
+        /// Whether a gateway that has never reached it is not ready; nil: where users of some host cannot sign in
+        /// otherwise.
+        let isEssential: Bool?
+        /// The other providers of each of its hosts, at which users can sign in there meanwhile.
+        let others: [[Realm]]
         /// Why each cannot be had, as it was logged.
         var reasons: [Subject: String] = [:]
         /// Whether the metadata of any issuer of this realm were known since the start.
@@ -41,14 +47,26 @@ final class ProviderWatch: Sendable {
     }
 
     /// Watches the providers of these realms from now on instead of the former ones.
-    func adopt(_ realms: [AssembledRealm]) {
+    ///
+    /// - Parameter hosts: All that are served.
+    func adopt(_ realms: [AssembledRealm], on hosts: [HostSettings]) {
         self.state.withLock { state in
             let former = state.providers
             state.providers = [:]
             for realm in realms {
                 let (issuer, kratos) = (realm.provider.issuer, realm.provider.kratos)
                 let name = realm.realm == .default ? "provider" : "provider \(realm.realm.name)"
-                var watched = Watched(name: name, issuer: issuer, kratos: kratos)
+                let others = hosts.filter { $0.providers.contains(realm.realm.name) }.map { host in
+                    realms.filter { $0.realm != realm.realm && $0.signsIn && host.providers.contains($0.realm.name) }
+                        .map(\.realm)
+                }
+                var watched = Watched(
+                    name: name,
+                    issuer: issuer,
+                    kratos: kratos,
+                    isEssential: realm.named?.isEssential,
+                    others: others
+                )
                 if let former = former[realm.realm] {
                     if issuer === former.issuer, kratos === former.kratos { watched.reasons = former.reasons }
                     // It may have become known since the last look.
@@ -76,16 +94,24 @@ final class ProviderWatch: Sendable {
     /// The conditions of readiness; none for a provider that needs no discovery.
     ///
     /// Once any issuer of a realm was known, its condition holds: if a reload names an issuer that cannot be reached, nobody
-    /// can sign in, but the sessions that are there go on, and no gateway should leave the load balancer for that.
+    /// can sign in, but the sessions that are there go on, and no gateway should leave the load balancer for that. Nor is a
+    /// provider waited for where another one of each of its hosts can be used, unless the settings say so.
     var checks: [ReadinessCheck] {
         let providers = self.state.withLock { $0.providers }
+        func isUsable(_ realm: Realm) -> Bool {
+            guard let provider = providers[realm], let issuer = provider.issuer else { return true }
+            return provider.wasKnown || issuer.isKnown
+        }
         return providers.values.sorted { $0.name < $1.name }.compactMap { provider -> ReadinessCheck? in
             guard let issuer = provider.issuer else { return nil }
             guard !issuer.isKnown else {
                 return (name: provider.name, ok: true, detail: "\(issuer.name) was asked for its metadata")
             }
             let reason = issuer.metadata.failure?.description ?? "its metadata are not here yet"
-            return (name: provider.name, ok: provider.wasKnown, detail: "nobody can sign in: \(reason)")
+            let isNeeded = provider.isEssential ?? !provider.others.allSatisfy { $0.contains(where: isUsable) }
+            return (
+                name: provider.name, ok: provider.wasKnown || !isNeeded, detail: "nobody can sign in: \(reason)"
+            )
         }
     }
 

@@ -259,6 +259,8 @@ extension Reason {
             }
 
         case .requireAAL: .request { try $0.asUser("/aal/") }
+        case .requireProvider:
+            .inProcess("A route for one provider sends the users of others to its page, and refuses their scripts")
         case .requireGroups: .request { try $0.asUser("/groups/") }
         case .requireScopes: .request { try $0.asUser("/scopes/") }
         case .requireOrigin: .request { try $0.asUser("/origin/") }

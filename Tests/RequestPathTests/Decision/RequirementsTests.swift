@@ -9,7 +9,9 @@ struct RequirementsTests {
     private static let signedIn = UnixTime(seconds: 1_795_242_896)
 
     private static let rows: [(String, @Sendable (inout RequirementSettings) -> Void, Reason?)] = [
-        ("nothing", { _ in }, nil), ("the level it has", { $0.aal = .aal2 }, nil),
+        ("nothing", { _ in }, nil), ("its provider", { $0.providers = ["staff", "default"] }, nil),
+        ("another provider", { $0.providers = ["staff", "Default", ""] }, .requireProvider),
+        ("the level it has", { $0.aal = .aal2 }, nil),
         ("a lower level", { $0.aal = .aal1 }, nil), ("a higher level", { $0.aal = .aal3 }, .requireAAL),
         ("one of its groups", { $0.groupsAny = ["owners", "staff"] }, nil),
         ("another group", { $0.groupsAny = ["owners"] }, .requireGroups),
@@ -27,6 +29,13 @@ struct RequirementsTests {
                 $0.groupsAny = ["owners"]
                 $0.maxAge = .seconds(1)
             }, .requireAAL
+        ),
+        (
+            "another provider, before what its users may not reach at all",
+            {
+                $0.providers = ["staff"]
+                $0.aal = .aal3
+            }, .requireProvider
         ),
     ]
 

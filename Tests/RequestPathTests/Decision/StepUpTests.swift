@@ -146,6 +146,28 @@ struct StepUpTests {
         #expect(!StepUp.helps(fresh, self.session(), introspection, Self.signedIn.advanced(by: .seconds(60))))
     }
 
+    @Test(
+        "A route for the users of another provider leads to that one, however fresh the sign-in, but no program and no actor"
+    )
+    func otherProvider() {
+        let require = self.requirement { $0.providers = ["staff"] }
+        let session = self.session()
+        #expect(StepUp.helps(require, session, self.openID([]), Self.signedIn))
+        let demand = StepUp.demand(require, .forbidden(.requireProvider), session, self.openID([]), Self.signedIn)
+        #expect(demand == SignInDemand(providers: ["staff"]))
+        let first = StepUp.demand(require, .unauthenticated(.credentialMissing), nil, self.openID([]), Self.signedIn)
+        #expect(first == SignInDemand(providers: ["staff"]))
+        #expect(!StepUp.helps(require, self.session { $0.kind = .native }, self.openID([]), Self.signedIn))
+        #expect(!StepUp.helps(require, self.session { $0.actor = "1" }, self.openID([]), Self.signedIn))
+        #expect(!StepUp.helps(require, session, nil, Self.signedIn))
+        // At the provider that is demanded, signing in once more changes nothing.
+        let own = self.requirement {
+            $0.providers = ["default"]
+            $0.groupsAny = ["nobody"]
+        }
+        #expect(!StepUp.helps(own, session, self.openID([]), Self.signedIn.advanced(by: .seconds(60))))
+    }
+
     @Test("An OpenID provider is told what the route demands, as far as it can reach it; a password page is not")
     func demands() {
         let require = self.requirement {

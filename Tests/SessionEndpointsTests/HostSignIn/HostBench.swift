@@ -3,6 +3,7 @@ import Cryptography
 import EndpointBench
 import Endpoints
 import NIOPosix
+import Pages
 import Providers
 import Sessions
 import Settings
@@ -78,9 +79,9 @@ final class HostBench: Sendable {
             aal: .aal2
         )
         let alice = try Gateway.alice()
-        let way =
+        let kind =
             browser.map { browser in
-                BrowserSessionEndpoints.Way.provider(
+                SignInWay.Kind.provider(
                     BrowserSignInFlow(
                         sessions: self.sessions,
                         provider: browser,
@@ -100,7 +101,13 @@ final class HostBench: Sendable {
             )
         let cookieName = SessionSettings().cookieName
         let parameter = "session_transfer_token"
-        let browsers = BrowserSessionEndpoints(way, cookieName: cookieName, handoffParameter: parameter)
+        let way = SignInWay(kind, name: "default", button: ProviderButton(label: "The only one"))
+        let browsers = BrowserSessionEndpoints(
+            try #require(SignInWays([way])),
+            sessions: self.sessions,
+            cookieName: cookieName,
+            handoffParameter: parameter
+        )
         let all = HostSignInEndpoints(
             self.tickets,
             sessions: self.sessions,

@@ -48,6 +48,17 @@ struct TicketSealTests {
         #expect(begun.id.utf8.count == 22 && begun.id != self.begin().id && begun.kept != self.begin().kept)
     }
 
+    @Test(
+        "A request names the providers that count where it comes from, and without any it is what a former gateway reads"
+    )
+    func providers() throws {
+        let begun = self.begin(demand: SignInDemand(aal: .aal2, providers: ["google", "staff"]))
+        let request = try #require(self.tickets.request(begun.request, id: begun.id, issuer: "a.example.com"))
+        #expect(request.demand == SignInDemand(aal: .aal2, providers: ["google", "staff"]) && request.back == nil)
+        let plain = self.begin(back: "/y")
+        #expect(self.tickets.request(plain.request, id: plain.id, issuer: "a.example.com")?.demand.providers == [])
+    }
+
     @Test("Neither is accepted under another id, on another host, in the place of the other, or altered")
     func places() throws {
         let begun = self.begin()

@@ -15,7 +15,7 @@ package import Vocabulary
 /// written when the codes are exchanged. Its token is computed from both, so that a repeated exchange has the same answer
 /// and nothing secret is kept for it.
 package struct NativeSignIns: RecordCaller {
-    package let sessions: SessionService
+    package private(set) var sessions: SessionService
     package let settings: ExchangeSettings
     let tries: TryCounter
     var records: RecordAccess { self.sessions.records }
@@ -34,6 +34,13 @@ package struct NativeSignIns: RecordCaller {
         self.sessions = sessions
         self.settings = settings
         self.tries = TryCounter(store: limiter, loops: sessions.loops)
+    }
+
+    /// The same, by which the users of one realm sign in.
+    package func signing(in realm: Realm) -> NativeSignIns {
+        var native = self
+        native.sessions = self.sessions.signing(in: realm)
+        return native
     }
 
     // MARK: Flows

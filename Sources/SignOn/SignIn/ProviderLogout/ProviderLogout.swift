@@ -17,6 +17,9 @@ package struct ProviderLogout: Sendable {
         self.users = users
     }
 
+    /// Whether this provider is meant by `iss`.
+    package func isOf(_ issuer: String) -> Bool { issuer == self.provider.name }
+
     /// Obeys a logout token (OpenID Connect Back-Channel Logout 1.0 2.5 to 2.7), once. What it names has ended on every
     /// gateway then, now or before.
     ///
@@ -48,7 +51,7 @@ package struct ProviderLogout: Sendable {
     ///
     /// - Parameter issuer: `iss` of the request.
     package func end(_ sessionID: String, of issuer: String, for requester: Requester) async throws(NotDone) {
-        guard issuer == self.provider.name else {
+        guard self.isOf(issuer) else {
             let refusal = NotDone(.logoutInvalidToken, detail: "iss is not the issuer")
             self.record(refusal, requester)
             throw refusal

@@ -4,7 +4,7 @@ internal import Sessions
 /// Continues a sign-out of the gateway at the provider (OpenID Connect RP-Initiated Logout 1.0), so that the next sign-in
 /// asks the user again.
 package struct ProviderSignOut: Sendable {
-    private let provider: any BrowserProvider
+    private let providers: [any BrowserProvider]
     private let page: String
     private let origins: Set<String>
     private let seal: SignOutReturnSeal
@@ -12,8 +12,8 @@ package struct ProviderSignOut: Sendable {
     /// - Parameters:
     ///   - page: The absolute URL of the page to which the provider sends the browser back. It is registered there.
     ///   - origins: Those of the gateway's hosts.
-    package init(provider: any BrowserProvider, page: String, origins: Set<String>, seal: SignOutReturnSeal) {
-        self.provider = provider
+    package init(providers: [any BrowserProvider], page: String, origins: Set<String>, seal: SignOutReturnSeal) {
+        self.providers = providers
         self.page = page
         self.origins = origins
         self.seal = seal
@@ -24,12 +24,17 @@ package struct ProviderSignOut: Sendable {
     ///
     /// - Parameter place: Where the browser goes in the end.
     package func url(after ended: [SignedOutSession], leadingTo place: SignOutReturn) async -> String? {
-        guard let last = ended.first(where: { $0.session.provider?.name == self.provider.name }) else { return nil }
-        return await self.provider.signOutURL(
-            idToken: last.tokens?.idToken,
-            returnTo: self.page,
-            state: self.seal.seal(place)
-        )
+        for last in ended {
+            guard let provider = self.providers.first(where: { $0.name == last.session.provider?.name }) else {
+                continue
+            }
+            return await provider.signOutURL(
+                idToken: last.tokens?.idToken,
+                returnTo: self.page,
+                state: self.seal.seal(place)
+            )
+        }
+        return nil
     }
 
     /// Where a browser that the provider sent back goes; nil for a `state` that this deployment did not make, or that

@@ -11,6 +11,9 @@ package enum TicketIssue: Sendable {
     ///
     /// - Parameter reason: Why there is no session; nil: there is one, which does not suffice.
     case signIn(Reason?)
+    /// The user must sign in on this host at one of these providers: the session is of another, which does not count on the
+    /// host that asks.
+    case signInAt([String])
     /// The browser has lost its nonce by now: it begins again on the host that asked.
     case expired
 }
@@ -39,6 +42,9 @@ extension HostTickets {
             guard now < found.session.provider?.tokensEndAt ?? found.session.expiresAt else {
                 return .signIn(.sessionRenewalAmbiguous)
             }
+            let wanted = request.demand.providers
+            let providers = audience.providers.filter { wanted.isEmpty || wanted.contains($0) }
+            guard providers.contains(found.session.identity.realm.name) else { return .signInAt(providers) }
             let suffices = TicketIssueCase(
                 session: found.session,
                 begunAt: request.begunAt,

@@ -50,6 +50,8 @@ struct TicketSeal: Sendable {
     /// (RFC 6265bis 5.6).
     private static let longest = 3900
     private static let version: UInt8 = 1
+    /// Requests that demand a provider end with their names.
+    private static let versionWithProviders: UInt8 = 2
 
     let keys: SealingKeyRing
 
@@ -58,13 +60,16 @@ struct TicketSeal: Sendable {
     /// The sealed request: characters of base64url.
     func seal(_ request: TicketRequest) -> String {
         let place = Self.place(request: request.id, request.issuer)
-        let text = self.keys.sealText(version: Self.version, for: place) { writer in
+        let providers = request.demand.providers
+        let version = providers.isEmpty ? Self.version : Self.versionWithProviders
+        let text = self.keys.sealText(version: version, for: place) { writer in
             writer.write(request.host)
             writer.write(request.challenge.base64URL)
             writer.write(request.begunAt)
             writer.write(byte: request.demand.isAgain ? 1 : 0)
             writer.write(request.demand)
             writer.write(optional: request.back) { $0.write($1) }
+            if !providers.isEmpty { writer.write(list: providers) { $0.write($1) } }
         }
         return String(decoding: text, as: UTF8.self)
     }
@@ -74,11 +79,11 @@ struct TicketSeal: Sendable {
     func request(_ text: String, id: String, issuer: String) -> TicketRequest? {
         self.keys.openText(
             Array(text.utf8),
-            versions: Self.version...Self.version,
+            versions: Self.version...Self.versionWithProviders,
             for: Self.place(request: id, issuer)
-        ) { (reader, _) throws(CompactFormatError) in
+        ) { (reader, version) throws(CompactFormatError) in
             // Arguments are evaluated in order, which is the order of the fields.
-            TicketRequest(
+            var request = TicketRequest(
                 id: id,
                 host: try reader.text(),
                 issuer: issuer,
@@ -87,6 +92,10 @@ struct TicketSeal: Sendable {
                 demand: try reader.demand(isAgain: try reader.byte() != 0),
                 back: try reader.optionalText()
             )
+            if version == Self.versionWithProviders {
+                request.demand.providers = try reader.list { (reader) throws(CompactFormatError) in try reader.text() }
+            }
+            return request
         }
     }
 

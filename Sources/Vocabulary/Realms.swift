@@ -1,0 +1,27 @@
+/// The realms of a host, or of hosts that share their endpoints: whose users are there, in the order of the settings. Never
+/// empty.
+package final class Realms: Sendable, Hashable {
+    /// The one of a lone provider.
+    package static let `default` = Realms([.default])
+
+    package let all: [Realm]
+    package let first: Realm
+    /// Whether users choose among several providers.
+    package let areSeveral: Bool
+
+    /// - Parameter all: Empty: the default realm.
+    package init(_ all: [Realm]) {
+        self.all = all.isEmpty ? [.default] : all
+        self.first = self.all[0]
+        self.areSeveral = self.all.count > 1
+    }
+
+    /// Asked on every request with a session: one comparison where there is one realm.
+    package func contains(_ realm: Realm) -> Bool {
+        self.first == realm || (self.areSeveral && self.all.contains(realm))
+    }
+
+    package static func == (one: Realms, other: Realms) -> Bool { one === other || one.all == other.all }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(self.all) }
+}

@@ -1,0 +1,151 @@
+import Pages
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("Several providers on one host") struct HostProvidersTests {
+    private static func file(
+        _ hosts: String =
+            "{public_url: https://app.example.com, endpoints: true, providers: [google, staff], routes: [{path: /**}]}",
+        clients: String = "[{client_id: app}]",
+        ids: String = "ada",
+        route: String = ""
+    ) -> String {
+        """
+        upstream: http://127.0.0.1:3000
+        hosts:
+          - \(hosts)
+        \(route)
+        clients: \(clients)
+        providers:
+          - name: staff
+            label: Company account
+            static: {users: [{identifier: ada, id: "\(ids)", password_hash: "\(passwordHash)"}]}
+          - {name: google, oidc: {issuer: "https://accounts.google.com", client_id: a, client_authentication: none}}
+          - name: partner
+            oidc: {issuer: "https://id.example.com", client_id: a, client_authentication: none}
+
+        """
+    }
+
+    private static let three = """
+        {public_url: https://one.example.com, endpoints: true, providers: [google], routes: [{path: /**}]}
+          - {public_url: https://app.example.com, endpoints: true, providers: [staff, google], routes: [{path: /**}]}
+          - {public_url: https://far.example.com, endpoints: true, provider: partner, routes: [{path: /**}]}
+          - {public_url: https://twin.example.com, providers: [google, staff], routes: [{path: /**}]}
+        """
+
+    @Test("A host has them in its order, and hosts with the same ones share their endpoints, clients and issuer")
+    func groups() throws {
+        let clients = "[{client_id: app}, {client_id: far, provider: partner}, {client_id: g, providers: [google]}]"
+        let settings = try SettingsBench().load(Self.file(Self.three, clients: clients)).get().settings
+        #expect(
+            settings.hosts.map(\.providers) == [["google"], ["staff", "google"], ["partner"], ["google", "staff"]]
+        )
+        #expect(settings.clients.map(\.providers) == [["staff", "google"], ["partner"], ["google"]])
+        #expect(settings.groups.map(\.providers) == settings.hosts.map(\.providers))
+        let groups = settings.groups.map(\.settings)
+        #expect(groups.map { $0.providers.map(\.name) } == settings.hosts.map(\.providers))
+        #expect(groups.map { $0.clients.map(\.clientID) } == [["app", "g"], ["app", "g"], ["far"], ["app", "g"]])
+        // The one of the connected hosts with endpoints that has the most.
+        let (app, far) = ("https://app.example.com", "https://far.example.com")
+        #expect(groups.map(\.issuer) == [app, app, far, app])
+        #expect(["staff", "google", "partner"].map { settings.issuer(of: $0) } == [app, app, far])
+        let choices = groups[1].exchange.providers
+        #expect(choices.map(\.id) == ["staff", "google"] && choices.map(\.label) == ["Company account", "Google"])
+        #expect(groups[1].exchange.leadingNames == ["staff", "google"] && groups[2].exchange.leadingNames.isEmpty)
+        #expect(groups[2].exchange.providers.map(\.id) == ["oidc"])
+        let hosts = SignInHosts(settings.hosts)
+        #expect(hosts.signInHost(of: "twin.example.com")?.authority == "app.example.com")
+        #expect(settings.hosts(sharing: settings.groups[0]).map(\.publicURL.host).count == 3)
+    }
+
+    @Test("Users of a provider that has company are named by it, but for those of the first of all")
+    func names() throws {
+        let settings = try SettingsBench().load(Self.file(Self.three)).get().settings
+        guard case .openID(let google)? = settings.provider(named: "google"),
+            case .openID(let partner)? = settings.provider(named: "partner"),
+            case .fixedUsers(let users)? = settings.provider(named: "staff")
+        else {
+            Issue.record("other kinds of providers")
+            return
+        }
+        #expect(google.names.name(of: "7") == "google|7" && google.names.id(of: "google|7") == "7")
+        #expect(partner.names.name(of: "7") == "7" && users.map(\.id) == ["ada"])
+        // Nobody else is taken for one of them.
+        #expect(partner.names.name(of: "google|7") == nil && partner.names.name(of: "google7") == "google7")
+        #expect(google.names.name(of: "google|7") == "google|google|7")
+        let alone = try SettingsBench().load(
+            Self.file("{public_url: https://app.example.com, provider: google, routes: [{path: /**}]}")
+        ).get().settings
+        guard case .openID(let lone)? = alone.provider(named: "google") else { return }
+        #expect(
+            lone.names.name(of: "7") == "7" && lone.names.name(of: "staff|7") == "staff|7" && lone.names.marks == []
+        )
+    }
+
+    @Test("Each has a button: its label, else what people call it, else its name")
+    func buttons() throws {
+        let settings = try SettingsBench().load(Self.file(Self.three)).get().settings
+        #expect(settings.providers.map(\.button.label) == ["Company account", "Google", "Partner"])
+        #expect(settings.providers[1].button.html(leadingTo: "/a", text: "x").contains("<svg"))
+        #expect(settings.providers[2].button.html(leadingTo: "/a?b&c", text: "<b>").contains("href=\"/a?b&amp;c\""))
+        #expect(settings.providers[2].button.html(leadingTo: "/a", text: "<b>").contains("&lt;b&gt;"))
+    }
+
+    @Test(
+        "What cannot work is refused, with its place",
+        arguments: [
+            (
+                Self.file("{public_url: https://a.example.com, providers: [google, x], routes: [{path: /**}]}"),
+                "hosts[0].providers[1]", "not in providers"
+            ),
+            (
+                Self.file("{public_url: https://a.example.com, providers: [staff, staff], routes: [{path: /**}]}"),
+                "hosts[0].providers[1]", "a second time"
+            ),
+            (
+                Self.file("{public_url: https://a.example.com, providers: [], routes: [{path: /**}]}"),
+                "hosts[0].providers", "one or more"
+            ),
+            (
+                Self.file(
+                    "{public_url: https://a.example.com, provider: staff, providers: [google], routes: [{path: /**}]}"
+                ),
+                "hosts[0].providers", "either one provider"
+            ),
+            (
+                Self.file(clients: "[{client_id: a, providers: [staff, x]}]"), "clients[0].providers[1]",
+                "not in providers"
+            ),
+            (Self.file(ids: "google|7"), "providers", "google|7"),
+            (
+                Self.file(
+                    "{public_url: https://a.example.com, providers: [google, staff], routes: [{path: /**, require: {provider: [staff, partner]}}]}"
+                ),
+                "hosts[0].routes[0].require.provider[1]", "host's providers"
+            ),
+            (
+                Self.file(
+                    "{public_url: https://a.example.com, providers: [google], routes: [{path: /**, require: {provider: []}}]}"
+                ),
+                "hosts[0].routes[0].require.provider", "one provider or more"
+            ),
+        ]
+    )
+    func refused(file: String, key: String, words: String) {
+        let problems = SettingsBench().problems(file)
+        let problem = problems.first { $0.key == key }
+        #expect(problem?.line != nil && problem?.column != nil, "\(problems)")
+        #expect("\(problem.map { "\($0)" } ?? "")".contains(words), "\(problems)")
+    }
+
+    @Test("A route may demand some of the host's providers, and check prints it")
+    func demands() throws {
+        let hosts = "{public_url: https://a.example.com, endpoints: true, providers: [google, staff], "
+        let file = Self.file(hosts + "routes: [{path: /**, require: {provider: staff, aal: aal2}}]}")
+        let settings = try SettingsBench().load(file).get().settings
+        #expect(settings.hosts[0].routes[0].require.providers == ["staff"])
+        #expect(settings.hosts[0].routes[0].require.written == "provider: [staff], aal: aal2")
+    }
+}
