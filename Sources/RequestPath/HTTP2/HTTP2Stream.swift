@@ -21,6 +21,8 @@ package final class HTTP2Stream {
     private(set) var inputHasEnded = false
     /// Whether the exchange has all of the request's body, or needs none.
     private var isBodyDone = true
+    /// The bytes of the body that have not come; nil: nobody knows.
+    private var missingBytes: Int?
     private var isPaused = false
     /// Whether the connection passes the body when it has read everything.
     var isFresh = false
@@ -81,6 +83,10 @@ package final class HTTP2Stream {
         self.inputHasEnded = endsStream
         if !endsStream, !head.isWebSocketUpgrade, head.line(.contentLength) == nil { head.framing = .byStream }
         self.isBodyDone = head.framing.isEmpty
+        switch head.framing {
+        case .length(let count): self.missingBytes = count
+        case .none, .chunked, .untilClose, .byStream: break
+        }
         self.awaitsContinue = head.expectsContinue
         self.exchange.begin(head, &buffer, by: configuration)
     }
@@ -100,6 +106,7 @@ package final class HTTP2Stream {
             return self.connection.consume(bytes.count, of: self.id)
         }
         self.awaitsContinue = false
+        self.missingBytes = self.missingBytes.map { $0 - bytes.count }
         self.input.writeBytes(bytes)
     }
 
@@ -114,7 +121,8 @@ package final class HTTP2Stream {
             self.exchange.bodyDemand == .now
         else { return }
         self.takeInput { self.exchange.takeBody($0.readableBytes, of: &$0) }
-        if self.inputHasEnded { self.isBodyDone = true }
+        // Many clients say in a frame of its own that the body has ended. The app need not wait for it.
+        if self.inputHasEnded || self.missingBytes == 0 { self.isBodyDone = true }
         self.exchange.bodyCame(self.isBodyDone ? .end : .more)
     }
 
@@ -201,6 +209,7 @@ package final class HTTP2Stream {
         if let head = self.answerHead.take() { self.connection.loop.giveBack(head) }
         self.inputHasEnded = false
         self.isBodyDone = true
+        self.missingBytes = nil
         self.isPaused = false
         self.awaitsContinue = false
         self.isTunnel = false

@@ -10,16 +10,16 @@ import Testing
 )
 struct HTTP2BrowserTests {
     private static let openSocket = """
-        heard = closed = '';
+        heard = ended = '';
         socket = new WebSocket('wss://' + location.host + '/socket');
         socket.onopen = () => socket.send('hello');
         socket.onmessage = message => heard = message.data;
-        socket.onclose = event => closed = event.code
+        socket.onclose = event => ended = event.code
         """
     private static let signOut = "fetch('/.sallyport/logout', {method: 'POST'})"
 
-    @Test("A user signs in, comes from a native app, and signs out with a WebSocket open, all on one connection")
-    func journey() throws {
+    /// Runs `body` with a gateway that has TLS, and a browser that finds it as app.example.com.
+    private static func with(more: String = "", _ body: (Gateway, FakeUpstream, Browser) throws -> Void) throws {
         let certificates = try EdgeCertificates()
         try certificates.authority()
         try certificates.certificate("own", for: "DNS:app.example.com")
@@ -36,12 +36,20 @@ struct HTTP2BrowserTests {
                 tls:
                   certificate_file: \(certificates.path("own.pem"))
                   key_file: \(certificates.path("own.key"))
+                \(more)
                 """
         )
         try Gateway.with(settings) { gateway throws in
             let browser = try Browser(hosts: ["app.example.com": port])
             defer { browser.close() }
             try browser.call("Security.setIgnoreCertificateErrors", ["ignore": true])
+            try body(gateway, app, browser)
+        }
+    }
+
+    @Test("A user signs in, comes from a native app, and signs out with a WebSocket open, all on one connection")
+    func journey() throws {
+        try Self.with { gateway, app, browser throws in
             func useSocket(as user: User) throws {
                 let text = "document.body.innerText.toLowerCase()"
                 try browser.wait(
@@ -50,7 +58,7 @@ struct HTTP2BrowserTests {
                 try browser.perform(Self.openSocket)
                 try browser.wait(until: "heard === 'hello'")
                 try browser.perform(Self.signOut)
-                try browser.wait(until: "closed === 1008")
+                try browser.wait(until: "ended === 1008")
             }
             try browser.visit("https://app.example.com/page")
             try browser.wait(until: "document.querySelector('[name=password]') !== null")
@@ -77,6 +85,22 @@ struct HTTP2BrowserTests {
                 }
             )
             #expect(try gateway.metric("sallyport_tls_handshakes_total{result=\"ok\"}") <= 2)
+        }
+    }
+
+    @Test("A page has all its requests answered, though connections end between them") func manyRequests() throws {
+        try Self.with(more: "limits: {requests_per_connection: 20}") { gateway, _, browser throws in
+            try browser.visit("https://app.example.com/public/")
+            try browser.perform(
+                """
+                answers = '';
+                Promise.all(Array.from({length: 200}, (_, index) => fetch('/public/' + index).then(answer => answer.status)))
+                    .then(all => answers = all.join(), error => answers = String(error))
+                """
+            )
+            try browser.wait(until: "answers !== ''")
+            #expect(try browser.value("answers") == Array(repeating: "200", count: 200).joined(separator: ","))
+            #expect(eventually { gateway.output.components(separatedBy: "\"HTTP/2\"").count > 200 })
         }
     }
 }

@@ -97,6 +97,37 @@ enum PlainHTTP2 {
         }
     }
 
+    /// The Python interpreter, if it has `httpx`, which `deploy/test.sh` installs.
+    private static let python = Servers.find([Gateway.root.appending(path: ".build/clients/bin/python").path])
+        .flatMap { python in
+            let run = try? Servers.run(python, ["-c", "import httpx, h2"])
+            return run?.status == 0 ? python : nil
+        }
+
+    @Test("httpx is answered, one request after the other and many at once", .enabled(if: python != nil)) func httpx()
+        throws
+    {
+        try PlainHTTP2.with { gateway, _ throws in
+            let script = """
+                import asyncio, httpx
+                async def main():
+                    async with httpx.AsyncClient(http1=False, http2=True, headers={'Host': '\(Request.host)'}) as client:
+                        async def ask(path, **more):
+                            answer = await client.request(url='http://127.0.0.1:\(gateway.port)/' + path, **more)
+                            assert answer.status_code == 200 and answer.http_version == 'HTTP/2', answer
+                            return answer.text
+                        for index in range(50):
+                            assert f'GET /{index} HTTP/1.1' in await ask(str(index), method='GET')
+                        sent = [ask(str(index), method='POST', content=b'x' * 100_000) for index in range(50)]
+                        for index, text in enumerate(await asyncio.gather(*sent)):
+                            assert f'POST /{index} HTTP/1.1' in text
+                asyncio.run(main())
+                """
+            let run = try Servers.run(try #require(Self.python), ["-c", script], within: 60)
+            #expect(run.status == 0, "\(run.output.suffix(2000))")
+        }
+    }
+
     @Test("h2load loses no request") func h2load() throws {
         try PlainHTTP2.with { gateway, _ in
             let url = "http://127.0.0.1:\(gateway.port)/"

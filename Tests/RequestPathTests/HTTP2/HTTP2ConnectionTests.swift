@@ -139,6 +139,34 @@ import Vocabulary
         #expect(app.headText.contains("\r\ncontent-length: 10\r\n"))
     }
 
+    /// As `httpx` sends bodies: the end has a frame of its own, which may come after the answer.
+    @Test("A body whose length has come is whole, and its stream waits for the frame that ends it") func endBehindBody()
+        throws
+    {
+        let bench = try HTTP2Bench()
+        let length = [("content-length", "5")]
+        for stream in [1, 3, 5, 7] as [UInt32] {
+            let app = bench.app()
+            bench.come(ClientFrames().headers(stream, ClientFrames.request("POST", length), endsStream: false))
+            app.send()
+            bench.come(ClientFrames().data(stream, Array("hello".utf8)))
+            #expect(app.sent == "hello" && app.isComplete)
+            _ = app.answer(Self.ok)
+            let sent = bench.sent()
+            #expect(sent.content(stream) == "hello" && sent.hasEnded(stream) && sent.reset(stream) == nil)
+            #expect(!app.isAbandoned && bench.connection.isBusy)
+            switch stream {
+            case 1: #expect(bench.come(ClientFrames().data(stream, [], endsStream: true)).reset(stream) == nil)
+            case 3: #expect(bench.come(ClientFrames().headers(stream, [("a", "b")])).reset(stream) == nil)
+            case 5: #expect(bench.come(ClientFrames().data(stream, [1])).reset(stream) == 1)
+            default:
+                bench.connection.sweep(.now() + .seconds(11))
+                #expect(bench.sent().reset(stream) == 0)
+            }
+            #expect(!bench.connection.isBusy)
+        }
+    }
+
     @Test("A body of unknown length goes to the app in chunks") func bodyWithoutLength() throws {
         let bench = try HTTP2Bench()
         let app = bench.app()
