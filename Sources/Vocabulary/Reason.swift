@@ -17,6 +17,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case requestTimeout = "request.timeout"
     case requestExpectation = "request.expectation"
     case requestMisdirected = "request.misdirected"
+    case requestEarlyData = "request.early_data"
     case requestConnectionNamesIdentity = "request.connection_names_identity"
     case requestCrossSite = "request.cross_site"
     case requestMediaType = "request.media_type"

@@ -74,6 +74,7 @@ package struct Refusal: Equatable, Sendable {
         case .requestProtocol: closing(501)
         case .requestVersion: closing(505)
         case .requestMisdirected: Refusal(421)
+        case .requestEarlyData: Refusal(425)
         case .requestTarget, .requestParameters: Refusal(400)
         case .requestCrossSite: Refusal(403)
         case .requestBodyTooLarge: Refusal(413)

@@ -43,6 +43,8 @@ struct Assembly: Sendable {
     let tls: [ListenerTLS]
     /// That of each address for operators, in the order of the settings; nil: it has none.
     let managementTLS: [ListenerTLS?]
+    /// That of `admin.listen`; nil: it has none.
+    let adminTLS: ListenerTLS?
 
     /// - Parameter former: What a reload replaces.
     /// - Throws: `StartRefusal` that names the setting.
@@ -166,7 +168,9 @@ struct Assembly: Sendable {
         }
         let tls = try settings.listen.map(secured)
         self.managementTLS = try settings.management.map(secured)
-        self.tls = (tls + self.managementTLS).compactMap(\.self)
+        self.adminTLS = try settings.adminListen.flatMap(secured)
+        let checksTLS = try (settings.authorization?.listen).flatMap(secured)
+        self.tls = (tls + self.managementTLS + [self.adminTLS, checksTLS]).compactMap(\.self)
         self.configuration = PathConfiguration(
             settings: settings,
             routes: routes,
@@ -185,7 +189,8 @@ struct Assembly: Sendable {
                 proofs: proofs,
                 clients: clients
             ),
-            tls: tls
+            tls: tls,
+            checksTLS: checksTLS
         )
         self.asn = asn
         self.geo = geo

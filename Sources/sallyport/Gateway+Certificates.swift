@@ -1,11 +1,8 @@
-import Glibc
 import Logging
 import NIOCore
 import Observability
 import RequestPath
 import Settings
-import Synchronization
-import Transport
 import Vocabulary
 
 /// Certificates are renewed while the gateway runs.
@@ -23,21 +20,11 @@ extension Gateway {
 
     /// Takes renewed files into use. If they are bad, the former certificates stay.
     private func renewCertificates() {
-        let assembly = self.state.withLock { $0.assembly }
-        guard let settings = assembly.tls.first?.settings else { return }
-        let marks = FileMark.all(of: settings)
-        guard
-            self.certificateMarks.withLock({ former in
-                defer { former = marks }
-                return former != marks
-            })
-        else { return }
         let registry = self.foundations.registry
-        do {
-            let renewed = try settings.readAgain(from: .system, by: .gateway)
-            if let fault = renewed.fault(for: assembly.settings) { throw fault }
-            guard renewed != settings else { return }
-            for tls in assembly.tls { try tls.replace(by: renewed) }
+        let assembly = self.state.withLock { $0.assembly }
+        switch self.certificates.look(at: assembly.tls, for: assembly.settings) {
+        case .unchanged: return
+        case .renewed(let renewed):
             self.show(renewed)
             self.logger.info(
                 "certificates renewed",
@@ -47,18 +34,15 @@ extension Gateway {
                 ]
             )
             registry.increment(registry.counter(MetricNames.tlsReloads, "success"))
-        } catch {
-            // They are looked at again as they are: a mode is mended, or the certificate becomes valid, without a new file.
-            self.certificateMarks.withLock { $0 = [] }
-            self.logger.error("certificates not renewed, the former ones are in use: \(error)")
+        case .kept(let reason):
+            self.logger.error("certificates not renewed, the former ones are in use: \(reason)")
             registry.increment(registry.counter(MetricNames.tlsReloads, "failure"))
         }
     }
 
-    /// Takes note of certificates that were read with the settings. The next look reads the files again, whatever has
-    /// happened to them meanwhile.
+    /// Takes note of certificates that were read with the settings.
     func noteCertificates(_ settings: TLSSettings?) {
-        self.certificateMarks.withLock { $0 = [] }
+        self.certificates.forget()
         if let settings { self.show(settings) }
     }
 
@@ -73,26 +57,4 @@ extension Gateway {
             }
         }
     }
-}
-
-/// What changes when a file is replaced, links being followed: Kubernetes replaces a linked directory.
-struct FileMark: Equatable {
-    private let device: UInt
-    private let inode: UInt
-    private let size: Int
-    private let seconds: Int
-    private let nanoseconds: Int
-
-    /// nil: there is no such file.
-    private init?(_ path: String) {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        self.device = UInt(status.st_dev)
-        self.inode = UInt(status.st_ino)
-        self.size = Int(status.st_size)
-        self.seconds = status.st_mtim.tv_sec
-        self.nanoseconds = status.st_mtim.tv_nsec
-    }
-
-    static func all(of settings: TLSSettings) -> [FileMark?] { settings.files.map { FileMark($0) } }
 }

@@ -51,6 +51,12 @@ extension Gateway {
             loaded.settings.listen = former.settings.listen
         }
         loaded.settings.management = former.settings.management
+        loaded.settings.adminListen = former.settings.adminListen
+        if let listen = former.settings.authorization?.listen, loaded.settings.authorization != nil {
+            loaded.settings.authorization?.listen = listen
+        }
+        // What stays bound with TLS keeps it.
+        if loaded.settings.tls == nil { loaded.settings.tls = former.settings.tls }
         if former.settings.redirectListen?.address != loaded.settings.redirectListen?.address {
             loaded.settings.redirectListen = former.settings.redirectListen
         }
@@ -60,7 +66,10 @@ extension Gateway {
             generation: former.configuration.generation + 1,
             former: former
         )
-        let admin = try self.admin.withLock { $0 }?.prepare(self.adminEndpoints(loaded.settings))
+        let admin = try self.admin.withLock { $0 }?.prepare(
+            self.adminEndpoints(loaded.settings),
+            tls: assembly.adminTLS
+        )
         let endpoints = self.managementEndpoints(loaded.settings)
         let management = try zip(self.management.withLock { $0 }, assembly.managementTLS).map {
             try $0.prepare(endpoints, tls: $1)

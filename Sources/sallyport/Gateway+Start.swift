@@ -235,9 +235,9 @@ extension Gateway {
                 metadata: ["address": "\(ListenAddress(host: redirect.host, port: listener.port))"]
             )
         }
-        if let authorization = settings.authorization {
+        if let address = settings.authorization?.listen.address {
             let listener = try await Listener.bind(
-                authorization.listen,
+                address,
                 for: .checks,
                 setting: "authorization.listen",
                 loops: self.loops,
@@ -246,7 +246,7 @@ extension Gateway {
             self.listeners.withLock { $0.append(listener) }
             self.logger.info(
                 "authorization listening",
-                metadata: ["address": "\(ListenAddress(host: authorization.listen.host, port: listener.port))"]
+                metadata: ["address": "\(ListenAddress(host: address.host, port: listener.port))"]
             )
         }
         if let files = ConnectionGate.descriptorsNeeded(for: settings.limits.connections) {
@@ -258,8 +258,8 @@ extension Gateway {
                 ]
             )
         }
-        let managementTLS = self.state.withLock { $0.assembly }.managementTLS
-        for (listener, tls) in zip(settings.management, managementTLS) {
+        let assembly = self.state.withLock { $0.assembly }
+        for (listener, tls) in zip(settings.management, assembly.managementTLS) {
             let server = try await EndpointServer.start(
                 listener,
                 setting: "listen",
@@ -274,17 +274,18 @@ extension Gateway {
                 metadata: ["address": "\(ListenAddress(host: listener.address.host, port: server.port))"]
             )
         }
-        if let address = settings.adminListen {
+        if let listener = settings.adminListen {
             let server = try await EndpointServer.start(
-                ListenerSettings(address),
+                listener,
                 setting: "admin.listen",
+                tls: assembly.adminTLS,
                 on: self.group.loops[0],
                 self.adminEndpoints(settings)
             )
             self.admin.withLock { $0 = server }
             self.logger.info(
                 "admin listening",
-                metadata: ["address": "\(ListenAddress(host: address.host, port: server.port))"]
+                metadata: ["address": "\(ListenAddress(host: listener.address.host, port: server.port))"]
             )
         }
     }

@@ -36,8 +36,7 @@ final class Gateway: Sendable {
     /// Trapped before the first listener is announced: whoever waits for that may send a signal at once.
     let signals: Mutex<UnixSignalsSequence?> = Mutex(nil)
     let admin: Mutex<EndpointServer?> = Mutex(nil)
-    /// The files of certificates as they were seen last; empty: not yet.
-    let certificateMarks: Mutex<[FileMark?]> = Mutex([])
+    let certificates = CertificateWatch(judges: .gateway)
     /// Those for operators, in the order of the settings.
     let management: Mutex<[EndpointServer]> = Mutex([])
     let heap: Mutex<HeapReturn> = Mutex(HeapReturn.ofProcess())

@@ -87,6 +87,13 @@ import Vocabulary
             #expect(refused.contains("\"errorCode\":\"\(reason)\"") && refused.hasSuffix(" 429"), "\(refused)")
             let token = ["--header", "authorization: Bearer \(OperatorTokens.all)"]
             #expect(try self.curl(port, "/api/v2/clients", token).hasSuffix(" 200"))
+            // One line for all of them.
+            func lines() -> Int {
+                gateway.output.split(separator: "\n").count {
+                    $0.contains(#""event":"operator.refused""#) && $0.contains(reason)
+                }
+            }
+            #expect(eventually { lines() > 0 } && lines() == 1)
             // The admin listener is for operators only.
             #expect(try gateway.operate("GET", "/api/v2/clients", token: "x").status == 401)
         }

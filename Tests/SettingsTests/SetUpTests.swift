@@ -184,11 +184,19 @@ struct SetUpTests {
                 isReadable: { known[$0] != nil }
             )
             let file = text == nil ? nil : SettingsBench.path
-            return try SettingsLoader.adminListen(file: file, environment: environment, files: source)?.description
+            return try SettingsLoader.adminListener(file: file, environment: environment, files: source)
+                .map {
+                    ($0.listener.isSecure ? "TLS " : "")
+                        + ([$0.listener.address.description] + $0.certificateFiles).joined(separator: " ")
+                }
         }
         #expect(try address(nil) == "127.0.0.1:9090")
         #expect(try address("nonsense: [1]\nlisten: nowhere\n") == "127.0.0.1:9090")
         #expect(try address("admin: {listen: \"127.0.0.1:7000\"}\nsecret_file: /missing\n") == "127.0.0.1:7000")
+        let secure =
+            "admin: {listen: {address: \":7000\", tls: true}}\ntls: {certificate_file: a.pem, min_version: odd}\n"
+        #expect(try address(secure) == "TLS :7000 /etc/sallyport/a.pem")
+        #expect(throws: SettingsFailure.self) { try address("admin: {listen: {tls: true}}\n") }
         #expect(try address("admin: {listen: \":7000\"}\n", ["SALLYPORT_ADMIN_LISTEN": "[::1]:1"]) == "[::1]:1")
         // The variable is enough, even if the file cannot be read.
         let variables = ["SALLYPORT_ADMIN_LISTEN": ":9091", "SALLYPORT_CONFIG": "/missing", "SALLYPORT_ODD": "x"]

@@ -3,6 +3,11 @@ import Settings
 import Testing
 import Vocabulary
 
+private let pairOfFiles = "tls: {certificate_file: own.pem, key_file: own.key}\n"
+/// With authorities, and clients that are asked for certificates.
+private let askingPair =
+    "tls: {certificate_file: own.pem, key_file: own.key, client_certificates: optional, client_ca_file: ca.pem}\n"
+
 @Suite("Settings of TLS at the gateway's own addresses")
 struct TLSSettingsTests {
     /// Reads certificates for `app.example.com` and `*.shop.example`.
@@ -28,7 +33,7 @@ struct TLSSettingsTests {
         return bench
     }
 
-    private static let pair = "tls: {certificate_file: own.pem, key_file: own.key}\n"
+    private static let pair = pairOfFiles
 
     @Test("a pair makes every address secure that does not say otherwise, and needs no proxy")
     func pair() throws {
@@ -155,6 +160,65 @@ struct TLSSettingsTests {
             """
         let settings = try Self.bench().load(SettingsBench.base + text).get().settings
         #expect(settings.listen.map(\.clientCertificates) == [.required, .optional, .none])
+    }
+
+    @Test("the listeners for operators and for other proxies have TLS only where they say so")
+    func inner() throws {
+        func load(_ text: String) throws -> Settings {
+            try Self.bench().load(SettingsBench.base + Self.pair + text).get().settings
+        }
+        let admin = try load("admin: {listen: {address: \"127.0.0.1:9\", tls: true}}\n").adminListen
+        #expect(admin?.address.port == 9 && admin?.isSecure == true && admin?.takesAnyName == true)
+        for text in ["", "admin: {listen: 127.0.0.1:9}\n", "admin: {listen: {address: \"127.0.0.1:9\"}}\n"] {
+            #expect(try load(text).adminListen?.isSecure == false, "\(text)")
+        }
+        let listen = "listen: {address: \"127.0.0.1:9\", tls: true}, peers: [10.0.0.0/8]"
+        let plain = try load("authorization: {\(listen)}\n").authorization
+        #expect(plain?.listen.isSecure == true && plain?.listen.clientCertificates == ClientCertificates.none)
+        let proven = try Self.bench().load(
+            SettingsBench.base + Self.pair.replacing("}", with: ", client_ca_file: ca.pem}")
+                + "authorization: {\(listen), peer_certificate: {san_any: [proxy.internal]}}\n"
+        ).get().settings.authorization
+        #expect(proven?.listen.clientCertificates == .required)
+        #expect(proven?.peerCertificate?.names.map(\.text) == ["proxy.internal"])
+    }
+
+    @Test(
+        "TLS of these listeners that cannot be is refused where it is written",
+        arguments: [
+            ("", "admin: {listen: {address: \"127.0.0.1:9\", tls: true}}", "admin.listen.tls", 1, 49),
+            ("", "admin: {listen: {tls: false}}", "admin.listen.address", 1, 17),
+            ("", "admin: {listen: {address: \"127.0.0.1:9\", protocols: h2}}", "admin.listen.protocols", 1, 44),
+            (
+                "", "authorization: {listen: {address: \"127.0.0.1:9\", tls: true}, peers: [127.0.0.1]}",
+                "authorization.listen.tls", 1, 57
+            ),
+            (
+                pairOfFiles,
+                "authorization: {listen: 127.0.0.1:9, peers: [127.0.0.1], peer_certificate: {san_any: [a]}}",
+                "authorization.peer_certificate", 2, 76
+            ),
+            (
+                pairOfFiles,
+                "authorization: {listen: {address: \"127.0.0.1:9\", tls: true}, peers: [127.0.0.1], peer_certificate: {san_any: [a]}}",
+                "authorization.peer_certificate", 2, 101
+            ),
+            (
+                askingPair,
+                "authorization: {listen: {address: \"127.0.0.1:9\", tls: true}, peers: [127.0.0.1], peer_certificate: {}}",
+                "authorization.peer_certificate", 2, 101
+            ),
+            (
+                askingPair,
+                "authorization: {listen: {address: \"127.0.0.1:9\", tls: true}, peers: [127.0.0.1], peer_certificate: {san_any: []}}",
+                "authorization.peer_certificate.san_any", 2, 111
+            ),
+        ]
+    )
+    func wrongInner(tls: String, text: String, key: String, line: Int, column: Int) {
+        let problems = Self.bench().problems(SettingsBench.base + tls + text + "\n")
+        #expect(problems.map(\.key) == [key], "\(text): \(problems)")
+        #expect(problems.first?.line == 7 + line && problems.first?.column == column, "\(text): \(problems)")
     }
 
     @Test(

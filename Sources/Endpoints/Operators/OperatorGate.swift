@@ -43,6 +43,8 @@ package struct OperatorGate: Sendable {
     private let tries: TryCounter?
     /// One address key: whoever has a good token is never counted.
     private static let perAddress = RateLimit("operator.address", burst: 50, interval: .seconds(1))
+    /// Of the calls that are refused above it, one a minute is recorded: a flood must not fill the audit stream.
+    private static let recorded = RateLimit("operator.throttled", burst: 1, interval: .seconds(60))
     /// How callers are refused; nil: with problem documents.
     private var envelope: RefusalEnvelope?
 
@@ -98,13 +100,23 @@ package struct OperatorGate: Sendable {
 
     /// Refuses a call without a good token, and counts it.
     private func refuseStranger(_ act: Act, _ request: EndpointRequest) async -> EndpointResponse {
+        let address = Array(request.address.key.description.utf8)
         do throws(NotDone) {
-            let address = Array(request.address.key.description.utf8)
             try await self.tries?.count([RateBucket(Self.perAddress, address)], or: .operatorThrottled)
             return self.refuse(.operatorUnknown, nil, act, request)
         } catch {
-            // Not recorded: a flood must not fill the audit stream.
+            if !error.isUnavailable { await self.recordThrottled(error.reason, act, request, address) }
             return self.response(error.reason, request)
+        }
+    }
+
+    /// Records one of the calls that are refused because there are too many.
+    private func recordThrottled(_ reason: Reason, _ act: Act, _ request: EndpointRequest, _ address: [UInt8]) async {
+        do throws(NotDone) {
+            try await self.tries?.count([RateBucket(Self.recorded, address)], or: reason)
+            self.recordRefusal(reason, nil, act, request)
+        } catch {
+            // Another one was recorded a short time ago.
         }
     }
 

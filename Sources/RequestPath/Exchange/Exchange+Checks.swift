@@ -12,7 +12,7 @@ extension Exchange {
     func isBrowsers(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) -> Bool {
         self.check = nil
         self.checkResult = .denied
-        guard let profile = configuration.authorization, profile.servesPages, profile.peers.contains(self.peer)
+        guard let profile = configuration.authorization, profile.servesPages, self.mayAsk(profile)
         else { return false }
         let isPage = buffer.withUnsafeReadableBytes { bytes in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
@@ -24,6 +24,12 @@ extension Exchange {
         }
         if isPage { self.record.judge.findings.asker = .namesClient }
         return isPage
+    }
+
+    /// Whether the peer is one of the proxies that may ask: by its address, and by its certificate where one is required.
+    private func mayAsk(_ profile: AuthorizationProfile) -> Bool {
+        profile.peers.contains(self.peer)
+            && profile.settings.peerCertificate?.isMet(by: self.client?.certificate) != false
     }
 
     /// Judges the request that a check asks about.
@@ -62,7 +68,7 @@ extension Exchange {
         into bytes: inout ByteBuffer
     ) throws(Reason) {
         guard let profile = configuration.authorization else { throw .authorizationDialect }
-        guard profile.peers.contains(self.peer) else { throw .authorizationPeer }
+        guard self.mayAsk(profile) else { throw .authorizationPeer }
         guard let form = profile.form(of: check.path.bytes(in: base)) else { throw .authorizationDialect }
         self.check = form
         form.note(in: &self.record.judge.findings)
@@ -95,8 +101,7 @@ extension Exchange {
     ///
     /// - Parameter bytes: The bytes where a head was expected.
     func form(ofUnparsed bytes: ByteBuffer, by configuration: PathConfiguration) -> CheckForm? {
-        guard self.service == .checks, let profile = configuration.authorization, profile.peers.contains(self.peer)
-        else {
+        guard self.service == .checks, let profile = configuration.authorization, self.mayAsk(profile) else {
             return nil
         }
         return bytes.withUnsafeReadableBytes { bytes in

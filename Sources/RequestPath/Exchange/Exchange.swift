@@ -104,19 +104,19 @@ package final class Exchange {
         self.facts.hasBody = !head.framing.isEmpty
         self.facts.isRequestWhole = !self.facts.hasBody
         switch self.service {
-        case .apps: break
+        case .apps:
+            // What a trusted proxy has shown and was shown says nothing of its clients.
+            if let client = self.client, !configuration.clientAddress.trusts(self.peer) {
+                let hasExpired = client.hasExpired(at: self.loop.wallNow)
+                self.record.judge.findings.certificate = hasExpired ? nil : client.certificate
+                self.record.judge.findings.isMisdirected =
+                    hasExpired || buffer.withUnsafeReadableBytes { !client.wasShown(head.authority, in: $0) }
+            }
         case .checks:
             if !self.isBrowsers(head, buffer, by: configuration) { return self.beginCheck(&buffer, by: configuration) }
         case .redirects: return self.redirect(head, &buffer, by: configuration)
         }
         self.facts.isWebSocket = head.isWebSocketUpgrade
-        // What a trusted proxy has shown and was shown says nothing of its clients.
-        if let client = self.client, !configuration.clientAddress.trusts(self.peer) {
-            let hasExpired = client.hasExpired(at: self.loop.wallNow)
-            self.record.judge.findings.certificate = hasExpired ? nil : client.certificate
-            self.record.judge.findings.isMisdirected =
-                hasExpired || buffer.withUnsafeReadableBytes { !client.wasShown(head.authority, in: $0) }
-        }
         let step = self.judge(head, in: buffer, by: configuration)
         buffer.moveReaderIndex(forwardBy: head.byteCount)
         self.take(step)

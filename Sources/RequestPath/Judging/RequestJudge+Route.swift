@@ -35,6 +35,8 @@ extension RequestJudge {
             case .endpoint(let endpoint):
                 self.findings.endpoint = endpoint.path
                 self.findings.envelope = endpoint.envelope
+                // Most of them spend something, such as a code.
+                if head.line(.earlyData) != nil { return self.refuseRoute(.requestEarlyData) }
                 if let readers = endpoint.readers,
                     let preflight = self.admitReaders(readers, of: endpoint, given)
                 {

@@ -112,9 +112,20 @@ package struct RequestJudge {
         case .failure(let reason):
             return .answer(self.refusal(reason, given))
         }
+        if given.head.line(.earlyData) != nil, self.mustNotBeEarly(given) {
+            return .answer(self.refusal(.requestEarlyData, given))
+        }
         if self.credentials.cookies.session.isAmbiguous { self.clearSessionCookies(given) }
         if given.route.settings.handoff, let action = self.beginHandoff(given) { return action }
         return self.askForSession(given)
+    }
+
+    /// Whether a request would do harm if it were a replay of one that a client sent before its handshake had ended
+    /// (RFC 8470 2.1): it may change something, or spends a transfer token.
+    private func mustNotBeEarly(_ given: borrowing RoutedRequest) -> Bool {
+        !given.head.knownMethod.isSafe || given.head.isWebSocketUpgrade || !self.findings.isMethodTold
+            || self.credentials.cookies.handoff.isThere || self.credentials.handoffParameter != nil
+            || self.credentials.movedToken != nil
     }
 
     /// Continues with the result of a session's look-up.

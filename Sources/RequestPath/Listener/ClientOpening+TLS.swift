@@ -119,9 +119,16 @@ extension ClientOpening: HandshakeObserver {
             certificate = read
         }
         self.loop.handshakeEnded(agreement.flight.isResumed ? .resumed : .ok)
+        // Where any name will do, none is another one.
+        let takesAnyName = self.client.listener.settings?.takesAnyName == true
         self.facts = ClientFacts(
             proxy: self.preamble,
-            tls: TLSFacts(agreement, serverName: greeting.hello?.serverName, shown: greeting.choice.facts, certificate)
+            tls: TLSFacts(
+                agreement,
+                serverName: greeting.hello?.serverName,
+                shown: takesAnyName ? nil : greeting.choice.facts,
+                certificate
+            )
         )
         self.stage = .choice
         var none = ByteBuffer()

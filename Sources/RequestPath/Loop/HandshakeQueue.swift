@@ -1,20 +1,23 @@
 /// A client whose handshake of TLS is to be computed when the loop has a turn for it.
-protocol AwaitedHandshake: AnyObject {
+package protocol AwaitedHandshake: AnyObject {
     /// Begins the handshake.
     func shakeHands()
 }
 
 /// Begins a few handshakes in each turn of a loop, so that other connections do not wait for many: each takes a fifth of a
 /// millisecond.
-final class HandshakeQueue {
-    static let perTurn = 8
+package final class HandshakeQueue {
+    package static let perTurn = 8
 
     private var begun = 0
     private var waiting: [any AwaitedHandshake] = []
 
+    package init() {}
+
     /// Begins the handshake now, or in one of the next turns. False: later.
-    func begin(_ handshake: any AwaitedHandshake) -> Bool {
-        guard self.begun < Self.perTurn else {
+    package func begin(_ handshake: any AwaitedHandshake) -> Bool {
+        // Also not before those that wait.
+        guard self.begun < Self.perTurn, self.waiting.isEmpty else {
             self.waiting.append(handshake)
             return false
         }
@@ -26,13 +29,13 @@ final class HandshakeQueue {
     /// Called at the end of the turn.
     ///
     /// - Returns: Whether handshakes wait for the next one.
-    func turnEnded() -> Bool {
+    package func turnEnded() -> Bool {
         self.begun = 0
         return !self.waiting.isEmpty
     }
 
     /// Begins those that wait, as many as a turn allows.
-    func goOn() {
+    package func goOn() {
         let turn = self.waiting.prefix(Self.perTurn)
         self.waiting.removeFirst(turn.count)
         for handshake in turn {

@@ -54,7 +54,7 @@ package final class PathConfiguration: Sendable {
     /// The listeners for clients, in the order of the settings.
     private let listeners: [ListenerProfile]
     /// The one for proxies that ask.
-    private let checks = ListenerProfile(nil, for: .checks)
+    private let checks: ListenerProfile
     /// The one that sends clients to https.
     private let redirects: ListenerProfile?
     /// The line of `Strict-Transport-Security`; nil: there is none.
@@ -65,6 +65,7 @@ package final class PathConfiguration: Sendable {
     ///   - targets: The apps of the routes.
     ///   - generation: The number of reloads.
     ///   - tls: That of each listener for clients, in their order; nil: it has none.
+    ///   - checksTLS: That of the listener for proxies that ask.
     package init(
         settings: Settings,
         routes: RouteTable,
@@ -73,7 +74,8 @@ package final class PathConfiguration: Sendable {
         registry: MetricsRegistry,
         generation: UInt64 = 1,
         judging: JudgingProfile? = nil,
-        tls: [ListenerTLS?] = []
+        tls: [ListenerTLS?] = [],
+        checksTLS: ListenerTLS? = nil
     ) {
         self.settings = settings
         self.routes = routes
@@ -150,6 +152,7 @@ package final class PathConfiguration: Sendable {
         self.listeners = settings.listen.enumerated().map { index, listener in
             ListenerProfile(listener, tls: tls.indices.contains(index) ? tls[index] : nil)
         }
+        self.checks = ListenerProfile(settings.authorization?.listen, tls: checksTLS, for: .checks)
         self.redirects = settings.redirectListen.map { ListenerProfile($0, for: .redirects) }
         self.strictTransport = settings.strictTransport.map { Array("Strict-Transport-Security: \($0.text)\r\n".utf8) }
     }

@@ -24,6 +24,8 @@ package final class ListenerTLS: Sendable {
 
     package let protocols: [ListenerProtocol]
     package let clientCertificates: ClientCertificates
+    /// Whether the first certificate is for whoever asks for a name that none has.
+    private let takesAnyName: Bool
     private let state: Mutex<State>
 
     /// Makes the contexts. It blocks, so it is not called on a loop.
@@ -32,6 +34,7 @@ package final class ListenerTLS: Sendable {
     package init(_ settings: TLSSettings, _ listener: ListenerSettings) throws(ListenerTLSError) {
         self.protocols = listener.protocols
         self.clientCertificates = listener.clientCertificates
+        self.takesAnyName = listener.takesAnyName
         self.state = Mutex(
             State(
                 settings: settings,
@@ -48,7 +51,7 @@ package final class ListenerTLS: Sendable {
     ) throws(ListenerTLSError) -> ListenerTLS {
         let kept = former.first {
             $0.settings == settings && $0.protocols == listener.protocols
-                && $0.clientCertificates == listener.clientCertificates
+                && $0.clientCertificates == listener.clientCertificates && $0.takesAnyName == listener.takesAnyName
         }
         if let kept { return kept }
         return try ListenerTLS(settings, listener)
@@ -78,7 +81,7 @@ package final class ListenerTLS: Sendable {
             if let exact = best(name) { return exact }
             if let wildcard = CertificateFacts.wildcard(for: name).flatMap(best) { return wildcard }
         }
-        return choices.first(where: \.isDefault)
+        return choices.first(where: \.isDefault) ?? (self.takesAnyName ? choices.first : nil)
     }
 
     /// The protocol that both speak; `.some(nil)`: the client does not say, and nil: none.

@@ -55,6 +55,6 @@ struct TLSFacts {
         if let name = self.agreement.applicationProtocol { logged.add("tls.alpn", name) }
         if flight.isResumed { logged.add("tls.resumed", true) }
         if let name = self.serverName { logged.add("tls.server_name", name) }
-        if let certificate = self.certificate { logged.add("tls.client_sha256", certificate.sha256.base64URL) }
+        if let certificate = self.certificate { logged.add("tls.client_sha256", certificate.sha256.hexadecimal) }
     }
 }

@@ -17,6 +17,8 @@ package enum FieldRole: UInt8, Sendable {
     case origin, fetchSite, fetchMode, fetchDest, purpose, accept, preflightMethod, preflightHeaders
     // What a trusted proxy says about the client; always replaced by the gateway's own fields.
     case forwardedFor, forwarded, requestID
+    // The request came before the handshake of TLS had ended, so it may be a replay (RFC 8470 5.1).
+    case earlyData
     // Asks the app to treat the request as one with another method.
     case methodOverride
     // For the log.
@@ -248,7 +250,7 @@ package final class FieldNames: @unchecked Sendable {
         ("forwarded", .forwarded), ("x-request-id", .requestID), ("user-agent", .userAgent), ("referer", .referer),
         ("content-type", .contentType), ("x-http-method-override", .methodOverride),
         ("x-http-method", .methodOverride), ("x-method-override", .methodOverride),
-        (NativeChallenge.field, .native), (UserAddressField.name, .userAddress),
+        ("early-data", .earlyData), (NativeChallenge.field, .native), (UserAddressField.name, .userAddress),
         (WantedPageField.name, .wantedPage),
     ]
 

@@ -3,7 +3,7 @@ extension Section {
         [
             SettingsKey(
                 "listen",
-                .text(.listenAddress),
+                .shorthand("address", for: .innerListener),
                 required: true,
                 "The address at which proxies ask: another one than listen and admin.listen."
             ),
@@ -12,6 +12,11 @@ extension Section {
                 .list(.text(.addressBlock)),
                 required: true,
                 "The proxies that may ask. They are believed what they say of the request and of its client; all others are refused."
+            ),
+            SettingsKey(
+                "peer_certificate",
+                .section(.clientCertificate),
+                "What the certificate of each of them must be, besides; without TLS, and without the key, none is asked for."
             ),
             SettingsKey(
                 "dialects",

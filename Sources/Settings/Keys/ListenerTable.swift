@@ -48,6 +48,18 @@ extension Section {
         [Self.listener["address"], Self.listener["proxy_protocol"]].compactMap(\.self)
     )
 
+    /// `admin.listen` and `authorization.listen`.
+    static let innerListener = Section(
+        [
+            Self.listener["address"],
+            SettingsKey(
+                "tls",
+                at: \ListenerSettings.isSecure,
+                "Whether connections begin with TLS, by the certificates of tls. Who names none of their names gets the default one, else the first."
+            ),
+        ].compactMap(\.self)
+    )
+
     static let strictTransport = Section(
         [
             SettingsKey(

@@ -230,7 +230,7 @@ extension Section {
         ),
     ])
 
-    private static let clientCertificate = Section([
+    static let clientCertificate = Section([
         SettingsKey(
             "san_any",
             .list(.text(.certificateName)),

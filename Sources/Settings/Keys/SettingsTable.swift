@@ -119,7 +119,7 @@ extension Section {
     private static let admin = Section([
         SettingsKey(
             "listen",
-            .text(.listenAddress),
+            .shorthand("address", for: .innerListener),
             default: "127.0.0.1:9090",
             "The address for health, readiness and metrics. It asks for no credentials, so keep it off public networks."
         ),

@@ -22,17 +22,55 @@ extension SettingsBuilder {
             of: tree,
             else: "whoever may ask can claim any request and any client address"
         )
-        guard case .address(let listen)? = tree["listen"]?.value else { return nil }
-        var authorization = AuthorizationSettings(listen: listen, peers: peers)
+        guard let listen = tree.tree("listen").flatMap({ self.innerListener($0) }) else { return nil }
+        var authorization = AuthorizationSettings(listen: listen.address, peers: peers)
+        authorization.listen = listen
         tree.set(.authorization, in: &authorization)
-        self.checkPort(of: listen, tree, besides: settings)
+        self.checkPort(of: listen.address, tree, besides: settings)
+        self.setPeerCertificate(of: &authorization, tree, besides: settings)
         self.checkDialects(authorization.dialects, tree)
         self.warn(of: authorization, besides: settings)
         return authorization
     }
 
+    /// `peer_certificate`.
+    private mutating func setPeerCertificate(
+        of authorization: inout AuthorizationSettings,
+        _ tree: SettingsTree,
+        besides settings: Settings
+    ) {
+        guard let below = tree.tree("peer_certificate") else { return }
+        let requirement = self.certificateRequirement(below)
+        authorization.peerCertificate = requirement
+        authorization.listen.clientCertificates = .required
+        let address = authorization.listen.address
+        if !authorization.listen.isSecure {
+            self.report(
+                below.place,
+                found: "a certificate, but authorization.listen has no TLS",
+                allowed: "peer_certificate where authorization.listen has TLS",
+                mend: "write listen: {address: \"\(address)\", tls: true}, or remove the key"
+            )
+        } else if self.tree.tree("tls")?["client_ca_file"] == nil {
+            self.reportMissing(
+                below.place,
+                "peer_certificate where tls has client_ca_file",
+                "add tls.client_ca_file with the authority of the proxies' certificates"
+            )
+        } else if requirement == CertificateRequirement(), !self.isPartial,
+            (settings.listen + settings.management).contains(where: { $0.clientCertificates != .none })
+        {
+            self.report(
+                below.place,
+                found: "any certificate, but clients of listen have some of the same authorities",
+                allowed: "san_any or issuer, because a client with a certificate could ask as a proxy",
+                mend: "add san_any with the names in the certificates of your proxies"
+            )
+        }
+    }
+
     private mutating func checkPort(of listen: ListenAddress, _ tree: SettingsTree, besides settings: Settings) {
-        let admin = settings.adminListen
+        let admin = settings.adminListen?.address
         let isDefault = self.tree.tree("admin")?["listen"] == nil
         let others =
             settings.listen.map { (address: $0.address, key: "listen", isDefault: self.tree["listen"] == nil) }
@@ -63,11 +101,12 @@ extension SettingsBuilder {
 
     /// Warns of what starts and does less than it says.
     private mutating func warn(of authorization: AuthorizationSettings, besides settings: Settings) {
-        if let host = IPAddress(authorization.listen.host), host.isLoopback,
+        let address = authorization.listen.address
+        if let host = IPAddress(address.host), host.isLoopback,
             !authorization.peers.contains(where: { $0.contains(host) || $0.network.isLoopback })
         {
             self.warnings.append(
-                "authorization.listen is \(authorization.listen), to which only this machine connects, but authorization.peers does not contain \(host): every check is refused"
+                "authorization.listen is \(address), to which only this machine connects, but authorization.peers does not contain \(host): every check is refused"
             )
         }
         if authorization.metadata == .forwarded, !authorization.dialects.contains(.authRequest) {

@@ -273,15 +273,24 @@ extension SettingsBuilder {
         }
     }
 
+    /// An address for operators or for other proxies; nil: its address was refused or is missing.
+    mutating func innerListener(_ tree: SettingsTree) -> ListenerSettings? {
+        guard case .address(let address)? = tree["address"]?.value else { return nil }
+        var listener = ListenerSettings(address, takesAnyName: true)
+        tree.set(.innerListener, in: &listener)
+        self.checkTLS(listener, tree)
+        return listener
+    }
+
     private mutating func setAdminListener(_ settings: inout Settings) {
-        let written = self.tree.tree("admin")?["listen"]
-        if case .address(let admin)? = written?.value { settings.adminListen = admin }
-        guard let admin = settings.adminListen else { return }
+        let written = self.tree.tree("admin")?.tree("listen")
+        if let written, let admin = self.innerListener(written) { settings.adminListen = admin }
+        guard let admin = settings.adminListen?.address else { return }
         let others = (settings.listen + settings.management).map { (key: "listen", address: $0.address) }
         let redirect = settings.redirectListen.map { (key: "redirect_http", address: $0.address) }
         if let other = (others + [redirect].compactMap(\.self)).first(where: { admin.overlaps($0.address) }) {
             self.report(
-                KeyPlace(origin: written?.origin ?? self.tree.place(of: "listen").origin, key: "admin.listen"),
+                KeyPlace(origin: written?.place.origin ?? self.tree.place(of: "listen").origin, key: "admin.listen"),
                 found: "\(admin)\(written == nil ? " (the default)" : ""), but \(other.key) has \(other.address)",
                 allowed: "an address and port that \(other.key) does not use",
                 mend: "choose another port, e.g. admin.listen: \"127.0.0.1:\(admin.port == 9090 ? 9091 : 9090)\""

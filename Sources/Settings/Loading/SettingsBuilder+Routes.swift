@@ -240,7 +240,9 @@ extension SettingsBuilder {
         self.checkBindingAction(tree, route)
         route.cachePrivate = tree.text("cache") != "app"
         route.require.refusesActors = tree.tree("require")?.text("actor") == "none"
-        route.require.clientCertificate = tree.tree("require")?.tree("client_certificate").map { self.certificate($0) }
+        route.require.clientCertificate = tree.tree("require")?.tree("client_certificate").map {
+            self.certificateRequirement($0)
+        }
         route.cors = tree.tree("cors").map { self.cors($0) }
         self.setChanges(of: &route, tree)
         self.setClient(&route, tree, clients)
@@ -248,7 +250,8 @@ extension SettingsBuilder {
         return route
     }
 
-    private mutating func certificate(_ tree: SettingsTree) -> CertificateRequirement {
+    /// Which certificates of clients are good.
+    mutating func certificateRequirement(_ tree: SettingsTree) -> CertificateRequirement {
         var requirement = CertificateRequirement()
         if tree.list("san_any")?.isEmpty == true, !self.isPartial {
             self.report(

@@ -42,6 +42,13 @@ extension SettingsBuilder {
         return tls
     }
 
+    /// The files of the certificates of `tls`, whatever is in them.
+    func certificateFiles() -> [String] {
+        guard let tree = self.tree.tree("tls") else { return [] }
+        let pairs = tree["certificate_file"] != nil ? [tree] : tree.trees("certificates")
+        return pairs.compactMap { self.resolved($0["certificate_file"]) }
+    }
+
     private mutating func certificate(_ tree: SettingsTree, isOnly: Bool) -> CertificateSettings? {
         for (name, other) in [("certificate_file", "key_file"), ("key_file", "certificate_file")]
         where tree[name] == nil {

@@ -52,6 +52,18 @@ package struct LoadedSettings: Sendable {
     }
 }
 
+/// Where the admin listener is, for commands that ask it.
+package struct AdminListener: Sendable, Equatable {
+    package let listener: ListenerSettings
+    /// The PEM files of the certificates with which it can answer; empty without TLS.
+    package let certificateFiles: [String]
+
+    init(_ listener: ListenerSettings, certificateFiles: [String]) {
+        self.listener = listener
+        self.certificateFiles = certificateFiles
+    }
+}
+
 /// Makes one validated value from the file, the environment and the flags.
 package enum SettingsLoader {
     /// Reads the settings.
@@ -89,23 +101,33 @@ package enum SettingsLoader {
         )
     }
 
-    /// The address of the admin listener in these settings. Nothing else is validated, and the file is not read when a
-    /// variable sets the address.
+    /// The admin listener in these settings. Nothing else is validated, and the file is not read when a variable sets the
+    /// address.
     ///
     /// - Throws: The problems that hide the address.
-    package static func adminListen(
+    package static func adminListener(
         file: String?,
         environment: [String: String],
         files: SettingsFiles = .system
-    ) throws(SettingsFailure) -> ListenAddress? {
+    ) throws(SettingsFailure) -> AdminListener? {
         let isSaid = environment["SALLYPORT_ADMIN_LISTEN"] != nil
         let variables = isSaid ? environment.filter { $0.key != EnvironmentOverlay.fileVariable } : environment
         let written = try self.written(file: isSaid ? nil : file, environment: variables, files: files)
-        switch written.tree.tree("admin")?["listen"]?.value {
-        case nil: return Settings(hosts: [], upstreams: []).adminListen
-        case .address(let address): return address
-        default: throw SettingsFailure(written.problems.filter { $0.key == "admin.listen" })
+        let admin = written.tree.tree("admin")
+        guard admin?["listen"] != nil else {
+            return Settings(hosts: [], upstreams: []).adminListen.map { AdminListener($0, certificateFiles: []) }
         }
+        var builder = SettingsBuilder(
+            tree: written.tree,
+            files: files,
+            flags: InsecureFlags(),
+            judges: SettingsJudges(),
+            isPartial: true
+        )
+        guard let listener = admin?.tree("listen").flatMap({ builder.innerListener($0) }) else {
+            throw SettingsFailure(written.problems.filter { $0.key.hasPrefix("admin.listen") })
+        }
+        return AdminListener(listener, certificateFiles: listener.isSecure ? builder.certificateFiles() : [])
     }
 
     /// The values of the file and the variables. Each is valid by itself or among the problems.

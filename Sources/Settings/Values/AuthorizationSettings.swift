@@ -2,9 +2,11 @@ package import AddressIntelligence
 
 /// The listener at which other proxies ask whether a request of theirs is allowed (`authorization`).
 package struct AuthorizationSettings: Sendable, Equatable {
-    package var listen: ListenAddress
+    package var listen: ListenerSettings
     /// The proxies that may ask. They are trusted to name their clients.
     package var peers: [CIDRBlock]
+    /// What each of them proves in the TLS handshake, besides; nil: no certificate is asked for.
+    package var peerCertificate: CertificateRequirement?
     package var dialects = AuthorizationDialect.allCases
     /// What the dialect `auth-request` reads.
     package var metadata = OriginalMetadata.original
@@ -12,7 +14,7 @@ package struct AuthorizationSettings: Sendable, Equatable {
     package var cookiesOnSuccess = true
 
     package init(listen: ListenAddress, peers: [CIDRBlock]) {
-        self.listen = listen
+        self.listen = ListenerSettings(listen, takesAnyName: true)
         self.peers = peers
     }
 }

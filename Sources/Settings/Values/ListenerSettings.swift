@@ -15,6 +15,9 @@ package struct ListenerSettings: Sendable, Equatable {
     package var clientCertificates = ClientCertificates.none
     /// nil: no proxy names its clients in front of their bytes.
     package var proxyProtocol: ProxyProtocolSettings?
+    /// Whether it is reached by any name and address, as operators and other proxies reach the gateway: with TLS, whoever
+    /// asks for a name that no certificate has gets the first one.
+    package var takesAnyName = false
 
     package enum Role: String, Sendable, CaseIterable, SettingWord {
         /// The clients of the hosts.
@@ -23,8 +26,9 @@ package struct ListenerSettings: Sendable, Equatable {
         case management
     }
 
-    package init(_ address: ListenAddress) {
+    package init(_ address: ListenAddress, takesAnyName: Bool = false) {
         self.address = address
+        self.takesAnyName = takesAnyName
     }
 }
 

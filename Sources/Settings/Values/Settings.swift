@@ -15,7 +15,10 @@ package struct Settings: Sendable, Equatable {
     package var redirectListen: ListenerSettings?
     /// nil: the gateway's own addresses are plain HTTP.
     package var tls: TLSSettings?
-    package var adminListen: ListenAddress? = ListenAddress(host: "127.0.0.1", port: 9090)
+    package var adminListen: ListenerSettings? = ListenerSettings(
+        ListenAddress(host: "127.0.0.1", port: 9090),
+        takesAnyName: true
+    )
     /// Empty: the admin listener serves nothing that needs a token.
     package var operatorTokens: [OperatorToken] = []
     /// nil: no other proxy may ask.

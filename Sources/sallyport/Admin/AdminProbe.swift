@@ -22,18 +22,21 @@ enum AdminProbe {
         var line: String { String(self.body.prefix { !$0.isNewline }.prefix(200)) }
     }
 
-    private static let longestAnswer = 65_536
+    static let longestAnswer = 65_536
 
     /// `GET path` at `address`, or another method; takes at most `seconds`, or a little more if the answer arrives slowly.
     ///
-    /// - Parameter token: An operator's; nil: none is sent.
+    /// - Parameters:
+    ///   - token: An operator's; nil: none is sent.
+    ///   - target: The listener.
     static func get(
         _ path: String,
         method: String = "GET",
         token: String? = nil,
-        at address: ListenAddress,
+        at target: AdminTarget,
         seconds: Int
     ) throws(Failure) -> Answer {
+        let address = target.address
         // A listener bound to all addresses is reached at loopback.
         let host =
             switch address.host {
@@ -44,10 +47,17 @@ enum AdminProbe {
         let place = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(address.port)" : "\(host):\(address.port)"
         guard address.port != 0 else { throw Failure(description: "admin.listen has port 0: name a port to ask it") }
         let socket = try self.connect(host, address.port, seconds: seconds, place: place)
-        defer { close(socket) }
         var head = "\(method) \(path) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\n"
         if let token { head += "Authorization: Bearer \(token)\r\n" }
-        try self.send("\(head)\r\n", socket, place)
+        head += "\r\n"
+        if let trust = target.trust {
+            return try self.answer(
+                in: self.exchange(head, socket, trusting: trust, seconds: seconds, place: place),
+                place
+            )
+        }
+        defer { close(socket) }
+        try self.send(head, socket, place)
         return try self.answer(in: self.receive(socket, seconds: seconds, place: place), place)
     }
 

@@ -166,10 +166,16 @@ struct CheckCommand: AsyncParsableCommand {
             lines.append("\(redirect.address)  http/1.1  308 to https\(Self.proxies(redirect))")
         }
         if let authorization = settings.authorization {
-            lines.append("\(authorization.listen)  http/1.1  checks of other proxies")
+            let certificate = authorization.peerCertificate == nil ? "" : " with a certificate"
+            lines.append(Self.inner(authorization.listen, "checks of other proxies\(certificate)"))
         }
-        if let admin = settings.adminListen { lines.append("\(admin)  http/1.1  operators") }
+        if let admin = settings.adminListen { lines.append(Self.inner(admin, "operators")) }
         return lines
+    }
+
+    /// `127.0.0.1:9090  TLS  http/1.1  operators`
+    private static func inner(_ listener: ListenerSettings, _ purpose: String) -> String {
+        "\(listener.address)\(listener.isSecure ? "  TLS" : "")  http/1.1  \(purpose)"
     }
 
     /// `  PROXY protocol from 10.0.0.0/16, others refused`

@@ -8,7 +8,8 @@ struct HealthcheckCommand: ParsableCommand {
         abstract: "Ask the running gateway's admin listener whether it is ready; exit status 0 or 1.",
         discussion: """
             The address is that of --admin, else SALLYPORT_ADMIN_LISTEN, else admin.listen in the settings file. \
-            No other setting is read.
+            No other setting is read. Where that listener has TLS, it is asked over TLS and its certificate is not verified, \
+            as orchestrators ask: nothing secret is sent.
             """
     )
 
@@ -16,7 +17,7 @@ struct HealthcheckCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The address of the admin listener, instead of the one in the settings.",
+            "The address of the admin listener, instead of the one in the settings; with https:// in front it has TLS.",
             valueName: "address:port"
         )
     )
@@ -30,17 +31,19 @@ struct HealthcheckCommand: ParsableCommand {
 
     func validate() throws {
         guard (1...60).contains(self.timeout) else { throw ValidationError("--timeout must be 1 to 60 seconds.") }
-        guard self.admin.map({ ListenAddress($0) != nil }) ?? true else {
-            throw ValidationError("--admin must be an address and a port, e.g. 127.0.0.1:9090.")
+        guard self.admin.map({ AdminTarget.read($0) != nil }) ?? true else {
+            throw ValidationError("--admin must be \(AdminTarget.allowed).")
         }
     }
 
     func run() throws {
-        let address = try self.admin.flatMap { ListenAddress($0) } ?? self.options.adminListen()
+        let targets = try self.options.adminTargets(self.admin.map { [$0] } ?? [], sendsSecret: false)
         do {
-            let answer = try AdminProbe.get(self.live ? "/healthz" : "/readyz", at: address, seconds: self.timeout)
-            Console.say("\(answer.status) \(answer.line)")
-            guard answer.status == 200 else { throw ExitCode.failure }
+            for target in targets {
+                let answer = try AdminProbe.get(self.live ? "/healthz" : "/readyz", at: target, seconds: self.timeout)
+                Console.say("\(answer.status) \(answer.line)")
+                guard answer.status == 200 else { throw ExitCode.failure }
+            }
         } catch let failure as AdminProbe.Failure {
             throw Console.failure(failure.description)
         }

@@ -11,7 +11,8 @@ struct LimitsCommand: ParsableCommand {
         discussion: """
             Asks the admin listener with the token of an operator (admin.tokens_file): one with the scope read to show, and \
             sessions to clear. There is no limit of an account alone, so the address is needed. Each gateway also counts \
-            by itself: name the admin listener of each.
+            by itself: name the admin listener of each. Over TLS the token is sent only to a gateway that shows one of \
+            tls.certificates in the settings.
             """,
         subcommands: [Show.self, Clear.self],
         defaultSubcommand: Show.self
@@ -33,7 +34,7 @@ struct LimitsCommand: ParsableCommand {
 
         @Option(
             help: ArgumentHelp(
-                "The address of an admin listener, instead of the one in the settings. Repeatable.",
+                "The address of an admin listener, instead of the one in the settings; with https:// in front it has TLS. Repeatable.",
                 valueName: "address:port"
             )
         )
@@ -41,8 +42,8 @@ struct LimitsCommand: ParsableCommand {
 
         func validate() throws {
             guard IPAddress(self.address) != nil else { throw ValidationError("--address must be an IP address.") }
-            guard self.admin.allSatisfy({ ListenAddress($0) != nil }) else {
-                throw ValidationError("--admin must be an address and a port, e.g. 127.0.0.1:9090.")
+            guard self.admin.allSatisfy({ AdminTarget.read($0) != nil }) else {
+                throw ValidationError("--admin must be \(AdminTarget.allowed).")
             }
         }
     }
@@ -73,14 +74,14 @@ extension LimitsCommand {
         let target = "/limits?\(FormText.encoded(query))"
         let token = try self.token(options.tokenFile)
         var hasFailed = false
-        let named = options.admin.compactMap { ListenAddress($0) }
-        for address in named.isEmpty ? [try options.settings.adminListen()] : named {
+        for admin in try options.settings.adminTargets(options.admin, sendsSecret: true) {
+            let address = admin.address
             do throws(AdminProbe.Failure) {
                 let answer = try AdminProbe.get(
                     target,
                     method: method,
                     token: token,
-                    at: address,
+                    at: admin,
                     seconds: self.patience
                 )
                 guard (200...299).contains(answer.status) else {

@@ -28,20 +28,6 @@ struct SettingsOptions: ParsableArguments {
     }
 }
 
-extension SettingsOptions {
-    /// The address of the admin listener; without one the command ends and says so.
-    func adminListen() throws -> ListenAddress {
-        let address: ListenAddress?
-        do {
-            address = try SettingsLoader.adminListen(file: self.config, environment: Process.environment)
-        } catch {
-            throw Console.failure("invalid settings: \(error.problems[0])")
-        }
-        guard let address else { throw Console.failure("there is no admin listener to ask") }
-        return address
-    }
-}
-
 extension SettingsJudges {
     /// The checks by the modules that use the values.
     static var gateway: SettingsJudges {

@@ -39,6 +39,10 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         guard let authorization = settings.authorization else {
             return "no proxy may ask: add authorization with listen and peers"
         }
+        if authorization.listen.isSecure {
+            return
+                "authorization.listen has TLS, which is not printed: print it with tls: false, then let the proxy ask by https and trust this gateway's authority"
+        }
         return authorization.dialects.contains(self.dialect)
             ? nil : "\(self.rawValue) asks in the dialect \(self.dialect.rawValue): add it to authorization.dialects"
     }

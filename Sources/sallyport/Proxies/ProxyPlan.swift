@@ -64,7 +64,7 @@ struct ProxyPlan {
         self.settings = settings
         self.authorization = authorization
         self.gateway = Self.reachable(settings.listen[0].address)
-        self.checks = Self.reachable(authorization.listen)
+        self.checks = Self.reachable(authorization.listen.address)
         let identity = IdentityProfile(settings.identity)
         var fields = identity.fields.map(\.name)
         if settings.identity.basic != nil { fields.append("Authorization") }

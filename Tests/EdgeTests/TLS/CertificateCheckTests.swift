@@ -42,6 +42,19 @@ import Testing
         #expect(wildcard.status == 0, "\(wildcard.output)")
     }
 
+    @Test("with TLS check recommends that browsers remember it, until they are told to")
+    func recommendation() throws {
+        let certificates = try EdgeCertificates()
+        try certificates.authority()
+        try certificates.certificate("own", for: "DNS:localhost")
+        let advice = "strict_transport_security: {max_age: 1d}, so that browsers use only https"
+        #expect(try self.check(certificates, Self.pair).output.contains(advice))
+        let told = try self.check(certificates, "\(Self.pair)\nstrict_transport_security: {max_age: 1d}")
+        #expect(told.status == 0 && !told.output.contains(advice), "\(told.output)")
+        let plain = try self.check(certificates, "\(Self.pair)\nlisten: {address: \":8080\", tls: false}")
+        #expect(!plain.output.contains(advice), "\(plain.output)")
+    }
+
     @Test("each bad pair is refused with its file, what is wrong with it, and what to do")
     func bad() throws {
         let certificates = try EdgeCertificates()

@@ -37,6 +37,7 @@ extension Reason {
             .request { try $0.raw(Request.post("/public/", body: String(repeating: "a", count: 1100))) }
         case .requestTimeout: .request { try $0.raw("GET / HTTP/1.1\r\nHost: ") }
         case .requestMisdirected: .inProcess("a host that the shown certificate does not cover is refused with 421")
+        case .requestEarlyData: .request { try $0.raw(Request.get("/", ["Early-Data: 1"], method: "POST")) }
         case .requestExpectation: .request { try $0.gateway.get("/", ["Expect: wonders"]) }
         case .requestConnectionNamesIdentity: .request { try $0.gateway.get("/", ["Connection: X-Auth-Subject"]) }
         case .requestCrossSite:

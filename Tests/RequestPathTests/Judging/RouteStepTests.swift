@@ -29,6 +29,32 @@ struct RouteStepTests {
     }
 
     @Test(
+        "RFC 8470: a request that may be a replay is asked for again where a replay would do harm, whoever says so",
+        arguments: [
+            ("GET", "/x", "1", .permitted(route: "/**", subject: nil)),
+            ("HEAD", "/x", "1", .permitted(route: "/**", subject: nil)),
+            ("POST", "/x", "1", .answer(425, .requestEarlyData)),
+            ("BREW", "/x", "1", .answer(425, .requestEarlyData)),
+            // Any value counts as 1.
+            ("DELETE", "/x", "0", .answer(425, .requestEarlyData)),
+            ("PUT", "/x", "", .answer(425, .requestEarlyData)),
+            ("GET", "/x?session_transfer_token=abc", "1", .answer(425, .requestEarlyData)),
+            ("GET", "/.sallyport/login", "1", .answer(425, .requestEarlyData)),
+        ] as [(String, String, String, JudgedRequest.Told)]
+    )
+    func early(method: String, target: String, value: String, expected: JudgedRequest.Told) throws {
+        let bench = try JudgeBench([route("/**", .public) { $0.handoff = true }])
+        for name in ["Early-Data", "early-data"] {
+            #expect(try JudgedRequest(bench, method, target, ["\(name): \(value)"]).begin() == expected)
+        }
+        let upgrade = [
+            "Early-Data: 1", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        ]
+        #expect(try JudgedRequest(bench, "GET", "/x", upgrade).begin() == .answer(425, .requestEarlyData))
+    }
+
+    @Test(
         "Host, path and method choose a route, one of the gateway's endpoints, or a refusal",
         arguments: [
             ("GET", "app.example.com", "/x", .permitted(route: "/**", subject: nil)),

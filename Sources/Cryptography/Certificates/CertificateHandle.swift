@@ -1,0 +1,155 @@
+import COpenSSL
+import Vocabulary
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// A certificate of OpenSSL (RFC 5280), which any thread may read: what it caches is made when it is read first, under its
+/// lock. What can be read of it is the same for every certificate; who reads it decides what is good.
+final class CertificateHandle: Sendable {
+    nonisolated(unsafe) let pointer: OpaquePointer
+
+    /// Takes ownership.
+    init(_ pointer: OpaquePointer) {
+        self.pointer = pointer
+    }
+
+    deinit {
+        X509_free(self.pointer)
+    }
+
+    /// The certificate that fills all bytes; nil if they are none.
+    convenience init?(der: [UInt8]) {
+        let pointer: OpaquePointer? = withPointer(der) { start, count in
+            var next: UnsafePointer<UInt8>? = start
+            guard let read = d2i_X509(nil, &next, count) else { return nil }
+            guard next == start + count else {
+                X509_free(read)
+                return nil
+            }
+            return read
+        }
+        guard let pointer else {
+            ERR_clear_error()
+            return nil
+        }
+        self.init(pointer)
+    }
+
+    /// The certificates in text by PEM (RFC 7468), in their order; nil if one of them is damaged, or begins elsewhere than
+    /// at the left margin: a reader of PEM would leave it out without a word.
+    static func all(inPEM text: [UInt8]) -> [CertificateHandle]? {
+        defer { ERR_clear_error() }
+        let written = ["", "X509 ", "TRUSTED "].reduce(0) { $0 + text.count(of: "-----BEGIN \($1)CERTIFICATE-----") }
+        return withPointer(text) { start, count in
+            guard let bio = BIO_new_mem_buf(start, Int32(clamping: count)) else { return nil }
+            defer { BIO_free(bio) }
+            var found: [CertificateHandle] = []
+            while true {
+                ERR_clear_error()
+                // Without a function OpenSSL would ask the terminal for a password.
+                guard let read = PEM_read_bio_X509(bio, nil, { _, _, _, _ in -1 }, nil) else { break }
+                found.append(CertificateHandle(read))
+            }
+            let reason = ERR_peek_last_error() & 0x7F_FFFF
+            return reason == UInt(PEM_R_NO_START_LINE) && found.count == written ? found : nil
+        }
+    }
+
+    // MARK: Reading
+
+    var der: [UInt8] {
+        var start: UnsafeMutablePointer<UInt8>?
+        let count = i2d_X509(self.pointer, &start)
+        guard count > 0, let start else {
+            ERR_clear_error()
+            return []
+        }
+        defer { CRYPTO_free(start, #file, #line) }
+        return Array(UnsafeBufferPointer(start: start, count: Int(count)))
+    }
+
+    /// Names as RFC 4514 writes them, with characters beyond ASCII as `\XX`: the form of `openssl x509 -nameopt RFC2253`;
+    /// nil if they cannot be written so.
+    var subject: String? { Self.text(X509_get_subject_name(self.pointer)) }
+    var issuer: String? { Self.text(X509_get_issuer_name(self.pointer)) }
+
+    /// The first and the last second in which it is valid; nil if it is no time.
+    var validFrom: UnixTime? { Self.time(X509_get0_notBefore(self.pointer)) }
+    var validUntil: UnixTime? { Self.time(X509_get0_notAfter(self.pointer)) }
+
+    /// The serial number in hexadecimal digits, without zeros in front.
+    var serial: String? {
+        guard let value = ASN1_INTEGER_to_BN(X509_get0_serialNumber(self.pointer), nil) else { return nil }
+        defer { BN_free(value) }
+        guard let digits = BN_bn2hex(value) else { return nil }
+        defer { CRYPTO_free(digits, #file, #line) }
+        let text = String(cString: digits).lowercased()
+        // OpenSSL writes whole bytes.
+        let isNegative = text.first == "-"
+        let significant = text.drop { $0 == "-" || $0 == "0" }
+        return (isNegative ? "-" : "") + (significant.isEmpty ? "0" : significant)
+    }
+
+    /// The alternative names that are DNS names, email addresses, URIs or addresses (`GEN_DNS` and so on), in their order;
+    /// nil if their list is there twice or cannot be read. Those of other kinds have other types and are not read
+    /// (swift-nio-ssl read beyond such a name until 2.37.5).
+    var alternativeNames: [(kind: Int32, value: [UInt8])]? {
+        var place: Int32 = 0
+        guard let names = X509_get_ext_d2i(self.pointer, NID_subject_alt_name, &place, nil) else {
+            ERR_clear_error()
+            // -1: there is none.
+            return place == -1 ? [] : nil
+        }
+        let list = OpaquePointer(names)
+        defer { GENERAL_NAMES_free(list) }
+        var found: [(kind: Int32, value: [UInt8])] = []
+        for index in 0..<max(OPENSSL_sk_num(list), 0) {
+            guard let element = OPENSSL_sk_value(list, index) else { continue }
+            var kind: Int32 = 0
+            guard let value = GENERAL_NAME_get0_value(element.assumingMemoryBound(to: GENERAL_NAME.self), &kind),
+                [GEN_DNS, GEN_EMAIL, GEN_URI, GEN_IPADD].contains(kind)
+            else { continue }
+            let text = value.assumingMemoryBound(to: ASN1_STRING.self)
+            guard let start = ASN1_STRING_get0_data(text) else { continue }
+            found.append((kind, Array(UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(text))))))
+        }
+        return found
+    }
+
+    private static func time(_ time: UnsafePointer<ASN1_TIME>?) -> UnixTime? {
+        var parts = tm()
+        guard let time, ASN1_TIME_to_tm(time, &parts) == 1 else {
+            ERR_clear_error()
+            return nil
+        }
+        return UnixTime(seconds: Int64(timegm(&parts)))
+    }
+
+    private static func text(_ name: OpaquePointer?) -> String? {
+        guard let name else { return nil }
+        let output = BIO_new(BIO_s_mem()).orStop("memory")
+        defer { BIO_free(output) }
+        guard X509_NAME_print_ex(output, name, 0, sallyport_XN_FLAG_RFC2253) >= 0 else {
+            ERR_clear_error()
+            return nil
+        }
+        let count = Int(BIO_ctrl_pending(output))
+        guard count > 0 else { return "" }
+        var bytes = [UInt8](repeating: 0, count: count)
+        guard BIO_read(output, &bytes, Int32(count)) == Int32(count),
+            bytes.allSatisfy({ (0x20..<0x7F).contains($0) })
+        else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension [UInt8] {
+    /// How often a text is in these bytes.
+    fileprivate func count(of text: String) -> Int {
+        let text = Array(text.utf8)
+        guard self.count >= text.count else { return 0 }
+        return (0...(self.count - text.count)).count(where: { self[$0] == text[0] && self[$0...].starts(with: text) })
+    }
+}

@@ -1,0 +1,89 @@
+import NIOCore
+import NIOPosix
+import NIOSSL
+
+/// The same request over TLS.
+extension AdminProbe {
+    /// Sends `request` over a connected socket, which is closed, and returns all that is answered.
+    static func exchange(
+        _ request: String,
+        _ socket: Int32,
+        trusting trust: AdminTarget.Trust,
+        seconds: Int,
+        place: String
+    ) throws(Failure) -> [UInt8] {
+        let loop = MultiThreadedEventLoopGroup.singleton.any()
+        let answer = loop.makePromise(of: [UInt8].self)
+        let connected = ClientBootstrap(group: loop).channelInitializer { channel in
+            channel.eventLoop.makeCompletedFuture {
+                var configuration = TLSConfiguration.makeClientConfiguration()
+                // Not the system's, which an image may not have.
+                configuration.trustRoots = .certificates([])
+                let tls = try NIOSSLClientHandler(
+                    context: try NIOSSLContext(configuration: configuration),
+                    serverHostname: nil,
+                    customVerificationCallback: { certificates, verdict in
+                        let isTaken = trust.takes(certificates.first)
+                        if !isTaken { answer.fail(Failure(description: "\(place) \(Self.foreign)")) }
+                        verdict.succeed(isTaken ? .certificateVerified : .failed)
+                    }
+                )
+                let collector = AnswerCollector(request, answer, limit: Self.longestAnswer)
+                try channel.pipeline.syncOperations.addHandlers([tls, collector])
+            }
+        }.withConnectedSocket(socket)
+        connected.whenFailure { answer.fail($0) }
+        connected.whenSuccess { channel in
+            let timer = loop.scheduleTask(in: .seconds(Int64(seconds))) {
+                answer.fail(Failure(description: "\(place) does not answer: it took too long"))
+                channel.close(promise: nil)
+            }
+            answer.futureResult.whenComplete { _ in timer.cancel() }
+        }
+        do {
+            return try answer.futureResult.wait()
+        } catch {
+            throw (error as? Failure) ?? Failure(description: "\(place) cannot be asked over TLS: \(error)")
+        }
+    }
+
+    private static let foreign =
+        "shows a certificate that is none of tls.certificates in these settings: nothing was sent; a renewed one is in use within a minute"
+}
+
+/// Sends a request and collects all that comes back.
+private final class AnswerCollector: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let request: String
+    private let answer: EventLoopPromise<[UInt8]>
+    private let limit: Int
+    private var bytes: [UInt8] = []
+
+    init(_ request: String, _ answer: EventLoopPromise<[UInt8]>, limit: Int) {
+        self.request = request
+        self.answer = answer
+        self.limit = limit
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.writeAndFlush(Self.wrapOutboundOut(ByteBuffer(string: self.request)), promise: nil)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.bytes += Self.unwrapInboundIn(data).readableBytesView
+        if self.bytes.count > self.limit { context.close(promise: nil) }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // A whole answer may end without close_notify; one that is cut is not an answer.
+        if case .uncleanShutdown? = error as? NIOSSLError { return }
+        self.answer.fail(error)
+        context.close(promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.answer.succeed(self.bytes)
+    }
+}
