@@ -92,7 +92,10 @@ extension Advisory {
         Advisory(
             id: "CVE-2024-39321",
             about: "Traefik: requests in early data of HTTP/3 went past the list of allowed addresses.",
-            tests: ["an upload arrives whole, and a session that is resumed is marked and takes no early data"]
+            tests: [
+                "an upload arrives whole, and a session that is resumed is marked and takes no early data",
+                "RFC 8470: a request that may be a replay is asked for again where a replay would do harm, whoever says so",
+            ]
         ),
         Advisory(
             id: "CVE-2021-3712",
