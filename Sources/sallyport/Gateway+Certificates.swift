@@ -3,6 +3,8 @@ import NIOCore
 import Observability
 import RequestPath
 import Settings
+import Synchronization
+import Transport
 import Vocabulary
 
 /// Certificates are renewed while the gateway runs.

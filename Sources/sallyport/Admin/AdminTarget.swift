@@ -46,7 +46,7 @@ extension SettingsOptions {
         let named = named.compactMap { AdminTarget.read($0) }
         var certificates: [NIOSSLCertificate] = []
         var places = named
-        if named.isEmpty || sendsSecret && named.contains(where: \.isSecure) {
+        if named.isEmpty || sendsSecret && named.contains(where: { $0.isSecure }) {
             let admin = try self.adminListener()
             if named.isEmpty { places = [(admin.listener.address, admin.listener.isSecure)] }
             if sendsSecret { certificates = try admin.certificateFiles.map(Self.ownCertificate) }

@@ -172,7 +172,7 @@ import Testing
             let before = try names()
             try bench.gateway.reload(bench.settings)
             let after = try names()
-            func certificate(_ output: String) -> Substring? { output.split(separator: "-----").dropFirst(1).first }
+            func certificate(_ output: String) -> Substring? { output.split(separator: "-----").dropFirst(2).first }
             #expect(certificate(before) != nil && certificate(before) != certificate(after))
             let plain = bench.settings.replacing(
                 "listen: {address: \"\(bench.admin)\", tls: true}",
