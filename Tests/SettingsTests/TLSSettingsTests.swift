@@ -186,12 +186,12 @@ struct TLSSettingsTests {
     @Test(
         "TLS of these listeners that cannot be is refused where it is written",
         arguments: [
-            ("", "admin: {listen: {address: \"127.0.0.1:9\", tls: true}}", "admin.listen.tls", 1, 49),
+            ("", "admin: {listen: {address: \"127.0.0.1:9\", tls: true}}", "admin.listen.tls", 1, 47),
             ("", "admin: {listen: {tls: false}}", "admin.listen.address", 1, 17),
-            ("", "admin: {listen: {address: \"127.0.0.1:9\", protocols: h2}}", "admin.listen.protocols", 1, 44),
+            ("", "admin: {listen: {address: \"127.0.0.1:9\", protocols: h2}}", "admin.listen.protocols", 1, 42),
             (
                 "", "authorization: {listen: {address: \"127.0.0.1:9\", tls: true}, peers: [127.0.0.1]}",
-                "authorization.listen.tls", 1, 57
+                "authorization.listen.tls", 1, 55
             ),
             (
                 pairOfFiles,
@@ -201,17 +201,17 @@ struct TLSSettingsTests {
             (
                 pairOfFiles,
                 "authorization: {listen: {address: \"127.0.0.1:9\", tls: true}, peers: [127.0.0.1], peer_certificate: {san_any: [a]}}",
-                "authorization.peer_certificate", 2, 101
+                "authorization.peer_certificate", 2, 100
             ),
             (
                 askingPair,
                 "authorization: {listen: {address: \"127.0.0.1:9\", tls: true}, peers: [127.0.0.1], peer_certificate: {}}",
-                "authorization.peer_certificate", 2, 101
+                "authorization.peer_certificate", 2, 100
             ),
             (
                 askingPair,
                 "authorization: {listen: {address: \"127.0.0.1:9\", tls: true}, peers: [127.0.0.1], peer_certificate: {san_any: []}}",
-                "authorization.peer_certificate.san_any", 2, 111
+                "authorization.peer_certificate.san_any", 2, 110
             ),
         ]
     )

@@ -32,7 +32,7 @@ import Testing
                 routes: """
                       - {path: /**}
                       - {path: /public/**, auth: public}
-                      - {path: /proven/**, auth: public, require: {client_certificate: {}}}
+                      - {path: /proven/**, require: {client_certificate: {}}}
                     """,
                 listen: "[{address: \"127.0.0.1:0\", tls: false, client_certificates: none}]",
                 admin: "{address: \"127.0.0.1:\(try ServerPorts.take())\", tls: true}",
@@ -68,12 +68,13 @@ import Testing
         }
 
         /// What a proxy with this certificate is told of a request for a path.
-        func check(_ path: String, as name: String?) throws -> (status: Int32, output: String) {
+        func check(_ path: String, as name: String?, _ fields: [String] = []) throws -> (status: Int32, output: String)
+        {
             let certificate = name.map {
                 ["--cert", self.certificates.path("\($0).pem"), "--key", self.certificates.path("\($0).key")]
             }
             return try self.curl(
-                (certificate ?? []) + [
+                (certificate ?? []) + fields.flatMap { ["-H", $0] } + [
                     "-k", "-o", "/dev/null", "-w", "%{http_code} %header{x-sallyport-reason}",
                     "-H", "X-Original-URL: \(Request.origin)\(path)", "-H", "X-Original-Method: GET",
                     "https://127.0.0.1:\(self.checks)/authz/auth-request",
@@ -152,7 +153,11 @@ import Testing
             #expect(try bench.check("/public/x", as: "proxy").output == "200 ")
             #expect(try bench.check("/x", as: "proxy").output.hasPrefix("401 "))
             // What the proxy proves says nothing of its client.
-            #expect(try bench.check("/proven/x", as: "proxy").output == "403 require.client_certificate")
+            let cookie = "Cookie: sallyport=\(try bench.gateway.browser())"
+            #expect(try bench.check("/x", as: "proxy", [cookie]).output == "200 ")
+            #expect(
+                try bench.check("/proven/x", as: "proxy", [cookie]).output == "403 require.client_certificate"
+            )
             #expect(try bench.check("/public/x", as: "user").output == "403 authz.peer")
             #expect(try bench.check("/public/x", as: nil).status != 0)
         }

@@ -165,7 +165,8 @@ private let isSoak = ProcessInfo.processInfo.environment["SOAK"] == "1"
         getrlimit(__rlimit_resource_t(7), &limit)  // RLIMIT_NOFILE
         // The gateway keeps a second descriptor for each, and some for itself.
         let count = min(10_000, Int(limit.rlim_max) / 2 - 200)
-        try Bench.with(trusted: "127.0.0.9", more: "limits: {connections: 15000}\ntimeouts: {header: 120s}") { bench in
+        try Bench.with(trusted: "127.0.0.9", more: "limits: {connections: 15000}\ntimeouts: {header: 120s, idle: 15m}")
+        { bench in
             let client = Process()
             client.executableURL = URL(filePath: python)
             client.arguments = [
