@@ -123,7 +123,7 @@ package struct RequestJudge {
     /// Whether a request would do harm if it were a replay of one that a client sent before its handshake had ended
     /// (RFC 8470 2.1): it may change something, or spends a transfer token.
     private func mustNotBeEarly(_ given: borrowing RoutedRequest) -> Bool {
-        !given.head.knownMethod.isSafe || given.head.isWebSocketUpgrade || !self.findings.isMethodTold
+        !given.head.knownMethod.isSafe || given.head.isWebSocketUpgrade || self.findings.asker.contains(.hidesMethod)
             || self.credentials.cookies.handoff.isThere || self.credentials.handoffParameter != nil
             || self.credentials.movedToken != nil
     }
