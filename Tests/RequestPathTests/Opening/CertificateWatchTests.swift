@@ -101,7 +101,9 @@ struct CertificateWatchTests {
         #expect(bench.watch.look(at: [], for: Bench.whole).isUnchanged)
     }
 
-    @Test("a pair that does not fit, a damaged one and a missing one change nothing, and are looked at again as they are")
+    @Test(
+        "a pair that does not fit, a damaged one and a missing one change nothing, and are looked at again as they are"
+    )
     func bad() throws {
         let bench = try Bench("first.example")
         let other = SelfSignedCertificate(names: ["other.example"], days: 10)
