@@ -26,15 +26,6 @@ package struct CheckForm: Sendable {
     /// configuration.
     var passesRedirects: Bool { !self.isOAuth2Proxy || self.dialect != .authRequest }
 
-    /// Notes what the judge has to know of the proxy that asks.
-    func note(in findings: inout JudgeFindings) {
-        findings.dialect = self.dialect
-        findings.asker = .namesClient
-        if self.source == .hostAndURI { findings.asker.insert(.hidesMethod) }
-        if !self.passesRedirects { findings.asker.insert(.dropsRedirects) }
-        if self.showsPages { findings.asker.insert(.showsPages) }
-    }
-
     // MARK: Answers
 
     /// The status that lets the request pass.

@@ -71,7 +71,7 @@ extension Exchange {
         guard self.mayAsk(profile) else { throw .authorizationPeer }
         guard let form = profile.form(of: check.path.bytes(in: base)) else { throw .authorizationDialect }
         self.check = form
-        form.note(in: &self.record.judge.findings)
+        self.record.judge.findings.note(form)
         try Subrequest.write(check, base, form, needsAddress: profile.needsAddress, into: &bytes)
         let head = self.loop.requestHead
         let count = bytes.readableBytes

@@ -126,7 +126,7 @@ package struct Explanation: Sendable {
     private mutating func explain(_ given: JudgingContext, _ known: Known, _ certificate: ClientCertificate?) {
         var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
         judge.findings.certificate = certificate
-        self.check?.form.note(in: &judge.findings)
+        if let form = self.check?.form { judge.findings.note(form) }
         // A reason that was only assumed in order to continue is not shown.
         var isAssumed = false
         var next = judge.begin(given)

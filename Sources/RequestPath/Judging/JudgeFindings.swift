@@ -70,6 +70,17 @@ struct AskingProxy: OptionSet, Sendable {
     static let showsPages = AskingProxy(rawValue: 8)
 }
 
+extension JudgeFindings {
+    /// Notes what counts of the proxy that asks in this form.
+    mutating func note(_ form: CheckForm) {
+        self.dialect = form.dialect
+        self.asker = .namesClient
+        if form.source == .hostAndURI { self.asker.insert(.hidesMethod) }
+        if !form.passesRedirects { self.asker.insert(.dropsRedirects) }
+        if form.showsPages { self.asker.insert(.showsPages) }
+    }
+}
+
 /// The results of judging a request so far.
 package struct JudgeFindings {
     /// The steps of a request, in their order.
