@@ -1,5 +1,4 @@
 package import Settings
-internal import Vocabulary
 
 /// The fields that a route sets and removes, in requests or in answers.
 package struct FieldEdits: Sendable {
