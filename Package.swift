@@ -211,7 +211,8 @@ let libraries: [(name: String, package: String?, debian: String?)] = [
 
 // What lies in folders of tests besides their sources.
 let otherFiles = [
-    "IntegrationTests": ["RealProviders/glewlwyd-provider.py", "RealProviders/idpyoidc-provider.py"]
+    "EdgeTests": ["TLS/tls_attacks.py"],
+    "IntegrationTests": ["RealProviders/glewlwyd-provider.py", "RealProviders/idpyoidc-provider.py"],
 ]
 
 let package = Package(
