@@ -83,7 +83,7 @@ struct RuleBookTests {
                     "client_id": "native", "scope": ["openid"],
                     "request": ["ip": "89.160.20.112", "asn": "3320", "user_agent": "App/1"],
                 ],
-                "user": ["user_id": "ada", "email": "ada@example.com"],
+                "user": ["user_id": "ada", "email": "ada@example.com"], "connection": ["name": "default"],
             ]
         )
         for (authority, hostname) in [("app", "app"), ("[::1]:80", "[::1]"), ("[::1]", "[::1]"), ("a:1", "a")] {

@@ -210,8 +210,8 @@ struct TLSSettingsTests {
             ),
             (
                 askingPair,
-                "authorization: {listen: {address: \"127.0.0.1:9\", tls: true}, peers: [127.0.0.1], peer_certificate: {san_any: []}}",
-                "authorization.peer_certificate.san_any", 2, 110
+                "authorization: {listen: {address: \"127.0.0.1:9\", tls: true}, peers: [127.0.0.1], peer_certificate: {issuer: 'CN=A', san_any: []}}",
+                "authorization.peer_certificate.san_any", 2, 126
             ),
         ]
     )
