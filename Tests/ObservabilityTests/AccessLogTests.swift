@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Vocabulary
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct AccessLogTests {
     /// Records one request per element and returns the lines.
     private func objects(_ requests: [Request]) throws -> [[String: Any]] {

@@ -4,7 +4,7 @@ import Observability
 import Testing
 import Vocabulary
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct JSONLogHandlerTests {
     private let clock = Clock { UnixTime(milliseconds: 1_795_241_820_123) }
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// F26: a full disk or a reader that has stopped loses log lines and delays no request.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct LineWriterTests {
     @Test func linesOfManyThreadsArriveWholeAndInEachThreadsOrder() async throws {
         let sink = try FileSink()

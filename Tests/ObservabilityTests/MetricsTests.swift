@@ -5,7 +5,7 @@ import Observability
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct MetricsTests {
     /// Every family of `MetricNames`, read from its source, so that none is forgotten.
     private static let families: [MetricFamily] = {

@@ -8,7 +8,7 @@ import Transport
 import Vocabulary
 
 /// `whoami` on an event loop, which knows the sessions that it has read.
-@Suite(.timeLimit(.minutes(2))) struct KnownSessionTests {
+@Suite(.timeLimit(.minutes(5))) struct KnownSessionTests {
     /// A gateway whose endpoints run on one event loop.
     private struct Bench {
         let gateway: Gateway

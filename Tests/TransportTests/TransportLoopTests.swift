@@ -109,7 +109,7 @@ import Vocabulary
         for loop in group.loops { loop.execute { Issue.record("the loop has ended") } }
     }
 
-    @Test(.timeLimit(.minutes(1))) func anEndedLoopCancelsTheTimersOfItsLastTasks() async throws {
+    @Test(.timeLimit(.minutes(5))) func anEndedLoopCancelsTheTimersOfItsLastTasks() async throws {
         let group = try TransportGroup(count: 1)
         let loop = group.loops[0]
         let ended = loop.makePromise(of: Void.self)
@@ -142,7 +142,7 @@ import Vocabulary
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func aTaskOfAnEndedLoopRunsElsewhere() async throws {
+    @Test(.timeLimit(.minutes(5))) func aTaskOfAnEndedLoopRunsElsewhere() async throws {
         let group = try TransportGroup(count: 1)
         let loop = group.loops[0]
         try await group.shutdownGracefully()
