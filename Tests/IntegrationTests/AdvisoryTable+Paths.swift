@@ -39,7 +39,8 @@ extension Advisory {
             id: "CVE-2026-40912",
             about: "Traefik: decision and forwarded path differ after a rewrite",
             tests: [
-                "oathkeeper#1269: targets reach the app byte for byte"
+                "oathkeeper#1269: targets reach the app byte for byte",
+                "CVE-2026-40912: a path that would reach the app as another one than was judged is refused",
             ]
         ),
         Advisory(
@@ -168,11 +169,6 @@ extension Advisory {
             tests: [
                 "P25: CONNECT, TRACE and methods that a route does not accept get 405, and an override changes nothing"
             ]
-        ),
-        Advisory(
-            id: "CVE-2026-40912",
-            about: "Traefik: a stripped prefix leaves a path that was not judged",
-            tests: ["CVE-2026-40912: a path that would reach the app as another one than was judged is refused"]
         ),
     ]
 }

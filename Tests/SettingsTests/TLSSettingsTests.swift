@@ -218,7 +218,8 @@ struct TLSSettingsTests {
     func wrongInner(tls: String, text: String, key: String, line: Int, column: Int) {
         let problems = Self.bench().problems(SettingsBench.base + tls + text + "\n")
         #expect(problems.map(\.key) == [key], "\(text): \(problems)")
-        #expect(problems.map { [$0.line, $0.column] }.first == [7 + line, column], "\(text): \(problems)")
+        let places: [[Int?]] = problems.map { [$0.line, $0.column] }
+        #expect(places == [[7 + line, column]], "\(text): \(problems)")
     }
 
     @Test(

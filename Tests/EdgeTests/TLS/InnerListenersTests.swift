@@ -77,6 +77,7 @@ import Testing
                 (certificate ?? []) + fields.flatMap { ["-H", $0] } + [
                     "-k", "-o", "/dev/null", "-w", "%{http_code} %header{x-sallyport-reason}",
                     "-H", "X-Original-URL: \(Request.origin)\(path)", "-H", "X-Original-Method: GET",
+                    "-H", "X-Forwarded-For: 198.51.100.7",
                     "https://127.0.0.1:\(self.checks)/authz/auth-request",
                 ]
             )
@@ -107,7 +108,7 @@ import Testing
                 #expect(status == 0 && output.hasPrefix("200 "), "\(arguments): \(output)")
             }
             #expect(try bench.command(["healthcheck", "--admin", bench.admin]).status == 1)
-            let check = try bench.command(["check"])
+            let check = try bench.command(["check", "--insecure-http"])
             #expect(check.output.contains("\(bench.admin)  TLS  http/1.1  operators"), "\(check.output)")
             #expect(check.output.contains("127.0.0.1:\(bench.checks)  TLS  http/1.1  checks of other proxies with a"))
         }
