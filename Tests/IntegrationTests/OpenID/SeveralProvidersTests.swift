@@ -73,7 +73,7 @@ struct SeveralProvidersTests {
             providers:
               - name: staff
                 label: Company account
-                static: {users: [{identifier: ada, id: "7", traits: {email: ada@example.com}, password_hash: \
+                static: {users: [{identifier: ada@example.com, id: "7", traits: {email: ada@example.com}, password_hash: \
             "scrypt:1024:8:1:MDEyMzQ1Njc4OWFiY2RlZg:JK3x34E88OjnlWzoh-3vk39XLGOeBZZqn8v12YBrhP8"}]}
               - name: google
             \(element.isEmpty ? "" : "    \(element)\n")\

@@ -261,7 +261,7 @@ extension Reason {
 
         case .requireAAL: .request { try $0.asUser("/aal/") }
         case .requireProvider:
-            .inProcess("A route for one provider sends the users of others to its page, and refuses their scripts")
+            .inProcess("Every requirement is judged, in the order of the settings")
         case .requireGroups: .request { try $0.asUser("/groups/") }
         case .requireScopes: .request { try $0.asUser("/scopes/") }
         case .requireOrigin: .request { try $0.asUser("/origin/") }
