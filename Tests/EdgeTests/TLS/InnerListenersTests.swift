@@ -127,9 +127,11 @@ import Testing
             // Another server at the same place.
             let port = try ServerPorts.take()
             let server = Process()
-            server.executableURL = URL(filePath: "/usr/bin/openssl")
+            // Threads that run tests block SIGTERM, and what they start would, too.
+            server.executableURL = URL(filePath: "/usr/bin/env")
             server.arguments = [
-                "s_server", "-accept", "127.0.0.1:\(port)", "-cert", bench.certificates.path("user.pem"), "-key",
+                "--default-signal=TERM", "openssl", "s_server", "-accept", "127.0.0.1:\(port)", "-cert",
+                bench.certificates.path("user.pem"), "-key",
                 bench.certificates.path("user.key"), "-quiet",
             ]
             let heard = Pipe()
