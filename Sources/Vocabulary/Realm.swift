@@ -1,7 +1,6 @@
 internal import Synchronization
 
 /// The users of one configured provider. The users of two realms are different people, whatever their ids are.
-@usableFromInline
 package struct Realm: Sendable, Hashable {
     /// The name of the only provider where the settings give it none. What is stored for its users names no realm.
     package static let `default` = Realm("default")
@@ -9,7 +8,7 @@ package struct Realm: Sendable, Hashable {
     /// The provider's name in the settings.
     package let name: String
     /// Equal for equal names in this process, so that requests compare no texts.
-    @usableFromInline let number: Int
+    package let number: Int
 
     private static let numbers = Mutex<[String: Int]>([:])
 
@@ -22,10 +21,8 @@ package struct Realm: Sendable, Hashable {
         }
     }
 
-    @inlinable
     package static func == (one: Realm, other: Realm) -> Bool { one.number == other.number }
 
-    @inlinable
     package func hash(into hasher: inout Hasher) { hasher.combine(self.number) }
 
     /// What the store and its indexes call the user with this id: the id itself in the default realm. No id has a zero

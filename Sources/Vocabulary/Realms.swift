@@ -16,7 +16,6 @@ package final class Realms: Sendable, Hashable {
         self.areSeveral = self.all.count > 1
     }
 
-    /// Asked on every request with a session: one comparison where there is one realm.
     package func contains(_ realm: Realm) -> Bool {
         self.first == realm || (self.areSeveral && self.all.contains(realm))
     }

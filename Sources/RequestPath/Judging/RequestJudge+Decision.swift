@@ -65,7 +65,7 @@ extension RequestJudge {
         case .found(let session) where isOwnCookie && session.session.host != given.host.publicURL.authority:
             // A cookie is valid only on the host for which it was made (RFC 6265 8.6: cookies do not respect ports).
             evidence.missing = .sessionOtherHost
-        case .found(let session) where !given.host.realms.contains(session.session.identity.realm):
+        case .found(let session) where !given.host.isFor(session):
             evidence.missing = .sessionOtherProvider
         case .found(let session):
             if session.isLimited || self.credentials.isProofScheme,

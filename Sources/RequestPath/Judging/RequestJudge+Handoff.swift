@@ -183,7 +183,7 @@ extension RequestJudge {
         if trial.isProvidersAsked {
             // A session of another provider does not count here. One whose provider demands more of its user signs nobody
             // in.
-            guard case .found(let existing) = answer, given.host.realms.contains(existing.session.identity.realm) else {
+            guard case .found(let existing) = answer, given.host.isFor(existing) else {
                 return self.consume(trial, nil, given)
             }
             return self.consume(trial, existing, given)

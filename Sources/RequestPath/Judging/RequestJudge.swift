@@ -265,6 +265,6 @@ package enum SessionAnswer {
     /// Whether it is a session that the gateway's own cookie can present on this host.
     func isUsable(on host: HostEntry) -> Bool {
         guard case .found(let session) = self else { return false }
-        return session.session.host == host.publicURL.authority && host.realms.contains(session.session.identity.realm)
+        return session.session.host == host.publicURL.authority && host.isFor(session)
     }
 }

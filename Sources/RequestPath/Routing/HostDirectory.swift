@@ -1,3 +1,4 @@
+package import Sessions
 package import Settings
 package import Vocabulary
 
@@ -7,6 +8,8 @@ package final class HostEntry: Sendable {
     package let settings: HostSettings
     /// Whose users the host is for.
     package let realms: Realms
+    /// The number of the first of them, so that no reference is counted for the comparison that nearly every request makes.
+    private let firstRealm: Int
     package let routes: [RouteEntry]
     /// `X-Forwarded-Host` and `X-Forwarded-Proto` from the public URL, ready to be written.
     package let forwardedLines: [UInt8]
@@ -29,6 +32,7 @@ package final class HostEntry: Sendable {
         self.index = index
         self.settings = settings
         self.realms = settings.realms
+        self.firstRealm = settings.realms.first.number
         self.routes = routes.map(\.entry)
         self.tree = RouteTree(routes)
         let url = settings.publicURL
@@ -47,6 +51,13 @@ package final class HostEntry: Sendable {
     /// Whether a request that passes `route`, which is one of this host's, would pass every other route.
     @inline(__always)
     func isStrictest(_ route: RouteEntry) -> Bool { self.isStrictest[route.index &- self.firstIndex] }
+
+    /// Whether the session's user is one of those whom the host is for.
+    @inline(__always)
+    func isFor(_ session: CachedSession) -> Bool {
+        session.session.identity.realm.number == self.firstRealm
+            || (self.realms.areSeveral && self.realms.contains(session.session.identity.realm))
+    }
 
     package var publicURL: PublicURL { self.settings.publicURL }
     /// Whether sign-in and token endpoints are served here.

@@ -82,12 +82,12 @@ package final class SessionResolver {
     package func resolve(
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,
-        of realms: Realms = .default,
+        of realms: @autoclosure () -> Realms = .default,
         now: UnixTime
     ) -> Resolution {
         self.loop.assertInEventLoop()
         guard token.count == TokenAuthority.tokenLength else {
-            return self.other(kind, token: token, of: realms, now: now)
+            return self.other(kind, token: token, of: realms(), now: now)
         }
         if let entry = self.cache.lookup(token, now: now) {
             guard entry.session.kind == kind else { return .otherKind }
@@ -95,7 +95,7 @@ package final class SessionResolver {
             if now >= entry.dueAt { self.maintain(entry, now: now) }
             return .hit(entry)
         }
-        return self.miss(kind, token: token, of: realms, now: now)
+        return self.miss(kind, token: token, of: realms(), now: now)
     }
 
     // MARK: Misses
