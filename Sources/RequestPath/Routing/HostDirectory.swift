@@ -1,4 +1,4 @@
-package import Sessions
+import Sessions
 package import Settings
 package import Vocabulary
 
