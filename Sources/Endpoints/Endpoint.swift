@@ -118,6 +118,8 @@ package enum EndpointScope: Sendable {
     case everyHost
     /// On hosts with `endpoints: true`.
     case endpointHosts
+    /// On hosts with `well_known: true`.
+    case appNamingHosts
 }
 
 /// An endpoint that the gateway answers: its path, its limits and its handler.

@@ -354,5 +354,6 @@ struct EndpointAssembly {
         // Introspection is for servers.
         return ofScripts.map { $0.readable(by: self.scriptsOfClients) } + [introspection.endpoint]
             + ServerMetadata(origin: self.settings.issuer, signsIn: self.signsIn, clients: self.clients).endpoints
+            + AppNamingEndpoints(self.clients).endpoints
     }
 }

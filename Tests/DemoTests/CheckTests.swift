@@ -40,6 +40,22 @@ import Testing
         #expect(result.output.contains(".yaml:10:"), "\(result.output)")
     }
 
+    @Test func warnsOfHTTPSCallbacksThatNoAppCanTake() throws {
+        func told(_ more: String) throws -> String {
+            let client = "client_id: app, app_type: native, callbacks: [\"https://app.example.com/in\"]"
+            let result = try Self.check("\(Self.valid)\nclients: [{\(client)}]\n\(more)", ["--quiet"])
+            #expect(result.status == 0, "\(result.output)")
+            return result.output
+        }
+        let open = "{path: /**}, {path: /.well-known/assetlinks.json, auth: public}"
+        #expect(try told("").contains("apple-app-site-association and /.well-known/assetlinks.json need a session"))
+        #expect(try told("routes: [\(open)]").contains("apple-app-site-association needs a session"))
+        #expect(try !told("routes: [{path: /**}, {path: /.well-known/**, auth: public}]").contains("callback"))
+        #expect(try !told("well_known: true").contains("needs a session"))
+        let named = try Self.check(Self.valid + "\nwell_known: true\n").output
+        #expect(named.contains("/.well-known/apple-app-site-association"), "\(named)")
+    }
+
     @Test func warnsOfSpellingsThatReallyPass() throws {
         func warnings(_ more: String) throws -> String {
             let result = try Self.check(Self.valid + "\n" + more, ["--quiet"])

@@ -68,7 +68,9 @@ package struct EndpointTable: Sendable {
         let groups = Dictionary(groups.map { ($0.realms, $0) }, uniquingKeysWith: { first, _ in first })
         var routes: [RouteEntry] = []
         self.paths = table.hosts.map { host in
-            func isServed(_ scope: EndpointScope) -> Bool { scope == .everyHost || host.servesSignIn }
+            func isServed(_ scope: EndpointScope) -> Bool {
+                scope.isServed(servesSignIn: host.servesSignIn, namesApps: host.settings.namesApps)
+            }
             let group = groups[host.realms]
             var entries = (group?.endpoints ?? []).filter { isServed($0.scope) }.map { EndpointPaths.Entry($0) }
             for endpoint in group?.forwarding ?? [] where isServed(endpoint.scope) {
@@ -111,8 +113,26 @@ package struct EndpointTable: Sendable {
     }
 
     /// The paths that a host of these realms takes from its app, parameters as `{name}`.
-    package func takenPaths(of realms: Realms = .default, servesSignIn: Bool) -> [String] {
-        Array(Set((self.listed[realms] ?? []).filter { servesSignIn || $0.scope == .everyHost }.map(\.path))).sorted()
+    package func takenPaths(
+        of realms: Realms = .default,
+        servesSignIn: Bool,
+        namesApps: Bool = false
+    ) -> [String] {
+        let taken = (self.listed[realms] ?? []).filter {
+            $0.scope.isServed(servesSignIn: servesSignIn, namesApps: namesApps)
+        }
+        return Set(taken.map(\.path)).sorted()
+    }
+}
+
+extension EndpointScope {
+    /// Whether a host has its endpoints.
+    fileprivate func isServed(servesSignIn: Bool, namesApps: Bool) -> Bool {
+        switch self {
+        case .everyHost: true
+        case .endpointHosts: servesSignIn
+        case .appNamingHosts: namesApps
+        }
     }
 }
 

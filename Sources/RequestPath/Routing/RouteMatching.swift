@@ -88,6 +88,12 @@ extension HostEntry {
         }
     }
 
+    /// Whether a route of the host answers a GET of this path only with a session.
+    package func demandsSession(for path: String) -> Bool {
+        guard case .route(let route) = self.match(path, "GET") else { return false }
+        return route.settings.auth == .required
+    }
+
     /// The same for a path as an operator writes it, for messages about the settings.
     func match(_ path: String, _ method: String) -> RouteMatch {
         let escaped = path.utf8.flatMap { byte in

@@ -81,6 +81,8 @@ struct ClientObject {
                     elements.enumerated().map { self.node($1, element, path: "\(path)[\($0)]") }
                 )
             )
+        case (.array(let elements), .sections(let section)):
+            return self.node(.array(elements), .list(.section(section)), path: path)
         case (.integer(let seconds), .duration): return Self.plain("\(seconds)s")
         case (.bool, .text), (.integer, .text), (.number, .text), (.bool, .choice), (.integer, .choice),
             (.number, .choice):

@@ -55,6 +55,18 @@ extension Section {
             "Where users may be sent after a sign-out that the client asked for: compared character by character."
         ),
         SettingsKey(
+            "ios_app_ids",
+            at: \ClientSettings.iosAppIDs,
+            .list(.text(.iosAppID)),
+            default: "none",
+            "The client's apps for iOS, which may take its https callbacks on hosts with well_known: true."
+        ),
+        SettingsKey(
+            "android_apps",
+            .sections(.androidApp),
+            "The client's apps for Android, which may take its https callbacks on hosts with well_known: true."
+        ),
+        SettingsKey(
             "initiate_login_uri",
             at: \ClientSettings.initiateLoginURI,
             .text(.loginPage),
@@ -118,6 +130,16 @@ extension Section {
             default: "the only one of native_social.apple.bundle_ids",
             "The app's bundle id, for which Apple issues its codes."
         )
+    ])
+
+    private static let androidApp = Section([
+        SettingsKey("package", .text(.androidPackage), required: true, "The app's package (applicationId)."),
+        SettingsKey(
+            "sha256_cert_fingerprints",
+            .list(.text(.certificateFingerprint)),
+            required: true,
+            "SHA-256 of each certificate that signs the app: also that of Play App Signing, which signs what users install."
+        ),
     ])
 
     private static let refreshToken = Section([

@@ -37,6 +37,11 @@ extension Section {
             "With which requests browsers send the gateway's cookies: lax, those of the same site and links; none, also in frames and requests of other sites, in a jar for each site (Partitioned)."
         ),
         SettingsKey(
+            "well_known",
+            at: \HostSettings.namesApps,
+            "Answer /.well-known/apple-app-site-association and /.well-known/assetlinks.json with the native apps of the clients that have https callbacks on this host (ios_app_ids, android_apps)."
+        ),
+        SettingsKey(
             "routes",
             .sections(.route),
             required: true,

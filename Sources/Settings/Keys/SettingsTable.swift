@@ -17,6 +17,7 @@ extension Section {
             "Shorthand for the case_sensitive of that one host."
         ),
         SettingsKey("same_site", at: \HostSettings.sameSite, "Shorthand for the same_site of that one host."),
+        SettingsKey("well_known", at: \HostSettings.namesApps, "Shorthand for the well_known of that one host."),
         SettingsKey("upstream", .text(.upstream), "The app of every route without an upstream of its own."),
         SettingsKey(
             "routes",

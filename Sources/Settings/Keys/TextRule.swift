@@ -98,6 +98,51 @@ extension TextRule {
         mend: "write it in full, without #fragment and wildcards; plain http only on loopback"
     ) { text in RedirectURI(text) != nil && (text.hasPrefix("https://") || text.hasPrefix("http://")) }
 
+    /// An app for iOS, as its entitlement `application-identifier` names it.
+    static let iosAppID = TextRule(
+        "app id",
+        allowed: "the team's ten capitals and digits, a dot and the bundle id, e.g. ABCDE12345.com.example.app",
+        pattern: "^[A-Z0-9]{10}\\.[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)*$",
+        mend: "write <team id>.<bundle id>; the team id is in the membership details of the Apple developer account"
+    ) { text in
+        let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return text.utf8.count <= 166 && parts.count >= 2 && parts[0].count == 10
+            && parts[0].allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
+            && parts.dropFirst().allSatisfy { part in
+                !part.isEmpty && part.allSatisfy { $0.isAlphanumeric || $0 == UInt8(ascii: "-") }
+            }
+    }
+
+    /// An app for Android.
+    static let androidPackage = TextRule(
+        "package",
+        allowed: "an application id of two parts or more, e.g. com.example.app",
+        pattern: "^[A-Za-z][A-Za-z0-9_]*(\\.[A-Za-z][A-Za-z0-9_]*)+$",
+        mend: "write the applicationId of the app's build file"
+    ) { text in
+        let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return text.utf8.count <= 255 && parts.count >= 2
+            && parts.allSatisfy { part in
+                part.first.map { (0x61...0x7A).contains($0 | 0x20) } ?? false
+                    && part.allSatisfy { $0.isAlphanumeric || $0 == UInt8(ascii: "_") }
+            }
+    }
+
+    /// SHA-256 of a certificate, as `keytool` writes it.
+    static let certificateFingerprint = TextRule(
+        "SHA-256 fingerprint",
+        allowed: "32 bytes in hexadecimal with colons between them, e.g. 14:6D:E9:...",
+        pattern: "^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){31}$",
+        mend: "write the line SHA256 of keytool -list -v, or of the Play Console (App signing), in quotes"
+    ) { text in
+        let parts = text.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+        return parts.count == 32
+            && parts.allSatisfy { part in
+                part.count == 2
+                    && part.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0 | 0x20) }
+            }
+    }
+
     static let colour = TextRule(
         "colour",
         allowed: "# and six hexadecimal digits, e.g. #1f5fbf",

@@ -16,6 +16,8 @@ extension SettingsBuilder {
             client.keySet = self.clientKeys(tree)
             self.checkAuthentication(of: client, tree)
             self.warnOfCallbacks(client, tree)
+            client.androidApps = self.androidApps(tree)
+            client.isNativeApp = tree.isNativeApp(client)
             self.check(client.refreshToken, of: tree)
             client.socialLogins = Set(
                 SocialLogin.allCases.filter {

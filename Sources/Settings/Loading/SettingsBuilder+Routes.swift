@@ -93,7 +93,7 @@ extension SettingsBuilder {
                 "write the URL by which clients reach the gateway (public_url or SALLYPORT_PUBLIC_URL), or hosts"
             )
         }
-        for name in ["public_url", "routes", "case_sensitive", "same_site"]
+        for name in ["public_url", "routes", "case_sensitive", "same_site", "well_known"]
         where !isShorthand && self.tree[name] != nil {
             self.report(
                 self.tree.place(of: name),

@@ -24,6 +24,7 @@ struct SettingsBuilder {
         self.upstreams = self.namedUpstreams()
         let clients = self.clients()
         var hosts = self.hosts(clients: clients)
+        self.warnOfApps(hosts, clients)
         let apis = self.apis(&hosts, clients: clients)
         var settings = Settings(hosts: hosts, upstreams: [])
         self.tree.set(.file, in: &settings)

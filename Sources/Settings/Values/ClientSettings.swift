@@ -18,6 +18,11 @@ package struct ClientSettings: Sendable, Equatable {
     package var allowedOrigins: [String] = []
     /// Where users may be sent after a sign-out that the client asked for.
     package var logoutURLs: Set<String> = []
+    /// The team and bundle ids of its apps for iOS.
+    package var iosAppIDs: [String] = []
+    package var androidApps: [AndroidApp] = []
+    /// Whether what the settings say of it is said of native apps.
+    package var isNativeApp = false
     /// The client's page that begins a sign-in.
     package var initiateLoginURI: String?
     package var refreshToken = RefreshTokenSettings()
@@ -64,6 +69,18 @@ package struct ClientSettings: Sendable, Equatable {
 
     /// Whether it proves itself by nothing: anyone can claim to be it (RFC 6749 2.1).
     package var isPublic: Bool { self.authenticationMethods == [.none] }
+}
+
+/// An app for Android, and who signs it.
+package struct AndroidApp: Sendable, Equatable {
+    package let packageName: String
+    /// SHA-256 of the certificates in capitals, with colons, as Google compares them.
+    package let fingerprints: [String]
+
+    package init(packageName: String, fingerprints: [String]) {
+        self.packageName = packageName
+        self.fingerprints = fingerprints
+    }
 }
 
 /// What a client presents at the token endpoint (`grant_type`).

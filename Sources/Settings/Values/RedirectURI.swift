@@ -49,6 +49,13 @@ package struct RedirectURI: Sendable, Hashable {
         self.portless = "http://" + host + rest.dropFirst(2 + authority.count)
     }
 
+    /// The path of an https URL as it is written, `/` if there is none; nil for any other.
+    package var securePath: String? {
+        guard self.scheme == "https" else { return nil }
+        let path = self.text.dropFirst("https://".count).drop { !"/?".contains($0) }.prefix { $0 != "?" }
+        return path.isEmpty ? "/" : String(path)
+    }
+
     /// Whether it leads to an app by a scheme of its own.
     var hasOwnScheme: Bool { self.scheme != "https" && self.scheme != "http" }
 

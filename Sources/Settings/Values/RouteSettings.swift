@@ -9,6 +9,8 @@ package struct HostSettings: Sendable, Equatable {
     package var providers: [String]
     package var caseSensitive: Bool
     package var sameSite: SameSite
+    /// Whether the host tells Apple and Google which apps may take the callbacks on it (`well_known`).
+    package var namesApps = false
     package var routes: [RouteSettings]
 
     package enum SameSite: String, Sendable, CaseIterable, SettingWord {

@@ -63,6 +63,18 @@ package final class ClientSnapshot: Sendable {
         return self.beginnings[clientID].map { time >= $0 } ?? true
     }
 
+    /// The clients that have https callbacks at this origin, in the order of their ids, with the paths of these callbacks.
+    package func callbacks(on origin: String) -> [(client: ClientSettings, paths: [String])] {
+        self.clients.values.sorted { $0.clientID < $1.clientID }.compactMap { client in
+            var paths: [String] = []
+            for callback in client.callbacks where callback.origin == origin {
+                guard let path = callback.securePath, !paths.contains(path) else { continue }
+                paths.append(path)
+            }
+            return paths.isEmpty ? nil : (client, paths)
+        }
+    }
+
     /// The public keys of the client, for its assertions (RFC 7523 2.2); nil if it has none.
     package func keys(of clientID: String) -> JWKSet? {
         self.keySets[clientID]

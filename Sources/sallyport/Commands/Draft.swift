@@ -1,3 +1,4 @@
+import Endpoints
 import Logging
 import Observability
 import RequestPath
@@ -39,6 +40,29 @@ struct Draft {
     var findings: [String] {
         self.assembly.configuration.routes.findings.filter { !$0.isError }.map(\.description)
             + self.assembly.realms.flatMap(self.findings(of:))
+            + self.assembly.configuration.routes.hosts.flatMap(self.findings(of:))
+    }
+
+    /// The https callbacks of native apps on this host that no phone opens in the app, because its maker cannot fetch
+    /// whose they are.
+    private func findings(of host: HostEntry) -> [String] {
+        guard !host.settings.namesApps else { return [] }
+        var findings: [String] = []
+        for (index, client) in self.assembly.settings.clients.enumerated() where client.isNativeApp {
+            let platforms = [
+                (AppNamingEndpoints.applePath, !client.iosAppIDs.isEmpty || client.androidApps.isEmpty),
+                (AppNamingEndpoints.androidPath, !client.androidApps.isEmpty || client.iosAppIDs.isEmpty),
+            ]
+            let closed = platforms.filter { $0.1 && host.demandsSession(for: $0.0) }.map(\.0)
+            guard client.hasCallback(on: host.settings), !closed.isEmpty else { continue }
+            findings.append(
+                "clients[\(index)].callbacks: no app can take the https callback on \(host.publicURL.authority), because "
+                    + "\(closed.joined(separator: " and ")) \(closed.count == 1 ? "needs" : "need") a session there; write "
+                    + "well_known: true for the host and name the apps (ios_app_ids, android_apps), or add the route "
+                    + "{path: /.well-known/**, auth: public} to an app that has these documents"
+            )
+        }
+        return findings
     }
 
     /// What of the users in the settings cannot be in fields, each once.
@@ -63,7 +87,8 @@ struct Draft {
     func ownPaths(of host: HostSettings) -> [String] {
         self.assembly.configuration.endpoints.takenPaths(
             of: host.realms,
-            servesSignIn: host.endpoints
+            servesSignIn: host.endpoints,
+            namesApps: host.namesApps
         )
     }
 }

@@ -163,6 +163,35 @@ struct EndpointTableTests {
         #expect(table.takenPaths(servesSignIn: false) == ["/.sallyport/login", "/.sallyport/x/{id}"])
     }
 
+    @Test("A host that names apps has the documents for it, with or without the other endpoints")
+    func namingApps() throws {
+        func names(_ host: HostSettings) throws -> Bool {
+            let table = RouteTable([host], upstreams: ["app"])
+            let endpoints = try EndpointTable(
+                [Self.endpoint("/.well-known/x", "GET", scope: .appNamingHosts)],
+                forwarding: [],
+                on: table,
+                upstreams: ["app"]
+            )
+            let taken = endpoints.takenPaths(servesSignIn: host.endpoints, namesApps: host.namesApps)
+            #expect(taken == (host.namesApps ? ["/.well-known/x"] : []))
+            return withReading(Array("/.well-known/x".utf8)) { outcome in
+                guard case .read(let reading) = outcome else { return false }
+                let match = Array("GET".utf8).withUnsafeBufferPointer {
+                    endpoints.match(reading, method: $0, host: table.hosts[0])
+                }
+                if case .endpoint = match { return true }
+                return false
+            }
+        }
+        for settings in Self.hosts.hosts.map(\.settings) {
+            var host = settings
+            #expect(try !names(host))
+            host.namesApps = true
+            #expect(try names(host))
+        }
+    }
+
     @Test("A path longer than any literal one can still match an endpoint")
     func longPaths() throws {
         let long = String(repeating: "x", count: 300)

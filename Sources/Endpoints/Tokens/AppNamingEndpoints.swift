@@ -1,0 +1,71 @@
+internal import Settings
+package import SignOn
+internal import Vocabulary
+
+/// `/.well-known/apple-app-site-association` and `/.well-known/assetlinks.json`: which native apps may take the https
+/// callbacks on a host. Each host names only the apps of clients that have such a callback on it, and for Apple only the
+/// paths of these callbacks, so that no other link of the site opens in the app.
+package struct AppNamingEndpoints: Sendable {
+    /// Where iOS looks for the apps.
+    package static let applePath = "/.well-known/apple-app-site-association"
+    /// Where Android looks for the apps.
+    package static let androidPath = "/.well-known/assetlinks.json"
+
+    private let clients: ClientRegistry
+
+    package init(_ clients: ClientRegistry) {
+        self.clients = clients
+    }
+
+    package var endpoints: [Endpoint] {
+        [
+            Self.endpoint(Self.applePath) { Self.apple(self.clients.snapshot.callbacks(on: $0)) },
+            Self.endpoint(Self.androidPath) { Self.android(self.clients.snapshot.callbacks(on: $0)) },
+        ]
+    }
+
+    private static func endpoint(_ path: String, _ document: @escaping @Sendable (String) -> JSONValue) -> Endpoint {
+        Endpoint(path: path, methods: ["GET", "HEAD"], scope: .appNamingHosts, bodyLimit: 0) { request in
+            EndpointResponse(
+                status: 200,
+                fields: [
+                    ("content-type", "application/json"), ("cache-control", "public, max-age=3600"),
+                    ("x-content-type-options", "nosniff"),
+                ],
+                body: JSONText.encode(document(request.origin))
+            )
+        }
+    }
+
+    /// `applinks` opens the callbacks in the app. `webcredentials` is what `ASWebAuthenticationSession` demands of an app
+    /// that waits for an https callback.
+    private static func apple(_ clients: [(client: ClientSettings, paths: [String])]) -> JSONValue {
+        let clients = clients.filter { !$0.client.iosAppIDs.isEmpty }
+        let details = clients.map { client, paths -> JSONValue in
+            [
+                "appIDs": .array(client.iosAppIDs.map { .string($0) }),
+                "components": .array(paths.map { ["/": .string($0)] }),
+            ]
+        }
+        let apps = Set(clients.flatMap(\.client.iosAppIDs)).sorted()
+        return [
+            "applinks": ["details": .array(details)],
+            "webcredentials": ["apps": .array(apps.map { .string($0) })],
+        ]
+    }
+
+    private static func android(_ clients: [(client: ClientSettings, paths: [String])]) -> JSONValue {
+        .array(
+            clients.flatMap(\.client.androidApps).map { app in
+                [
+                    "relation": ["delegate_permission/common.handle_all_urls"],
+                    "target": [
+                        "namespace": "android_app",
+                        "package_name": .string(app.packageName),
+                        "sha256_cert_fingerprints": .array(app.fingerprints.map { .string($0) }),
+                    ],
+                ]
+            }
+        )
+    }
+}

@@ -1,0 +1,73 @@
+internal import Vocabulary
+
+/// Native apps that take https callbacks: Apple and Google ask the callback's host which apps may.
+extension SettingsBuilder {
+    mutating func androidApps(_ client: SettingsTree) -> [AndroidApp] {
+        var origins: [String: SettingsOrigin] = [:]
+        return client.trees("android_apps").compactMap { tree in
+            guard let name = tree.text("package"), let fingerprints = tree.texts("sha256_cert_fingerprints") else {
+                return nil
+            }
+            let mend = "write all fingerprints of an app in one place: the other one is at"
+            self.checkOnce(name, "package", of: tree, in: &origins, mend: mend)
+            if fingerprints.isEmpty {
+                self.report(
+                    tree.place(of: "sha256_cert_fingerprints"),
+                    found: "an empty list, by which no app is this one",
+                    allowed: "one fingerprint or more",
+                    mend: "add that of the certificate that signs the app"
+                )
+            }
+            return AndroidApp(packageName: name, fingerprints: fingerprints.map { $0.uppercased() })
+        }
+    }
+
+    /// Warns of apps that are named to nobody, and of hosts that name none.
+    mutating func warnOfApps(_ hosts: [HostSettings], _ clients: [ClientSettings]) {
+        guard !self.isPartial else { return }
+        for (client, tree) in zip(clients, self.tree.trees("clients").filter { $0.text("client_id") != nil }) {
+            let keys = ["ios_app_ids", "android_apps"].filter { tree.list($0)?.isEmpty == false }
+            guard let key = keys.first else { continue }
+            let isNamed = hosts.contains { $0.namesApps && client.hasCallback(on: $0) }
+            if !isNamed {
+                self.warnings.append(
+                    "\(tree.key(of: key)) does nothing: no callback of the client is an https URL on a host with well_known: true"
+                )
+            }
+        }
+        for (host, tree) in zip(hosts, self.writtenHosts) where host.namesApps {
+            let key = tree.key(of: "well_known")
+            if !host.publicURL.isHTTPS || host.publicURL.port != nil {
+                self.warnings.append(
+                    "\(key): Apple and Google ask only by https at port 443, and the host is \(host.publicURL)"
+                )
+            }
+            guard !clients.contains(where: { $0.hasCallback(on: host) && $0.namesApps }), !self.isAtRunTime else {
+                continue
+            }
+            self.warnings.append(
+                "\(key) is true, but no client of the file with an https callback on \(host.publicURL.authority) has ios_app_ids or android_apps"
+            )
+        }
+    }
+}
+
+extension ClientSettings {
+    /// Whether one of its callbacks is on the host, for users of the host's providers.
+    package func hasCallback(on host: HostSettings) -> Bool {
+        self.isKnown(to: host.providers)
+            && self.callbacks.contains { $0.scheme == "https" && $0.origin == host.publicURL.description }
+    }
+
+    /// Whether it names apps.
+    fileprivate var namesApps: Bool { !self.iosAppIDs.isEmpty || !self.androidApps.isEmpty }
+}
+
+extension SettingsTree {
+    /// Whether the mapping of a client says of it what is true of apps alone.
+    func isNativeApp(_ client: ClientSettings) -> Bool {
+        if let type = self.text("app_type") { return type == "native" }
+        return client.canCreateTransferToken || !client.iosAppIDs.isEmpty || !client.androidApps.isEmpty
+            || client.callbacks.contains(where: \.hasOwnScheme)
+    }
+}
