@@ -23,15 +23,16 @@ fi
 
 sallyport_build "${packages[@]}"
 
-# Ory's own client, OAuth clients, libraries that verify tokens, an OpenID provider, apps, and the schemas of Kubernetes and
-# CycloneDX, as their users install them. Without access to PyPI the tests that run them are skipped.
+# Ory's own client, OAuth clients, libraries that verify tokens, an OpenID provider, apps, and the schemas of Kubernetes,
+# CycloneDX, Compose and GitHub's files, as their users install them. Without access to PyPI the tests that run them are skipped.
 clients="$SALLYPORT_ROOT/.build/clients"
-if ! "$clients/bin/python" -c 'import ory_client, ory_kratos_client, jwt, jwcrypto, joserfc, idpyoidc, radicale, django, authlib, auth0, requests_oauthlib, kubernetes_validate, cyclonedx.validation.json, jsonschema, httpx, h2' 2>/dev/null; then
+if ! "$clients/bin/python" -c 'import ory_client, ory_kratos_client, jwt, jwcrypto, joserfc, idpyoidc, radicale, django, authlib, auth0, requests_oauthlib, kubernetes_validate, cyclonedx.validation.json, jsonschema, check_jsonschema, httpx, h2' 2>/dev/null; then
     { python3 -m venv --clear "$clients" &&
         timeout 180 "$clients/bin/pip" install -q --disable-pip-version-check --only-binary :all: \
             ory-client==1.22.87 ory-kratos-client==25.4.0 'pyjwt[crypto]==2.15.1' jwcrypto==1.6.1 joserfc==1.8.0 idpyoidc==5.0.0 \
             radicale==3.9.0 django==5.2.19 authlib==1.9.9 auth0-python==6.8.0 requests-oauthlib==2.0.0 \
-            kubernetes-validate==1.37.0 'cyclonedx-python-lib[json-validation]==11.12.0' 'httpx[http2]==0.28.1'; } >&2 ||
+            kubernetes-validate==1.37.0 'cyclonedx-python-lib[json-validation]==11.12.0' check-jsonschema==0.39.0 \
+            'httpx[http2]==0.28.1'; } >&2 ||
         rm -rf "$clients"
 fi
 # Proxies that Debian does not have, or has in another version. Where they are missing, their tests are skipped, and fail

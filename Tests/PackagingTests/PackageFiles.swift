@@ -39,6 +39,25 @@ enum PackageFiles {
         atPath: root.appending(path: clientsPython).path
     )
 
+    /// Whether tests of a program that `deploy/test.sh` installs below the root run: where it is, and in CI, where they fail
+    /// without it.
+    static func isExpected(_ path: String) -> Bool {
+        ProcessInfo.processInfo.environment["CI"] == "true"
+            || FileManager.default.isExecutableFile(atPath: self.root.appending(path: path).path)
+    }
+
+    /// Whether the package of PyPI is there that has the schemas of GitHub's files and of Compose. Without it the tests that
+    /// judge by them are skipped, and fail in CI.
+    static let hasSchemas = isExpected(checkSchema)
+    private static let checkSchema = ".build/clients/bin/check-jsonschema"
+
+    /// Expects that the files at `paths` are valid by one of the package's schemas, such as `github-workflows`.
+    static func expectValid(_ paths: [String], by schema: String) throws {
+        let arguments = [self.checkSchema, "--builtin-schema", "vendor.\(schema)"] + paths
+        let judged = try #require(try self.run(arguments), "\(self.checkSchema) is not installed")
+        #expect(judged.status == 0, "\(judged.output)")
+    }
+
     /// The output and exit status of a program; nil when it is not installed.
     static func run(_ arguments: [String]) throws -> (status: Int32, output: String)? {
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")
