@@ -8,6 +8,7 @@ package enum PageText: String, CaseIterable, Sendable {
     case signInShowPassword = "sign_in.show_password"
     case signInStay = "sign_in.stay"
     case signInSubmit = "sign_in.submit"
+    case signInContinue = "sign_in.continue"
     case signInProvider = "sign_in.provider"
     case signInLastUsed = "sign_in.last_used"
     case signInOr = "sign_in.or"
@@ -15,6 +16,7 @@ package enum PageText: String, CaseIterable, Sendable {
 
     case noticeRefused = "notice.refused"
     case noticeIncomplete = "notice.incomplete"
+    case noticeNoIdentifier = "notice.no_identifier"
     case noticeThrottled = "notice.throttled"
     case noticeUnavailable = "notice.unavailable"
     case noticeCrossSite = "notice.cross_site"

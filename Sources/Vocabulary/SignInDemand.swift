@@ -34,6 +34,17 @@ package struct SignInDemand: Sendable, Hashable {
         self.loginHint = loginHint.flatMap { (1...Self.longestHint).contains($0.utf8.count) ? $0 : nil }
     }
 
+    /// The same demand, with what the user has typed as the hint.
+    package func hinting(at hint: String) -> SignInDemand {
+        SignInDemand(
+            isAgain: self.isAgain,
+            aal: self.aal,
+            maxAge: self.maxAge,
+            loginHint: hint,
+            providers: self.providers
+        )
+    }
+
     /// Why a sign-in does not suffice; nil: it does. This is the only judgement of it.
     ///
     /// - Parameters:

@@ -123,6 +123,7 @@ struct EndpointAssembly {
             kind,
             name: member.realm.name,
             button: named.button,
+            domains: named.domains,
             isAway: member.provider.isAway
         )
     }
@@ -218,7 +219,10 @@ struct EndpointAssembly {
             cookieName: self.settings.session.cookieName,
             handoffParameter: self.settings.handoff.queryParameter,
             native: native,
-            providerSignOut: self.providerSignOut
+            providerSignOut: self.providerSignOut,
+            identifierFirst: Set(
+                self.settings.hosts.filter { $0.signIn == .identifierFirst }.map(\.publicURL.authority)
+            )
         )
         let logouts = ClientLogoutEndpoints(
             browser: browser,

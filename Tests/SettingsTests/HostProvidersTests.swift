@@ -140,6 +140,68 @@ import Vocabulary
         #expect("\(problem.map { "\($0)" } ?? "")".contains(words), "\(problems)")
     }
 
+    private static let hostWithAll = "{public_url: https://a.example.com, endpoints: true, providers: [google, staff], "
+
+    private static func file(domains: String, of provider: String = "google", order: String = "") -> String {
+        let issuer = provider == "google" ? "https://accounts.google.com" : "https://id.example.com"
+        let hosts = Self.hostWithAll.replacing("staff]", with: "staff, partner]") + "\(order)routes: [{path: /**}]}"
+        return Self.file(hosts).replacing(
+            "{issuer: \"\(issuer)\"",
+            with: "{domains: \(domains), issuer: \"\(issuer)\""
+        )
+    }
+
+    @Test("Domains lead to a provider, in lower case, and a host may ask for the address first")
+    func domains() throws {
+        let first = "sign_in: identifier_first, "
+        let settings = try SettingsBench().load(Self.file(domains: "[Example.COM, xn--bcher-kva.example]", order: first))
+            .get().settings
+        #expect(settings.providers[1].domains == ["example.com", "xn--bcher-kva.example"])
+        #expect(settings.hosts[0].signIn == .identifierFirst)
+        #expect(try SettingsBench().load(Self.file()).get().settings.hosts[0].signIn == .choose)
+        let alone = Self.file("{public_url: https://a.example.com, provider: google, routes: [{path: /**}]}")
+            .replacing("{issuer: \"https://acc", with: "{domains: [example.com], issuer: \"https://acc")
+        let warnings = try SettingsBench().load(alone).get().warnings
+        #expect(warnings.contains { $0.contains("oidc.domains sends nobody anywhere") }, "\(warnings)")
+    }
+
+    @Test(
+        "Domains and an order of signing in that cannot work are refused, with their place",
+        arguments: [
+            (Self.file(domains: "[]"), "providers[1].oidc.domains", "empty list"),
+            (Self.file(domains: "[\"*\"]"), "providers[1].oidc.domains[0]", "any other address"),
+            (Self.file(domains: "[bücher.example]"), "providers[1].oidc.domains[0]", "punycode"),
+            (Self.file(domains: "[ada@example.com]"), "providers[1].oidc.domains[0]", "follows the @"),
+            (
+                Self.file(domains: "[example.com]").replacing(
+                    "{issuer: \"https://id",
+                    with: "{domains: [EXAMPLE.com], issuer: \"https://id"
+                ), "providers[2].oidc.domains[0]", "google has, too"
+            ),
+            (
+                Self.file("{public_url: https://a.example.com, sign_in: identifier_first, routes: [{path: /**}]}"),
+                "hosts[0].sign_in", "one provider"
+            ),
+            (
+                Self.file(Self.hostWithAll + "sign_in: identifier_first, routes: [{path: /**}]}"), "hosts[0].sign_in",
+                "no provider of the host has domains"
+            ),
+            (
+                Self.file(domains: "[example.com]", order: "sign_in: identifier_first, ").replacing(
+                    "endpoints: true",
+                    with: "endpoints: false"
+                ), "hosts[0].sign_in", "without endpoints"
+            ),
+            (Self.file(Self.hostWithAll + "sign_in: first, routes: [{path: /**}]}"), "hosts[0].sign_in", "first"),
+        ]
+    )
+    func refusedOrders(file: String, key: String, words: String) {
+        let problems = SettingsBench().problems(file)
+        let problem = problems.first { $0.key == key }
+        #expect(problem?.line != nil && problem?.column != nil, "\(problems)")
+        #expect("\(problem.map { "\($0)" } ?? "")".contains(words), "\(problems)")
+    }
+
     @Test("A route may demand some of the host's providers, and check prints it")
     func demands() throws {
         let hosts = "{public_url: https://a.example.com, endpoints: true, providers: [google, staff], "

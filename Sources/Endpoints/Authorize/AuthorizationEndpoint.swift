@@ -98,7 +98,8 @@ package struct AuthorizationEndpoint: Sendable {
             var demand = SignInDemand(
                 isAgain: wish.prompt == .login,
                 maxAge: wish.maxAge.map { .seconds($0) },
-                loginHint: wish.loginHint
+                loginHint: wish.loginHint,
+                providers: wish.providers(among: self.tokens.realms)
             )
             do throws(NotDone) {
                 transfer.existing = try await self.sessions.browser(requester)
@@ -115,13 +116,17 @@ package struct AuthorizationEndpoint: Sendable {
             // Whoever is signed in here is not the user whom the client wants, and has to make way.
             let isOther = wanted != nil && transfer.isOther(than: wanted)
             demand.isAgain = demand.isAgain || transfer.demandsSignIn || isOther
+            let isElsewhere = transfer.isElsewhere(than: demand.providers)
             var response: EndpointResponse
             var isAnswer = true
             if let denial = transfer.denial {
                 response = wish.answer.error(denial)
             } else if isOther, wish.prompt == .none || arrival.begun != nil {
                 response = self.refuse(OAuthError(.oauthOtherUser), transfer.existing, wish, requester)
-            } else if !isOther, let user = self.user(wish, transfer, begun: arrival.begun) {
+            } else if isElsewhere, wish.prompt == .none || arrival.begun != nil {
+                let error = OAuthError(.requireProvider, .loginRequired)
+                response = self.refuse(error, transfer.existing, wish, requester)
+            } else if !isOther, !isElsewhere, let user = self.user(wish, transfer, begun: arrival.begun) {
                 let isSilent = transfer.user == nil && arrival.begun == nil
                 if isSilent, !self.record(user, nil, wish, requester) { throw NotDone(.gatewayOverloaded) }
                 response = try await self.answer(wish, to: user, isOfBrowser: transfer.user == nil)

@@ -31,6 +31,8 @@ struct AuthorizationRequest: Sendable {
     let maxAge: Int64?
     /// What the user types at the provider, as far as the client knows it; nil: unknown.
     let loginHint: String?
+    /// The name of the provider at which the client wants the user to sign in (Auth0's `connection`); nil: any.
+    let connection: String?
     /// `id_token_hint` as it came: an id_token of the user whom the client wants; nil: any user.
     let idTokenHint: String?
     /// The organization (`org_id` or `org_name`) whose users the client wants by a session-transfer token; nil: any user.
@@ -109,6 +111,7 @@ struct AuthorizationRequest: Sendable {
             self.prompt = try Self.prompt(values["prompt"])
             self.maxAge = try Self.maxAge(values["max_age"])
             self.loginHint = values["login_hint"]
+            self.connection = values["connection"]
             self.idTokenHint = values["id_token_hint"]
             self.organization = values["organization"]
         } catch {
@@ -116,6 +119,15 @@ struct AuthorizationRequest: Sendable {
         }
         self.answer = answer
         self.transferToken = values["session_transfer_token"].map { Secret($0) }
+    }
+
+    /// The names of those of the realms whose users may be sent back: of the one that the client wants, if it is among
+    /// those that the client is for, else of these. Empty: of all.
+    func providers(among realms: Realms) -> [String] {
+        let names = realms.all.map(\.name)
+        let known = names.filter(self.wish.client.isFor)
+        if let connection = self.connection, names.count > 1, known.contains(connection) { return [connection] }
+        return known.count < names.count ? known : []
     }
 
     /// Why a request gets no code.

@@ -39,6 +39,12 @@ struct TransferSignIn: Sendable {
             let session = self.user?.session ?? self.existing?.session
             return session.map { $0.identity.id != userID } ?? false
         }
+
+        /// Whether that user signed in at a provider that is none of these; empty: any is one.
+        func isElsewhere(than providers: [String]) -> Bool {
+            guard !providers.isEmpty, let session = self.user?.session ?? self.existing?.session else { return false }
+            return !providers.contains(session.identity.realm.name)
+        }
     }
 
     /// Tries the tokens of a request.

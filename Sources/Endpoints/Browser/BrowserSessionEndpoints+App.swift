@@ -11,24 +11,40 @@ extension BrowserSessionEndpoints {
     func appEndpoint(_ native: NativeSignIns) -> Endpoint? {
         let ways = self.ways.all.filter { if case .pages = $0.kind { false } else { true } }
         guard !ways.isEmpty else { return nil }
-        let methods = ["GET", "HEAD"] + (self.ways.passwords == nil ? [] : ["POST"])
+        let methods = ["GET", "HEAD"] + (self.takesForm ? ["POST"] : [])
         return Endpoint(path: AppSignInPath.path, methods: methods, outlivesClient: methods.count > 2) { request in
-            if request.method == "POST", let passwords = self.ways.passwords {
+            if request.method == "POST" {
+                if let form = self.identifierForm(request) {
+                    return await self.withApp(request, native) { app, kept in
+                        let demand = Self.demand(of: kept)
+                        return await self.identify(request, form, app, demand, among: ways) { ways, address in
+                            self.ask(app, request, among: ways, identifier: address)
+                        }
+                    }
+                }
+                guard let passwords = self.ways.passwords else { return self.refuseMethod(request) }
                 return await self.signIn(forApp: request, native.signing(in: passwords.sessions.realm), passwords)
             }
             let named = request.only(AppSignInPath.provider).flatMap { name in ways.first { $0.name == name } }
             guard let way = named ?? (ways.count == 1 ? ways[0] : nil), case .provider(let flow) = way.kind else {
                 return await self.withApp(request, native) { app, _ in
-                    self.ask(app, request, among: named.map { [$0] } ?? ways)
+                    if named == nil, self.asksForIdentifier(request, ways) {
+                        return Page.askForIdentifier(request, self.form(of: app))
+                    }
+                    return self.ask(app, request, among: named.map { [$0] } ?? ways)
                 }
             }
             guard request.method == "GET" else { return .noContent() }
             guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
             return await self.withApp(request, native) { app, kept in
-                let demand = SignInDemand(isAgain: kept.wish.isAgain, aal: kept.wish.aal)
-                return await self.begin(request, flow, returnTo: "/", demanding: demand, for: app)
+                await self.begin(request, flow, returnTo: "/", demanding: Self.demand(of: kept), for: app)
             }
         }
+    }
+
+    /// What the app's flow demands of the sign-in.
+    private static func demand(of kept: KeptFlow) -> SignInDemand {
+        SignInDemand(isAgain: kept.wish.isAgain, aal: kept.wish.aal)
     }
 
     /// The app of the flow in a query or form, or a refusal.

@@ -3,16 +3,21 @@ internal import SignOn
 internal import Vocabulary
 
 extension BrowserSessionEndpoints {
-    /// `GET /.sallyport/login`: what the only way to sign in begins with, or that of the provider which the query names;
-    /// else the page on which the user chooses one.
+    /// `GET /.sallyport/login`: what the only way to sign in begins with, or that of the provider which the query names,
+    /// or that of the address in `login_hint`; else the page on which the user chooses one, or says an address first.
     func login(_ request: EndpointRequest) async -> EndpointResponse {
-        let ways = self.ways.meeting(SignInDemand(request.query))
-        guard ways.count == 1 else { return self.askToSignIn(request, ways) }
-        switch ways[0].kind {
-        case .password: return self.askToSignIn(request, ways)
+        let demand = SignInDemand(request.query)
+        let ways = self.ways.meeting(demand)
+        let hinted = ways.count > 1 ? demand.loginHint.flatMap(ways.way) : nil
+        guard let way = hinted ?? (ways.count == 1 ? ways[0] : nil) else {
+            let isFirst = demand.loginHint == nil && self.asksForIdentifier(request, ways)
+            return isFirst ? self.askForIdentifier(request, demand) : self.askToSignIn(request, ways, demand)
+        }
+        switch way.kind {
+        case .password: return self.askToSignIn(request, [way], demand)
         case .pages(let pages):
             guard request.method == "GET" else { return .noContent() }
-            return self.login(request, pages, ways[0].name)
+            return self.login(request, pages, way.name)
         case .provider(let flow): return await self.login(request, flow)
         }
     }

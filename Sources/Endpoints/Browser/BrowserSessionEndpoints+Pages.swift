@@ -32,6 +32,23 @@ extension BrowserSessionEndpoints {
         guard demand.isAgain || !recent.isRepeating(request, at: now) else {
             return self.refuse(.signInRepeated, request, returnTo: returnTo, demanding: demand)
         }
+        return self.lead(request, to: pages, name, returnTo: returnTo, demanding: demand)
+    }
+
+    /// 303 to the provider's page.
+    ///
+    /// - Parameters:
+    ///   - name: The provider's name.
+    ///   - returnTo: A safe path on this host.
+    func lead(
+        _ request: EndpointRequest,
+        to pages: ProviderPages,
+        _ name: String,
+        returnTo: String,
+        demanding demand: SignInDemand
+    ) -> EndpointResponse {
+        let recent = CompletedSignIns.begun(sessionCookie: self.cookies.name)
+        let now = self.sessions.clock.now()
         let path = pages.provider.signInPath(BrowserSignIn(callback: request.origin + returnTo, demand: demand))
         return .seeOther(
             pages.home + path,

@@ -6,15 +6,32 @@ internal import Vocabulary
 extension BrowserSessionEndpoints {
     /// `GET /.sallyport/login`. It shows the form, and links to these providers, to signed-in users too: a route may require
     /// a new sign-in, and the session of that sign-in replaces theirs.
-    func askToSignIn(_ request: EndpointRequest, _ ways: [SignInWay]) -> EndpointResponse {
+    ///
+    /// The form has the address that the demand hints at, as a client or the user has said it.
+    func askToSignIn(
+        _ request: EndpointRequest,
+        _ ways: [SignInWay],
+        _ demand: SignInDemand
+    ) -> EndpointResponse {
+        self.noticing(request, demand) { notice in
+            Page.signIn(
+                request,
+                self.offer(ways, returnTo: self.returnTo(request.parameters(SignInPath.returnTo)), demand, request),
+                offersToStay: self.sessions.asksToStay,
+                notice: notice,
+                identifier: demand.loginHint ?? ""
+            )
+        }
+    }
+
+    /// A sign-in page that says why the user sees it.
+    func noticing(
+        _ request: EndpointRequest,
+        _ demand: SignInDemand,
+        _ page: (Page.Notice?) -> EndpointResponse
+    ) -> EndpointResponse {
         let followsHandoff = request.credentials.companion(HandoffNotice.label) != nil
-        let demand = SignInDemand(request.query)
-        var page = Page.signIn(
-            request,
-            self.offer(ways, returnTo: self.returnTo(request.parameters(SignInPath.returnTo)), demand, request),
-            offersToStay: self.sessions.asksToStay,
-            notice: followsHandoff ? .handoff : demand.isAgain ? .again : nil
-        )
+        var page = page(followsHandoff ? .handoff : demand.isAgain ? .again : nil)
         if followsHandoff { page.fields.append(("set-cookie", self.cookies.handoffNotice(request).clearing())) }
         return page
     }

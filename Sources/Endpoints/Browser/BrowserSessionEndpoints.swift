@@ -31,6 +31,8 @@ package struct BrowserSessionEndpoints: Sendable {
     let callbacks = CallbackFlights()
     let ways: SignInWays
     private let handoffParameter: String
+    /// `host[:port]` of the hosts whose sign-in page asks for the user's address first.
+    private let identifierFirst: Set<String>
 
     /// - Parameters:
     ///   - sessions: Finds and ends the sessions of all users of the host.
@@ -38,13 +40,15 @@ package struct BrowserSessionEndpoints: Sendable {
     ///   - handoffParameter: The query parameter that may carry a transfer token; it is removed from every `return_to`.
     ///   - native: Signs users of native apps in with the browser; nil: apps have no such sign-in.
     ///   - providerSignOut: Continues a sign-out at the provider; nil if users sign in with passwords.
+    ///   - identifierFirst: `host[:port]` of the hosts whose sign-in page asks for the user's address first.
     package init(
         _ ways: SignInWays,
         sessions: SessionService,
         cookieName: String,
         handoffParameter: String,
         native: NativeSignIns? = nil,
-        providerSignOut: ProviderSignOut? = nil
+        providerSignOut: ProviderSignOut? = nil,
+        identifierFirst: Set<String> = []
     ) {
         self.ways = ways
         self.native = native
@@ -52,7 +56,16 @@ package struct BrowserSessionEndpoints: Sendable {
         self.sessions = sessions
         self.cookies = RequestCookies(name: cookieName)
         self.handoffParameter = handoffParameter
+        self.identifierFirst = identifierFirst
     }
+
+    /// Whether a page that offers several ways asks for the user's address first on the host of this request.
+    func asksForIdentifier(_ request: EndpointRequest, _ ways: [SignInWay]) -> Bool {
+        ways.count > 1 && self.identifierFirst.contains(request.authority)
+    }
+
+    /// Whether the sign-in pages take forms on some host.
+    var takesForm: Bool { self.ways.passwords != nil || !self.identifierFirst.isEmpty }
 
     package var endpoints: [Endpoint] {
         self.signIn + [self.native.flatMap(self.appEndpoint)].compactMap(\.self) + [
@@ -65,14 +78,15 @@ package struct BrowserSessionEndpoints: Sendable {
     }
 
     private var signIn: [Endpoint] {
-        let takesForm = self.ways.passwords != nil
         let page = Endpoint(
             path: SignInPath.path,
-            methods: ["GET", "HEAD"] + (takesForm ? ["POST"] : []),
+            methods: ["GET", "HEAD"] + (self.takesForm ? ["POST"] : []),
             scope: .everyHost,
-            outlivesClient: takesForm
+            outlivesClient: self.takesForm
         ) { request in
-            if request.method == "POST", let passwords = self.ways.passwords {
+            if request.method == "POST" {
+                if let form = self.identifierForm(request) { return await self.identify(request, form) }
+                guard let passwords = self.ways.passwords else { return self.refuseMethod(request) }
                 return await self.signIn(request, passwords)
             }
             if let answer = self.handingOver(request) { return answer }
@@ -108,6 +122,11 @@ package struct BrowserSessionEndpoints: Sendable {
             page + (page.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + token,
             fields: [("referrer-policy", "no-referrer")]
         )
+    }
+
+    /// Refuses a form that the host of the request does not take.
+    func refuseMethod(_ request: EndpointRequest) -> EndpointResponse {
+        .problem(.routeMethodNotAllowed, requestID: request.requestID, fields: [("allow", "GET, HEAD")])
     }
 
     /// The page of this host to which a request leads back.

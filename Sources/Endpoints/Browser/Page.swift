@@ -8,10 +8,15 @@ enum Page {
     /// The field of the sign-in form by which the user stays signed in when the browser closes.
     static let staySignedIn = "stay_signed_in"
 
+    /// The field that tells the form for the address alone from the one with a password.
+    static let identifierFirst = "identifier_first"
+
     /// The sentence that a page shows above its form. None reveals whether a user exists.
     enum Notice: Sendable {
         case refused
         case incomplete
+        /// The form for the address came without one.
+        case noIdentifier
         /// With the remaining time of the limit.
         case throttled(Duration)
         case unavailable
@@ -34,6 +39,7 @@ enum Page {
             switch self {
             case .refused: .noticeRefused
             case .incomplete: .noticeIncomplete
+            case .noIdentifier: .noticeNoIdentifier
             case .throttled: .noticeThrottled
             case .unavailable: .noticeUnavailable
             case .crossSite: .noticeCrossSite
@@ -71,11 +77,17 @@ enum Page {
             Form(action: SignInPath.path, hidden: [("return_to", returnTo)])
         }
 
+        /// A form for the user's address alone, which is posted to this path and query.
+        static func identifier(to action: String) -> Form {
+            Form(action: action, hidden: [(Page.identifierFirst, "1")])
+        }
+
         func html(by pages: PageWriter) -> String {
             let inputs = self.hidden.map { name, value in
                 #"<input type="hidden" name="\#(name)" value="\#(HTMLText.escaped(value))">"#
             }
-            return ([#"<form method="post" action="\#(pages.path(self.action))">"#] + inputs).joined(separator: "\n")
+            let action = HTMLText.escaped(pages.path(self.action))
+            return ([#"<form method="post" action="\#(action)">"#] + inputs).joined(separator: "\n")
         }
     }
 
@@ -193,9 +205,7 @@ enum Page {
             """
         return """
             \(form.html(by: pages))
-            <label for="identifier">\(language.html(.signInIdentifier))</label>
-            <input id="identifier" name="identifier" type="text" autocomplete="username" autocapitalize="none" \
-            spellcheck="false" maxlength="256" required value="\(HTMLText.escaped(identifier))"\(focus.name)\(describedBy)>
+            \(Self.identifierField(identifier, focus.name + describedBy, in: language))
             <label for="password">\(language.html(.signInPassword))</label>
             <input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024" \
             required\(focus.password)\(describedBy)>
@@ -204,6 +214,50 @@ enum Page {
             <button type="submit">\(language.html(.signInSubmit))</button>
             </form>
             """
+    }
+
+    /// The field for an address or name, with its label.
+    ///
+    /// - Parameters:
+    ///   - value: What it holds, not escaped yet.
+    ///   - attributes: Further ones, as markup.
+    private static func identifierField(_ value: String, _ attributes: String, in language: PageLanguage) -> String {
+        """
+        <label for="identifier">\(language.html(.signInIdentifier))</label>
+        <input id="identifier" name="identifier" type="text" autocomplete="username" autocapitalize="none" \
+        spellcheck="false" maxlength="256" required value="\(HTMLText.escaped(value))"\(attributes)>
+        """
+    }
+
+    /// The sign-in page that asks for the user's address first. It says the same whoever has the address.
+    ///
+    /// - Parameter reason: Why the form was refused, which decides the status; nil if it was not (200).
+    static func askForIdentifier(
+        _ request: EndpointRequest,
+        _ form: Form,
+        notice: Notice? = nil,
+        reason: Reason? = nil
+    ) -> EndpointResponse {
+        let pages = request.pages
+        let language = pages.language
+        let describedBy = notice == nil ? "" : #" aria-describedby="notice""#
+        return .page(
+            reason?.status ?? 200,
+            WebPage(
+                .login,
+                title: language.text(.signInTitle),
+                content: """
+                    <p>\(language.html(.signInHost, ["host": request.authority]))</p>
+                    \(notice?.html(in: language) ?? "")
+                    \(form.html(by: pages))
+                    \(Self.identifierField("", " autofocus" + describedBy, in: language))
+                    <button type="submit">\(language.html(.signInContinue))</button>
+                    </form>
+                    """
+            ),
+            by: pages,
+            reason: reason
+        )
     }
 
     /// The page that says that the user is signed out.

@@ -1,4 +1,5 @@
 package import Pages
+internal import Providers
 package import SignOn
 internal import Vocabulary
 
@@ -27,6 +28,8 @@ package struct SignInWay: Sendable {
     let name: String
     let kind: Kind
     let button: ProviderButton
+    /// The domains of its users' addresses, in ASCII and in lower case.
+    let domains: [String]
     /// Whether the provider is known not to answer at the moment.
     let isAway: @Sendable () -> Bool
 
@@ -34,12 +37,23 @@ package struct SignInWay: Sendable {
         _ kind: Kind,
         name: String,
         button: ProviderButton,
+        domains: [String] = [],
         isAway: @escaping @Sendable () -> Bool = { false }
     ) {
         self.kind = kind
         self.name = name
         self.button = button
+        self.domains = domains
         self.isAway = isAway
+    }
+}
+
+extension [SignInWay] {
+    /// The way of the users whose addresses have the domain of this one: exactly, but for the case of ASCII letters. nil:
+    /// none lists it, or the text is no address.
+    func way(ofAddress text: String) -> SignInWay? {
+        guard let domain = EmailAddress(text)?.domain else { return nil }
+        return self.first { $0.domains.contains { $0.utf8.elementsEqual(domain) } }
     }
 }
 

@@ -9,12 +9,14 @@ extension PageLanguage {
             sign_in.show_password: Show password
             sign_in.stay: Keep me signed in on this device
             sign_in.submit: Sign in
+            sign_in.continue: Continue
             sign_in.provider: Continue with {provider}
             sign_in.last_used: Last used on this device
             sign_in.or: or
             sign_in.away: Not available at the moment
             notice.refused: The name or the password is not right. Please try again.
             notice.incomplete: Please enter your name and your password.
+            notice.no_identifier: Please enter your email address or user name.
             notice.throttled: Too many attempts. Please wait, then try again.
             notice.unavailable: Signing in is not possible at the moment. Please try again shortly.
             notice.cross_site: This sign-in did not come from this page. Please enter your password again.

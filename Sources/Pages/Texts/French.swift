@@ -9,12 +9,14 @@ extension PageLanguage {
             sign_in.show_password: Afficher le mot de passe
             sign_in.stay: Rester connecté sur cet appareil
             sign_in.submit: Se connecter
+            sign_in.continue: Continuer
             sign_in.provider: Continuer avec {provider}
             sign_in.last_used: Dernier utilisé sur cet appareil
             sign_in.or: ou
             sign_in.away: Indisponible pour le moment
             notice.refused: Le nom ou le mot de passe est incorrect. Veuillez réessayer.
             notice.incomplete: Veuillez saisir votre nom et votre mot de passe.
+            notice.no_identifier: Veuillez saisir votre adresse e-mail ou votre nom d’utilisateur.
             notice.throttled: Trop de tentatives. Veuillez patienter, puis réessayer.
             notice.unavailable: La connexion est impossible pour le moment. Veuillez réessayer dans un instant.
             notice.cross_site: Cette connexion ne venait pas de cette page. Veuillez saisir de nouveau votre mot de passe.

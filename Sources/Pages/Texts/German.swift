@@ -9,12 +9,14 @@ extension PageLanguage {
             sign_in.show_password: Passwort anzeigen
             sign_in.stay: Auf diesem Gerät angemeldet bleiben
             sign_in.submit: Anmelden
+            sign_in.continue: Weiter
             sign_in.provider: Weiter mit {provider}
             sign_in.last_used: Auf diesem Gerät zuletzt benutzt
             sign_in.or: oder
             sign_in.away: Zurzeit nicht erreichbar
             notice.refused: Der Name oder das Passwort stimmt nicht. Bitte versuchen Sie es noch einmal.
             notice.incomplete: Bitte geben Sie Ihren Namen und Ihr Passwort ein.
+            notice.no_identifier: Bitte geben Sie Ihre E-Mail-Adresse oder Ihren Benutzernamen ein.
             notice.throttled: Zu viele Versuche. Bitte warten Sie und versuchen Sie es dann noch einmal.
             notice.unavailable: Die Anmeldung ist zurzeit nicht möglich. Bitte versuchen Sie es in Kürze noch einmal.
             notice.cross_site: Diese Anmeldung kam nicht von dieser Seite. Bitte geben Sie Ihr Passwort noch einmal ein.

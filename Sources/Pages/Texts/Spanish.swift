@@ -9,12 +9,14 @@ extension PageLanguage {
             sign_in.show_password: Mostrar la contraseña
             sign_in.stay: Mantener la sesión iniciada en este dispositivo
             sign_in.submit: Iniciar sesión
+            sign_in.continue: Continuar
             sign_in.provider: Continuar con {provider}
             sign_in.last_used: El último que se usó en este dispositivo
             sign_in.or: o
             sign_in.away: No disponible por el momento
             notice.refused: El nombre o la contraseña no es correcto. Inténtelo de nuevo.
             notice.incomplete: Escriba su nombre y su contraseña.
+            notice.no_identifier: Escriba su correo electrónico o su nombre de usuario.
             notice.throttled: Demasiados intentos. Espere y vuelva a intentarlo.
             notice.unavailable: No es posible iniciar sesión en este momento. Inténtelo de nuevo en breve.
             notice.cross_site: Este inicio de sesión no venía de esta página. Escriba de nuevo su contraseña.

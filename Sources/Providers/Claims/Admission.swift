@@ -55,28 +55,3 @@ package struct Admission: Sendable {
     /// Some providers state the claim as a text.
     private static func isTrue(_ value: JSONValue?) -> Bool { value == .bool(true) || value == .string("true") }
 }
-
-/// An email address for comparison, without regard to the case of ASCII letters.
-private struct EmailAddress: Equatable {
-    /// The longest address in bytes (RFC 5321 4.5.3.1: 64 and 255, and the `@`).
-    private static let longest = 320
-
-    let local: [UInt8]
-    let domain: [UInt8]
-
-    /// nil unless the text has exactly one `@` with something on both sides, is whole, and has no blank or control byte
-    /// (CVE-2026-40574).
-    init?(_ text: String) {
-        let parts = Self.folded(text).split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
-        guard text.utf8.count <= Self.longest, parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty,
-            !text.isDamaged,
-            text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F })
-        else { return nil }
-        self.local = Array(parts[0])
-        self.domain = Array(parts[1])
-    }
-
-    static func folded(_ text: String) -> [UInt8] {
-        text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
-    }
-}

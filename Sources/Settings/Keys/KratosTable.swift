@@ -36,6 +36,7 @@ extension Section {
                 .duration(.zero...(second * 600)),
                 "For how long beyond that, while it cannot be asked, and only for requests that may be repeated."
             ),
+            Self.domains,
         ],
         isOption: true
     )

@@ -213,13 +213,27 @@ extension TextRule {
         return .text("\(parts[0].asciiLowercased)@\(domain)")
     }
 
-    /// The part of an email address behind its @, in lower case.
-    static let emailDomain = TextRule(
-        "domain",
-        allowed: "a domain as it stands behind the @, e.g. example.com; its subdomains are other domains",
-        pattern: "^[A-Za-z0-9._-]{1,253}$"
-    ) { text throws(SyntaxFault) in
-        if text == "*" { throw SyntaxFault("remove allow: without it everybody whom the provider knows may sign in") }
+    /// The part of an email address behind its @, in lower case, of users who may sign in.
+    static let emailDomain = Self.emailDomain(
+        insteadOfAll: "remove allow: without it everybody whom the provider knows may sign in"
+    )
+
+    /// The same of users who are sent to a provider.
+    static let signInDomain = Self.emailDomain(
+        insteadOfAll: "remove it: users with any other address choose on the sign-in page"
+    )
+
+    /// - Parameter mend: What to do in place of `*`.
+    private static func emailDomain(insteadOfAll mend: String) -> TextRule {
+        TextRule(
+            "domain",
+            allowed: "a domain as it stands behind the @, e.g. example.com; its subdomains are other domains",
+            pattern: "^[A-Za-z0-9._-]{1,253}$"
+        ) { text throws(SyntaxFault) in .text(try Self.readDomain(text, insteadOfAll: mend)) }
+    }
+
+    private static func readDomain(_ text: String, insteadOfAll mend: String) throws(SyntaxFault) -> String {
+        if text == "*" { throw SyntaxFault(mend) }
         if text.utf8.contains(UInt8(ascii: "@")) { throw SyntaxFault("write only what follows the @") }
         guard !text.hasPrefix("*"), !text.hasPrefix(".") else {
             throw SyntaxFault("list each domain: a pattern would also match domains of others")
@@ -227,7 +241,7 @@ extension TextRule {
         guard let domain = Self.host(text[...]), domain.utf8.contains(UInt8(ascii: ".")) || domain == "localhost" else {
             throw SyntaxFault("write a domain in ASCII (punycode), such as example.com")
         }
-        return .text(domain)
+        return domain
     }
 }
 

@@ -122,6 +122,7 @@ extension Section {
                 .section(.openIDIntrospection),
                 "Accept opaque access tokens for audiences too, judged by the provider's introspection endpoint."
             ),
+            Self.domains,
             SettingsKey(
                 "dpop",
                 at: \OpenIDSettings.usesDPoP,
@@ -185,6 +186,7 @@ extension Section {
                 .section(.admission),
                 "Who may sign in, by default everybody whom the provider knows."
             ),
+            Self.domains,
         ],
         isOption: true
     )
@@ -307,6 +309,12 @@ extension Section {
         "Further parameters of every sign-in, as the provider documents them."
     )
 
+    static let domains = SettingsKey(
+        "domains",
+        .list(.text(.signInDomain)),
+        "On a host with several providers, users with an address in one of these go straight to this one: by login_hint, or by sign_in: identifier_first."
+    )
+
     private static let traits = [
         SettingsKey(
             "traits",
@@ -364,6 +372,7 @@ extension Section {
             environment: "SALLYPORT_USERS_FILE",
             "A YAML file with the list of users, instead of users."
         ),
+        Self.domains,
     ])
 
     /// An element of `provider.static.users`, and of a users file.

@@ -27,6 +27,11 @@ extension Section {
             "Several instead: the sign-in page offers them in this order, and routes may demand one (require.provider)."
         ),
         SettingsKey(
+            "sign_in",
+            at: \HostSettings.signIn,
+            "On a host with several providers: choose, the page offers all; identifier_first, it asks for the address and leads to the provider whose domains has it."
+        ),
+        SettingsKey(
             "case_sensitive",
             at: \HostSettings.caseSensitive,
             "The host's apps treat /Admin and /admin as different; if false, a path equal to a stricter route's but for case is refused."

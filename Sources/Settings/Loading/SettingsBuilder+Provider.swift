@@ -83,7 +83,9 @@ extension SettingsBuilder {
                 self.reportMissingProvider(settings)
                 return []
             }
-            return [self.provider(tree, Realm.default.name, settings)].compactMap(\.self)
+            let providers = [self.provider(tree, Realm.default.name, settings)].compactMap(\.self)
+            self.checkDomains(providers, [tree])
+            return providers
         }
         let place = self.tree.place(of: "providers")
         if let other = self.tree["provider"] {
@@ -105,6 +107,7 @@ extension SettingsBuilder {
             return self.provider(tree, name, settings)
         }
         self.checkTogether(providers)
+        self.checkDomains(providers, trees)
         return self.named(providers)
     }
 
@@ -171,6 +174,7 @@ extension SettingsBuilder {
         named.label = tree.text("label")
         named.image = self.image("icon_file", of: tree)
         named.isEssential = tree.boolean("essential")
+        named.domains = self.someTexts("domains", of: section) ?? []
         return named
     }
 

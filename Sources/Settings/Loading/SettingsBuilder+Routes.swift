@@ -155,6 +155,7 @@ extension SettingsBuilder {
             var settings = HostSettings(publicURL: url, endpoints: endpoints, providers: providers, routes: routes)
             host.set(isShorthand ? .file : .host, in: &settings)
             for tree in trees { self.checkDemandedProviders(tree, of: providers) }
+            self.checkSignInOrder(of: settings, host)
             self.checkCookies(of: settings, host)
             self.checkBindings(of: settings, clients)
             return settings

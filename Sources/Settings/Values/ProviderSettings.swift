@@ -14,6 +14,8 @@ package struct NamedProvider: Sendable, Equatable {
     package var image: PageDesign.Logo?
     /// Whether a new gateway is ready only when it has been reached; nil: where users of some host cannot sign in otherwise.
     package var isEssential: Bool?
+    /// Users with an address in one of these go straight to it where there are others: in ASCII and in lower case.
+    package var domains: [String] = []
 
     package init(name: String, settings: ProviderSettings, proxies: OutgoingProxies = OutgoingProxies()) {
         self.name = name

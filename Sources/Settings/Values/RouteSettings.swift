@@ -7,11 +7,20 @@ package struct HostSettings: Sendable, Equatable {
     /// The names of the providers whose users the host is for, in the order of its sign-in page; the sessions of others
     /// do not count on it. Never empty.
     package var providers: [String]
+    package var signIn = SignInOrder.choose
     package var caseSensitive: Bool
     package var sameSite: SameSite
     /// Whether the host tells Apple and Google which apps may take the callbacks on it (`well_known`).
     package var namesApps = false
     package var routes: [RouteSettings]
+
+    /// What the sign-in page of a host with several providers begins with.
+    package enum SignInOrder: String, Sendable, CaseIterable, SettingWord {
+        /// All that the host has.
+        case choose
+        /// The user's address, which may say which of them it is.
+        case identifierFirst = "identifier_first"
+    }
 
     package enum SameSite: String, Sendable, CaseIterable, SettingWord {
         case lax

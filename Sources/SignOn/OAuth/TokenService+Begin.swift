@@ -178,6 +178,8 @@ extension TokenService {
         to requester: TokenRequester,
         _ record: inout AuditRecord
     ) async throws(NotDone) -> IssuedTokens {
+        // What it got would end at once: the client is not there for these users.
+        guard requester.client.isFor(session.session.identity.realm.name) else { throw NotDone(.sessionOtherProvider) }
         var rules = RuleJudgement()
         if !record.isForTransfer {
             let facts = Self.facts(of: session.session.identity, requester, record, for: api, scopes: scopes)

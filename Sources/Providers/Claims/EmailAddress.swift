@@ -1,0 +1,30 @@
+internal import Vocabulary
+
+/// An email address for comparison, without regard to the case of ASCII letters. No other letters are folded: a name in
+/// another script that looks like an ASCII one is another name.
+package struct EmailAddress: Equatable, Sendable {
+    /// The longest address in bytes (RFC 5321 4.5.3.1: 64 and 255, and the `@`).
+    private static let longest = 320
+
+    /// What stands before the `@`, folded.
+    package let local: [UInt8]
+    /// What stands behind the `@`, folded.
+    package let domain: [UInt8]
+
+    /// nil unless the text has exactly one `@` with something on both sides, is whole, and has no blank or control byte
+    /// (CVE-2026-40574).
+    package init?(_ text: String) {
+        let parts = Self.folded(text).split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
+        guard text.utf8.count <= Self.longest, parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty,
+            !text.isDamaged,
+            text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F })
+        else { return nil }
+        self.local = Array(parts[0])
+        self.domain = Array(parts[1])
+    }
+
+    /// The bytes of a text with ASCII letters in lower case.
+    package static func folded(_ text: String) -> [UInt8] {
+        text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
+    }
+}

@@ -1,0 +1,79 @@
+internal import Vocabulary
+
+/// How users come to one of several providers.
+extension SettingsBuilder {
+    /// Refuses a domain whose users could be sent to two providers of a host, and warns of domains that send nobody
+    /// anywhere.
+    ///
+    /// - Parameter trees: The mappings of the providers, in any order.
+    mutating func checkDomains(_ providers: [NamedProvider], _ trees: [SettingsTree]) {
+        let hosts = self.hostProviders.filter { $0.count > 1 }
+        for (index, provider) in providers.enumerated() where !provider.domains.isEmpty && !self.isPartial {
+            let tree = trees.first { $0.text("name") == provider.name } ?? trees.first
+            guard let section = tree?.entries.map(\.name).first(where: { Section.providerKinds[$0] != nil }),
+                let place = tree?.tree(section)?.place(of: "domains")
+            else { continue }
+            let company = hosts.filter { $0.contains(provider.name) }
+            if company.isEmpty {
+                self.warnings.append("\(place.key) sends nobody anywhere: no host has this provider beside another one")
+            } else if !provider.settings.signsIn {
+                self.report(
+                    place,
+                    found: "domains of a provider at which nobody can sign in",
+                    allowed: "them at the provider of these users",
+                    mend: "remove them"
+                )
+            }
+            for (element, domain) in provider.domains.enumerated() {
+                let twin = providers[..<index].first { other in
+                    other.domains.contains(domain) && company.contains { $0.contains(other.name) }
+                }
+                guard let twin else { continue }
+                self.report(
+                    place.element(element),
+                    found: "\(quoted(domain)), which \(twin.name) has, too",
+                    allowed: "each domain at one provider of a host",
+                    mend: "remove one"
+                )
+            }
+        }
+    }
+
+    /// Refuses to ask for the address first where that leads nowhere.
+    mutating func checkSignInOrder(of host: HostSettings, _ tree: SettingsTree) {
+        guard host.signIn == .identifierFirst, !self.isPartial else { return }
+        let place = tree.place(of: "sign_in")
+        if host.providers.count < 2 {
+            self.report(
+                place,
+                found: "identifier_first on a host with one provider",
+                allowed: "it on a host with several: where there is one, users go straight to it",
+                mend: "remove it, or list several providers"
+            )
+        } else if !host.endpoints {
+            self.report(
+                place,
+                found: "identifier_first on a host without endpoints",
+                allowed: "it on the host with endpoints: true on which the users of this one sign in",
+                mend: "move it to that host"
+            )
+        } else if !self.hasDomains(host.providers) {
+            self.report(
+                place,
+                found: "identifier_first, and no provider of the host has domains",
+                allowed: "it where an address can say which provider is meant",
+                mend: "write domains at a provider, e.g. oidc: {domains: [example.com]}"
+            )
+        }
+    }
+
+    private func hasDomains(_ names: [String]) -> Bool {
+        self.tree.trees("providers").contains { provider in
+            guard let name = provider.text("name"), names.contains(name) else { return false }
+            return provider.entries.contains { kind in
+                Section.providerKinds[kind.name] != nil
+                    && provider.tree(kind.name)?.texts("domains")?.isEmpty == false
+            }
+        }
+    }
+}
