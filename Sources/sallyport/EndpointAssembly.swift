@@ -173,6 +173,14 @@ struct EndpointAssembly {
         SocialProofs(onces: self.foundations.store, loops: self.foundations.group)
     }
 
+    private var socialOwners: SocialOwners {
+        let owners = self.group.socialOwners.compactMapValues { named -> SocialOwner? in
+            guard case .openID(let settings) = named.settings else { return nil }
+            return SocialOwner(settings, realm: Realm(named.name), clock: AssembledProvider.clock)
+        }
+        return SocialOwners(owners, others: self.group.socialRealm)
+    }
+
     /// The endpoints of native apps, in the shapes of Kratos.
     ///
     /// - Parameter passwords: nil if users sign in at a provider.
@@ -184,6 +192,7 @@ struct EndpointAssembly {
                 sessions: native.sessions.signing(in: self.group.socialRealm),
                 verifiers: self.social,
                 proofs: self.socialProofs,
+                owners: self.socialOwners,
                 limiter: self.foundations.limiter
             ),
             current: self.foundations.keys.secrets.current,
@@ -276,7 +285,6 @@ struct EndpointAssembly {
             devices: self.devices,
             limiter: self.foundations.limiter,
             users: self.users,
-            socialRealm: self.group.socialRealm,
             journal: AuditJournal(audit: self.foundations.audit, counters: .tokens(self.foundations.registry)),
             rules: self.rules,
             cascade: self.cascade,
@@ -335,7 +343,12 @@ struct EndpointAssembly {
             hosts: self.settings.hosts,
             tokens: tokens,
             mint: mint,
-            social: SocialSignIns(verifiers: self.social, proofs: self.socialProofs, tokens: tokens),
+            social: SocialSignIns(
+                verifiers: self.social,
+                proofs: self.socialProofs,
+                owners: self.socialOwners,
+                tokens: tokens
+            ),
             proofs: self.proofCheck,
             idTokens: self.idTokens
         )

@@ -8,41 +8,41 @@ package struct SocialSignIns: Sendable {
     private let verifiers: SocialVerifiers
     private let proofs: SocialProofs
     private let tokens: TokenService
+    private let owners: SocialOwners
 
-    package init(verifiers: SocialVerifiers, proofs: SocialProofs, tokens: TokenService) {
+    /// - Parameter owners: Whose users they are; nil: those of the tokens' first realm.
+    package init(
+        verifiers: SocialVerifiers,
+        proofs: SocialProofs,
+        owners: SocialOwners? = nil,
+        tokens: TokenService
+    ) {
         self.verifiers = verifiers
         self.proofs = proofs
+        self.owners = owners ?? SocialOwners(others: tokens.realms.first)
         self.tokens = tokens
     }
 
+    /// The user, and whose user it is.
     func user(
         _ kind: SocialSubjectToken,
         _ artefact: Secret,
         _ profile: SocialProfile?,
         _ requester: TokenRequester
-    ) async throws(OAuthError) -> Authentication {
+    ) async throws(OAuthError) -> (Authentication, Realm) {
         guard requester.client.socialLogins.contains(kind.login), let verifier = self.verifiers[kind] else {
             self.tokens.refuse(.socialExchanged, .oauthUnauthorizedClient, by: requester)
             throw OAuthError(.oauthUnauthorizedClient)
         }
         let signIn = SocialSignIn(artefact: artefact, profile: profile, bundleID: requester.client.bundleID)
         do throws(NotDone) {
-            return try await self.proofs.prove(signIn, by: verifier).authentication
+            let user = try await self.proofs.prove(signIn, by: verifier, for: self.owners[kind.login])
+            return (user.authentication, self.owners.realm(of: kind.login))
         } catch {
             if !error.isUnavailable {
                 self.tokens.refuse(.socialExchanged, error.reason, detail: error.detail, by: requester)
             }
             throw OAuthError(error, of: .socialToken)
-        }
-    }
-}
-
-extension SocialSubjectToken {
-    fileprivate var login: SocialLogin {
-        switch self {
-        case .google: .google
-        case .apple: .apple
-        case .facebook: .facebook
         }
     }
 }

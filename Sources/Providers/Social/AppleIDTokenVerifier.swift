@@ -63,7 +63,8 @@ package struct AppleIDTokenVerifier: SocialVerifier {
                 from: claims.issuedAt,
                 until: end.advanced(by: Self.leeway),
                 now: now
-            )
+            ),
+            stated: SocialClaims(subject: subject, claims: claims.value)
         )
     }
 }

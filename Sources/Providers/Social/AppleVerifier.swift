@@ -120,7 +120,8 @@ package struct AppleVerifier: SocialVerifier {
                 from: nil,
                 until: now.advanced(by: Self.codeLifetime),
                 now: now
-            )
+            ),
+            stated: SocialClaims(subject: subject, claims: claims.value)
         )
     }
 }

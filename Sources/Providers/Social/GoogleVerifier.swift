@@ -39,7 +39,8 @@ package struct GoogleVerifier: SocialVerifier {
                 until: end,
                 now: now
             )
-            return SocialProof(user, artefact)
+            let stated = SocialClaims(subject: claims.subject ?? "", claims: claims.value)
+            return SocialProof(user, artefact, stated: stated)
         } catch {
             throw error.notDone(.socialRefused, of: "id_token", at: "Google")
         }

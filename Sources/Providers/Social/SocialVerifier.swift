@@ -44,10 +44,26 @@ package struct SocialSignIn: Sendable {
 package struct SocialProof: Sendable, Hashable {
     package var user: ProvenUser
     package var artefact: SocialArtefact
+    /// What the provider itself states of the user; nil: nothing but the id.
+    package var stated: SocialClaims?
 
-    package init(_ user: ProvenUser, _ artefact: SocialArtefact) {
+    package init(_ user: ProvenUser, _ artefact: SocialArtefact, stated: SocialClaims? = nil) {
         self.user = user
         self.artefact = artefact
+        self.stated = stated
+    }
+}
+
+/// What a social provider states of a user, without what the app says besides.
+package struct SocialClaims: Sendable, Hashable {
+    /// The provider's id of the user.
+    package var subject: String
+    /// A JSON object.
+    package var claims: JSONValue
+
+    package init(subject: String, claims: JSONValue) {
+        self.subject = subject
+        self.claims = claims
     }
 }
 

@@ -127,12 +127,14 @@ extension SettingsBuilder {
     private mutating func checkSocialLogins(_ client: ClientSettings, _ tree: SettingsTree) {
         let configured = self.tree.tree("native_social")
         let place = tree.place(of: "native_social_login")
-        if !client.socialLogins.isEmpty, !client.providers.contains(self.firstProvider[0]), !self.isPartial {
+        for login in SocialLogin.allCases where client.socialLogins.contains(login) && !self.isPartial {
+            let usual = self.kitOwner(of: login) ?? self.firstProvider[0]
+            guard !client.providers.contains(usual) else { continue }
             self.report(
                 place,
-                found: "enabled for a client of \(client.providers.joined(separator: ", "))",
-                allowed: "it for clients of the first provider, whose users they sign in",
-                mend: "remove it, or write provider: \(self.providerNames.first ?? "")"
+                found: "\(login.rawValue) enabled for a client of \(client.providers.joined(separator: ", "))",
+                allowed: "it for clients of \(usual), whose users it signs in",
+                mend: "remove it, or add \(usual) to the providers of the client"
             )
         }
         for login in client.socialLogins where configured?[login.rawValue] == nil && !self.isPartial {

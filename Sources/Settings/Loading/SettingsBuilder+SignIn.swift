@@ -76,4 +76,24 @@ extension SettingsBuilder {
             }
         }
     }
+
+    /// The provider whose users a kit of `native_social` signs in, because it has the kit's issuer and stands beside another
+    /// one on some host; nil: there is none.
+    func kitOwner(of login: SocialLogin) -> String? {
+        let kit = self.tree.tree("native_social")?.tree(login.rawValue)
+        let issuers: [String] =
+            switch login {
+            case .google: kit?.texts("issuers") ?? GoogleSettings.issuers
+            case .apple: [kit?.text("issuer") ?? AppleSettings.issuer]
+            case .facebook: []
+            }
+        let hosts = self.hostProviders.filter { $0.count > 1 }
+        let owner = self.tree.trees("providers").last { provider in
+            guard let name = provider.text("name"), let issuer = provider.tree("oidc")?.text("issuer") else {
+                return false
+            }
+            return issuers.contains(issuer) && hosts.contains { $0.contains(name) }
+        }
+        return owner?.text("name")
+    }
 }

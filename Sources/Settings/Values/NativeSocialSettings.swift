@@ -11,6 +11,25 @@ package struct NativeSocialSettings: Sendable, Equatable {
         self.apple = apple
         self.facebook = facebook
     }
+
+    /// The `iss` of what a kit gives; empty: there is none, or the kit is not configured.
+    package func issuers(of login: SocialLogin) -> [String] {
+        switch login {
+        case .google: self.google?.issuers ?? []
+        case .apple: self.apple.map { [$0.issuer] } ?? []
+        case .facebook: []
+        }
+    }
+
+    /// Those of these kits; nil: none of them is configured.
+    func keeping(_ logins: Set<SocialLogin>) -> NativeSocialSettings? {
+        let kept = NativeSocialSettings(
+            google: logins.contains(.google) ? self.google : nil,
+            apple: logins.contains(.apple) ? self.apple : nil,
+            facebook: logins.contains(.facebook) ? self.facebook : nil
+        )
+        return kept.google == nil && kept.apple == nil && kept.facebook == nil ? nil : kept
+    }
 }
 
 /// Google's id_tokens.

@@ -93,7 +93,7 @@ package struct Settings: Sendable, Equatable {
     package var groups: [HostGroup] {
         guard self.providers.count > 1 else {
             let realms = Realms(self.providers.map { Realm($0.name) })
-            return [HostGroup(realms: realms, socialRealm: realms.first, settings: self)]
+            return [HostGroup(realms: realms, socialRealm: realms.first, socialOwners: [:], settings: self)]
         }
         var lists: [[String]] = []
         for host in self.hosts where !lists.contains(host.providers) { lists.append(host.providers) }
@@ -103,6 +103,7 @@ package struct Settings: Sendable, Equatable {
             return HostGroup(
                 realms: realms,
                 socialRealm: realms.contains(first) ? first : realms.first,
+                socialOwners: self.socialOwners(among: names),
                 settings: self.scoped(to: names)
             )
         }
@@ -115,7 +116,9 @@ package struct Settings: Sendable, Equatable {
         scoped.hosts = self.hosts.filter { $0.providers == names }
         scoped.clients = self.clients.filter { !Set($0.providers).isDisjoint(with: names) }
         scoped.givenIssuer = self.issuer(of: names)
-        if !names.contains(self.providers[0].name) { scoped.nativeSocial = nil }
+        if !names.contains(self.providers[0].name) {
+            scoped.nativeSocial = self.nativeSocial?.keeping(Set(self.socialOwners(among: names).keys))
+        }
         let choices = scoped.providers.filter { $0.settings.exchangeChoice != nil }
         if names.count > 1 { scoped.exchange.leadingNames = choices.map(\.name) }
         if !self.exchange.namesProviders {
@@ -125,6 +128,20 @@ package struct Settings: Sendable, Equatable {
                 : choices.compactMap(\.settings.exchangeChoice)
         }
         return scoped
+    }
+
+    /// The providers whose users sign in by the kits of social providers, because they have the issuers of these: those that
+    /// stand beside others on some host. The users of all other kits are named by the kit.
+    private func socialOwners(among names: [String]) -> [SocialLogin: NamedProvider] {
+        var owners: [SocialLogin: NamedProvider] = [:]
+        for provider in self.providers where names.contains(provider.name) {
+            let hasCompany = self.hosts.contains { $0.providers.count > 1 && $0.providers.contains(provider.name) }
+            guard hasCompany, let issuer = provider.settings.tokenIssuer else { continue }
+            for login in SocialLogin.allCases where self.nativeSocial?.issuers(of: login).contains(issuer) == true {
+                owners[login] = provider
+            }
+        }
+        return owners
     }
 
     /// The issuer in everything that the gateway signs on the hosts of the first provider, or of this group: the origin of
@@ -164,6 +181,8 @@ package struct HostGroup: Sendable {
     package let realms: Realms
     /// Whose users sign in by what the kits of social providers give to apps: those of the first provider of all.
     package let socialRealm: Realm
+    /// The providers whose users do so instead, where they have the issuer of a kit.
+    package let socialOwners: [SocialLogin: NamedProvider]
     /// The settings as these hosts need them.
     package let settings: Settings
 

@@ -207,16 +207,23 @@ extension TokenService {
     ///
     /// - Parameters:
     ///   - user: The user, and how the user authenticated.
+    ///   - realm: Whose user it is; nil: the first realm's.
     ///   - scopes: With `offline_access` if a refresh token is wanted.
     package func begin(
         _ user: Authentication,
+        in realm: Realm? = nil,
         for api: APISettings?,
         scopes: [String],
         by requester: TokenRequester
     ) async throws(NotDone) -> IssuedTokens {
         try await self.recording(self.record(.socialExchanged, requester)) { record throws(NotDone) in
-            var session = self.session(of: user, scopes: scopes, requester)
+            let realm = realm ?? self.realms.first
+            var session = self.session(of: user, in: realm, scopes: scopes, requester)
             record.note(session, audience: api?.audience)
+            guard requester.client.isFor(realm.name) else {
+                record.sessionID = nil
+                throw NotDone(.sessionOtherProvider)
+            }
             let facts = Self.facts(of: session.identity, requester, record, for: api, scopes: scopes)
             var rules = self.rules.judge(.signIn, facts)
             record.rules = rules.findings
@@ -278,7 +285,12 @@ extension TokenService {
         self.journal.record(record)
     }
 
-    private func session(of user: Authentication, scopes: [String], _ requester: TokenRequester) -> Session {
+    private func session(
+        of user: Authentication,
+        in realm: Realm,
+        scopes: [String],
+        _ requester: TokenRequester
+    ) -> Session {
         let now = self.clock.now()
         let settings = requester.client.refreshToken
         return Session(
@@ -286,7 +298,7 @@ extension TokenService {
             kind: .native,
             origin: .native,
             lineage: self.authority.newLineage(),
-            identity: user.identity.inRealm(self.socialRealm),
+            identity: user.identity.inRealm(realm),
             clientID: requester.client.clientID,
             aal: user.aal,
             methods: user.methods,

@@ -61,8 +61,6 @@ package struct TokenService: RecordCaller {
     let limiter: any RateLimiter
     /// Whose users get tokens.
     let users: RealmUsers
-    /// Whose users sign in by what the kits of social providers gave to apps.
-    let socialRealm: Realm
     let journal: AuditJournal
     /// Judged when a user signs in.
     let rules: RuleBook
@@ -75,7 +73,6 @@ package struct TokenService: RecordCaller {
     ///   - lifetimes: Of the sessions of native apps.
     ///   - devices: Finds the network of a client's device.
     ///   - limiter: Counts the uses of each family of refresh tokens.
-    ///   - socialRealm: Whose users sign in by what kits gave; nil: those of the first realm.
     package init(
         records: RecordAccess,
         refreshTokens: RefreshTokenAuthority,
@@ -84,7 +81,6 @@ package struct TokenService: RecordCaller {
         devices: DeviceObserver,
         limiter: any RateLimiter,
         users: RealmUsers = RealmUsers(.default),
-        socialRealm: Realm? = nil,
         journal: AuditJournal,
         rules: RuleBook = RuleBook(),
         cascade: SessionCascade? = nil,
@@ -97,7 +93,6 @@ package struct TokenService: RecordCaller {
         self.devices = devices
         self.limiter = limiter
         self.users = users
-        self.socialRealm = socialRealm ?? users.realms.first
         self.journal = journal
         self.rules = rules
         self.cascade = cascade

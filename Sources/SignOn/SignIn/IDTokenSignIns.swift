@@ -11,18 +11,23 @@ package struct IDTokenSignIns: Sendable {
     private let sessions: SessionService
     private let verifiers: SocialVerifiers
     private let proofs: SocialProofs
+    private let owners: SocialOwners
     private let tries: TryCounter
 
-    /// - Parameter limiter: Counts sign-ins that fail.
+    /// - Parameters:
+    ///   - owners: Whose users they are; nil: those of the realm in which `sessions` signs in.
+    ///   - limiter: Counts sign-ins that fail.
     package init(
         sessions: SessionService,
         verifiers: SocialVerifiers,
         proofs: SocialProofs,
+        owners: SocialOwners? = nil,
         limiter: any RateLimiter
     ) {
         self.sessions = sessions
         self.verifiers = verifiers
         self.proofs = proofs
+        self.owners = owners ?? SocialOwners(others: sessions.realm)
         self.tries = TryCounter(store: limiter, loops: sessions.loops)
     }
 
@@ -45,7 +50,7 @@ package struct IDTokenSignIns: Sendable {
         do throws(NotDone) {
             try await self.tries.count([bucket], or: .signInThrottled)
             let signIn = SocialSignIn(artefact: idToken, nonce: nonce, isNonceCompared: true)
-            user = try await self.proofs.prove(signIn, by: verifier)
+            user = try await self.proofs.prove(signIn, by: verifier, for: self.owners[kind.login])
         } catch {
             if !error.isUnavailable { self.record(error.reason, error.detail, kind, requester) }
             throw error
@@ -53,7 +58,7 @@ package struct IDTokenSignIns: Sendable {
         // The method by which Kratos knows it.
         user.authentication.methods = ["oidc"]
         await self.tries.giveBack([bucket])
-        return try await self.sessions.begin(
+        return try await self.sessions.signing(in: self.owners.realm(of: kind.login)).begin(
             user.authentication,
             SessionTerms(.native),
             evidence: user.evidence,

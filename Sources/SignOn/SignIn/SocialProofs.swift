@@ -16,9 +16,15 @@ package struct SocialProofs: StoreCaller {
 
     /// Verifies the artefact.
     ///
-    /// - Throws: As `SocialVerifier.verify`; `social.replayed` for one that was presented before.
-    package func prove(_ signIn: SocialSignIn, by verifier: any SocialVerifier) async throws(NotDone) -> ProvenUser {
-        let proof = try await verifier.verify(signIn)
+    /// - Parameter owner: The provider whose user it is; nil: none, and the user is named by the kit.
+    /// - Throws: As `SocialVerifier.verify` and `SocialOwner.user`; `social.replayed` for one that was presented before.
+    package func prove(
+        _ signIn: SocialSignIn,
+        by verifier: any SocialVerifier,
+        for owner: SocialOwner? = nil
+    ) async throws(NotDone) -> ProvenUser {
+        var proof = try await verifier.verify(signIn)
+        if let owner, let stated = proof.stated { proof.user = try owner.user(stated) }
         let memory = self.store.onceMemory
         guard !proof.artefact.mayPrecede(memory) else { throw Self.forgotten }
         let isFirst = try await self.ask { onces, loop in

@@ -10,7 +10,7 @@ import Vocabulary
 struct AssembledProvider: Sendable {
     /// Reads the time of tokens, which were made by the provider's clock. Unlike the store's clock, it follows when the
     /// machine's clock is set.
-    private static let clock = Clock.system
+    static let clock = Clock.system
 
     private(set) var roles = ProviderRoles()
     /// The OpenID issuer; nil: the provider is none.
