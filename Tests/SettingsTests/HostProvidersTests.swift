@@ -154,8 +154,8 @@ import Vocabulary
     @Test("Domains lead to a provider, in lower case, and a host may ask for the address first")
     func domains() throws {
         let first = "sign_in: identifier_first, "
-        let settings = try SettingsBench().load(Self.file(domains: "[Example.COM, xn--bcher-kva.example]", order: first))
-            .get().settings
+        let file = Self.file(domains: "[Example.COM, xn--bcher-kva.example]", order: first)
+        let settings = try SettingsBench().load(file).get().settings
         #expect(settings.providers[1].domains == ["example.com", "xn--bcher-kva.example"])
         #expect(settings.hosts[0].signIn == .identifierFirst)
         #expect(try SettingsBench().load(Self.file()).get().settings.hosts[0].signIn == .choose)

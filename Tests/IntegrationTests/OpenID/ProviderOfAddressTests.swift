@@ -139,7 +139,9 @@ struct ProviderOfAddressTests {
         return try user.send("POST", url, fields + [type], body: "identifier_first=1&identifier=\(address)")
     }
 
-    @Test("The address is asked for first: a listed domain leads to its provider, any other to all ways with it filled in")
+    @Test(
+        "The address is asked for first: a listed domain leads to its provider, any other to all ways, with the address"
+    )
     func addressFirst() throws {
         try Self.with(asksFirst: true) { bench throws in
             var user = WebUser(bench.gateway)
@@ -171,7 +173,9 @@ struct ProviderOfAddressTests {
         }
     }
 
-    @Test("The form for the address speaks four languages, keeps the page's demand, and is taken from its own page alone")
+    @Test(
+        "The form for the address speaks four languages, keeps the page's demand, and is taken from its own page alone"
+    )
     func addressForm() throws {
         try Self.with(asksFirst: true) { bench throws in
             var user = WebUser(bench.gateway)

@@ -27,6 +27,11 @@ package struct WebUser {
     package struct Arrival {
         package let url: String
         package let answer: Answer
+
+        package init(url: String, answer: Answer) {
+            self.url = url
+            self.answer = answer
+        }
     }
 
     /// Opens a URL and follows at most twenty redirects, as browsers do.
