@@ -3,8 +3,11 @@ package import Vocabulary
 
 /// Who the user is, as the provider reported it, in the shape of a Kratos identity.
 package struct Identity: Sendable, Hashable {
-    /// The provider's stable id of the user, which apps see as the subject.
+    /// The provider's stable id of the user, or that of the account that the user has at several (`AccountID`): apps see it
+    /// as the subject.
     package var id: String
+    /// What the user is called at the provider alone, where `id` is that of an account; nil: so, too.
+    @Rare package private(set) var ownID: String? = nil
     /// Whose user it is: only with it does the id name one person.
     package var realm = Realm.default
     package var schemaID: String
@@ -29,6 +32,39 @@ package struct Identity: Sendable, Hashable {
 
     /// What the store and its indexes call the user; never shown.
     package var subject: String { self.realm.subject(self.id) }
+
+    /// What the user is called at the provider alone.
+    package var idAtProvider: String { self.ownID ?? self.id }
+
+    /// What the store calls what the provider ends by its own id of the user.
+    package var subjectAtProvider: String { self.realm.subject(self.idAtProvider) }
+
+    /// The same user, as the account with this id.
+    package func linked(to account: String) -> Identity {
+        var identity = self
+        identity.ownID = self.idAtProvider
+        identity.id = account
+        return identity
+    }
+
+    /// The same user, as the account that the user has in `other`, if it is one there.
+    package func linked(as other: Identity) -> Identity { other.ownID == nil ? self : self.linked(to: other.id) }
+
+    /// What is stored for `id` and `ownID`: no id has a zero byte.
+    var storedID: String { self.ownID.map { "\($0)\u{0}\(self.id)" } ?? self.id }
+
+    /// The identity with what `storedID` says.
+    func withStoredID(_ stored: String) -> Identity {
+        var identity = self
+        let bytes = stored.utf8
+        guard let end = bytes.firstIndex(of: 0) else {
+            identity.id = stored
+            return identity
+        }
+        identity.ownID = String(stored[..<end])
+        identity.id = String(stored[bytes.index(after: end)...])
+        return identity
+    }
 
     /// The same user, of this realm.
     package func inRealm(_ realm: Realm) -> Identity {

@@ -30,8 +30,10 @@ package struct Realm: Sendable, Hashable {
     package func subject(_ id: String) -> String { Self.subject(id, in: self.name) }
 
     /// The same in the realm with this name.
+    ///
+    /// An account of several providers (`AccountID`) has the same one in each.
     package static func subject(_ id: String, in name: String) -> String {
-        name == Self.default.name ? id : "\(Self.mark)\(name)\u{0}\(id)"
+        name == Self.default.name || AccountID.isOne(id) ? id : "\(Self.mark)\(name)\u{0}\(id)"
     }
 
     /// Begins every subject outside the default realm.

@@ -46,6 +46,7 @@ struct EndpointAssembly {
             tokens: self.tokens,
             providerSessions: self.endingSessions,
             users: self.users,
+            accounts: AccountLinks(self.settings),
             rules: self.rules,
             cascade: self.cascade,
             observe: { [members = self.members] session in
@@ -288,7 +289,8 @@ struct EndpointAssembly {
             journal: AuditJournal(audit: self.foundations.audit, counters: .tokens(self.foundations.registry)),
             rules: self.rules,
             cascade: self.cascade,
-            foreign: self.foreignGrants
+            foreign: self.foreignGrants,
+            accounts: AccountLinks(self.settings)
         )
     }
 

@@ -41,6 +41,13 @@ import Vocabulary
         var lasting = self.session
         lasting.isPersistent = true
         #expect(try self.readBack(lasting) == lasting)
+        for realm in [Realm.default, Realm("google")] {
+            var linked = self.session
+            linked.identity = linked.identity.inRealm(realm).linked(to: AccountID.id(String(repeating: "a", count: 32)))
+            let read = try self.readBack(linked)
+            #expect(read == linked && read.identity.subjectAtProvider == realm.subject("alice"))
+            #expect(AccountID.isOne(read.identity.id) && read.subject == read.identity.id)
+        }
         delegated.kind = .native
         delegated.endsAlone = true
         delegated.access = AccessTerms(audience: nil)

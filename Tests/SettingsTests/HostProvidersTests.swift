@@ -202,6 +202,44 @@ import Vocabulary
         #expect("\(problem.map { "\($0)" } ?? "")".contains(words), "\(problems)")
     }
 
+    private static func linked(_ accounts: String, trusted: [String] = ["google", "partner"]) -> String {
+        var file = Self.file(Self.hostWithAll.replacing("staff]", with: "staff, partner]") + "routes: [{path: /**}]}")
+        for (name, issuer) in [("google", "https://accounts.google.com"), ("partner", "https://id.example.com")]
+        where trusted.contains(name) {
+            file = file.replacing("{issuer: \"\(issuer)\"", with: "{trusted_email: true, issuer: \"\(issuer)\"")
+        }
+        return file + accounts + "\n"
+    }
+
+    private static var keyed: SettingsBench {
+        var bench = SettingsBench()
+        bench.files["/etc/sallyport/accounts.key"] = Array("0123456789abcdef0123456789abcdef\n".utf8)
+        bench.files["/etc/sallyport/short.key"] = Array("0123456789abcdef\n".utf8)
+        return bench
+    }
+
+    @Test("Users are linked where a key and trusted providers are written, and check warns of what that means")
+    func accounts() throws {
+        let link = "accounts: {link: verified_email, key_file: /etc/sallyport/accounts.key}"
+        let loaded = try Self.keyed.load(Self.linked(link)).get()
+        #expect(loaded.settings.accounts.linkKey != nil)
+        #expect(loaded.settings.providers.map(\.trustsEmail) == [false, true, true])
+        #expect(loaded.warnings.contains { $0.contains("accounts.link") && $0.contains("google, partner") })
+        let one = try Self.keyed.load(Self.linked(link, trusted: ["google"])).get()
+        #expect(one.warnings.contains { $0.contains("links nobody") }, "\(one.warnings)")
+        let off = try Self.keyed.load(Self.linked("accounts: {link: none, key_file: /etc/sallyport/accounts.key}")).get()
+        #expect(off.settings.accounts.linkKey == nil)
+        #expect(off.warnings.contains { $0.contains("google does nothing without accounts.link") }, "\(off.warnings)")
+        for (accounts, key) in [
+            ("accounts: {link: verified_email}", "accounts.key_file"),
+            ("accounts: {link: verified_email, key_file: /etc/sallyport/short.key}", "accounts.key_file"),
+            ("accounts: {link: email}", "accounts.link"),
+        ] {
+            let problems = Self.keyed.problems(Self.linked(accounts))
+            #expect(problems.contains { $0.key == key }, "\(accounts): \(problems)")
+        }
+    }
+
     @Test("A route may demand some of the host's providers, and check prints it")
     func demands() throws {
         let hosts = "{public_url: https://a.example.com, endpoints: true, providers: [google, staff], "

@@ -154,7 +154,7 @@ extension Session {
 extension Identity {
     /// Writes the identity without its realm, as a part of a record.
     package func write(to writer: inout CompactWriter) {
-        writer.write(self.id)
+        writer.write(self.storedID)
         writer.write(self.schemaID)
         self.traitsDocument.write(to: &writer)
         self.metadataPublicDocument.write(to: &writer)
@@ -162,12 +162,14 @@ extension Identity {
 
     /// Reads the output of `write(to:)`.
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Identity {
-        Identity(
-            id: try reader.text(),
+        let id = try reader.text()
+        let identity = Identity(
+            id: id,
             schemaID: try reader.text(),
             traits: try JSONDocument(from: &reader),
             metadataPublic: try JSONDocument(from: &reader)
         )
+        return id.utf8.contains(0) ? identity.withStoredID(id) : identity
     }
 }
 

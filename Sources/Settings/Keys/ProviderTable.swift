@@ -123,6 +123,7 @@ extension Section {
                 "Accept opaque access tokens for audiences too, judged by the provider's introspection endpoint."
             ),
             Self.domains,
+            Self.trustedEmail,
             SettingsKey(
                 "dpop",
                 at: \OpenIDSettings.usesDPoP,
@@ -187,6 +188,7 @@ extension Section {
                 "Who may sign in, by default everybody whom the provider knows."
             ),
             Self.domains,
+            Self.trustedEmail,
         ],
         isOption: true
     )
@@ -307,6 +309,13 @@ extension Section {
         "parameters",
         .pairs(name: .parameterName, value: .text),
         "Further parameters of every sign-in, as the provider documents them."
+    )
+
+    private static let trustedEmail = SettingsKey(
+        "trusted_email",
+        .boolean,
+        default: "false",
+        "With accounts.link, whoever has an address at this provider is the user with that address at every other such provider."
     )
 
     static let domains = SettingsKey(

@@ -88,6 +88,7 @@ extension Section {
             .section(.nativeSocial),
             "Native apps may sign users in by what the kits of Google, Apple and Facebook gave them."
         ),
+        SettingsKey("accounts", .section(.accounts), "Whether users of several providers can be one person."),
         SettingsKey("session", .section(.session), "How long sessions live, and their cookie."),
         SettingsKey("store", .section(.store), "Where sessions are kept."),
         SettingsKey(
@@ -129,6 +130,19 @@ extension Section {
             .path(isSecret: true),
             default: "none",
             "A file with lines of name, scopes (read, sessions, clients) and SHA-256 of operators' tokens; without it users' sessions are not served there."
+        ),
+    ])
+
+    private static let accounts = Section([
+        SettingsKey(
+            "link",
+            at: \Settings.accounts.link,
+            "none: two providers are two people; verified_email: users with the same verified address at providers with trusted_email are one, who can sign in at each."
+        ),
+        SettingsKey(
+            "key_file",
+            .path(isSecret: true),
+            "A file with 32 bytes or more, needed with link: the subjects of these users are derived from it, so it must never change."
         ),
     ])
 

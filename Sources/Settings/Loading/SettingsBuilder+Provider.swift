@@ -174,6 +174,7 @@ extension SettingsBuilder {
         named.label = tree.text("label")
         named.image = self.image("icon_file", of: tree)
         named.isEssential = tree.boolean("essential")
+        named.trustsEmail = section.boolean("trusted_email") ?? false
         named.domains = self.someTexts("domains", of: section) ?? []
         return named
     }

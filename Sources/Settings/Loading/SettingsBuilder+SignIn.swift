@@ -96,4 +96,37 @@ extension SettingsBuilder {
         }
         return owner?.text("name")
     }
+
+    // MARK: Accounts
+
+    /// Reads the key of accounts, and warns of what linking means.
+    mutating func setAccounts(_ accounts: inout AccountSettings, _ providers: [NamedProvider]) {
+        let tree = self.tree.tree("accounts")
+        if let tree { accounts.key = self.secret("key_file", of: tree, minBytes: 32) }
+        let trusted = providers.filter(\.trustsEmail).map(\.name)
+        guard accounts.link != .none, let tree else {
+            for name in trusted {
+                self.warnings.append(
+                    "trusted_email of the provider \(name) does nothing without accounts.link: verified_email"
+                )
+            }
+            return
+        }
+        if tree["key_file"] == nil {
+            self.reportMissing(
+                tree.place(of: "key_file", or: "link"),
+                "key_file: a file with 32 bytes or more",
+                "write one, e.g. by openssl rand -base64 32, and keep it for good: with another one these users have other subjects"
+            )
+        }
+        let place = tree.place(of: "link")
+        guard trusted.count > 1 else {
+            self.warnings.append("\(place.key) links nobody: fewer than two providers have trusted_email: true")
+            return
+        }
+        self.warnings.append(
+            "\(place.key): whoever gets an address confirmed at one of \(trusted.joined(separator: ", ")) is the user with that "
+                + "address at all of them; each must verify addresses, and never give one to another user"
+        )
+    }
 }

@@ -43,6 +43,7 @@ struct SettingsBuilder {
         if self.callsOthers { settings.proxies = self.environmentProxies() }
         settings.providers = self.providers(settings)
         settings.nativeSocial = self.nativeSocial()
+        self.setAccounts(&settings.accounts, settings.providers)
         self.check(settings.session)
         self.setExchange(&settings.exchange, settings.provider)
         self.setStore(&settings.store, hasSecret: settings.secrets != nil)

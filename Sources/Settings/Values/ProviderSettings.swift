@@ -16,6 +16,8 @@ package struct NamedProvider: Sendable, Equatable {
     package var isEssential: Bool?
     /// Users with an address in one of these go straight to it where there are others: in ASCII and in lower case.
     package var domains: [String] = []
+    /// Whether its word on a verified address may make its users those of other providers.
+    package var trustsEmail = false
 
     package init(name: String, settings: ProviderSettings, proxies: OutgoingProxies = OutgoingProxies()) {
         self.name = name

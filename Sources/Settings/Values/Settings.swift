@@ -45,6 +45,7 @@ package struct Settings: Sendable, Equatable {
     package var proxies = OutgoingProxies()
     /// nil: what Google, Apple and Facebook give to native apps is not accepted.
     package var nativeSocial: NativeSocialSettings?
+    package var accounts = AccountSettings()
     package var session = SessionSettings()
     package var exchange = ExchangeSettings()
     package var store = StoreSettings()

@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 /// How apps, clients and operators name the users of a provider: by the provider's own ids, or with the provider's name
 /// before them where the ids of several providers meet on one host. Two people must not share a name there.
 package struct SubjectNames: Sendable, Hashable {
@@ -22,10 +24,11 @@ package struct SubjectNames: Sendable, Hashable {
     /// What tells these names from others for settings by which verdicts are kept; empty: the provider's ids alone.
     package var marks: [String] { self.mark.isEmpty && self.otherMarks.isEmpty ? [] : [self.mark] + self.otherMarks }
 
-    /// The name of the user whom the provider calls `id`; nil: it would be one of another provider's users.
+    /// The name of the user whom the provider calls `id`; nil: it would be one of another provider's users, or an account of
+    /// several providers.
     package func name(of id: String) -> String? {
         let name = self.mark + id
-        return self.otherMarks.contains(where: name.hasPrefix) ? nil : name
+        return self.otherMarks.contains(where: name.hasPrefix) || AccountID.isOne(name) ? nil : name
     }
 
     /// The provider's id of the user with this name.

@@ -218,6 +218,7 @@ extension TokenService {
     ) async throws(NotDone) -> IssuedTokens {
         try await self.recording(self.record(.socialExchanged, requester)) { record throws(NotDone) in
             let realm = realm ?? self.realms.first
+            let user = self.accounts?.linked(user, of: realm) ?? user
             var session = self.session(of: user, in: realm, scopes: scopes, requester)
             record.note(session, audience: api?.audience)
             guard requester.client.isFor(realm.name) else {

@@ -68,6 +68,8 @@ package struct TokenService: RecordCaller {
     let cascade: SessionCascade?
     /// The providers' tokens that can be exchanged; nil: none.
     let foreign: ForeignGrants?
+    /// Makes one account of several providers' users; nil: each is another one.
+    let accounts: AccountLinks?
 
     /// - Parameters:
     ///   - lifetimes: Of the sessions of native apps.
@@ -84,7 +86,8 @@ package struct TokenService: RecordCaller {
         journal: AuditJournal,
         rules: RuleBook = RuleBook(),
         cascade: SessionCascade? = nil,
-        foreign: ForeignGrants? = nil
+        foreign: ForeignGrants? = nil,
+        accounts: AccountLinks? = nil
     ) {
         self.records = records
         self.refreshTokens = refreshTokens
@@ -97,6 +100,7 @@ package struct TokenService: RecordCaller {
         self.rules = rules
         self.cascade = cascade
         self.foreign = foreign
+        self.accounts = accounts
     }
 
     package var clock: Clock { self.records.clock }

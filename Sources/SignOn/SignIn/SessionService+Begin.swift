@@ -57,6 +57,7 @@ extension SessionService {
         account: String? = nil,
         for requester: Requester
     ) async throws(NotDone) -> BegunSession {
+        let authentication = self.linked(authentication)
         var record = self.record(.signedIn, terms.kind, requester)
         record.account = account
         record.provider = evidence?.provider
@@ -92,6 +93,9 @@ extension SessionService {
         guard self.users?.hasFormerPassword(session) != true else { throw NotDone(.signInRefused) }
         guard let evidence, let ends = self.providerSessions else { return }
         guard try await !ends.haveEnded(evidence, of: session.subject) else { throw NotDone(.signInEnded) }
+        guard session.identity.ownID != nil else { return }
+        let own = session.identity.subjectAtProvider
+        guard try await !ends.haveEnded(evidence, of: own) else { throw NotDone(.signInEnded) }
     }
 
     /// Records that a sign-in was refused that had been judged good, unless nobody was refused.
@@ -157,6 +161,9 @@ extension SessionService {
     /// Enters the session's lineage wherever the end of the provider's session is to find it. To be called before the
     /// session is written.
     func note(_ evidence: ProviderEvidence, of session: Session) async throws(NotDone) {
+        if session.identity.ownID != nil {
+            try await self.providerSessions?.noteAccount(of: session, at: evidence.provider)
+        }
         guard let id = evidence.sessionID else { return }
         try await self.providerSessions?.note(
             session.lineage,

@@ -1,4 +1,5 @@
 package import NIOCore
+internal import Providers
 package import Rules
 package import Sessions
 package import Settings
@@ -43,6 +44,8 @@ package struct SessionService: RecordCaller {
     let users: RealmUsers?
     /// Whose users sign in; nil: those of the first realm.
     private var signingRealm: Realm?
+    /// Makes one account of several providers' users; nil: each is another one.
+    let accounts: AccountLinks?
     /// Judged before a session begins.
     let rules: RuleBook
     /// Counts what ends with a session; nil: that is not recorded.
@@ -64,6 +67,7 @@ package struct SessionService: RecordCaller {
         tokens: [any ForeignTokens] = [],
         providerSessions: ProviderSessions? = nil,
         users: RealmUsers? = RealmUsers(.default),
+        accounts: AccountLinks? = nil,
         rules: RuleBook = RuleBook(),
         cascade: SessionCascade? = nil,
         observe: @escaping @Sendable (Session) -> Void = { _ in },
@@ -76,6 +80,7 @@ package struct SessionService: RecordCaller {
         self.tokens = tokens
         self.providerSessions = providerSessions
         self.users = users
+        self.accounts = accounts
         self.rules = rules
         self.cascade = cascade
         self.observe = observe
@@ -93,6 +98,11 @@ package struct SessionService: RecordCaller {
 
     /// Whose users sign in by it.
     package var realm: Realm { self.signingRealm ?? self.realms.first }
+
+    /// A user of this realm who has just authenticated, as the account that the user has at several providers, if it is one.
+    func linked(_ authentication: Authentication) -> Authentication {
+        self.accounts?.linked(authentication, of: self.realm) ?? authentication
+    }
 
     /// The same service, by which the users of one of its realms sign in.
     package func signing(in realm: Realm) -> SessionService {

@@ -21,6 +21,7 @@ extension NativeSignIns {
         for requester: Requester
     ) async throws(NotDone) -> Secret {
         guard !self.isExpired(flow) else { return try await self.fail(id, flow, NotDone(.signInFlowExpired)) }
+        let authentication = self.sessions.linked(authentication)
         var record = self.sessions.record(.signedIn, .native, requester)
         record.provider = evidence?.provider
         record.account = account

@@ -70,10 +70,34 @@ package struct ProviderLogout: Sendable {
             if let ended = try await self.end(sessionID) { return ended }
         }
         guard let subject = logout.subject.map(self.sessions.realm.subject) else { return 0 }
+        let linked = try await self.endLinked(subject, unnamedOnly: logout.sessionID != nil && logout.namesEverySession)
         // A provider may name a session in its logout tokens and not in its id_tokens. Then the subject decides.
-        if logout.sessionID != nil, logout.namesEverySession { return try await self.endUnnamed(of: subject) }
+        if logout.sessionID != nil, logout.namesEverySession {
+            return linked + (try await self.endUnnamed(of: subject))
+        }
         let ended = await self.sessions.cascaded(of: subject, in: nil)
         try await self.ends.end(subject: subject)
+        return linked + ended
+    }
+
+    /// Ends what this provider's user began as an account of several providers. What the account began at another provider
+    /// goes on: that one has not said anything.
+    ///
+    /// - Parameters:
+    ///   - own: What the store calls the provider's user.
+    ///   - unnamedOnly: Whether only sessions are meant for which the provider named none of its own.
+    /// - Returns: How many sessions have ended.
+    private func endLinked(_ own: String, unnamedOnly: Bool) async throws(NotDone) -> Int {
+        var ended = 0
+        for account in try await self.ends.accounts(of: own, at: self.provider.name) {
+            let begun = try await self.users.all(of: account).filter { found in
+                found.session.identity.subjectAtProvider == own
+                    && !(unnamedOnly && found.session.provider?.sessionID != nil)
+            }
+            let lineages = Array(Set(begun.map(\.session.lineage)))
+            ended += await self.sessions.cascaded(of: account, in: lineages)
+            for lineage in lineages { try await self.sessions.endLineage(lineage) }
+        }
         return ended
     }
 

@@ -39,6 +39,15 @@ package struct ProviderSessions: RecordCaller {
                     lineage: lineage,
                     subject: subject
                 )
+            // An account has another address by now, and with it another account.
+            if next.subject != subject {
+                next = ProviderSessionRecord(
+                    since: self.clock.now(),
+                    expiresAt: max(next.expiresAt, expiresAt),
+                    lineage: lineage,
+                    subject: subject
+                )
+            }
             for surplus in next.add(lineage, until: expiresAt) {
                 try await self.ask { store, loop in store.end(surplus, on: loop) }
             }
@@ -46,6 +55,31 @@ package struct ProviderSessions: RecordCaller {
         }
         throw NotDone(.storeUnavailable)
     }
+
+    /// Notes which account the provider's user has, whom the provider alone calls otherwise. To be called before the account's
+    /// session is written, so that a logout by the provider's own id of the user finds it.
+    func noteAccount(of session: Session, at provider: String) async throws(NotDone) {
+        let own = session.identity.subjectAtProvider
+        try await self.note(
+            Self.ofAccounts,
+            of: session.subject,
+            in: Self.accountName(of: own),
+            at: provider,
+            until: session.expiresAt
+        )
+    }
+
+    /// What the store calls the account of the user whom the provider calls so; nil: none is known.
+    func accounts(of own: String, at provider: String) async throws(NotDone) -> Set<String> {
+        Set(try await self.records(of: Self.accountName(of: own), at: provider).map(\.subject))
+    }
+
+    /// Under what a record keeps the account of a user. No session of a provider is called so, because its id has no control
+    /// character.
+    private static func accountName(of own: String) -> String { "\u{0}account\u{0}\(own)" }
+
+    /// Stands in such a record for the lineages, which are not kept: the account's sessions are found by its subject.
+    private static let ofAccounts = Lineage(tag: String(repeating: "-", count: TokenAuthority.tagLength))
 
     /// What began with the provider's session `id`, as far as it is still known.
     package func records(of id: String, at provider: String) async throws(NotDone) -> [ProviderSessionRecord] {
