@@ -227,7 +227,8 @@ import Vocabulary
         #expect(loaded.warnings.contains { $0.contains("accounts.link") && $0.contains("google, partner") })
         let one = try Self.keyed.load(Self.linked(link, trusted: ["google"])).get()
         #expect(one.warnings.contains { $0.contains("links nobody") }, "\(one.warnings)")
-        let off = try Self.keyed.load(Self.linked("accounts: {link: none, key_file: /etc/sallyport/accounts.key}")).get()
+        let off = try Self.keyed.load(Self.linked("accounts: {link: none, key_file: /etc/sallyport/accounts.key}"))
+            .get()
         #expect(off.settings.accounts.linkKey == nil)
         #expect(off.warnings.contains { $0.contains("google does nothing without accounts.link") }, "\(off.warnings)")
         for (accounts, key) in [
