@@ -1,6 +1,6 @@
 package import Cryptography
-package import Providers
-package import Sessions
+internal import Providers
+internal import Sessions
 package import Settings
 package import Vocabulary
 

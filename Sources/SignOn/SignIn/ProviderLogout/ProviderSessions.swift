@@ -79,7 +79,7 @@ package struct ProviderSessions: RecordCaller {
     private static func accountName(of own: String) -> String { "\u{0}account\u{0}\(own)" }
 
     /// Stands in such a record for the lineages, which are not kept: the account's sessions are found by its subject.
-    private static let ofAccounts = Lineage(tag: String(repeating: "-", count: TokenAuthority.tagLength))
+    private static let ofAccounts = Lineage(tag: "----------")
 
     /// What began with the provider's session `id`, as far as it is still known.
     package func records(of id: String, at provider: String) async throws(NotDone) -> [ProviderSessionRecord] {
