@@ -124,6 +124,8 @@ package struct AuditEvent: Sendable {
     /// Writes `details.triggered_by_session_transfer_token: true`, as Auth0 does for events that a transfer token
     /// caused.
     package var isTriggeredByTransferToken = false
+    /// What the settings call the provider of the user; nil: the subject tells it.
+    package var realm: String?
     package var details: [(String, String)]
 
     package init(

@@ -47,7 +47,9 @@ package struct AuditStream: Sendable {
         line.member("audience", event.audience)
         if let user = event.subject.map(Realm.user(of:)) {
             line.member("subject", user.id)
-            if user.realm != Realm.default.name { line.member("provider", user.realm) }
+            // An account of several providers is the same subject at each.
+            let realm = AccountID.isOne(user.id) ? event.realm ?? user.realm : user.realm
+            if realm != Realm.default.name { line.member("provider", realm) }
         }
         line.member("account", event.account)
         line.member("session", event.session)

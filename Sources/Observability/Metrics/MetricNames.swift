@@ -76,6 +76,11 @@ package enum MetricNames {
         "Sign-ins, by what presents the session (web, native) and result (ok, or the reason id).",
         hidesZero: true
     )
+    package static let providerSignIns = MetricFamily.counter(
+        "sallyport_provider_sign_ins_total{provider,result}",
+        "Sign-ins, by the provider's name in the settings and result (ok, or the reason id).",
+        hidesZero: true
+    )
     package static let tokens = MetricFamily.counter(
         "sallyport_tokens_total{act,result}",
         "Tokens of OAuth clients, by act (the grant, or revoked) and result (ok, or the reason id).",

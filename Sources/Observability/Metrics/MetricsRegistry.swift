@@ -109,6 +109,11 @@ package final class MetricsRegistry: Sendable {
         self.increment(self.counter(MetricNames.ruleResults, rule, result))
     }
 
+    /// Counts a sign-in at a provider from any thread, as rules are counted.
+    package func countSignIn(at provider: String, _ result: String) {
+        self.increment(self.counter(MetricNames.providerSignIns, provider, result))
+    }
+
     /// Counts a duration from any thread; a negative one counts as 0.
     package func observe(_ id: HistogramID, nanoseconds: Int64) {
         let value = max(nanoseconds, 0)

@@ -24,7 +24,7 @@ extension SessionStory {
             }
             return values.isEmpty ? nil : "\(name): \(values.joined(separator: ", "))"
         }
-        var lines = ["fingerprint", "session", "subject", "client_id", "host"].compactMap(all)
+        var lines = ["fingerprint", "session", "subject", "provider", "client_id", "host"].compactMap(all)
         if let end = self.beginning?.detail("expires_at") { lines.append("ends at the latest: \(end)") }
         if let idle = self.beginning?.detail("idle_seconds") { lines.append("ends when unused for: \(idle) s") }
         return lines

@@ -24,8 +24,12 @@ package struct ActCounters: Sendable {
         let increment = Self.counters(of: MetricNames.signIns, in: metrics, acts: kinds, refusals)
         return ActCounters(metrics: metrics) { record in
             switch record.act {
-            case .session(.signedIn, let kind): increment(kind.rawValue, nil)
-            case .session(.refused(let reason), let kind): increment(kind.rawValue, reason)
+            case .session(.signedIn, let kind):
+                increment(kind.rawValue, nil)
+                if let realm = record.realm { metrics.countSignIn(at: realm, "ok") }
+            case .session(.refused(let reason), let kind):
+                increment(kind.rawValue, reason)
+                if let realm = record.realm { metrics.countSignIn(at: realm, reason.rawValue) }
             default: break
             }
         }

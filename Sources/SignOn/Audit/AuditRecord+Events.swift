@@ -47,6 +47,7 @@ extension AuditRecord {
             requestID: self.requestID,
             details: self.details
         )
+        event.realm = self.realm
         event.account = self.account
         event.tokenFingerprint = self.tokenFingerprint
         event.description = self.description

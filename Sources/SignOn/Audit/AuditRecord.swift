@@ -51,6 +51,8 @@ package struct AuditRecord: Sendable, Equatable {
     package var detail: String?
     /// The name of the provider at which the user signed in with the browser.
     package var provider: String?
+    /// What the settings call the provider of the user, or of whoever tried to sign in; nil: the subject tells it.
+    package var realm: String?
     /// Why the session ended, if this is a sign-out.
     package var cause = Reason.sessionSignedOut
 
@@ -99,6 +101,7 @@ package struct AuditRecord: Sendable, Equatable {
     /// Records whose session it is about.
     mutating func note(_ session: Session, _ key: RecordKey) {
         self.subject = session.subject
+        self.realm = session.identity.realm.name
         self.sessionID = session.id
         self.fingerprint = key.fingerprint
         guard case .session(.signedIn, _) = self.act else { return }
@@ -109,6 +112,7 @@ package struct AuditRecord: Sendable, Equatable {
     /// Records whose session an OAuth client's token is about.
     mutating func note(_ session: Session, audience: String?) {
         self.subject = session.subject
+        self.realm = session.identity.realm.name
         self.sessionID = session.id
         self.actor = session.actor
         self.audience = audience
@@ -123,6 +127,7 @@ package struct AuditRecord: Sendable, Equatable {
     /// Records the native session from which a transfer token is to be minted.
     mutating func note(mintedFrom parent: Session) {
         self.subject = parent.subject
+        self.realm = parent.identity.realm.name
         self.sessionID = parent.id
         self.parentSessionID = parent.id
         self.actor = parent.actor
@@ -131,6 +136,7 @@ package struct AuditRecord: Sendable, Equatable {
     /// Records the user and the device for which the transfer token was minted.
     mutating func note(_ token: TransferToken) {
         self.subject = token.parent.subject
+        self.realm = token.parent.identity.realm.name
         self.parentSessionID = token.parent.id
         self.validHost = token.host
         self.mintedClientID = token.clientID

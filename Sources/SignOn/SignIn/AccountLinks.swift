@@ -1,4 +1,4 @@
-package import Cryptography
+internal import Cryptography
 internal import Providers
 internal import Sessions
 package import Settings

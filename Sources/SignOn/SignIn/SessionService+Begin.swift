@@ -27,6 +27,11 @@ extension SessionService {
     /// Whether users choose to stay signed in when they close the browser.
     package var asksToStay: Bool { self.settings.browser.persistence == .ask }
 
+    /// A user of this realm who has just authenticated, as the account that the user has at several providers, if it is one.
+    func linked(_ authentication: Authentication) -> Authentication {
+        self.accounts?.linked(authentication, of: self.realm) ?? authentication
+    }
+
     /// Begins a session for an authenticated user, always under a new token and id, in a lineage of its own: nothing
     /// that the client presented becomes a session (session fixation).
     ///

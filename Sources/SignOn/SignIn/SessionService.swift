@@ -1,5 +1,4 @@
 package import NIOCore
-internal import Providers
 package import Rules
 package import Sessions
 package import Settings
@@ -99,11 +98,6 @@ package struct SessionService: RecordCaller {
     /// Whose users sign in by it.
     package var realm: Realm { self.signingRealm ?? self.realms.first }
 
-    /// A user of this realm who has just authenticated, as the account that the user has at several providers, if it is one.
-    func linked(_ authentication: Authentication) -> Authentication {
-        self.accounts?.linked(authentication, of: self.realm) ?? authentication
-    }
-
     /// The same service, by which the users of one of its realms sign in.
     package func signing(in realm: Realm) -> SessionService {
         var service = self
@@ -124,12 +118,17 @@ package struct SessionService: RecordCaller {
     }
 
     func record(_ act: SessionAct, _ kind: Session.Kind, _ requester: Requester) -> AuditRecord {
-        AuditRecord(
+        var record = AuditRecord(
             act: .session(act, kind),
             requestID: requester.requestID,
             device: self.device(requester),
             host: requester.authority
         )
+        switch act {
+        case .signedIn, .refused: record.realm = self.realm.name
+        default: break
+        }
+        return record
     }
 
     func device(_ requester: Requester) -> DeviceFacts {

@@ -23,8 +23,9 @@ package struct SocialProofs: StoreCaller {
         by verifier: any SocialVerifier,
         for owner: SocialOwner? = nil
     ) async throws(NotDone) -> ProvenUser {
-        var proof = try await verifier.verify(signIn)
-        if let owner, let stated = proof.stated { proof.user = try owner.user(stated) }
+        let proof = try await verifier.verify(signIn)
+        var user = proof.user
+        if let owner, let stated = proof.stated { user = try owner.user(stated) }
         let memory = self.store.onceMemory
         guard !proof.artefact.mayPrecede(memory) else { throw Self.forgotten }
         let isFirst = try await self.ask { onces, loop in
@@ -33,7 +34,7 @@ package struct SocialProofs: StoreCaller {
         guard isFirst else { throw NotDone(.socialReplayed, detail: "replayed") }
         // The store may have forgotten since what was presented.
         guard self.store.onceMemory.epoch == memory.epoch else { throw Self.forgotten }
-        return proof.user
+        return user
     }
 
     /// The refusal of an artefact that may have been presented before the store lost its memory. A sign-in at the provider

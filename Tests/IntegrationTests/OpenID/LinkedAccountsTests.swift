@@ -117,6 +117,12 @@ struct LinkedAccountsTests {
             var fresh = WebUser(bench.gateway)
             #expect(try bench.signIn(&fresh, at: "google") == account)
             #expect(try bench.signIn(&fresh, at: "other") == "other|7")
+            for (provider, count) in [("work", 1.0), ("google", 2), ("other", 1)] {
+                let metric = #"sallyport_provider_sign_ins_total{provider="\#(provider)",result="ok"}"#
+                #expect(try bench.gateway.metric(metric) == count)
+                let event = "\"subject\":\"\(provider == "other" ? "other|7" : account)\",\"provider\":\"\(provider)\""
+                #expect(eventually { bench.gateway.output.contains(event) }, "\(event)")
+            }
             // Whatever is not plainly verified is nobody's account, and another address is another one.
             for (email, verified) in [
                 ("ada@example.com", false), ("ada@example.com", nil), ("ada@example.com", "yes"),
