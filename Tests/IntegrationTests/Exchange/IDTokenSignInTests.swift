@@ -54,4 +54,54 @@ import Vocabulary
             #expect(gateway.output.contains(Reason.socialReplayed.rawValue))
         }
     }
+
+    @Test("Where a provider has the kit's issuer beside others, its user signs in, as its claims and allow say")
+    func ownedByProvider() throws {
+        let social = try SocialServer()
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        func settings(_ allow: String) -> String {
+            """
+            listen: 127.0.0.1:0
+            event_loops: 1
+            admin: {listen: 127.0.0.1:0}
+            upstream: http://127.0.0.1:\(app.port)
+            session: {cookie: sallyport}
+            hosts:
+              - {public_url: "http://app.example.com", endpoints: true, providers: [partner, google], routes: [{path: /**}]}
+            providers:
+              - name: partner
+                essential: false
+                oidc: {issuer: "http://127.0.0.1:9", client_id: a, client_authentication: none}
+              - name: google
+                essential: false
+                oidc: {issuer: "https://accounts.google.com", client_id: a, client_authentication: none\(allow)}
+            \(NativeSocialTests.settings(social.network))
+            drain: {delay: 0s, timeout: 100ms}
+
+            """
+        }
+        for (allow, isAdmitted) in [("", true), (", allow: {email_domains: [other.example]}", false)] {
+            try Gateway.with(settings(allow), files: NativeSocialTests.files(social.network)) { gateway throws in
+                func kit(_ name: String, _ token: Secret) -> [String: JSONValue] {
+                    let text = String(decoding: token.bytes, as: UTF8.self)
+                    return ["provider": .string(name), "id_token": .string(text), "id_token_nonce": "n-1"]
+                }
+                let google = kit("google", social.network.googleToken(["nonce": "n-1"]))
+                let (answer, document) = try self.submit(gateway, "login", google)
+                #expect(isAdmitted ? answer.status == 200 : [400, 403].contains(answer.status), "\(answer.text)")
+                let id = document?["session"]?["identity"]?["external_id"]
+                #expect(id == (isAdmitted ? .string("google|\(SocialNetwork.googleSubject)") : nil), "\(answer.text)")
+                if !isAdmitted { #expect(eventually { gateway.output.contains("signin.not_allowed") }) }
+                // Apple's kit belongs to no provider here.
+                let apple = kit("apple", social.network.appleToken(["nonce": "n-1"]))
+                let (other, user) = try self.submit(gateway, "login", apple)
+                let subject = user?["session"]?["identity"]?["external_id"]
+                #expect(
+                    other.status == 200 && subject == .string("apple|\(SocialNetwork.appleSubject)"),
+                    "\(other.text)"
+                )
+            }
+        }
+    }
 }
