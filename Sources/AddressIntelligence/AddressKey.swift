@@ -5,7 +5,7 @@
 package struct AddressKey: Hashable, Sendable, CustomStringConvertible {
     private let network: IPAddress
 
-    init(of address: IPAddress) {
+    package init(of address: IPAddress) {
         self.network = address.isV4 ? address : IPAddress(bits: address.bits & ~UInt128(UInt64.max))
     }
 

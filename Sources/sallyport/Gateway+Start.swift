@@ -102,6 +102,7 @@ extension Gateway {
                 loop.onStrayForwarding = { strayForwarding.tell(of: $0, from: $1) }
                 loop.onProxyNotice = { proxyNotices.tell($0, of: $1) }
                 loop.onUpstreamNotice = { $0.log(to: logger) }
+                loop.onServerNotice = { $0.log(to: logger) }
                 loop.start()
                 return PathLoops.Place(loop, on: eventLoop)
             }.get()

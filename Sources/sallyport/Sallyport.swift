@@ -10,7 +10,7 @@ struct Sallyport: AsyncParsableCommand {
         version: Version.current,
         subcommands: [
             RunCommand.self, DemoCommand.self, CheckCommand.self, ExplainCommand.self, HealthcheckCommand.self,
-            LimitsCommand.self, TextsCommand.self,
+            UpstreamsCommand.self, LimitsCommand.self, TextsCommand.self,
             KeysCommand.self, CertificateCommand.self, HashPasswordCommand.self, VerifyCommand.self,
             DPoPProofCommand.self,
         ]

@@ -16,3 +16,15 @@ extension UpstreamNotice {
         logger.warning("\(subject): \(place)\(self.sentence); told once a minute", metadata: metadata)
     }
 }
+
+extension ServerNotice {
+    /// Writes that a server of an app is left out, or serves again.
+    func log(to logger: Logger) {
+        let metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "server": "\(self.server)"]
+        if let fault = self.fault {
+            logger.warning("a server of the app is left out: \(fault.sentence)", metadata: metadata)
+        } else {
+            logger.info("a server of the app serves again", metadata: metadata)
+        }
+    }
+}

@@ -309,7 +309,9 @@ import Glibc
             try gateway.reload(settings("").replacing("upstreams:\n", with: first))
             #expect(try gateway.get("/3").status == 200 && app.connectionCount == 1)
             try gateway.reload(settings("", upstream: "    max_connections: 7\n"))
-            #expect(try gateway.get("/4").status == 200 && app.connectionCount == 2)
+            #expect(try gateway.get("/4").status == 200 && app.connectionCount == 1)
+            try gateway.reload(settings("", upstream: "    reuse: strict\n"))
+            #expect(try gateway.get("/5").status == 200 && app.connectionCount == 2)
             #expect(try gateway.metric(#"sallyport_upstream_connections{state="idle"}"#) == 1)
         }
     }

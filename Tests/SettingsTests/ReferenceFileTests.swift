@@ -72,7 +72,8 @@ struct ReferenceFileTests {
         "routes", "routes[].name", "routes[].methods", "routes[].upstream", "routes[].handoff",
         "routes[].max_body", "routes[].timeouts.response", "event_loops", "secret_file",
         "listen[].tls", "tls.certificates[].default", "listen[].protocols", "listen[].client_certificates",
-        "upstreams.*.ca_file", "upstreams.*.server_name", "clients[].client_secret_file", "clients[].jwks_file",
+        "upstreams.*.ca_file", "upstreams.*.server_name", "upstreams.*.servers[].server_name",
+        "clients[].client_secret_file", "clients[].jwks_file",
         "clients[].provider", "clients[].providers", "providers[].label", "providers[].icon_file",
         "providers[].essential",
         "clients[].token_endpoint_auth_method", "provider.static.users[].id",
@@ -149,6 +150,9 @@ struct ReferenceFileTests {
         let childName = child.hasSuffix("[]") ? String(child.dropLast(2)) : child
         var members = below.keys.filter { $0.isRequired && $0.name != childName }.map {
             "\($0.name): \(self.required[$0.name] ?? "")"
+        }
+        if name == "upstreams", childName != "url", childName != "servers" {
+            members.append("url: \(self.required["url"] ?? "")")
         }
         // An empty mapping below stands as `{}`.
         if value != nil || rest.count > 1 { members.append(self.member(child, rest.dropFirst(), below, value)) }

@@ -222,6 +222,32 @@ struct ValidationTests {
         #expect(SettingsBench().problems(adding: file("enforce_online_refresh_tokens: false")).isEmpty)
     }
 
+    @Test("An app has one address or a list of servers, each once and all with the same scheme")
+    func servers() {
+        func file(_ text: String) -> String { "upstreams: {a: {\(text)}}\n" }
+        func problems(_ text: String) -> [SettingsProblem] { SettingsBench().problems(adding: file(text)) }
+        self.expect(problems("balance: sticky"), "upstreams.a.url", "add the key url")
+        self.expect(problems("url: http://a, servers: [http://b]"), "upstreams.a.url", "move the URL into servers")
+        self.expect(problems("servers: []"), "upstreams.a.servers", "add a server")
+        let many = (1...65).map { "http://a\($0)" }.joined(separator: ", ")
+        self.expect(problems("servers: [\(many)]"), "upstreams.a.servers", "1 to 64 servers")
+        self.expect(problems("servers: [http://a, {url: http://a:80}]"), "upstreams.a.servers[1].url", "weight")
+        self.expect(problems("servers: [http://a, https://b]"), "upstreams.a.servers[1].url", "the same scheme")
+        self.expect(
+            problems("servers: [http://a, {url: http://b, server_name: c}]"),
+            "upstreams.a.servers[1].server_name",
+            "https"
+        )
+        self.expect(problems("servers: [http://a, {url: http://b, weight: 0}]"), "upstreams.a.servers[1].weight")
+        let settings = SettingsBench().settings(
+            adding: file("servers: [http://a:3000, {url: http://b, weight: 3}], balance: round_robin")
+        )
+        let app = settings?.upstreams.first { $0.name == "a" }
+        #expect(app?.servers.map(\.origin) == ["http://a:3000", "http://b"])
+        #expect(app?.servers.map(\.weight) == [1, 3])
+        #expect(app?.balance == .roundRobin)
+    }
+
     @Test("TLS files towards the app must be readable and belong to an https URL")
     func upstreamTLS() {
         func file(_ text: String) -> String { "upstreams: {a: {\(text)}}\n" }

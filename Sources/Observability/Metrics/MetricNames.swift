@@ -288,6 +288,26 @@ package enum MetricNames {
         hidesZero: true
     )
 
+    // The servers of apps that have several.
+    package static let serverRequests = MetricFamily.counter(
+        "sallyport_upstream_server_requests_total{upstream,server,code_class}",
+        "Requests that a server of an app got, by class of the status code (error when there was no response).",
+        hidesZero: true
+    )
+    package static let serverInFlight = MetricFamily.gauge(
+        "sallyport_upstream_server_requests_in_flight{upstream,server}",
+        "Requests that a server of an app is serving, or for which a connection to it is being made."
+    )
+    package static let serverEjections = MetricFamily.counter(
+        "sallyport_upstream_server_ejections_total{upstream,server}",
+        "How often an event loop has left a server of an app out because it failed.",
+        hidesZero: true
+    )
+    package static let serverOut = MetricFamily.gauge(
+        "sallyport_upstream_server_out{upstream,server}",
+        "How many event loops leave a server of an app out now; 0 while it serves."
+    )
+
     // Operation.
     package static let buildInfo = MetricFamily.gauge(
         "sallyport_build_info{version,swift}",

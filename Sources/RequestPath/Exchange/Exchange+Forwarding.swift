@@ -70,6 +70,13 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     package var session: CachedSession? { self.record.session }
     package var isConnecting: Bool { self.phase == .connecting }
     package var isQueued: Bool { self.phase == .queued }
+    package var isRepeatable: Bool { self.facts.method.isIdempotent && !self.facts.hasBody }
+
+    package var stickyKey: UInt64 {
+        if let session = self.record.session { return StickyKey.hash(session.session.id.utf8) }
+        return StickyKey.hash(AddressKey(of: self.record.clientAddress ?? self.peer).description.utf8)
+    }
+
     package var method: KnownMethod { self.facts.method }
     package var awaitsUpgrade: Bool { self.facts.isWebSocket }
     package var isRequestWhole: Bool { self.facts.isRequestWhole }
@@ -297,7 +304,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         if self.facts.hasBegunAnswer { return self.abort(reason) }
         if let failed {
             self.upstreamHead = failed.takeBack()
-            if reason == .upstreamReset, self.mayRetry(failed) { return self.retry() }
+            if self.mayRetry(failed, after: reason) { return self.retry() }
         }
         self.metrics.upstreamAnswered(
             self.record.route?.upstreamIndex ?? .max,
@@ -328,15 +335,22 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         if let pool = self.facts.pool { self.connect(by: pool) }
     }
 
-    /// Whether the request may be sent once more. A kept connection may have been closed just as the request was sent.
-    /// The request is repeated once, on another connection, if it cannot have had an effect or is idempotent (RFC 9110
-    /// 9.2.2). A POST is never sent twice, because an app may act on a head without reading the body.
-    private func mayRetry(_ connection: any AppStream) -> Bool {
-        guard self.record.upstreamReused, !self.facts.isRepeated else { return false }
+    /// Whether the request may be sent once more, on another connection. A kept connection may have been closed just as the
+    /// request was sent; a server may have ended, and the app has another. The request is repeated once, if it cannot have
+    /// had an effect or is idempotent (RFC 9110 9.2.2). A POST is never sent twice, because an app may act on a head without
+    /// reading the body.
+    private func mayRetry(_ connection: any AppStream, after reason: Reason) -> Bool {
+        guard !self.facts.isRepeated else { return false }
+        let wasKept = reason == .upstreamReset && self.record.upstreamReused
+        if !wasKept {
+            guard reason == .upstreamReset || reason == .upstreamTLS, self.facts.pool?.hasSeveralServers == true else {
+                return false
+            }
+        }
         if !connection.hasSent { return true }
         guard !connection.hasAnswered, self.record.bytesIn == 0 else { return false }
         // The end of an empty body has been sent and would have to be sent again.
         if self.facts.hasBody, self.facts.isRequestWhole { return false }
-        return self.facts.method.isIdempotent
+        return self.facts.method.isIdempotent && (wasKept || self.facts.pool?.takeRetry() == true)
     }
 }

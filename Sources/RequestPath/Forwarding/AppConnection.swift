@@ -105,6 +105,10 @@ package protocol ConnectionWaiter: AnyObject {
     var isConnecting: Bool { get }
     /// Whether it waits in the queue of the pool.
     var isQueued: Bool { get }
+    /// The same for all requests of its session, or of its client where there is none (`StickyKey`).
+    var stickyKey: UInt64 { get }
+    /// Whether it may be sent to another server if the first one fails: it is idempotent and has no body.
+    var isRepeatable: Bool { get }
     /// Called when all connections are in use: it is queued. If it ends before its turn comes, it calls
     /// `AppPool.waiterLeft`.
     func upstreamBusy()
@@ -129,12 +133,22 @@ package protocol AppPool: AnyObject {
     /// Called when a queued request has ended.
     func waiterLeft()
 
+    /// Whether the app has several servers: after a failed connection, another one is of another server.
+    var hasSeveralServers: Bool { get }
+    /// Takes one of the second tries that idempotent requests have on another server; false: none is left.
+    func takeRetry() -> Bool
+
+    /// Its servers as they are now.
+    var reports: [ServerReport] { get }
+
     /// Closes connections that have been idle too long.
     func sweep()
     /// Called at the end of the loop's turn, once after each call of `PathLoop.tellTurnEnd`.
     func turnEnded()
     /// Called when a reload keeps this pool, whose app has this index now.
     func moved(to index: Int)
+    /// Goes on with other settings of the app, and this index. False: it cannot, and another pool replaces it.
+    func adopt(_ target: UpstreamTarget, index: Int) -> Bool
     /// Called when a reload has replaced this pool. It keeps no connection any more.
     func retire()
 }

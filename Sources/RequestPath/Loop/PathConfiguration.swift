@@ -86,7 +86,7 @@ package final class PathConfiguration: Sendable {
             registry: registry,
             routes: (routes.entries + endpoints.routes).map(\.name),
             endpoints: endpoints.names,
-            upstreams: settings.upstreams.map(\.name)
+            upstreams: settings.upstreams
         )
         self.limits = settings.limits
         self.timeouts = Timeouts(settings.timeouts)

@@ -50,6 +50,9 @@ package final class PathLoop: TurnEndTask {
     /// Called with what is wrong with an app, once a minute at most for each reason.
     package var onUpstreamNotice: ((UpstreamNotice) -> Void)?
 
+    /// Called when a server of an app is left out and when it serves again, once for all loops.
+    package var onServerNotice: ((ServerNotice) -> Void)?
+
     /// Makes the pool of an app, which has this index in the configuration.
     package typealias MakePool = (_ target: UpstreamTarget, _ index: Int, _ loop: PathLoop) -> any AppPool
 
@@ -300,18 +303,23 @@ package final class PathLoop: TurnEndTask {
 
     // MARK: Reload
 
-    /// Uses a new configuration. Exchanges that have begun keep theirs. An app that is the same keeps its connections.
+    /// Uses a new configuration. Exchanges that have begun keep theirs. An app keeps its connections,
+    /// unless it is reached in another way now.
     package func adopt(_ configuration: PathConfiguration) {
         let former = self.configuration.targets
         self.configuration = configuration
         self.adoptClients()
         var replaced = self.pools
         self.pools = configuration.targets.enumerated().map { index, target in
-            guard let place = former.firstIndex(where: { $0 === target }) else {
+            guard let place = former.firstIndex(where: { $0.settings.name == target.settings.name }) else {
                 return self.makePool(target, index, self)
             }
             let pool = self.pools[place]
-            pool.moved(to: index)
+            if former[place] === target {
+                pool.moved(to: index)
+            } else if !pool.adopt(target, index: index) {
+                return self.makePool(target, index, self)
+            }
             replaced.removeAll { $0 === pool }
             return pool
         }
@@ -331,6 +339,9 @@ package final class PathLoop: TurnEndTask {
     private func makePools(_ configuration: PathConfiguration) -> [any AppPool] {
         configuration.targets.enumerated().map { self.makePool($1, $0, self) }
     }
+
+    /// The servers of all apps as this loop sees them, in the order of the settings.
+    package var serverReports: [ServerReport] { self.pools.flatMap(\.reports) }
 
     func pool(_ index: Int) -> any AppPool { self.pools[index] }
 

@@ -1,5 +1,5 @@
 package import Observability
-import Settings
+package import Settings
 import Vocabulary
 
 /// The ids of the request path's metrics in one configuration; made once, read by every loop. A reference, because a copy
@@ -45,6 +45,8 @@ package final class PathMetricIDs: Sendable {
     fileprivate let upstreamIdle: GaugeID
     fileprivate let upstreamActive: GaugeID
     private let upstreamQueues: [GaugeID]
+    /// `servers[upstream][server]`; empty for an app with one server.
+    private let servers: [[ServerMetricIDs]]
     /// `checks[dialect, result]`; behind the dialects comes "none".
     fileprivate let checks: CounterTable
     /// In the order of `BindingMode.judged`.
@@ -54,8 +56,9 @@ package final class PathMetricIDs: Sendable {
     /// - Parameters:
     ///   - routes: The names of the routes in the order of their indices.
     ///   - endpoints: The names of the gateway's own endpoints.
-    ///   - upstreams: The names of the apps in the order of their indices.
-    package init(registry: MetricsRegistry, routes: [String], endpoints: [String], upstreams: [String]) {
+    ///   - upstreams: The apps in the order of their indices.
+    package init(registry: MetricsRegistry, routes: [String], endpoints: [String], upstreams apps: [UpstreamSettings]) {
+        let upstreams = apps.map(\.name)
         let names = routes + endpoints + ["none"]
         self.endpoints = Dictionary(
             uniqueKeysWithValues: endpoints.enumerated().map { ($1, routes.count + $0) }
@@ -102,7 +105,13 @@ package final class PathMetricIDs: Sendable {
         self.upstreamIdle = registry.gauge(MetricNames.upstreamConnections, "idle")
         self.upstreamActive = registry.gauge(MetricNames.upstreamConnections, "active")
         self.upstreamQueues = upstreams.map { registry.gauge(MetricNames.upstreamQueue, $0) }
+        self.servers = apps.map { app in
+            app.others.isEmpty ? [] : app.servers.map { ServerMetricIDs(registry, app.name, $0.origin) }
+        }
     }
+
+    /// Those of the servers of an app that has several, which its pools keep as well.
+    func servers(of upstream: Int) -> [ServerMetricIDs] { self.servers[upstream] }
 
     /// The gauge of the requests that wait for a connection to an app. Pools keep it, because a reload may give the
     /// app's index to another one.
@@ -116,6 +125,24 @@ package final class PathMetricIDs: Sendable {
 
     @inline(__always)
     fileprivate func decision(_ route: Int, _ reason: Int) -> CounterID { self.decisions[route, reason] }
+}
+
+/// The metrics of one server of an app.
+struct ServerMetricIDs: Sendable {
+    /// By class; class 0: there was no answer.
+    fileprivate let requests: [CounterID]
+    fileprivate let inFlight: GaugeID
+    fileprivate let ejections: CounterID
+    fileprivate let out: GaugeID
+
+    fileprivate init(_ registry: MetricsRegistry, _ upstream: String, _ server: String) {
+        self.requests = ["error", "1xx", "2xx", "3xx", "4xx", "5xx"].map {
+            registry.counter(MetricNames.serverRequests, upstream, server, $0)
+        }
+        self.inFlight = registry.gauge(MetricNames.serverInFlight, upstream, server)
+        self.ejections = registry.counter(MetricNames.serverEjections, upstream, server)
+        self.out = registry.gauge(MetricNames.serverOut, upstream, server)
+    }
 }
 
 /// One loop's metrics: plain additions without locks.
@@ -234,6 +261,17 @@ final class PathMetrics {
     func upstreamUnasked(_ upstream: Int) {
         if upstream < self.ids.upstreamUnasked.count { self.shard.increment(self.ids.upstreamUnasked[upstream]) }
     }
+
+    /// Counts what became of a request to one server; 0: there was no answer.
+    func serverAnswered(_ server: ServerMetricIDs, status: Int) {
+        self.shard.increment(server.requests[min(max(status / 100, 0), 5)])
+    }
+
+    func serverInFlight(_ server: ServerMetricIDs, _ change: Int64) { self.shard.add(server.inFlight, change) }
+
+    func serverEjected(_ server: ServerMetricIDs) { self.shard.increment(server.ejections) }
+
+    func serverOut(_ server: ServerMetricIDs, _ change: Int64) { self.shard.add(server.out, change) }
 
     func upstreamQueue(_ gauge: GaugeID, _ change: Int64) { self.shard.add(gauge, change) }
 

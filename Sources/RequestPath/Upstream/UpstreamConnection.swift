@@ -192,6 +192,9 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         }
     }
 
+    /// Whether it has carried no other request.
+    private var isNew: Bool { self.idleSince == NIODeadline.uptimeNanoseconds(0) }
+
     /// Closes the connection, because bytes arrived before the request was sent. They belong to an earlier exchange,
     /// and the client of the next one must not get them.
     private func refuseUnasked() {
@@ -199,8 +202,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         let receiver = self.receiver
         self.receiver = nil
         self.close()
-        let isNew = self.idleSince == NIODeadline.uptimeNanoseconds(0)
-        if receiver != nil, isNew { self.pool.tell(.upstreamMalformed, ResponseFault.Rule.unasked.rawValue) }
+        if receiver != nil, self.isNew { self.pool.tell(.upstreamMalformed, ResponseFault.Rule.unasked.rawValue) }
         receiver?.upstreamSpokeFirst()
     }
 
@@ -264,6 +266,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.isDoubtful = head.framing == .none || !receiver.isRequestWhole
         self.phase = .body
         self.releaseHead()
+        if let group = self.pool.group { group.answered(self.pool.place, head.status) }
         self.body = BodyDecoder(head.framing, ofAnswer: true)
         receiver.answerBegins(head, buffer)
         buffer.moveReaderIndex(forwardBy: head.byteCount)
@@ -310,6 +313,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     private func beginTunnel(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
         self.phase = .tunnel
         self.releaseHead()
+        if let group = self.pool.group { group.answered(self.pool.place, head.status) }
         guard receiver.tunnelBegins(head, buffer) else { return self.close() }
         buffer.moveReaderIndex(forwardBy: head.byteCount)
         if buffer.readableBytes > 0 { receiver.tunnelled(buffer) }
@@ -343,6 +347,9 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.receiver = nil
         self.pool.remove(self)
         guard let receiver else { return }
+        if phase == .head, let group = self.pool.group {
+            group.failed(self.pool.place, self.tls?.fault == nil ? .reset : .tls, wasKept: !self.isNew)
+        }
         switch phase {
         case .body where isClean && self.body.endsWithConnection: receiver.answerEnded()
         case .body: receiver.upstreamFailed(.upstreamTruncated)

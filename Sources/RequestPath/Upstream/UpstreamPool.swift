@@ -6,7 +6,8 @@ import Settings
 package import Transport
 import Vocabulary
 
-/// One loop's connections to one app. The idle ones are a stack, so that the most recently used one is taken first.
+/// One loop's connections to one server of an app. The idle ones are a stack, so that the most recently used one is taken
+/// first. Where the app has several servers, this is a member of a `ServerGroup`, which has the queue and the limits.
 ///
 /// ```
 ///   in use ──▶ ending ──▶ idle ──▶ in use        ending: until the loop's turn ends and all sockets have been read
@@ -33,7 +34,12 @@ package final class UpstreamPool: AppPool {
         }
     }
 
-    let target: UpstreamTarget
+    private(set) var target: UpstreamTarget
+    let server: UpstreamServer
+    /// The servers of which this is one; nil: the app has no other.
+    private(set) var group: ServerGroup?
+    /// Its index in the group.
+    private(set) var place = 0
     /// Both live as long as the process, or until a reload replaces the pool. A reference that does not own is checked,
     /// and counted, at each use.
     let loop: PathLoop
@@ -55,14 +61,26 @@ package final class UpstreamPool: AppPool {
 
     /// Makes the pools of a loop on this event loop.
     package static func maker(on transport: TransportLoop) -> PathLoop.MakePool {
-        { UpstreamPool(target: $0, index: $1, loop: $2, transport: transport) }
+        { target, index, loop in
+            target.isGroup
+                ? ServerGroup(target: target, index: index, loop: loop, transport: transport)
+                : UpstreamPool(target: target, index: index, loop: loop, transport: transport)
+        }
     }
 
     /// - Parameters:
+    ///   - server: One of the app's; nil: its only one.
     ///   - index: The app's index in the configuration.
     ///   - transport: The event loop of `loop`.
-    package init(target: UpstreamTarget, index: Int, loop: PathLoop, transport: TransportLoop) {
+    package init(
+        target: UpstreamTarget,
+        server: UpstreamServer? = nil,
+        index: Int,
+        loop: PathLoop,
+        transport: TransportLoop
+    ) {
         self.target = target
+        self.server = server ?? target.first
         self.transport = transport
         self.index = index
         self.isStrict = target.settings.reuse == .strict
@@ -106,6 +124,7 @@ package final class UpstreamPool: AppPool {
             if connection.isDoubtful { self.idle.insert(connection, at: 0) } else { self.idle.append(connection) }
             self.loop.metrics.upstreamConnections(active: -1, idle: 1)
         }
+        if let group = self.group { return group.serveQueue() }
         while !self.queue.isEmpty, self.hasRoom, let client = self.queue.popFirst() { self.serve(client) }
     }
 
@@ -144,6 +163,11 @@ package final class UpstreamPool: AppPool {
         }
     }
 
+    /// Closes the connection that has been idle for the longest.
+    func closeOldestIdle() {
+        if !self.idle.isEmpty { self.closeIdle(at: 0) }
+    }
+
     private func closeIdle(at index: Int) {
         let connection = self.idle.remove(at: index)
         self.loop.metrics.upstreamConnections(active: 1, idle: -1)
@@ -155,9 +179,19 @@ package final class UpstreamPool: AppPool {
     /// Whether a request can have a connection: an idle one, or one more.
     private var hasRoom: Bool { self.open < self.target.settings.maxConnections || !self.idle.isEmpty }
 
+    /// Whether some connection is idle.
+    var hasIdle: Bool { !self.idle.isEmpty }
+
+    /// The connections that were returned in this turn.
+    var returned: Int { self.ending.count }
+
+    /// The requests that it serves, or for which it connects.
+    var inFlight: Int { self.open - self.idle.count - self.ending.count }
+
     /// Gives back the room of a connection that has closed or could not be made.
     private func release() {
         self.open -= 1
+        if let group = self.group { return group.released() }
         // Not now: the caller may be in the middle of a change.
         if !self.queue.isEmpty { self.awaitTurnEnd() }
     }
@@ -183,6 +217,23 @@ package final class UpstreamPool: AppPool {
         client.upstreamBusy()
     }
 
+    package var reports: [ServerReport] { [self.report(isOut: false, ejections: 0)] }
+
+    func report(isOut: Bool, ejections: Int) -> ServerReport {
+        ServerReport(
+            upstream: self.target.settings.name,
+            server: self.server.settings.origin,
+            isOut: isOut,
+            inFlight: self.inFlight,
+            idle: self.idle.count + self.ending.count,
+            ejections: ejections
+        )
+    }
+
+    package var hasSeveralServers: Bool { false }
+
+    package func takeRetry() -> Bool { false }
+
     package func waiterLeft() {
         self.queue.waiterLeft()
         self.loop.metrics.upstreamQueue(self.queueGauge, -1)
@@ -191,6 +242,30 @@ package final class UpstreamPool: AppPool {
     package func moved(to index: Int) {
         self.index = index
     }
+
+    /// Goes on with other settings of the app.
+    package func adopt(_ target: UpstreamTarget, index: Int) -> Bool {
+        guard !target.isGroup, self.group == nil, self.goesOn(target, with: target.first) else { return false }
+        self.target = target
+        self.index = index
+        return true
+    }
+
+    /// Whether it can go on as the pool of this server.
+    func goesOn(_ target: UpstreamTarget, with server: UpstreamServer) -> Bool {
+        self.server === server && target.tls === self.target.tls && self.isStrict == (target.settings.reuse == .strict)
+    }
+
+    /// Makes it a member of a group, with the settings of that.
+    func join(_ group: ServerGroup, at place: Int, _ target: UpstreamTarget, index: Int) {
+        self.group = group
+        self.place = place
+        self.target = target
+        self.index = index
+    }
+
+    /// Ends its membership: the group holds it and is held by it.
+    func leave() { self.group = nil }
 
     /// Called when a reload has replaced this pool. Exchanges that have begun end here, and no connection is kept.
     package func retire() {
@@ -205,21 +280,28 @@ package final class UpstreamPool: AppPool {
         self.makeConnection(for: client)
     }
 
-    /// Connects for `client` to the first of the app's addresses that answers. If no more connections may be made, an idle
-    /// one is closed, which is kept for another session.
+    /// Connects for `client` to the first of the server's addresses that answers. If no more connections may be made, an
+    /// idle one is closed, which is kept for another session.
     private func makeConnection(for client: any ConnectionWaiter) {
         if self.open >= self.target.settings.maxConnections, !self.idle.isEmpty { self.closeIdle(at: 0) }
+        self.makeConnection(for: client, tried: 0)
+    }
+
+    /// The same where the group has made room.
+    ///
+    /// - Parameter tried: The places of the servers that have failed for this request, and of this one, as bits.
+    func makeConnection(for client: any ConnectionWaiter, tried: UInt64) {
         self.open += 1
-        let addresses = self.target.currentAddresses
+        let addresses = self.server.currentAddresses
+        let exchange = client.exchangeNumber
         guard !addresses.isEmpty else {
             // The name has never been resolved. Another thread does this, and the client waits for it once.
-            let exchange = client.exchangeNumber
             let eventLoop = self.loop.eventLoop
             let bound = NIOLoopBound((pool: self, client: client), eventLoop: eventLoop)
-            self.target.refresh {
+            self.server.refresh {
                 eventLoop.execute {
                     let (pool, client) = bound.value
-                    pool.race(pool.target.currentAddresses, client, exchange)
+                    pool.race(pool.server.currentAddresses, client, exchange, tried)
                 }
             }
             return
@@ -227,7 +309,7 @@ package final class UpstreamPool: AppPool {
         self.nextAddress = (self.nextAddress + 1) % addresses.count
         let rotated =
             addresses.count == 1 ? addresses : Array(addresses[self.nextAddress...] + addresses[..<self.nextAddress])
-        self.race(rotated, client, client.exchangeNumber)
+        self.race(rotated, client, exchange, tried)
     }
 
     private func connected(_ connection: UpstreamConnection, _ client: any ConnectionWaiter, _ exchange: UInt64) {
@@ -238,20 +320,28 @@ package final class UpstreamPool: AppPool {
         client.upstreamConnected(connection, isReused: false)
     }
 
-    private func race(_ addresses: [SocketAddress], _ client: any ConnectionWaiter, _ exchange: UInt64) {
+    private func race(
+        _ addresses: [SocketAddress],
+        _ client: any ConnectionWaiter,
+        _ exchange: UInt64,
+        _ tried: UInt64
+    ) {
         guard client.exchangeNumber == exchange, client.isConnecting else { return self.release() }
-        guard !addresses.isEmpty else { return self.unreachable(for: client, exchange) }
+        guard !addresses.isEmpty else { return self.unreachable(for: client, exchange, tried) }
         self.open(addresses) { connection in
-            guard let connection else { return self.unreachable(for: client, exchange) }
+            guard let connection else { return self.unreachable(for: client, exchange, tried) }
             self.loop.metrics.upstreamConnections(active: 1, idle: 0)
             self.connected(connection, client, exchange)
         }
     }
 
-    private func unreachable(for client: any ConnectionWaiter, _ exchange: UInt64) {
+    private func unreachable(for client: any ConnectionWaiter, _ exchange: UInt64, _ tried: UInt64) {
+        let group = self.group
         self.release()
-        self.target.refresh()
+        self.server.refresh()
+        group?.failed(self.place, .unreachable, wasKept: false)
         guard client.exchangeNumber == exchange, client.isConnecting else { return }
+        if let group { return group.connectElsewhere(for: client, tried: tried) }
         client.upstreamFailed(.upstreamUnreachable)
     }
 
@@ -260,18 +350,19 @@ package final class UpstreamPool: AppPool {
     /// Connects to the first address that answers. Calls `then` with the connection, or with nil if none does.
     private func open(_ addresses: [SocketAddress], _ then: @escaping (UpstreamConnection?) -> Void) {
         let timeout = self.loop.configuration.connectTimeout
-        let memory = self.target.memory
+        let memory = self.server.memory
         guard let tls = self.target.tls else {
             return ConnectionRace(addresses, on: self.transport, timeout: timeout, memory: memory) { result in
                 then((try? result.get()).flatMap { self.start($0.0) })
             }.start()
         }
-        let name = self.target.serverName
+        let name = self.server.tlsName
+        let host = self.server.settings.host
         let settings = self.target.settings
         let judge = { (error: any Error, certificate: NIOSSLCertificate?) in
             TLSFault(
                 error,
-                name: name ?? settings.host,
+                name: name ?? host,
                 hasCertificate: settings.certificateFile != nil,
                 certificate: certificate,
                 now: Clock.system.now()
@@ -290,14 +381,5 @@ package final class UpstreamPool: AppPool {
     private func start(_ stream: any ByteStream) -> UpstreamConnection? {
         let connection = UpstreamConnection(stream, pool: self)
         return (try? stream.start(connection)) == nil ? nil : connection
-    }
-}
-
-extension UpstreamTarget {
-    /// The name for SNI and verification; nil for an address, which SNI cannot carry (RFC 6066 3).
-    var serverName: String? {
-        if let name = self.settings.serverName { return name }
-        let host = self.settings.host
-        return (try? SocketAddress(ipAddress: host, port: 1)) == nil && !host.hasPrefix("[") ? host : nil
     }
 }

@@ -301,7 +301,17 @@ extension Section {
     ])
 
     static let upstream = Section([
-        SettingsKey("url", .text(.upstreamURL), required: true, "The address of the app."),
+        SettingsKey("url", .text(.upstreamURL), "The address of the app, if it has one server."),
+        SettingsKey(
+            "servers",
+            .list(.shorthand("url", for: .server)),
+            "The addresses of the app's servers, instead of url. One that does not answer is left out for a while."
+        ),
+        SettingsKey(
+            "balance",
+            at: \UpstreamSettings.balance,
+            "Which server gets a request: the less busy one of two random ones, each in turn, or always the same one for a session (for a client's address where there is none)."
+        ),
         SettingsKey(
             "ca_file",
             .path(isSecret: false),
@@ -318,7 +328,7 @@ extension Section {
             "server_name",
             at: \UpstreamSettings.serverName,
             .text(.serverName),
-            default: "the host in url",
+            default: "the host in the server's URL",
             "The expected name in the app's certificate."
         ),
         SettingsKey(
@@ -337,6 +347,23 @@ extension Section {
             "reuse",
             at: \UpstreamSettings.reuse,
             "Whether a connection to the app serves all users in turn, or one session only (requests without one share connections)."
+        ),
+    ])
+
+    static let server = Section([
+        SettingsKey("url", .text(.upstreamURL), required: true, "The address of the server."),
+        SettingsKey(
+            "weight",
+            at: \ServerSettings.weight,
+            .integer(1...1000),
+            "Its share of the requests, against the weights of the other servers."
+        ),
+        SettingsKey(
+            "server_name",
+            at: \ServerSettings.serverName,
+            .text(.serverName),
+            default: "the app's server_name",
+            "The expected name in this server's certificate."
         ),
     ])
 

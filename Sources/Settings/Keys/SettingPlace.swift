@@ -169,6 +169,10 @@ extension UpstreamSettings: SettingsRecord {
     static var initial: UpstreamSettings { UpstreamSettings(name: "", isHTTPS: false, host: "", port: 0) }
 }
 
+extension ServerSettings: SettingsRecord {
+    static var initial: ServerSettings { ServerSettings(isHTTPS: false, host: "", port: 0) }
+}
+
 extension AuthorizationSettings: SettingsRecord {
     static var initial: AuthorizationSettings {
         AuthorizationSettings(listen: ListenAddress(host: "", port: 0), peers: [])

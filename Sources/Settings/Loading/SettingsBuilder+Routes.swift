@@ -1,50 +1,6 @@
 internal import Vocabulary
 
 extension SettingsBuilder {
-    // MARK: Apps
-
-    mutating func namedUpstreams() -> [UpstreamSettings] {
-        let upstreams = self.tree.tree("upstreams")
-        return (upstreams?.entries ?? []).compactMap { name, _ in
-            guard let tree = upstreams?.tree(name) else { return nil }
-            var upstream = Self.upstream(named: name, at: tree.url("url"))
-            tree.set(.upstream, in: &upstream)
-            upstream.caFile = self.readablePath("ca_file", of: tree)
-            upstream.certificateFile = self.readablePath("certificate_file", of: tree)
-            upstream.keyFile = self.readablePath("key_file", of: tree, isSecret: true)
-            for name in ["ca_file", "certificate_file", "key_file", "server_name"] where tree.url("url") != nil {
-                guard !upstream.isHTTPS, tree[name] != nil else { continue }
-                self.report(
-                    tree.place(of: name),
-                    found: "a key for TLS, but url is plain http",
-                    allowed: "\(name) with an https url only",
-                    mend: "write https in url, or remove the key"
-                )
-            }
-            if (tree["certificate_file"] == nil) != (tree["key_file"] == nil), !self.isPartial {
-                let (missing, given) =
-                    tree["key_file"] == nil ? ("key_file", "certificate_file") : ("certificate_file", "key_file")
-                self.report(
-                    tree.place(of: missing, or: given),
-                    found: "nothing",
-                    allowed: "both certificate_file and key_file, or neither",
-                    mend: "add \(missing)"
-                )
-            }
-            return upstream
-        }
-    }
-
-    static func upstream(named name: String, at url: PublicURL?) -> UpstreamSettings {
-        let isHTTPS = url?.isHTTPS ?? false
-        return UpstreamSettings(
-            name: name,
-            isHTTPS: isHTTPS,
-            host: url?.host ?? "",
-            port: url?.port ?? (isHTTPS ? 443 : 80)
-        )
-    }
-
     /// The name of a route's app. An app that is named by its URL is added to the others.
     private mutating func upstreamName(_ tree: SettingsTree) -> String? {
         switch tree["upstream"]?.value {

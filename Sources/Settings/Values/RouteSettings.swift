@@ -195,35 +195,3 @@ package struct CORSSettings: Sendable, Hashable {
 
     package init() {}
 }
-
-/// An app behind the gateway.
-package struct UpstreamSettings: Sendable, Equatable {
-    package var name: String
-    package var isHTTPS: Bool
-    /// A name, or an address (IPv6 in brackets).
-    package var host: String
-    package var port: Int
-    package var caFile: String?
-    package var certificateFile: String?
-    package var keyFile: String?
-    package var serverName: String?
-    package var maxConnections = 1024
-    package var maxQueue = 10_000
-    package var reuse = ConnectionReuse.shared
-
-    package init(name: String, isHTTPS: Bool, host: String, port: Int) {
-        self.name = name
-        self.isHTTPS = isHTTPS
-        self.host = host
-        self.port = port
-    }
-}
-
-/// Which requests share a kept connection to an app.
-package enum ConnectionReuse: String, Sendable, CaseIterable, SettingWord {
-    /// All users, in turn.
-    case shared
-    /// Only requests of one session, or only requests without one, so that bytes that the app sends too late reach no
-    /// other user.
-    case strict
-}

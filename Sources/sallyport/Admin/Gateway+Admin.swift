@@ -8,7 +8,7 @@ import Vocabulary
 /// One condition of readiness.
 typealias ReadinessCheck = (name: String, ok: Bool, detail: String)
 
-/// The operator's endpoints: whether the gateway is alive and ready, and its metrics. They require no credential, so
+/// The operator's endpoints: whether the gateway is alive and ready, its metrics, and the servers of its apps. They require no credential, so
 /// they contain no user, session or address, and their listener is bound to loopback unless the settings say otherwise.
 /// Those of users' sessions require an operator's token, and without configured tokens there are none.
 ///
@@ -35,7 +35,7 @@ extension Gateway {
                 )
             },
         ]
-        return open + self.operatorEndpoints(settings)
+        return open + [self.upstreamsEndpoint()] + self.operatorEndpoints(settings)
     }
 
     /// The metrics in Prometheus's text format.

@@ -74,6 +74,31 @@ import Vocabulary
         #expect(self.client.ends == [.next])
     }
 
+    /// A new connection that breaks off: only another server can serve the request, and only an idempotent one.
+    @Test(arguments: [(1, "GET", true), (0, "GET", false), (nil, "GET", false), (1, "POST", false)])
+    func isSentToAnotherServer(_ retries: Int?, _ method: String, _ isRepeated: Bool) throws {
+        self.bench.pool.retriesLeft = retries
+        try self.bench.begin(ExchangeBench.request(method))
+        #expect(self.bench.pool.connects(self.app))
+        self.app.send()
+        self.app.end { $0.upstreamFailed(.upstreamReset) }
+        #expect(self.bench.pool.connects(ScriptedApp()) == isRepeated)
+        #expect(self.client.sent.hasPrefix("HTTP/1.1 502 ") == !isRepeated)
+        if isRepeated { #expect(self.bench.pool.retriesLeft == 0) }
+    }
+
+    /// Its head was not sent, so it cannot have had an effect.
+    @Test(arguments: [true, false]) func aPostGoesToAnotherServerIfNothingOfItHasLeft(_ areSeveral: Bool) throws {
+        self.bench.pool.retriesLeft = areSeveral ? 0 : nil
+        try self.bench.begin(ExchangeBench.request("POST", ["Content-Length: 5"], body: "hello"))
+        #expect(self.bench.pool.connects(self.app))
+        self.app.end { $0.upstreamFailed(.upstreamTLS) }
+        let second = ScriptedApp()
+        #expect(self.bench.pool.connects(second) == areSeveral)
+        if areSeveral { second.send() }
+        #expect(second.sent == (areSeveral ? "hello" : ""))
+    }
+
     @Test func aPostGoesOnANewConnectionIfNothingOfItHasLeft() throws {
         self.bench.pool.kept = [self.app]
         try self.bench.begin(ExchangeBench.request("POST", ["Content-Length: 5"], body: "hello"))

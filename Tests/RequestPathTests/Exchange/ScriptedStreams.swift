@@ -290,8 +290,20 @@ final class ScriptedPool: AppPool {
         return true
     }
 
+    var reports: [ServerReport] { [] }
     func sweep() {}
     func turnEnded() {}
     func moved(to index: Int) {}
+    func adopt(_ target: UpstreamTarget, index: Int) -> Bool { false }
     func retire() {}
+
+    /// The app has several servers if there is a number.
+    var retriesLeft: Int?
+    var hasSeveralServers: Bool { self.retriesLeft != nil }
+
+    func takeRetry() -> Bool {
+        guard let left = self.retriesLeft, left > 0 else { return false }
+        self.retriesLeft = left - 1
+        return true
+    }
 }

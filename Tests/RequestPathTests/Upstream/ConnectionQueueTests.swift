@@ -13,6 +13,8 @@ private final class ScriptedWaiter: ConnectionWaiter {
     var isConnecting = true
     var isQueued = false
     let session: CachedSession? = nil
+    let stickyKey: UInt64 = 0
+    let isRepeatable = true
     private(set) var connection: (any AppConnection)?
     private(set) var isReused = false
     private(set) var failure: Reason?

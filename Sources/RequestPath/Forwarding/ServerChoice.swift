@@ -1,0 +1,121 @@
+import Glibc
+package import Settings
+
+/// What a choice among the servers of an app looks at.
+package struct ServerLoad {
+    /// The share of the requests: a hundred times the weight in the settings, or less while it starts slowly.
+    package var weight: Int
+    /// The weight in the settings.
+    package let share: Int
+    /// The requests of this loop that it serves.
+    package var inFlight = 0
+    /// Whether it may be chosen.
+    package var isAvailable = true
+    /// Where it stands in its turn (`ServerBalance.roundRobin`).
+    fileprivate var turn = 0
+    /// The same in every gateway (`ServerBalance.sticky`).
+    fileprivate let hash: UInt64
+
+    /// - Parameter hash: Of the server's origin (`StickyKey.hash`).
+    package init(share: Int, hash: UInt64) {
+        self.weight = share * 100
+        self.share = share
+        self.hash = hash
+    }
+}
+
+/// Chooses a server for each request. It has no clock and no sockets, and its numbers depend on its seed.
+package struct ServerChoice {
+    private let balance: ServerBalance
+    private var state: UInt64
+
+    package init(_ balance: ServerBalance, seed: UInt64) {
+        self.balance = balance
+        self.state = seed
+    }
+
+    /// The index of the chosen server; nil: none is available.
+    ///
+    /// - Parameter key: Of the session or the client.
+    package mutating func choose(_ loads: inout [ServerLoad], key: @autoclosure () -> UInt64) -> Int? {
+        switch self.balance {
+        case .leastRequests: self.lessBusy(loads)
+        case .roundRobin: Self.next(&loads)
+        case .sticky: Self.own(loads, key())
+        }
+    }
+
+    /// A number below `limit`.
+    package mutating func random(below limit: Int) -> Int {
+        guard limit > 1 else { return 0 }
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        return Int(StickyKey.mixed(self.state).multipliedFullWidth(by: UInt64(limit)).high)
+    }
+
+    /// Two random servers, each as often as its weight says, and of them the one with fewer requests for its weight.
+    private mutating func lessBusy(_ loads: [ServerLoad]) -> Int? {
+        guard let one = self.draw(loads, besides: nil) else { return nil }
+        guard let other = self.draw(loads, besides: one) else { return one }
+        let isLess = loads[other].inFlight * loads[one].weight < loads[one].inFlight * loads[other].weight
+        return isLess ? other : one
+    }
+
+    private mutating func draw(_ loads: [ServerLoad], besides other: Int?) -> Int? {
+        var total = 0
+        for index in loads.indices where loads[index].isAvailable && index != other { total += loads[index].weight }
+        guard total > 0 else { return nil }
+        var rest = self.random(below: total)
+        for index in loads.indices where loads[index].isAvailable && index != other {
+            rest -= loads[index].weight
+            if rest < 0 { return index }
+        }
+        return nil
+    }
+
+    /// Each as often as its weight says, and never one many times in a row: every server gains its weight, and the one that
+    /// has most loses what all have gained.
+    private static func next(_ loads: inout [ServerLoad]) -> Int? {
+        var total = 0
+        var chosen: Int?
+        for index in loads.indices where loads[index].isAvailable {
+            total += loads[index].weight
+            loads[index].turn += loads[index].weight
+            if let best = chosen, loads[best].turn >= loads[index].turn { continue }
+            chosen = index
+        }
+        if let chosen { loads[chosen].turn -= total }
+        return chosen
+    }
+
+    /// Rendezvous hashing: the server whose hash with the key is highest for its weight. If one goes, only its keys move.
+    private static func own(_ loads: [ServerLoad], _ key: UInt64) -> Int? {
+        var best: (index: Int, score: Double)?
+        for index in loads.indices where loads[index].isAvailable {
+            let mixed = StickyKey.mixed(key ^ loads[index].hash)
+            // Above 0 and below 1.
+            let part = (Double(mixed >> 11) + 0.5) / 0x1p53
+            let score = -Double(loads[index].share) / log(part)
+            if let best, best.score >= score { continue }
+            best = (index, score)
+        }
+        return best?.index
+    }
+}
+
+/// Hashes for `ServerBalance.sticky`, which are equal in every gateway. Who chooses a key chooses no more than a server.
+package enum StickyKey {
+    /// Of a text's bytes (FNV-1a, mixed).
+    package static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        return Self.mixed(hash)
+    }
+
+    /// Every bit depends on every bit (the last step of SplitMix64).
+    static func mixed(_ value: UInt64) -> UInt64 {
+        var value = value
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}

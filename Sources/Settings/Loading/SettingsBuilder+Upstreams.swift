@@ -1,0 +1,116 @@
+internal import Vocabulary
+
+/// Apps, and their servers.
+extension SettingsBuilder {
+    /// `upstreams`.
+    mutating func namedUpstreams() -> [UpstreamSettings] {
+        let upstreams = self.tree.tree("upstreams")
+        return (upstreams?.entries ?? []).compactMap { name, _ in
+            guard let tree = upstreams?.tree(name) else { return nil }
+            let servers = self.servers(tree)
+            var upstream = Self.upstream(named: name, at: nil)
+            if let first = servers.first {
+                upstream.first = first
+                upstream.others = Array(servers.dropFirst())
+            }
+            tree.set(.upstream, in: &upstream)
+            upstream.caFile = self.readablePath("ca_file", of: tree)
+            upstream.certificateFile = self.readablePath("certificate_file", of: tree)
+            upstream.keyFile = self.readablePath("key_file", of: tree, isSecret: true)
+            if !servers.isEmpty, !upstream.isHTTPS {
+                for name in ["ca_file", "certificate_file", "key_file", "server_name"] where tree[name] != nil {
+                    self.reportTLSKey(name, of: tree)
+                }
+            }
+            if (tree["certificate_file"] == nil) != (tree["key_file"] == nil), !self.isPartial {
+                let (missing, given) =
+                    tree["key_file"] == nil ? ("key_file", "certificate_file") : ("certificate_file", "key_file")
+                self.report(
+                    tree.place(of: missing, or: given),
+                    found: "nothing",
+                    allowed: "both certificate_file and key_file, or neither",
+                    mend: "add \(missing)"
+                )
+            }
+            return upstream
+        }
+    }
+
+    /// An app on one server.
+    static func upstream(named name: String, at url: PublicURL?) -> UpstreamSettings {
+        let server = self.server(at: url)
+        return UpstreamSettings(name: name, isHTTPS: server.isHTTPS, host: server.host, port: server.port)
+    }
+
+    private static func server(at url: PublicURL?) -> ServerSettings {
+        let isHTTPS = url?.isHTTPS ?? false
+        return ServerSettings(isHTTPS: isHTTPS, host: url?.host ?? "", port: url?.port ?? (isHTTPS ? 443 : 80))
+    }
+
+    /// `url`, or `servers`.
+    private mutating func servers(_ tree: SettingsTree) -> [ServerSettings] {
+        guard tree["servers"] != nil else {
+            if tree["url"] == nil {
+                self.reportMissing(
+                    tree.place(of: "url"),
+                    TextRule.upstreamURL.allowed,
+                    "add the key url: the address of the app; or servers: those of all its servers"
+                )
+            }
+            return tree.url("url").map { [Self.server(at: $0)] } ?? []
+        }
+        let place = tree.place(of: "servers")
+        if tree["url"] != nil {
+            self.report(
+                tree.place(of: "url"),
+                found: "both url and servers",
+                allowed: "either url, or servers",
+                mend: "move the URL into servers"
+            )
+        }
+        let trees = tree.trees("servers")
+        if !(1...ServerSettings.limit).contains(trees.count), !self.isPartial {
+            self.report(
+                place,
+                found: trees.isEmpty ? "an empty list" : "\(trees.count) servers",
+                allowed: "1 to \(ServerSettings.limit) servers",
+                mend: trees.isEmpty ? "add a server" : "put a load balancer in front of so many"
+            )
+        }
+        var origins: [String: SettingsOrigin] = [:]
+        var servers: [ServerSettings] = []
+        for tree in trees {
+            guard let url = tree.url("url") else { continue }
+            var server = Self.server(at: url)
+            tree.set(.server, in: &server)
+            self.checkOnce(
+                server.origin,
+                "url",
+                of: tree,
+                in: &origins,
+                allowed: "each server once",
+                mend: "remove it, and write weight for a larger share: the other one is at"
+            )
+            if let first = servers.first, first.isHTTPS != server.isHTTPS {
+                self.report(
+                    tree.place(of: "url"),
+                    found: "\(server.origin) beside \(first.origin)",
+                    allowed: "servers that all have https, or all http",
+                    mend: "write the same scheme everywhere"
+                )
+            }
+            if !server.isHTTPS, tree["server_name"] != nil { self.reportTLSKey("server_name", of: tree) }
+            servers.append(server)
+        }
+        return servers
+    }
+
+    private mutating func reportTLSKey(_ name: String, of tree: SettingsTree) {
+        self.report(
+            tree.place(of: name),
+            found: "a key for TLS, but url is plain http",
+            allowed: "\(name) with an https url only",
+            mend: "write https in url, or remove the key"
+        )
+    }
+}

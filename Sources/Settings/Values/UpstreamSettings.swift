@@ -1,0 +1,89 @@
+/// An app behind the gateway: one server, or several that serve the same.
+package struct UpstreamSettings: Sendable, Equatable {
+    package var name: String
+    /// The server, or the first of several.
+    package var first: ServerSettings
+    package var others: [ServerSettings] = []
+    package var balance = ServerBalance.leastRequests
+    package var caFile: String?
+    package var certificateFile: String?
+    package var keyFile: String?
+    /// The name in the certificates of all servers that have none of their own.
+    package var serverName: String?
+    package var maxConnections = 1024
+    package var maxQueue = 10_000
+    package var reuse = ConnectionReuse.shared
+
+    /// An app on one server.
+    package init(name: String, isHTTPS: Bool, host: String, port: Int) {
+        self.name = name
+        self.first = ServerSettings(isHTTPS: isHTTPS, host: host, port: port)
+    }
+
+    /// All servers, in the order of the settings.
+    package var servers: [ServerSettings] { [self.first] + self.others }
+
+    /// Whether the gateway speaks TLS with the app. It does so with all servers or with none.
+    package var isHTTPS: Bool {
+        get { self.first.isHTTPS }
+        set { self.first.isHTTPS = newValue }
+    }
+
+    /// The host of the first server.
+    package var host: String {
+        get { self.first.host }
+        set { self.first.host = newValue }
+    }
+
+    /// The port of the first server.
+    package var port: Int {
+        get { self.first.port }
+        set { self.first.port = newValue }
+    }
+}
+
+/// One server of an app.
+package struct ServerSettings: Sendable, Equatable {
+    /// The most servers that one app may have.
+    package static let limit = 64
+
+    package var isHTTPS: Bool
+    /// A name, or an address (IPv6 in brackets).
+    package var host: String
+    package var port: Int
+    /// Its share of the requests, against the weights of the others.
+    package var weight = 1
+    /// The name in its certificate; nil: that of the app.
+    package var serverName: String?
+
+    package init(isHTTPS: Bool, host: String, port: Int) {
+        self.isHTTPS = isHTTPS
+        self.host = host
+        self.port = port
+    }
+
+    /// Its origin, e.g. `http://app-1:3000`: what an operator knows it by.
+    package var origin: String {
+        let isDefaultPort = self.port == (self.isHTTPS ? 443 : 80)
+        return "\(self.isHTTPS ? "https" : "http")://\(self.host)\(isDefaultPort ? "" : ":\(self.port)")"
+    }
+}
+
+/// How the servers of an app share its requests.
+package enum ServerBalance: String, Sendable, CaseIterable, SettingWord {
+    /// Of two random servers, the one with fewer requests in flight for its weight.
+    case leastRequests = "least_requests"
+    /// One after the other, each as often as its weight says.
+    case roundRobin = "round_robin"
+    /// Always the same server for a session, and without a session for a client's address.
+    case sticky
+}
+
+/// Which requests share a kept connection to an app.
+package enum ConnectionReuse: String, Sendable, CaseIterable, SettingWord {
+    /// All users, in turn.
+    case shared
+    /// Only requests of one session, or only requests without one, so that bytes that the app sends too late reach no
+    /// other user.
+    case strict
+}

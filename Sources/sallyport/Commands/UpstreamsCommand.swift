@@ -1,0 +1,70 @@
+import ArgumentParser
+import Settings
+import Vocabulary
+
+/// `sallyport upstreams`: the servers of all apps as a running gateway sees them.
+struct UpstreamsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "upstreams",
+        abstract: "Show the servers of all apps: whether they serve, and what they do now.",
+        discussion: """
+            Asks the admin listener: that of --admin, else SALLYPORT_ADMIN_LISTEN, else admin.listen in the settings file. \
+            Each gateway sees the servers for itself, so name the admin listener of each. Nothing secret is sent, so over TLS \
+            its certificate is not verified.
+            """
+    )
+
+    @OptionGroup var options: SettingsOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "The address of an admin listener, instead of the one in the settings; with https:// in front it has TLS. Repeatable.",
+            valueName: "address:port"
+        )
+    )
+    var admin: [String] = []
+
+    /// How long to wait for each gateway.
+    private static let patience = 5
+
+    func validate() throws {
+        guard self.admin.allSatisfy({ AdminTarget.read($0) != nil }) else {
+            throw ValidationError("--admin must be \(AdminTarget.allowed).")
+        }
+    }
+
+    func run() throws {
+        var hasFailed = false
+        for target in try self.options.adminTargets(self.admin, sendsSecret: false) {
+            do throws(AdminProbe.Failure) {
+                let answer = try AdminProbe.get("/upstreams", at: target, seconds: Self.patience)
+                guard answer.status == 200 else {
+                    throw AdminProbe.Failure(description: "\(target.address) answers \(answer.status)")
+                }
+                Console.say(Self.table(answer.body))
+            } catch {
+                Console.complain(error.description)
+                hasFailed = true
+            }
+        }
+        if hasFailed { throw ExitCode.failure }
+    }
+
+    /// A line for each app, and below it one for each of its servers.
+    private static func table(_ body: String) -> String {
+        guard case .array(let apps)? = JSONText.decode(Array(body.utf8))?["upstreams"] else { return body }
+        return apps.flatMap { app -> [String] in
+            guard case .array(let servers)? = app["servers"] else { return [] }
+            let balance = servers.count > 1 ? " (\(app["balance"]?.string ?? ""))" : ""
+            return ["\(app["name"]?.string ?? "")\(balance)"] + servers.map(Self.line)
+        }.joined(separator: "\n")
+    }
+
+    private static func line(_ server: JSONValue) -> String {
+        func number(_ name: String) -> Int64 {
+            if case .integer(let number)? = server[name] { number } else { 0 }
+        }
+        let counts = "in flight \(number("in_flight")), idle \(number("idle")), left out \(number("ejections")) times"
+        return "  \(server["url"]?.string ?? ""): \(server["state"]?.string ?? ""), \(counts)"
+    }
+}

@@ -1,0 +1,108 @@
+import NIOCore
+import RequestPath
+import Testing
+
+@Suite("The health of a server") struct ServerHealthTests {
+    private static func time(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(1000 + seconds) }
+
+    /// A server that was left out at second 0.
+    private static func leftOut() -> ServerHealth {
+        var health = ServerHealth()
+        health.leave(now: Self.time(0), percent: 0)
+        return health
+    }
+
+    @Test func fiveFailuresInARowAreTooMany() {
+        var health = ServerHealth()
+        for _ in 0..<4 { #expect(health.failed(isSuspect: false) == .none) }
+        #expect(health.answered(200) == .none)
+        for _ in 0..<4 { #expect(health.failed(isSuspect: false) == .none) }
+        #expect(health.failed(isSuspect: false) == .unfit)
+        #expect(health.isServing)
+    }
+
+    @Test func oneFailureIsEnoughIfAnotherLoopLeavesItOut() {
+        var health = ServerHealth()
+        #expect(health.failed(isSuspect: true) == .unfit)
+    }
+
+    /// An app's own failure says nothing of whether the server is there.
+    @Test func tenAnswersOfAGatewayInARowAreTooMany() {
+        for status in [502, 503, 504] {
+            var health = ServerHealth()
+            for _ in 0..<9 { #expect(health.answered(status) == .none) }
+            #expect(health.answered(500) == .none)
+            for _ in 0..<9 { #expect(health.answered(status) == .none) }
+            #expect(health.answered(status) == .unfit)
+        }
+    }
+
+    @Test func itIsLeftOutForLongerEachTime() {
+        var health = ServerHealth()
+        var now = Self.time(0)
+        for (times, seconds) in [10, 20, 30, 40].enumerated() {
+            health.leave(now: now, percent: 0)
+            #expect(!health.isServing && !health.awaitsProbe(now: now + .seconds(Int64(seconds) - 1)), "\(times)")
+            now = now + .seconds(Int64(seconds))
+            #expect(health.awaitsProbe(now: now))
+            health.probe(now: now)
+            #expect(!health.awaitsProbe(now: now))
+            #expect(health.failed(isSuspect: false) == .stillOut)
+        }
+        for _ in 0..<100 { health.leave(now: now, percent: 0) }
+        #expect(!health.awaitsProbe(now: now + .seconds(299)) && health.awaitsProbe(now: now + .seconds(300)))
+    }
+
+    @Test func theWhileIsNotTheSameForAll() {
+        var health = ServerHealth()
+        health.leave(now: Self.time(0), percent: 19)
+        #expect(!health.awaitsProbe(now: Self.time(11)) && health.awaitsProbe(now: Self.time(12)))
+    }
+
+    @Test func anAnswerToTheProbeBringsItBack() {
+        var health = Self.leftOut()
+        // The answer to an earlier request.
+        #expect(health.answered(200) == .none && !health.isServing)
+        health.probe(now: Self.time(10))
+        #expect(health.answered(204) == .back)
+        health.comeBack(now: Self.time(10))
+        #expect(health.isServing)
+        // It fails again soon: the second time.
+        health.leave(now: Self.time(20), percent: 0)
+        #expect(!health.awaitsProbe(now: Self.time(39)) && health.awaitsProbe(now: Self.time(40)))
+    }
+
+    @Test func afterALongTimeItIsTheFirstTimeAgain() {
+        var health = Self.leftOut()
+        health.comeBack(now: Self.time(10))
+        health.leave(now: Self.time(311), percent: 0)
+        #expect(health.awaitsProbe(now: Self.time(321)))
+    }
+
+    @Test func aProbeWithoutAnEndDoesNotKeepItOut() {
+        var health = Self.leftOut()
+        health.probe(now: Self.time(10))
+        #expect(!health.awaitsProbe(now: Self.time(19)) && health.awaitsProbe(now: Self.time(20)))
+    }
+
+    @Test func whatAnotherLoopHasHeardIsTriedNext() {
+        var health = Self.leftOut()
+        health.heard(Self.time(-1))
+        #expect(!health.awaitsProbe(now: Self.time(2)))
+        health.heard(Self.time(2))
+        #expect(health.awaitsProbe(now: Self.time(2)))
+    }
+
+    // MARK: Second tries
+
+    @Test func aTenthOfTheRequestsAndThreeASecondMayBeRepeated() {
+        var budget = RetryBudget()
+        #expect((0..<100).count { _ in budget.take(now: Self.time(0)) } == 30)
+        for _ in 0..<500 { budget.count() }
+        #expect((0..<100).count { _ in budget.take(now: Self.time(1)) } == 50)
+        // What is older than ten seconds does not count any more, requests and tries alike.
+        #expect((0..<100).count { _ in budget.take(now: Self.time(10)) } == 0)
+        #expect((0..<100).count { _ in budget.take(now: Self.time(11)) } == 30)
+        #expect((0..<100).count { _ in budget.take(now: Self.time(100)) } == 30)
+    }
+}
