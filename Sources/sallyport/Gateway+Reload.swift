@@ -98,6 +98,7 @@ extension Gateway {
         if former.secrets != new.secrets { warnings.append("secret_file: takes effect at the next start") }
         if former.store != new.store { warnings.append("store: takes effect at the next start") }
         if former.logs != new.logs { warnings.append("log: takes effect at the next start") }
+        if former.telemetry != new.telemetry { warnings.append("telemetry: takes effect at the next start") }
         return warnings
     }
 }

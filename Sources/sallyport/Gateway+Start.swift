@@ -73,6 +73,9 @@ extension Gateway {
             logger: logger
         )
         let assembly = try Assembly(loaded, foundations, generation: 1)
+        let traces = try TraceExporter(settings, client: foundations.providerClient, logger: logger)
+        traces?.queue.register(in: registry)
+        let tracing = traces?.profile(storeSystem: settings.store.redis == nil ? nil : "redis")
         let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
         var loops: [PathLoops.Place] = []
         let strayForwarding = StrayForwarding(logger: logger)
@@ -96,6 +99,7 @@ extension Gateway {
                     sessions: sessions,
                     shard: registry.makeShard(on: eventLoop),
                     accessLog: access.map { AccessLog(queue: $0) },
+                    tracer: traces.flatMap { traces in tracing.map { Tracer($0, queue: traces.queue) } },
                     sessionClock: foundations.clock,
                     makePool: UpstreamPool.maker(on: eventLoop)
                 )
@@ -114,6 +118,7 @@ extension Gateway {
             group: group,
             providerGroup: providerGroup,
             loops: PathLoops(loops),
+            traces: traces,
             logs: logs,
             logger: logger,
             reload: reload
@@ -124,6 +129,7 @@ extension Gateway {
         await gateway.startClients()
         await gateway.use(assembly)
         gateway.watch.start()
+        traces?.start(on: group.next())
         gateway.registerMetrics()
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
         gateway.signals.withLock { $0 = signals }

@@ -71,6 +71,8 @@ extension Gateway {
         // New tokens that are not stored would be lost with the process.
         await self.foundations.grants.drain(until: max(deadline, .now + ProviderGrants.leastDrain))
         self.watch.shutDown()
+        await self.loops.onEach { $0.flushAccessLog() }
+        await self.traces?.stop(within: .seconds(5))
         await self.foundations.providerClient.shutdown()
         await self.foundations.idTokenKeys.stop()
         await self.foundations.clientOverlay.stop()

@@ -28,6 +28,8 @@ final class Gateway: Sendable {
     let gate: ConnectionGate
     /// Of the proxies that ask about requests of their clients: checks go on while the public listeners are full.
     let authorizationGate: ConnectionGate
+    /// nil: nothing is traced.
+    let traces: TraceExporter?
     let logs: LineWriter
     let logger: Logger
     let reload: (@Sendable () throws -> LoadedSettings)?
@@ -47,6 +49,7 @@ final class Gateway: Sendable {
         group: TransportGroup,
         providerGroup: TransportGroup,
         loops: PathLoops,
+        traces: TraceExporter?,
         logs: LineWriter,
         logger: Logger,
         reload: (@Sendable () throws -> LoadedSettings)?
@@ -60,6 +63,7 @@ final class Gateway: Sendable {
         self.group = group
         self.providerGroup = providerGroup
         self.loops = loops
+        self.traces = traces
         self.gate = ConnectionGate(settings.limits, trusted: settings.trustedProxies)
         self.authorizationGate = ConnectionGate(settings.limits, trusted: settings.authorization?.peers ?? [])
         self.logs = logs

@@ -28,6 +28,15 @@ enum Process {
 }
 
 extension Process {
+    /// The machine's name; empty: it has none that can be read.
+    static var hostName: String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { name in
+            guard let start = name.baseAddress, gethostname(start, name.count) == 0 else { return "" }
+            name[name.count - 1] = 0
+            return String(cString: start)
+        }
+    }
+
     /// The words behind the program's name. The runtime looks for them beside the environment, and finds none if a preloaded
     /// library has moved that (`setenv`).
     static var words: [String] {

@@ -64,6 +64,7 @@ struct ReferenceFileTests {
     /// Whether the last step of the path is a name that the operator chooses.
     private static func hasOwnName(_ path: String) -> Bool {
         path == "upstreams.*" || path.hasPrefix("identity.headers.") || path.hasPrefix("identity.assertion.claims.")
+            || path.hasPrefix("telemetry.attributes.")
             || path.hasPrefix("exchange.providers.")
     }
 
@@ -83,7 +84,8 @@ struct ReferenceFileTests {
         "clients[].mobile.ios.app_bundle_identifier", "clients[].initiate_login_uri",
         "clients[].refresh_token.idle_token_lifetime", "provider.kratos.admin_url", "provider.kratos.ca_file",
         "exchange.providers", "admin.tokens_file", "rules[].text",
-        "pages.name", "pages.logo", "pages.colour", "pages.support_url", "pages.templates_dir",
+        "telemetry.ca_file", "telemetry.attributes", "pages.name", "pages.logo", "pages.colour", "pages.support_url",
+        "pages.templates_dir",
     ]).union(
         ["oidc", "oidc.introspection", "oauth2", "introspection"].flatMap { provider in
             ["client_secret_file", "client_key_file", "client_authentication", "ca_file", "claims.traits"]

@@ -93,6 +93,16 @@ struct LineBuffer: ~Copyable {
         self.put(0x22)
     }
 
+    /// The same for the id of a trace.
+    mutating func member(_ name: StaticString, _ trace: TraceID) {
+        self.key(name)
+        self.reserve(34)
+        self.put(0x22)
+        self.hexadecimal(trace.high)
+        self.hexadecimal(trace.low)
+        self.put(0x22)
+    }
+
     @inline(__always)
     mutating func member(_ name: StaticString, _ number: Int64) {
         self.key(name)
@@ -207,6 +217,15 @@ struct LineBuffer: ~Copyable {
     private mutating func put(_ byte: UInt8) {
         self.base[self.count] = byte
         self.count &+= 1
+    }
+
+    /// Writes the 16 digits of `number`.
+    private mutating func hexadecimal(_ number: UInt64) {
+        for index in 0..<16 {
+            let digit = UInt8(truncatingIfNeeded: number &>> UInt64(60 &- 4 &* index)) & 0xF
+            self.base[self.count &+ index] = digit < 10 ? 0x30 &+ digit : 0x57 &+ digit
+        }
+        self.count &+= 16
     }
 
     // MARK: Escaping

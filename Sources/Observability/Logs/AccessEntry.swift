@@ -10,6 +10,8 @@ package struct AccessEntry {
     /// When the request began, so that its line sorts before the events that it caused.
     package var time: UnixTime
     package var requestID: UnsafeRawBufferPointer
+    /// The trace that the request belongs to; nil: none that is known.
+    package var trace: TraceID?
     /// The client's address after `trusted_proxies`, as text.
     package var client: UnsafeRawBufferPointer
     /// nil: the head could not be parsed.

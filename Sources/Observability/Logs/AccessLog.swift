@@ -47,6 +47,7 @@ package final class AccessLog {
     ) {
         self.buffer.begin("access", entry.time)
         self.buffer.member("request_id", entry.requestID)
+        if let trace = entry.trace { self.buffer.member("trace_id", trace) }
         self.buffer.member("client", entry.client)
         if let method = entry.method { self.buffer.member("method", method) }
         if let host = entry.host { self.buffer.member("host", host) }

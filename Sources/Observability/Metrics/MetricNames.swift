@@ -342,6 +342,15 @@ package enum MetricNames {
         "Failed writes of log lines; each is repeated."
     )
 
+    package static let spansSent = MetricFamily.counter(
+        "sallyport_spans_sent_total",
+        "Spans of traces that the collector has taken."
+    )
+    package static let spansDropped = MetricFamily.counter(
+        "sallyport_spans_dropped_total{reason}",
+        "Spans of traces that did not reach the collector, by reason (queue_full, refused, failed)."
+    )
+
     // The process, in the names that every Prometheus client library uses.
     package static let processStartTime = MetricFamily.gauge(
         "process_start_time_seconds",

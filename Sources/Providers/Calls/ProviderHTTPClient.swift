@@ -26,23 +26,26 @@ package final class ProviderHTTPClient: Sendable {
     ///
     /// - Parameters:
     ///   - caFile: The PEM file of the certificates to trust instead of the system's; it is read now.
+    ///   - certificate: The PEM files of a certificate and its key, for servers that ask for one; they are read now.
     ///   - allowsPlainHTTP: Whether calls may go to other machines without TLS.
     ///   - proxies: The proxies of the network.
     /// - Throws: `ProviderTLSError`, which names the file.
     package func transport(
         caFile: String? = nil,
+        certificate: (chain: String, key: String)? = nil,
         allowsPlainHTTP: Bool = false,
         proxies: OutgoingProxies = OutgoingProxies()
     ) throws(ProviderTLSError) -> HTTPProviderTransport {
         do {
             return HTTPProviderTransport(
                 client: self,
-                trust: try ProviderTrust(caFile: caFile),
+                trust: try ProviderTrust(caFile: caFile, certificate: certificate),
                 allowsPlainHTTP: allowsPlainHTTP,
                 proxies: proxies
             )
         } catch {
-            throw ProviderTLSError(description: "ca_file: \(caFile ?? "none") cannot be used: \(error)")
+            let others = certificate.map { ", client_certificate_file: \($0.chain), client_key_file" } ?? ""
+            throw ProviderTLSError(description: "ca_file: \(caFile ?? "none")\(others) cannot be used: \(error)")
         }
     }
 

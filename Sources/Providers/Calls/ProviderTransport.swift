@@ -49,6 +49,8 @@ package struct ProviderCall: Sendable {
     package var bodyLimit: Int
     /// From the call to the end of the answer.
     package var timeLimit: Duration
+    /// Whether the server may receive it twice, whatever its method.
+    package var isHarmlessTwice = false
 
     package init(
         _ method: String,
@@ -71,6 +73,7 @@ package struct ProviderCall: Sendable {
     /// Whether the provider may receive it twice: it is a question, which changes nothing there (RFC 9110 9.2.2), and
     /// proves nothing that is good for one request only (RFC 9449 11.1).
     var isRepeatable: Bool {
+        if self.isHarmlessTwice { return true }
         guard !self.fields.contains(where: { $0.name == "dpop" }) else { return false }
         switch self.purpose {
         // Kratos ends a session and redeems codes by GET.

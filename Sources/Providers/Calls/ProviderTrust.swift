@@ -6,13 +6,19 @@ final class ProviderTrust: Sendable {
     private let configuration: TLSConfiguration
     private let made = Mutex<NIOSSLContext?>(nil)
 
-    /// - Parameter caFile: A PEM file of certificates to trust instead of the system's; it is read now.
+    /// - Parameters:
+    ///   - caFile: A PEM file of certificates to trust instead of the system's; it is read now.
+    ///   - certificate: The PEM files of a certificate with its issuers, and of its key, for servers that ask for one.
     /// - Throws: An error of NIOSSL for a file that cannot be used.
-    init(caFile: String?) throws {
+    init(caFile: String?, certificate: (chain: String, key: String)? = nil) throws {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         tls.applicationProtocols = ["http/1.1"]
         if let caFile { tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(caFile)) }
+        if let certificate {
+            tls.certificateChain = try NIOSSLCertificate.fromPEMFile(certificate.chain).map { .certificate($0) }
+            tls.privateKey = .privateKey(try NIOSSLPrivateKey(file: certificate.key, format: .pem))
+        }
         self.configuration = tls
     }
 

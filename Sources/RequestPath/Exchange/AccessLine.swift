@@ -58,6 +58,11 @@ extension ExchangeRecord {
         entry.version = self.log.version
         entry.userAgent = self.log.userAgent.map(run)
         entry.referer = self.log.referer.map(run)
+        if let trace = self.trace {
+            entry.trace = trace.isSampled ? trace.id : nil
+        } else if !self.log.traceParent.isEmpty {
+            entry.trace = TraceContext(run(self.log.traceParent).bindMemory(to: UInt8.self))?.trace
+        }
     }
 
     @inline(__always)

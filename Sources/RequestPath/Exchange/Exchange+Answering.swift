@@ -137,8 +137,11 @@ extension Exchange {
         if self.service == .checks, self.record.endpointPath == nil {
             self.metrics.checkEnded(self.check?.dialect, self.checkResult)
         }
-        if let log = self.loop.accessLog {
-            self.record.write(to: log, client: self.clientText, on: self.client, asked: self.check?.dialect)
+        if self.isRecorded {
+            if let log = self.loop.accessLog {
+                self.record.write(to: log, client: self.clientText, on: self.client, asked: self.check?.dialect)
+            }
+            if let trace = self.record.trace.take() { self.end(trace) }
             if let bytes = self.record.log.takeBytes() { self.loop.giveBack(bytes) }
         }
         if self.holderPlace >= 0 {

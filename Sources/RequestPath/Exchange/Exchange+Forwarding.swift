@@ -23,7 +23,8 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
                 address: self.clientText,
                 host: host,
                 requestID: self.record.requestID,
-                identity: identity
+                identity: identity,
+                trace: self.loop.tracer == nil ? nil : self.forwardedTrace
             ),
             own: given.configuration.ownNames,
             into: self.loop.takeBuffer()
@@ -45,6 +46,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         self.awaitResponse(from: self.loop.now)
         self.record.isForwarded = true
         if self.record.session != nil { self.stream?.signedIn() }
+        if let trace = self.record.trace { trace.attemptBegan = .now() }
         if let connection = pool.takeIdle(for: self) {
             self.record.upstreamReused = true
             self.send(on: connection)
@@ -105,7 +107,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         }
         guard let head = self.upstreamHead.take() else { return self.upstreamFailed(.upstreamReset) }
         self.phase = .exchange
-        if self.loop.accessLog != nil { self.facts.sentAt = .now() }
+        if self.isRecorded { self.facts.sentAt = .now() }
         self.upstream = connection.begin(head, for: self)
         if !self.facts.isRequestWhole {
             self.facts.lastProgress = self.loop.now
@@ -291,6 +293,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     package func answerEnded() {
         guard self.phase == .exchange, let stream = self.stream else { return }
         self.upstream = nil
+        if let trace = self.record.trace { trace.attemptEnded = .now() }
         stream.complete()
         // The client may turn out to be gone.
         if self.phase == .exchange { self.finish(on: stream) }
@@ -329,6 +332,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
 
     /// Sends the request once more, on another connection.
     private func retry() {
+        if let trace = self.record.trace { self.attemptFailed(trace) }
         self.record.upstreamReused = false
         self.facts.isRepeated = true
         self.metrics.upstreamRetried(self.record.route?.upstreamIndex ?? .max)

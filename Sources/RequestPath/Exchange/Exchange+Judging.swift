@@ -43,6 +43,7 @@ extension Exchange {
     ///   - buffer: The bytes from which it was parsed.
     @inline(__always)
     func judge(_ head: RequestHead, in buffer: ByteBuffer, by configuration: PathConfiguration) -> Step {
+        if self.loop.tracer != nil { self.beginTrace(head, buffer, by: configuration) }
         self.keepForLog(head, buffer)
         let step = buffer.withUnsafeReadableBytes { bytes -> Step in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
@@ -73,10 +74,14 @@ extension Exchange {
         self.facts.pageLanguage = UInt8(clamping: Navigation.language(of: head, base, among: languages))
     }
 
-    /// Keeps the head for the access line, if one is written.
+    /// Whether something is written about the request when it has ended.
+    @inline(__always)
+    var isRecorded: Bool { self.loop.accessLog != nil || self.record.trace != nil }
+
+    /// Keeps the head for the access line, if one is written, and for the request's span.
     @inline(__always)
     func keepForLog(_ head: RequestHead, _ buffer: ByteBuffer) {
-        guard self.loop.accessLog != nil, let stream = self.stream else { return }
+        guard self.isRecorded, let stream = self.stream else { return }
         self.record.log.keep(head, self.loop.copy(buffer, count: head.byteCount), version: stream.version)
     }
 
@@ -121,7 +126,7 @@ extension Exchange {
                 case .miss(let read):
                     if question.purpose == .request {
                         self.record.sessionSource = .store
-                        if self.loop.accessLog != nil { self.record.log.fingerprint = read.fingerprint }
+                        if self.isRecorded { self.record.log.fingerprint = read.fingerprint }
                     }
                     guard let result = read.result else { return .ask(read, question.purpose) }
                     next = self.proceed(Arrival(result, of: read, question.purpose), given)
@@ -154,7 +159,7 @@ extension Exchange {
     @inline(__always)
     private func noteSession(_ answer: SessionAnswer, in source: SessionSource) {
         guard case .found(let session) = answer else { return self.metrics.sessionResolved(.none) }
-        if self.loop.accessLog != nil { self.record.log.fingerprint = session.fingerprint }
+        if self.isRecorded { self.record.log.fingerprint = session.fingerprint }
         self.record.sessionSource = source
         self.metrics.sessionResolved(source)
     }
@@ -203,6 +208,11 @@ extension Exchange {
         /// The store failed. The reason is for the refusal.
         case unavailable(StoreError, Reason)
 
+        /// Why the store gave no answer; nil: it gave one.
+        var failure: Reason? {
+            if case .unavailable(_, let reason) = self { reason } else { nil }
+        }
+
         init(
             _ result: Result<CachedSession?, StoreError>,
             of read: SessionRead,
@@ -239,6 +249,7 @@ extension Exchange {
             self.beginCollecting(pending)
         case .ask(let read, let purpose):
             let exchange = self.beginWaiting()
+            if let trace = self.record.trace { trace.storeAsked = (.now(), "session") }
             // A callback instead of a future, which would cost every request whose session is not in the cache.
             read.whenFound { result in
                 if self.isWaiting(in: exchange) { self.resume(Arrival(result, of: read, purpose)) }
@@ -247,13 +258,15 @@ extension Exchange {
             guard let consumer = self.configuration.judging?.handoff else {
                 return self.resume(.unavailable(.unavailable, .storeUnavailable))
             }
-            if self.loop.accessLog != nil {
+            if let trace = self.record.trace { trace.storeAsked = (.now(), "handoff") }
+            if self.isRecorded {
                 self.record.log.tokenFingerprint = consumer.fingerprint(of: request.value.token)
             }
             self.await(consumer.consume(request.value, on: self.loop.eventLoop)) { connection, result in
                 connection.resume(.handoff((try? result.get()) ?? .unavailable(.unavailable)))
             }
         case .redeem(let redemption):
+            if let trace = self.record.trace { trace.storeAsked = (.now(), "proof") }
             self.await(redemption) { exchange, result in exchange.resume(Arrival(result)) }
         }
     }
@@ -261,6 +274,7 @@ extension Exchange {
     /// Continues a request that has waited.
     private func resume(_ arrival: Arrival) {
         guard let head = self.waitingHead, let bytes = self.waitingBytes else { return }
+        if let trace = self.record.trace { self.storeAnswered(trace, arrival.failure) }
         let step = bytes.withUnsafeReadableBytes { bytes -> Step in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 return .answer(.problem(.requestMalformed, requestID: self.record.requestID, closes: true))

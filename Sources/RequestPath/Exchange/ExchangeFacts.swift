@@ -37,7 +37,7 @@ struct ExchangeFacts: ~Copyable {
     var isEventStream = false
     /// Whether the request has been sent on one connection and is to be sent on another.
     var isRepeated = false
-    /// When the head was sent to the app. Only if an access log is written.
+    /// When the head was sent to the app. Only if something is written about the request.
     var sentAt: NIODeadline?
     var responseDeadline = NIODeadline.distantFuture
     /// Until when a queued request waits for a connection.

@@ -29,8 +29,10 @@ struct ExchangeRecord: ~Copyable {
     /// The bytes of the request's body, and of the answer's.
     var bytesIn = 0
     var bytesOut = 0
-    /// What only the access log says.
+    /// What the access log and the traces say.
     var log = LoggedRequest()
+    /// The trace of which the request is a part; nil: it is in none of the gateway's.
+    var trace: RequestTrace?
 
     /// Completes it at the end of the exchange.
     @inline(__always)
@@ -61,7 +63,7 @@ struct ExchangeRecord: ~Copyable {
     }
 }
 
-/// What only the access log says of a request. It is not kept if none is written.
+/// What only the access log and the traces say of a request. It is not kept if neither is written.
 struct LoggedRequest: ~Copyable {
     /// When it began, by the machine's time.
     var startedAt = UnixTime(milliseconds: 0)
@@ -72,6 +74,8 @@ struct LoggedRequest: ~Copyable {
     private(set) var authority = Slice.empty
     private(set) var userAgent: Slice?
     private(set) var referer: Slice?
+    /// The one `traceparent`; empty: there is none.
+    private(set) var traceParent = Slice.empty
     /// The protocol in which it came.
     private(set) var version: StaticString = ""
     /// The names of the session's token and of the transfer token in the logs.
@@ -87,6 +91,7 @@ struct LoggedRequest: ~Copyable {
         self.authority = head.authority
         self.userAgent = head.line(.userAgent).map { head.fields[$0].value }
         self.referer = head.line(.referer).map { head.fields[$0].value }
+        self.traceParent = TraceFields.parent(of: head) ?? .empty
         self.version = version
     }
 

@@ -307,7 +307,8 @@ package struct Explanation: Sendable {
                 address: Array((judge.findings.clientAddress ?? given.peer).description.utf8),
                 host: host,
                 requestID: judge.findings.requestID,
-                identity: identity
+                identity: identity,
+                trace: nil
             ),
             own: given.configuration.ownNames,
             into: ByteBuffer()

@@ -1,4 +1,5 @@
 package import NIOCore
+package import Observability
 import Settings
 
 #if canImport(Glibc)
@@ -14,6 +15,29 @@ package struct ForwardedFacts {
     package var requestID: RequestID
     /// The lines about the user; nil if there is no session whose identity the app sees.
     package var identity: IdentityLines?
+    /// The trace that the app takes part in; nil: what the client says of one is passed on.
+    package var trace: ForwardedTrace?
+}
+
+/// The trace of a request as its app learns it.
+package struct ForwardedTrace {
+    /// With the span that is the parent of what the app does.
+    package var context: TraceContext
+    /// Whether the trace is the client's, so that `tracestate` is good for it.
+    package var keepsState: Bool
+
+    /// Writes the line of `traceparent`.
+    @inline(never)
+    func write(to writer: inout ByteWriter) {
+        writer.write("traceparent: 00-")
+        writer.writeHexadecimal(self.context.trace.high)
+        writer.writeHexadecimal(self.context.trace.low)
+        writer.write(0x2D)
+        writer.writeHexadecimal(self.context.span)
+        writer.write("-0")
+        writer.write(self.context.isSampled ? 0x31 : 0x30)
+        writer.write("\r\n")
+    }
 }
 
 /// Writes the head for the app: the client's lines unchanged, without those that a client may not send, then the
@@ -35,7 +59,7 @@ package enum RequestWriter {
     ) {
         let route = permit.route
         let lines = (facts.identity?.count ?? 0) + facts.host.use { $0.forwardedLines.count } + route.lines.count
-        let room = head.byteCount + lines + (route.changesPath ? route.prefixes?.growth ?? 0 : 0) + 256
+        let room = head.byteCount + lines + (route.changesPath ? route.prefixes?.growth ?? 0 : 0) + 384
         buffer.append(atMost: room) { writer in
             writer.write(base + head.method.start, head.method.length)
             writer.write(0x20)
@@ -46,7 +70,7 @@ package enum RequestWriter {
             }
             writer.write(" HTTP/1.1\r\n")
             writer.write(route.lines)
-            Self.writeFields(head, base, route, credentials, facts.host, names, &writer)
+            Self.writeFields(head, base, route, credentials, facts.host, facts.trace, names, &writer)
             writer.write("X-Forwarded-For: ")
             writer.write(facts.address)
             writer.write("\r\n")
@@ -54,6 +78,7 @@ package enum RequestWriter {
             writer.write("X-Request-Id: ")
             facts.requestID.write(to: &writer)
             writer.write("\r\n")
+            facts.trace?.write(to: &writer)
             if case .byStream = head.framing { writer.write("Transfer-Encoding: chunked\r\n") }
             if head.isWebSocketUpgrade { writer.write("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
             if let identity = facts.identity {
@@ -120,6 +145,7 @@ package enum RequestWriter {
         _ route: RouteEntry,
         _ credentials: Credentials,
         _ host: Pinned<HostEntry>,
+        _ trace: ForwardedTrace?,
         _ names: OwnNames,
         _ writer: inout ByteWriter
     ) {
@@ -141,6 +167,8 @@ package enum RequestWriter {
             case .dpop: drops = drops || route.ownsBearer
             case .host: drops = true
             case .methodOverride: drops = drops || route.dropsMethodOverride
+            case .traceParent: drops = drops || trace != nil
+            case .traceState: drops = drops || trace?.keepsState == false
             case .cookie:
                 if Self.rewritesCookies(head, route, credentials) {
                     drops = true

@@ -19,6 +19,8 @@ package final class PathLoop: TurnEndTask {
     package let sessions: LoopSessions?
     let metrics: PathMetrics
     let accessLog: AccessLog?
+    /// nil: nothing is traced.
+    let tracer: Tracer?
     let stage: Stage
     /// The head into which the loop's connections parse; replaced when an exchange keeps it.
     package private(set) var requestHead: RequestHead
@@ -82,6 +84,7 @@ package final class PathLoop: TurnEndTask {
     /// - Parameters:
     ///   - sessions: nil where the configuration has no `judging`.
     ///   - accessLog: nil: none is written.
+    ///   - tracer: nil: nothing is traced.
     ///   - sessionClock: The clock of the session store.
     package init(
         eventLoop: any TurnLoop,
@@ -89,6 +92,7 @@ package final class PathLoop: TurnEndTask {
         sessions: SessionResolver?,
         shard: MetricsShard,
         accessLog: AccessLog?,
+        tracer: Tracer? = nil,
         sessionClock: Clock,
         makePool: @escaping MakePool
     ) {
@@ -99,6 +103,7 @@ package final class PathLoop: TurnEndTask {
         self.sessions = sessions.map { LoopSessions($0, on: eventLoop, clock: sessionClock) }
         self.metrics = PathMetrics(shard: shard, ids: configuration.metrics)
         self.accessLog = accessLog
+        self.tracer = tracer
         self.stage = Stage(allocator: ByteBufferAllocator())
         self.requestHead = RequestHead(fieldCount: configuration.limits.fieldCount)
         self.responseHead = ResponseHead(fieldCount: 200)
@@ -288,9 +293,10 @@ package final class PathLoop: TurnEndTask {
         self.closesIdle = true
     }
 
-    /// Passes the lines of ended requests to the log's writer.
+    /// Passes the lines and spans of ended requests on.
     package func flushAccessLog() {
         self.accessLog?.flushIfNeeded()
+        self.tracer?.log.flushIfNeeded()
     }
 
     /// Ends everything at once.

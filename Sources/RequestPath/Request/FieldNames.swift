@@ -23,6 +23,8 @@ package enum FieldRole: UInt8, Sendable {
     case methodOverride
     // For the log.
     case userAgent, referer
+    // The trace that the request belongs to (W3C Trace Context).
+    case traceParent, traceState
     // A native app's WebView announces itself to the gateway (`NativeChallenge`); never forwarded.
     case native
     // A client's server names the address of its user to the token endpoint; never forwarded.
@@ -41,6 +43,10 @@ package enum FieldRole: UInt8, Sendable {
     package var isHopByHop: Bool {
         self.rawValue >= FieldRole.connection.rawValue && self.rawValue <= FieldRole.http2Settings.rawValue
     }
+
+    /// Whether it names a trace. It means nothing for what the gateway decides.
+    @inline(__always)
+    var isOfTrace: Bool { self == .traceParent || self == .traceState }
 
     /// A second field of this name is refused with 400, because two readers could pick different ones.
     @inline(__always)
@@ -250,7 +256,8 @@ package final class FieldNames: @unchecked Sendable {
         ("forwarded", .forwarded), ("x-request-id", .requestID), ("user-agent", .userAgent), ("referer", .referer),
         ("content-type", .contentType), ("x-http-method-override", .methodOverride),
         ("x-http-method", .methodOverride), ("x-method-override", .methodOverride),
-        ("early-data", .earlyData), (NativeChallenge.field, .native), (UserAddressField.name, .userAddress),
+        ("early-data", .earlyData), ("traceparent", .traceParent), ("tracestate", .traceState),
+        (NativeChallenge.field, .native), (UserAddressField.name, .userAddress),
         (WantedPageField.name, .wantedPage),
     ]
 

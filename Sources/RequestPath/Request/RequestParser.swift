@@ -397,7 +397,7 @@ package struct RequestParser: Sendable {
         for byte in token where self.table[Int(byte)] == 0 { return .requestMalformed }
         let role = self.names.role(of: token)
         if role.isHopByHop { return nil }
-        guard role == .other else { return .requestConnectionNamesIdentity }
+        guard role == .other || role.isOfTrace else { return .requestConnectionNamesIdentity }
         for index in 0..<head.fields.count {
             if ByteClass.equalIgnoringCase(head.fields[index].name.bytes(in: base), token) {
                 head.fields[index].isDropped = true

@@ -38,7 +38,32 @@ extension TextRule {
         return .text(text)
     }
 
-    private static func checkProviderURL(_ text: String, allowsQuery: Bool) throws(SyntaxFault) {
+    /// The collector of traces, without the path for them.
+    static let collectorURL = TextRule(
+        "URL",
+        allowed: "an http or https URL without query, e.g. http://127.0.0.1:4318",
+        pattern: "^https?://[^?#@ ]+$"
+    ) { text throws(SyntaxFault) in
+        try Self.checkProviderURL(text, allowsQuery: false, allowsPlainHTTP: true)
+        return .text(text)
+    }
+
+    /// The collector of traces with the path for them.
+    static let tracesURL = TextRule(
+        "URL",
+        allowed: "an http or https URL, e.g. http://127.0.0.1:4318/v1/traces",
+        pattern: "^https?://[^#@ ]+$"
+    ) { text throws(SyntaxFault) in
+        try Self.checkProviderURL(text, allowsQuery: true, allowsPlainHTTP: true)
+        return .text(text)
+    }
+
+    /// - Parameter allowsPlainHTTP: Whether http is allowed beyond loopback.
+    private static func checkProviderURL(
+        _ text: String,
+        allowsQuery: Bool,
+        allowsPlainHTTP: Bool = false
+    ) throws(SyntaxFault) {
         guard text.utf8.count <= 2048,
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !#""<>\^`{|}"#.utf8.contains($0) })
         else {
@@ -58,7 +83,8 @@ extension TextRule {
             throw SyntaxFault("write a host name in ASCII or an address (IPv6 in brackets), and a port from 1 to 65535")
         }
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-        guard text.hasPrefix("https") || host == "localhost" || (IPAddress(bare)?.isLoopback ?? false) else {
+        let isLoopback = host == "localhost" || (IPAddress(bare)?.isLoopback ?? false)
+        guard allowsPlainHTTP || text.hasPrefix("https") || isLoopback else {
             throw SyntaxFault("write https: what this URL answers decides who a user is; http is for loopback only")
         }
     }

@@ -115,6 +115,7 @@ extension Section {
         SettingsKey("timeouts", .section(.timeouts), "How long the gateway waits."),
         SettingsKey("drain", .section(.drain), "How the gateway stops."),
         SettingsKey("log", .section(.log), "What is written to standard output."),
+        SettingsKey("telemetry", .section(.telemetry), "Traces of OpenTelemetry, sent to a collector."),
         SettingsKey("pages", .section(.pages), "How the gateway's own pages look, and the languages that they speak."),
     ])
 

@@ -40,7 +40,7 @@ struct SettingsBuilder {
         self.checkCovering(settings)
         self.setAuthorization(&settings)
         self.checkUnnamedProxy(settings)
-        if self.callsOthers { settings.proxies = self.environmentProxies() }
+        if self.callsOthers || self.sendsTraces { settings.proxies = self.environmentProxies() }
         settings.providers = self.providers(settings)
         settings.nativeSocial = self.nativeSocial()
         self.setAccounts(&settings.accounts, settings.providers)
@@ -58,6 +58,7 @@ struct SettingsBuilder {
         self.checkSecretFiles()
         self.check(settings.limits)
         self.setLogs(&settings.logs)
+        self.setTelemetry(&settings.telemetry)
         settings.pages = self.pages()
         if settings.oauth2ProxyPaths { settings.pages.base = PageDesign.oauth2ProxyBase }
         self.setBodyLimits(&settings)
@@ -69,6 +70,11 @@ struct SettingsBuilder {
     private var callsOthers: Bool {
         self.tree["native_social"] != nil || self.tree["providers"] != nil
             || self.tree.tree("provider")?.entries.contains { $0.name != "static" } == true
+    }
+
+    /// Whether a collector is sent traces.
+    private var sendsTraces: Bool {
+        self.tree.tree("telemetry")?.entries.contains { ["endpoint", "traces_endpoint"].contains($0.name) } == true
     }
 
     // MARK: Problems and files

@@ -160,9 +160,12 @@ package enum SettingsLoader {
                 throw SettingsFailure(problems + overlay.problems)
             }
         }
+        var telemetry = TelemetryVariables(environment)
+        telemetry.apply(to: &tree, besides: environment)
         var overlay = EnvironmentOverlay()
         overlay.apply(environment, to: &tree)
-        return (tree, problems + overlay.problems, overlay.warnings)
+        telemetry.switchOff(&tree)
+        return (tree, problems + telemetry.problems + overlay.problems, telemetry.warnings + overlay.warnings)
     }
 
     private static func read(

@@ -62,6 +62,7 @@ package struct Settings: Sendable, Equatable {
     package var drain = DrainSettings()
     package var pages = PageDesign.included
     package var logs = LogSettings()
+    package var telemetry = TelemetrySettings()
     /// The issuer of a group of hosts; nil: these are all settings.
     private var givenIssuer: String?
     /// Allows plain-http public URLs and cookies without `Secure` (`--insecure-http`), for loopback and tests.

@@ -41,10 +41,12 @@ final class ExchangeBench {
     ///   - endpoints: Endpoints of the gateway, served on the host if there are any.
     ///   - clock: The sessions'.
     ///   - service: What becomes of the client's requests.
+    ///   - tracer: nil: nothing is traced.
     init(
         _ endpoints: [Endpoint] = [],
         clock: Clock = .system,
         service: RequestService = .apps,
+        tracer: Tracer? = nil,
         _ change: (inout Settings) -> Void = { _ in }
     ) throws {
         self.clock = clock
@@ -74,6 +76,7 @@ final class ExchangeBench {
             sessions: self.resolver,
             shard: self.registry.makeShard(on: self.eventLoop),
             accessLog: nil,
+            tracer: tracer,
             sessionClock: clock,
             makePool: { _, _, _ in pool }
         )

@@ -1,0 +1,249 @@
+internal import Vocabulary
+
+/// What a collector is sent: `ExportTraceServiceRequest` of opentelemetry-proto, with one resource, one scope and the spans.
+package struct ExportRequest: Sendable {
+    /// How it is written.
+    package enum Form: String, Sendable, CaseIterable {
+        case protobuf = "http/protobuf"
+        /// Three to four times the bytes, for people who read along.
+        case json = "http/json"
+
+        package var contentType: String {
+            switch self {
+            case .protobuf: "application/x-protobuf"
+            case .json: "application/json"
+            }
+        }
+    }
+
+    /// The field `resource` of `ResourceSpans`.
+    private let resource: [UInt8]
+    /// The field `scope` of `ScopeSpans`.
+    private let scope: [UInt8]
+    private let attributes: [(name: String, value: String)]
+    private let version: String
+    package let form: Form
+
+    /// - Parameters:
+    ///   - attributes: Those of the resource: who sends.
+    ///   - version: That of the gateway.
+    package init(attributes: [(name: String, value: String)], version: String, form: Form) {
+        self.attributes = attributes
+        self.version = version
+        self.form = form
+        self.resource = Self.field(
+            1,
+            attributes.flatMap { name, value in
+                Self.field(1, Self.field(1, Array(name.utf8)) + Self.field(2, Self.field(1, Array(value.utf8))))
+            }
+        )
+        self.scope = Self.field(1, Self.field(1, Array("sallyport".utf8)) + Self.field(2, Array(version.utf8)))
+    }
+
+    /// The body of the request.
+    package func body(_ buffers: [SpanBuffer]) -> [UInt8] {
+        switch self.form {
+        case .protobuf:
+            let spans = buffers.reduce(0) { $0 + $1.bytes.count }
+            var scoped = self.scope
+            scoped.reserveCapacity(scoped.count + spans)
+            for buffer in buffers { scoped.append(contentsOf: buffer.bytes) }
+            return Self.field(1, self.resource + Self.field(2, scoped))
+        case .json:
+            return self.json(buffers)
+        }
+    }
+
+    /// A field of bytes.
+    private static func field(_ number: UInt8, _ content: [UInt8]) -> [UInt8] {
+        var field = [number << 3 | 2]
+        field.reserveCapacity(content.count + 8)
+        var rest = content.count
+        while rest >= 0x80 {
+            field.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        field.append(UInt8(truncatingIfNeeded: rest))
+        return field + content
+    }
+
+    // MARK: JSON
+
+    /// The same as JSON: ids in hexadecimal, kinds and codes as numbers, numbers of 64 bits as texts (OTLP 1.9, "JSON Protobuf
+    /// Encoding").
+    private func json(_ buffers: [SpanBuffer]) -> [UInt8] {
+        let spans = buffers.flatMap { buffer -> [JSONValue] in
+            var spans: [JSONValue] = []
+            var reader = ProtobufReader(buffer.bytes)
+            while let field = reader.next() {
+                if case .bytes(let content) = field.value { spans.append(Self.span(content)) }
+            }
+            return spans
+        }
+        let attributes = self.attributes.map { name, value -> JSONValue in
+            ["key": .string(name), "value": ["stringValue": .string(value)]]
+        }
+        return JSONText.encode([
+            "resourceSpans": [
+                [
+                    "resource": ["attributes": .array(attributes)],
+                    "scopeSpans": [
+                        [
+                            "scope": ["name": "sallyport", "version": .string(self.version)],
+                            "spans": .array(spans),
+                        ]
+                    ],
+                ]
+            ]
+        ])
+    }
+
+    private static func span(_ content: UnsafeRawBufferPointer) -> JSONValue {
+        var span: [String: JSONValue] = [:]
+        var (attributes, links): ([JSONValue], [JSONValue]) = ([], [])
+        var reader = ProtobufReader(content)
+        while let field = reader.next() {
+            switch (field.number, field.value) {
+            case (1, .bytes(let id)): span["traceId"] = Self.hexadecimal(id)
+            case (2, .bytes(let id)): span["spanId"] = Self.hexadecimal(id)
+            case (3, .bytes(let text)): span["traceState"] = Self.text(text)
+            case (4, .bytes(let id)): span["parentSpanId"] = Self.hexadecimal(id)
+            case (5, .bytes(let text)): span["name"] = Self.text(text)
+            case (6, .number(let kind)): span["kind"] = .integer(Int64(truncatingIfNeeded: kind))
+            case (7, .number(let time)): span["startTimeUnixNano"] = .string("\(time)")
+            case (8, .number(let time)): span["endTimeUnixNano"] = .string("\(time)")
+            case (9, .bytes(let attribute)): attributes.append(Self.attribute(attribute))
+            case (13, .bytes(let link)): links.append(Self.link(link))
+            case (15, .bytes): span["status"] = ["code": 2]
+            case (16, .number(let flags)): span["flags"] = .integer(Int64(truncatingIfNeeded: flags))
+            default: break
+            }
+        }
+        span["attributes"] = .array(attributes)
+        if !links.isEmpty { span["links"] = .array(links) }
+        return .object(span)
+    }
+
+    private static func link(_ content: UnsafeRawBufferPointer) -> JSONValue {
+        var link: [String: JSONValue] = [:]
+        var reader = ProtobufReader(content)
+        while let field = reader.next() {
+            switch (field.number, field.value) {
+            case (1, .bytes(let id)): link["traceId"] = Self.hexadecimal(id)
+            case (2, .bytes(let id)): link["spanId"] = Self.hexadecimal(id)
+            case (6, .number(let flags)): link["flags"] = .integer(Int64(truncatingIfNeeded: flags))
+            default: break
+            }
+        }
+        return .object(link)
+    }
+
+    private static func attribute(_ content: UnsafeRawBufferPointer) -> JSONValue {
+        var attribute: [String: JSONValue] = [:]
+        var reader = ProtobufReader(content)
+        while let field = reader.next() {
+            switch (field.number, field.value) {
+            case (1, .bytes(let name)): attribute["key"] = Self.text(name)
+            case (2, .bytes(let value)):
+                var value = ProtobufReader(value)
+                switch value.next()?.value {
+                case .bytes(let text): attribute["value"] = ["stringValue": Self.text(text)]
+                case .number(let number): attribute["value"] = ["intValue": .string("\(number)")]
+                case nil: break
+                }
+            default: break
+            }
+        }
+        return .object(attribute)
+    }
+
+    private static func text(_ bytes: UnsafeRawBufferPointer) -> JSONValue {
+        .string(String(decoding: bytes, as: UTF8.self))
+    }
+
+    private static func hexadecimal(_ bytes: UnsafeRawBufferPointer) -> JSONValue {
+        var text: [UInt8] = []
+        for byte in bytes { Hexadecimal.append(byte, to: &text) }
+        return .string(String(decoding: text, as: UTF8.self))
+    }
+}
+
+/// Reads the fields of a message in protobuf, as far as the messages of traces have them. It ends where it cannot read on.
+struct ProtobufReader {
+    enum Value {
+        case number(UInt64)
+        case bytes(UnsafeRawBufferPointer)
+    }
+
+    private var rest: UnsafeRawBufferPointer
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.rest = bytes
+    }
+
+    mutating func next() -> (number: UInt64, value: Value)? {
+        guard let key = self.number() else { return nil }
+        switch key & 7 {
+        case 0: return self.number().map { (key >> 3, .number($0)) }
+        case 1: return self.fixed(8).map { (key >> 3, .number($0)) }
+        case 5: return self.fixed(4).map { (key >> 3, .number($0)) }
+        case 2:
+            guard let length = self.number(), length <= UInt64(self.rest.count) else { return nil }
+            let content = UnsafeRawBufferPointer(rebasing: self.rest.prefix(Int(length)))
+            self.skip(Int(length))
+            return (key >> 3, .bytes(content))
+        default: return nil
+        }
+    }
+
+    private mutating func number() -> UInt64? {
+        var (number, shift): (UInt64, UInt64) = (0, 0)
+        while let byte = self.rest.first, shift < 64 {
+            self.skip(1)
+            number |= UInt64(byte & 0x7F) << shift
+            if byte < 0x80 { return number }
+            shift += 7
+        }
+        return nil
+    }
+
+    private mutating func fixed(_ count: Int) -> UInt64? {
+        guard self.rest.count >= count else { return nil }
+        let number = self.rest.prefix(count).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        self.skip(count)
+        return number
+    }
+
+    private mutating func skip(_ count: Int) {
+        self.rest = UnsafeRawBufferPointer(rebasing: self.rest.dropFirst(count))
+    }
+}
+
+/// A collector's answer that says that it has taken some spans only (`ExportTraceServiceResponse`).
+package struct PartialSuccess: Sendable, Equatable {
+    /// The spans that it did not take.
+    package var rejected = 0
+
+    /// - Parameter body: The body of an answer with status 200, in either form. What cannot be read says nothing.
+    package init(_ body: [UInt8], _ form: ExportRequest.Form) {
+        switch form {
+        case .protobuf:
+            self.rejected = body.withUnsafeBytes { bytes in
+                var answer = ProtobufReader(bytes)
+                while let field = answer.next() {
+                    guard field.number == 1, case .bytes(let content) = field.value else { continue }
+                    var part = ProtobufReader(content)
+                    while let field = part.next() {
+                        if field.number == 1, case .number(let count) = field.value { return Int(clamping: count) }
+                    }
+                }
+                return 0
+            }
+        case .json:
+            let count = JSONText.decode(body, maxDepth: 16)?["partialSuccess"]?["rejectedSpans"]
+            // A number of 64 bits is a text, and some write it as a number.
+            self.rejected = count?.string.flatMap { Int($0) } ?? 0
+            if case .integer(let number)? = count { self.rejected = Int(clamping: number) }
+        }
+    }
+}

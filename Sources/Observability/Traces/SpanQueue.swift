@@ -1,0 +1,199 @@
+internal import Synchronization
+
+/// The spans that wait for the exporter, in buffers that go round: a loop gives a full one and gets an empty one. Nobody waits
+/// for the exporter: spans for which there is no room are dropped and counted.
+package final class SpanQueue: Sendable {
+    /// Why spans did not reach the collector: the values of `sallyport_spans_dropped_total{reason}`.
+    package enum Loss: String, Sendable, CaseIterable {
+        /// More came than the exporter could send.
+        case queueFull = "queue_full"
+        /// The collector did not take them, and would not take them later.
+        case refused
+        /// The collector did not answer in time, or could not take them for too long.
+        case failed
+    }
+
+    private struct State {
+        var waiting: [SpanBuffer] = []
+        /// The spans in `waiting`.
+        var spans = 0
+        /// Empty ones.
+        var spare: [SpanBuffer] = []
+        /// Spans of tasks, which have no loop's buffer.
+        var single = SpanBuffer(capacity: 4096)
+        var losses: [Loss: UInt64] = [:]
+        var sent: UInt64 = 0
+        var isClosed = false
+        /// Whether the exporter was told that there is a batch.
+        var isRung = false
+    }
+
+    /// The most spans that wait.
+    private let capacity: Int
+    /// How many are sent at once.
+    package let batch: Int
+    /// A buffer with so many spans or bytes is passed on.
+    let handover: (spans: Int, bytes: Int)
+    private let state = Mutex(State())
+    private let ring: @Sendable () -> Void
+
+    /// - Parameters:
+    ///   - capacity: The most spans that wait.
+    ///   - batch: How many are sent at once, at most.
+    ///   - ring: Called on any thread when a batch is there. It must not wait.
+    package init(capacity: Int, batch: Int, ring: @escaping @Sendable () -> Void) {
+        self.capacity = capacity
+        self.batch = min(batch, capacity)
+        self.handover = (max(1, min(32, self.batch / 4)), 16_384)
+        self.ring = ring
+    }
+
+    /// Takes the spans of a buffer.
+    ///
+    /// - Returns: An empty buffer, perhaps the same.
+    package func exchange(_ buffer: SpanBuffer) -> SpanBuffer {
+        guard buffer.spans > 0 else { return buffer }
+        let (empty, rings) = self.state.withLock { state -> (SpanBuffer, Bool) in
+            self.take(buffer, &state)
+        }
+        if rings { self.ring() }
+        return empty
+    }
+
+    /// Writes one span, on any thread.
+    package func write(_ write: (SpanBuffer) -> Void) {
+        let rings = self.state.withLock { state -> Bool in
+            write(state.single)
+            guard state.single.spans >= self.handover.spans else { return false }
+            let (empty, rings) = self.take(state.single, &state)
+            state.single = empty
+            return rings
+        }
+        if rings { self.ring() }
+    }
+
+    private func take(_ buffer: SpanBuffer, _ state: inout State) -> (empty: SpanBuffer, rings: Bool) {
+        guard !state.isClosed, state.spans + buffer.spans <= self.capacity else {
+            state.losses[.queueFull, default: 0] += UInt64(buffer.spans)
+            buffer.removeAll()
+            return (buffer, false)
+        }
+        state.waiting.append(buffer)
+        state.spans += buffer.spans
+        let rings = state.spans >= self.batch && !state.isRung
+        if rings { state.isRung = true }
+        return (state.spare.popLast() ?? SpanBuffer(capacity: self.handover.bytes + 4096), rings)
+    }
+
+    // MARK: For the exporter
+
+    /// The next spans to send, about a batch; empty: none wait.
+    ///
+    /// - Parameter onlyFull: Nothing unless there is a whole batch.
+    package func next(onlyFull: Bool = false) -> [SpanBuffer] {
+        self.state.withLock { state in
+            if !onlyFull, state.single.spans > 0 {
+                let (empty, _) = self.take(state.single, &state)
+                state.single = empty
+            }
+            state.isRung = false
+            guard !onlyFull || state.spans >= self.batch else { return [] }
+            var (count, spans) = (0, 0)
+            while count < state.waiting.count, count == 0 || spans + state.waiting[count].spans <= self.batch {
+                spans += state.waiting[count].spans
+                count += 1
+            }
+            let taken = Array(state.waiting.prefix(count))
+            state.waiting.removeFirst(count)
+            state.spans -= spans
+            return taken
+        }
+    }
+
+    /// Takes back what `next` gave.
+    ///
+    /// - Parameters:
+    ///   - lost: How many of the spans are lost.
+    ///   - loss: Why.
+    package func giveBack(_ buffers: [SpanBuffer], lost: Int = 0, _ loss: Loss = .failed) {
+        let spans = buffers.reduce(0) { $0 + $1.spans }
+        let lost = min(max(lost, 0), spans)
+        for buffer in buffers { buffer.removeAll() }
+        self.state.withLock { state in
+            state.losses[loss, default: 0] += UInt64(lost)
+            state.sent += UInt64(spans - lost)
+            // As many as can wait at a time; the rest was a burst.
+            let most = max(4, self.capacity / self.handover.spans)
+            state.spare.append(contentsOf: buffers.prefix(max(0, most - state.spare.count)))
+        }
+    }
+
+    /// Takes no more spans. Those that wait are lost.
+    package func close() {
+        self.state.withLock { state in
+            state.isClosed = true
+            state.losses[.failed, default: 0] += UInt64(state.spans + state.single.spans)
+            state.waiting = []
+            state.spans = 0
+            state.single.removeAll()
+        }
+    }
+
+    /// The spans that wait, but for those of the loops.
+    package var waiting: Int { self.state.withLock { $0.spans + $0.single.spans } }
+
+    /// Registers the counts of sent and lost spans.
+    package func register(in registry: MetricsRegistry) {
+        registry.read(MetricNames.spansSent) { Double(self.state.withLock { $0.sent }) }
+        for loss in Loss.allCases {
+            registry.read(MetricNames.spansDropped, loss.rawValue) {
+                Double(self.state.withLock { $0.losses[loss, default: 0] })
+            }
+        }
+    }
+}
+
+/// The spans of one event loop, in its own buffer until there are some.
+///
+/// Confined to its loop; not `Sendable` on purpose.
+package final class TraceLog {
+    private let queue: SpanQueue
+    private var buffer: SpanBuffer
+    /// The state of the ids of spans, which do not repeat before it does.
+    private var state = UInt64.random(in: .min ... .max)
+
+    package init(queue: SpanQueue) {
+        self.queue = queue
+        self.buffer = SpanBuffer(capacity: queue.handover.bytes + 4096)
+    }
+
+    /// Writes one span.
+    package func write(_ write: (SpanBuffer) -> Void) {
+        write(self.buffer)
+        if self.buffer.spans >= self.queue.handover.spans || self.buffer.bytes.count >= self.queue.handover.bytes {
+            self.flushIfNeeded()
+        }
+    }
+
+    /// Passes the spans on.
+    package func flushIfNeeded() {
+        if self.buffer.spans > 0 { self.buffer = self.queue.exchange(self.buffer) }
+    }
+
+    /// A new id of a span.
+    package func nextSpan() -> UInt64 {
+        repeat {
+            self.state &+= 0x9E37_79B9_7F4A_7C15
+            let id = Self.mixed(self.state)
+            if id != 0 { return id }
+        } while true
+    }
+
+    /// Another number for each number, with bits that look random (the mixer of SplitMix64).
+    package static func mixed(_ number: UInt64) -> UInt64 {
+        var mixed = number
+        mixed = (mixed ^ mixed &>> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed &>> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed &>> 31
+    }
+}

@@ -1,0 +1,42 @@
+import Observability
+
+/// What a request's fields say of the trace that it belongs to.
+enum TraceFields {
+    /// The longest `tracestate` that a span takes over (W3C Trace Context 3.3.1.5).
+    static let longestState = 512
+
+    /// The value of the one `traceparent`; nil if there is none, or two, between which nobody can choose (3.2.1).
+    @inline(__always)
+    static func parent(of head: RequestHead) -> Slice? {
+        guard let first = head.line(.traceParent) else { return nil }
+        return self.onlyOne(first, of: head)
+    }
+
+    @inline(never)
+    private static func onlyOne(_ first: Int, of head: RequestHead) -> Slice? {
+        for index in (first + 1)..<max(first + 1, head.fields.count) where head.fields[index].role == .traceParent {
+            return nil
+        }
+        return head.fields[first].isDropped ? nil : head.fields[first].value
+    }
+
+    /// The context; nil if there is none that is well-formed.
+    static func context(of head: RequestHead, _ base: Bytes) -> TraceContext? {
+        self.parent(of: head).flatMap { TraceContext($0.bytes(in: base)) }
+    }
+
+    /// Puts the joined `tracestate` (3.3.1.1) into `state`, unless it is too long: none of its members may be cut.
+    static func readState(of head: RequestHead, _ base: Bytes, into state: inout [UInt8]) {
+        state.removeAll(keepingCapacity: true)
+        guard let first = head.line(.traceState) else { return }
+        for index in first..<head.fields.count where head.fields[index].role == .traceState {
+            let value = head.fields[index].value
+            guard !value.isEmpty, !head.fields[index].isDropped else { continue }
+            guard state.count + value.length + 1 <= self.longestState else {
+                return state.removeAll(keepingCapacity: true)
+            }
+            if !state.isEmpty { state.append(0x2C) }
+            state.append(contentsOf: value.bytes(in: base))
+        }
+    }
+}

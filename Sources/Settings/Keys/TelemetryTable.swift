@@ -1,0 +1,178 @@
+internal import Vocabulary
+
+private let second: Duration = .seconds(1)
+
+extension Section {
+    static let telemetry = Section(
+        [
+            SettingsKey(
+                "endpoint",
+                .text(.collectorURL),
+                "The collector's URL for OTLP over HTTP, without /v1/traces. Without it nothing is traced."
+            ),
+            SettingsKey(
+                "traces_endpoint",
+                .text(.tracesURL),
+                "The whole URL for traces instead."
+            ),
+            SettingsKey(
+                "protocol",
+                at: \Settings.telemetry.form,
+                "How spans are written; JSON is for people who read along, and has several times the bytes."
+            ),
+            SettingsKey(
+                "headers",
+                .secret(.collectorFields),
+                "Fields for the collector, as name=value,name=value, percent-encoded. They may hold a token and are never shown."
+            ),
+            SettingsKey("headers_file", .path(isSecret: true), "A file that holds them."),
+            SettingsKey(
+                "ca_file",
+                .path(isSecret: false),
+                default: "the system's authorities",
+                "PEM file of the authorities for the collector's certificate, which is always verified."
+            ),
+            SettingsKey(
+                "client_certificate_file",
+                .path(isSecret: false),
+                "PEM file of a certificate, with its issuers, that the collector asks for."
+            ),
+            SettingsKey("client_key_file", .path(isSecret: true), "PEM file of its key."),
+            SettingsKey(
+                "timeout",
+                at: \Settings.telemetry.timeout,
+                .duration(.milliseconds(100)...(second * 300)),
+                "How long the collector may take to answer."
+            ),
+            SettingsKey(
+                "service_name",
+                at: \Settings.telemetry.serviceName,
+                .text(.text),
+                "The name of the service in traces (service.name)."
+            ),
+            SettingsKey(
+                "attributes",
+                .pairs(name: .attributeName, value: .text),
+                default: "none",
+                "More attributes of the resource, such as deployment.environment.name."
+            ),
+            SettingsKey(
+                "sampler",
+                at: \Settings.telemetry.sampler,
+                "Which traces are recorded; parentbased: where a trusted proxy names the parent, it has decided."
+            ),
+            SettingsKey(
+                "ratio",
+                at: \Settings.telemetry.ratio,
+                .text(.ratio),
+                "The share of the traces that begin here and are recorded, with traceidratio and parentbased_traceidratio."
+            ),
+            SettingsKey(
+                "trust_client_context",
+                at: \Settings.telemetry.trustsClients,
+                "Whether the trace that any client names is continued, and not only those of trusted_proxies: for internal networks."
+            ),
+            SettingsKey(
+                "paths",
+                at: \Settings.telemetry.namesPaths,
+                "Whether spans name paths, as the access log does. Queries are never named."
+            ),
+            SettingsKey(
+                "batch_delay",
+                at: \Settings.telemetry.batchDelay,
+                .duration(.milliseconds(10)...(second * 300)),
+                "How long spans wait for more."
+            ),
+            SettingsKey(
+                "batch_size",
+                at: \Settings.telemetry.batchSize,
+                .integer(1...8192),
+                "The most spans in one request to the collector."
+            ),
+            SettingsKey(
+                "queue_size",
+                at: \Settings.telemetry.queueSize,
+                .integer(64...1_000_000),
+                "The most spans that wait; more are dropped and counted. Requests never wait."
+            ),
+            SettingsKey(
+                "export_timeout",
+                at: \Settings.telemetry.exportTimeout,
+                .duration(second...(second * 600)),
+                "How long one batch is tried while the collector is away; then it is dropped and counted."
+            ),
+        ],
+        isOption: true
+    )
+}
+
+extension TextRule {
+    /// A share of traces.
+    static let ratio = TextRule(
+        "ratio",
+        allowed: "a decimal number from 0 to 1, e.g. 0.01",
+        pattern: "^(0|1|[01]?\\.[0-9]+|[01]\\.[0-9]+)$",
+        mend: "write the share of the traces to record"
+    ) { text in TelemetrySettings.Ratio(text) != nil }
+
+    /// The name of an attribute of OpenTelemetry.
+    static let attributeName = Self.word("attribute name", most: 128, signs: "-._/")
+
+    /// Fields for a collector, as `OTEL_EXPORTER_OTLP_HEADERS` has them.
+    static let collectorFields = TextRule(
+        "list of name=value",
+        allowed: "name=value,name=value with percent-encoded values, e.g. authorization=Bearer%20abc",
+        pattern: "^[!#-~ ]+$"
+    ) { text throws(SyntaxFault) in
+        _ = try TelemetrySettings.Field.all(in: text)
+        return .secret(text)
+    }
+}
+
+extension TelemetrySettings.Field {
+    /// What the requests to the collector have in any case.
+    private static let own = ["host", "content-type", "content-length", "transfer-encoding", "connection"]
+
+    /// The fields in `name=value,name=value`.
+    ///
+    /// - Throws: What to write instead, without a part of the text.
+    static func all(in text: String) throws(SyntaxFault) -> [Self] {
+        var fields: [Self] = []
+        for (name, value) in try nameValuePairs(in: text) {
+            guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(\.isTokenByte) else {
+                throw SyntaxFault("write field names of letters, digits and -")
+            }
+            guard !self.own.contains(name.lowercased()) else {
+                throw SyntaxFault("remove \(name.lowercased()): the gateway sets it")
+            }
+            guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+                throw SyntaxFault("write values without control characters")
+            }
+            fields.append(Self(name: name, value: Secret(value)))
+        }
+        return fields
+    }
+}
+
+/// The pairs in `name=value,name=value`, with the values percent-decoded (W3C Baggage 3.3.1).
+///
+/// - Throws: What to write instead, without a part of the text.
+func nameValuePairs(in text: String) throws(SyntaxFault) -> [(name: String, value: [UInt8])] {
+    func trimmed(_ text: Substring.UTF8View) -> [UInt8] {
+        Array(Array(text.drop { $0 == 0x20 }).reversed().drop { $0 == 0x20 }.reversed())
+    }
+    var pairs: [(name: String, value: [UInt8])] = []
+    for part in text.utf8.split(separator: UInt8(ascii: ",")) {
+        let part = Substring(part).utf8
+        if trimmed(part).isEmpty { continue }
+        guard let mark = part.firstIndex(of: UInt8(ascii: "=")) else {
+            throw SyntaxFault("write name=value, with commas between the pairs")
+        }
+        let value = trimmed(Substring(part[part.index(after: mark)...]).utf8)
+        guard let decoded = PercentCoding.decoded(value, plusIsSpace: false) else {
+            throw SyntaxFault("write % in a value as %25")
+        }
+        pairs.append((String(decoding: trimmed(Substring(part[..<mark]).utf8), as: UTF8.self), decoded))
+    }
+    return pairs
+}

@@ -1,0 +1,75 @@
+internal import Vocabulary
+
+extension SettingsBuilder {
+    /// What `tree.set` cannot put in its place.
+    mutating func setTelemetry(_ telemetry: inout TelemetrySettings) {
+        guard let tree = self.tree.tree("telemetry") else { return }
+        telemetry.fields = self.collectorFields(tree)
+        telemetry.caFile = self.readablePath("ca_file", of: tree)
+        telemetry.clientCertificateFile = self.readablePath("client_certificate_file", of: tree)
+        telemetry.clientKeyFile = self.readablePath("client_key_file", of: tree, isSecret: true)
+        if (tree["client_certificate_file"] == nil) != (tree["client_key_file"] == nil) {
+            let missing = tree["client_key_file"] == nil ? "client_key_file" : "client_certificate_file"
+            self.report(
+                tree.place(of: missing),
+                found: "nothing",
+                allowed: "a certificate and its key",
+                mend: "add \(missing), or remove the other one"
+            )
+        }
+        telemetry.attributes =
+            tree.tree("attributes")?.entries.compactMap { name, setting in
+                String.read(setting.value).map { TelemetrySettings.Attribute(name: name, value: $0) }
+            } ?? []
+        if let service = telemetry.attributes.first(where: { $0.name == "service.name" }) {
+            if tree["service_name"] == nil { telemetry.serviceName = service.value }
+            telemetry.attributes.removeAll { $0.name == "service.name" }
+        }
+        if tree["ratio"] != nil, !telemetry.sampler.takesRatio {
+            self.warnings.append(
+                "\(tree.key(of: "ratio")) has no effect with the sampler \(telemetry.sampler.rawValue)"
+            )
+        }
+        if telemetry.batchSize > telemetry.queueSize {
+            self.report(
+                tree.place(of: "batch_size", or: "queue_size"),
+                found: "\(telemetry.batchSize), more than \(tree.key(of: "queue_size")) (\(telemetry.queueSize))",
+                allowed: "at most \(tree.key(of: "queue_size"))",
+                mend: "write a smaller batch_size, or a larger queue_size"
+            )
+        }
+        telemetry.url =
+            tree.text("traces_endpoint")
+            ?? tree.text("endpoint").map { $0.hasSuffix("/") ? "\($0)v1/traces" : "\($0)/v1/traces" }
+        if telemetry.url?.hasPrefix("http://") == true, !telemetry.fields.isEmpty {
+            self.warnings.append(
+                "\(tree.key) has headers and a collector without TLS: whoever can read along between them sees the headers"
+            )
+        }
+    }
+
+    private mutating func collectorFields(_ tree: SettingsTree) -> [TelemetrySettings.Field] {
+        if tree["headers"] != nil, tree["headers_file"] != nil {
+            self.report(
+                tree.place(of: "headers_file"),
+                found: "both headers and headers_file",
+                allowed: "one of them",
+                mend: "remove one"
+            )
+            return []
+        }
+        let text = tree["headers"] != nil ? tree.secret("headers") : self.secret("headers_file", of: tree)
+        guard let text else { return [] }
+        do throws(SyntaxFault) {
+            return try TelemetrySettings.Field.all(in: String(decoding: text.bytes, as: UTF8.self))
+        } catch {
+            self.report(
+                tree.place(of: "headers_file"),
+                found: "a text that cannot be used (not shown)",
+                allowed: TextRule.collectorFields.allowed,
+                mend: error.mend
+            )
+            return []
+        }
+    }
+}

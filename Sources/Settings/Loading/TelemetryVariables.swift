@@ -1,0 +1,199 @@
+internal import Vocabulary
+
+/// Applies the variables of OpenTelemetry over the file, with the meanings of its specification. The gateway's own variables
+/// (`SALLYPORT_TELEMETRY_*`) take precedence over them.
+///
+/// They are often set for everything in a cluster. So they are read only where traces are sent: then one that the gateway cannot
+/// follow is refused, and without an endpoint it means nothing. Unknown ones are ignored.
+struct TelemetryVariables {
+    /// How the value of a variable is written.
+    private enum Form {
+        case asKey
+        case milliseconds
+    }
+
+    private struct Variable {
+        /// The first one that is set counts.
+        let names: [String]
+        let key: String
+        var form = Form.asKey
+        /// A key of the file that the variable replaces as well.
+        var instead: String?
+    }
+
+    private static let exporter = "OTEL_EXPORTER_OTLP_"
+    private static let endpoints = ["endpoint", "traces_endpoint"]
+
+    private static let variables = [
+        Variable(names: ["\(exporter)ENDPOINT"], key: "endpoint", instead: "traces_endpoint"),
+        Variable(names: ["\(exporter)TRACES_ENDPOINT"], key: "traces_endpoint", instead: "endpoint"),
+        Self.traces("PROTOCOL", "protocol"),
+        Self.traces("TIMEOUT", "timeout", .milliseconds),
+        Self.traces("CERTIFICATE", "ca_file"),
+        Self.traces("CLIENT_CERTIFICATE", "client_certificate_file"),
+        Self.traces("CLIENT_KEY", "client_key_file"),
+        Variable(names: ["OTEL_SERVICE_NAME"], key: "service_name"),
+        Variable(names: ["OTEL_TRACES_SAMPLER"], key: "sampler"),
+        Variable(names: ["OTEL_TRACES_SAMPLER_ARG"], key: "ratio"),
+        Variable(names: ["OTEL_BSP_SCHEDULE_DELAY"], key: "batch_delay", form: .milliseconds),
+        Variable(names: ["OTEL_BSP_EXPORT_TIMEOUT"], key: "export_timeout", form: .milliseconds),
+        Variable(names: ["OTEL_BSP_MAX_QUEUE_SIZE"], key: "queue_size"),
+        Variable(names: ["OTEL_BSP_MAX_EXPORT_BATCH_SIZE"], key: "batch_size"),
+    ]
+
+    /// The variable for traces alone comes before the one for everything.
+    private static func traces(_ name: String, _ key: String, _ form: Form = .asKey) -> Variable {
+        Variable(names: ["\(self.exporter)TRACES_\(name)", "\(self.exporter)\(name)"], key: key, form: form)
+    }
+
+    private let environment: [String: String]
+    private(set) var problems: [SettingsProblem] = []
+    private(set) var warnings: [String] = []
+
+    init(_ environment: [String: String]) {
+        // An empty one is as if it were not set.
+        self.environment = environment.filter { $0.key.hasPrefix("OTEL_") && !$0.value.isEmpty }
+    }
+
+    /// Whether traces are switched off, whatever else is written.
+    private var isOff: Bool {
+        self.environment["OTEL_SDK_DISABLED"]?.lowercased() == "true"
+            || self.environment["OTEL_TRACES_EXPORTER"] == "none"
+    }
+
+    /// Applies the variables to a tree that has the values of the file.
+    ///
+    /// - Parameter own: All variables of the process.
+    mutating func apply(to tree: inout SettingsTree, besides own: [String: String]) {
+        guard !self.environment.isEmpty, !self.isOff else { return }
+        let names = Self.endpoints.map { "SALLYPORT_TELEMETRY_\($0.uppercased())" }
+        let hasEndpoint =
+            self.first(["\(Self.exporter)ENDPOINT", "\(Self.exporter)TRACES_ENDPOINT"]) != nil
+            || names.contains { own[$0] != nil } || Self.endpoints.contains { tree.tree("telemetry")?[$0] != nil }
+        guard hasEndpoint else { return }
+        for variable in Self.variables { self.apply(variable, to: &tree) }
+        self.applyHeaders(to: &tree)
+        self.applyAttributes(to: &tree)
+        self.warn()
+    }
+
+    /// Removes what switches traces on, if a variable switches them off. The gateway's own variables have been applied.
+    func switchOff(_ tree: inout SettingsTree) {
+        guard self.isOff, var telemetry = tree.tree("telemetry"), let setting = tree["telemetry"] else { return }
+        for name in Self.endpoints { telemetry[name] = nil }
+        tree["telemetry"] = Setting(value: .tree(telemetry), origin: setting.origin, shown: "")
+    }
+
+    private func first(_ names: [String]) -> (name: String, text: String)? {
+        for name in names {
+            if let text = self.environment[name] { return (name, text) }
+        }
+        return nil
+    }
+
+    private mutating func apply(_ variable: Variable, to tree: inout SettingsTree) {
+        guard let (name, text) = self.first(variable.names), let kind = Section.telemetry[variable.key]?.kind else {
+            return
+        }
+        // The argument of a sampler that takes none.
+        if variable.key == "ratio", let sampler = tree.setting(at: ["telemetry", "sampler"]).flatMap({ $0.value }),
+            TelemetrySettings.Sampler.read(sampler)?.takesRatio != true
+        {
+            return
+        }
+        self.set(name, variable.form == .milliseconds ? "\(text)ms" : text, kind, variable.key, shown: text, &tree)
+        if let instead = variable.instead, case .file? = tree.setting(at: ["telemetry", instead])?.origin {
+            self.remove(instead, from: &tree)
+        }
+    }
+
+    private mutating func applyHeaders(to tree: inout SettingsTree) {
+        let names = ["\(Self.exporter)TRACES_HEADERS", "\(Self.exporter)HEADERS"]
+        for name in names {
+            for (name, key, other) in [
+                (name, "headers", "headers_file"), ("\(name)_FILE", "headers_file", "headers"),
+            ] {
+                guard let text = self.environment[name], let kind = Section.telemetry[key]?.kind else { continue }
+                self.remove(other, from: &tree)
+                return self.set(name, text, kind, key, shown: text, &tree)
+            }
+        }
+    }
+
+    /// Adds the attributes to those of the file. An attribute of this name in the file is replaced.
+    private mutating func applyAttributes(to tree: inout SettingsTree) {
+        let name = "OTEL_RESOURCE_ATTRIBUTES"
+        guard let text = self.environment[name] else { return }
+        do throws(SyntaxFault) {
+            for (key, value) in try nameValuePairs(in: text) {
+                let value = String(decoding: value, as: UTF8.self)
+                guard case .text = try TextRule.attributeName.read(key) else { continue }
+                let read = try TextRule.text.read(value)
+                tree.set(
+                    Setting(value: read, origin: .environment(name), shown: value),
+                    at: ["telemetry", "attributes", key]
+                )
+            }
+        } catch {
+            self.report(name, "attributes", found: quoted(text), "name=value,name=value", error.mend)
+        }
+    }
+
+    private mutating func set(
+        _ name: String,
+        _ text: String,
+        _ kind: SettingKind,
+        _ key: String,
+        shown: String,
+        _ tree: inout SettingsTree
+    ) {
+        let origin = SettingsOrigin.environment(name)
+        do throws(SyntaxFault) {
+            let setting = Setting(value: try kind.read(text), origin: origin, shown: kind.shown(text)).at(origin)
+            tree.set(setting, at: ["telemetry", key])
+        } catch {
+            let found = kind.isSecret ? "a text (not shown)" : quoted(shown).withoutCredentials
+            var mend = error.mend
+            if key == "protocol", text == "grpc" {
+                mend = "write http/protobuf: collectors take it on port 4318, and gRPC is not spoken"
+            }
+            self.report(name, key, found: found, kind.allowed, mend)
+            tree.set(Setting(value: .invalid, origin: origin, shown: ""), at: ["telemetry", key])
+        }
+    }
+
+    private func remove(_ key: String, from tree: inout SettingsTree) {
+        guard var telemetry = tree.tree("telemetry"), let setting = tree["telemetry"] else { return }
+        telemetry[key] = nil
+        tree["telemetry"] = Setting(value: .tree(telemetry), origin: setting.origin, shown: "")
+    }
+
+    private mutating func report(_ name: String, _ key: String, found: String, _ allowed: String, _ mend: String) {
+        self.problems.append(
+            SettingsProblem(
+                origin: .environment(name),
+                key: "telemetry.\(key)",
+                found: found,
+                allowed: allowed,
+                mend: mend
+            )
+        )
+    }
+
+    /// What is not followed, and does no harm.
+    private mutating func warn() {
+        if let (name, text) = self.first(["\(Self.exporter)TRACES_COMPRESSION", "\(Self.exporter)COMPRESSION"]),
+            text != "none"
+        {
+            self.warnings.append("\(name) is ignored: spans are sent without compression, which every collector takes")
+        }
+        let known = ["tracecontext", "baggage", "none"]
+        let propagators = self.environment["OTEL_PROPAGATORS"]?.split(separator: ",").map { $0.filter { $0 != " " } }
+        if let unknown = propagators?.first(where: { !known.contains($0) }) {
+            self.warnings.append("OTEL_PROPAGATORS: \(quoted(unknown)) is ignored: only tracecontext is read")
+        }
+        if let exporters = self.environment["OTEL_TRACES_EXPORTER"], exporters != "otlp" {
+            self.warnings.append("OTEL_TRACES_EXPORTER: \(quoted(exporters)) is ignored: traces are sent by otlp only")
+        }
+    }
+}

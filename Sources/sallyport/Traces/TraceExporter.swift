@@ -1,0 +1,203 @@
+import Logging
+import NIOCore
+import Observability
+import Providers
+import RequestPath
+import Settings
+import Synchronization
+import Vocabulary
+
+/// Sends spans to a collector, in a task of its own: one batch at a time, over one connection. Whatever the collector does, no
+/// request waits for it.
+final class TraceExporter: Sendable {
+    /// The largest answer that is read (OTLP: 4 MiB).
+    private static let answerLimit = 4 << 20
+    /// The first pause before a batch is sent again, and the longest one.
+    private static let pauses = (first: Duration.seconds(1), longest: Duration.seconds(10))
+
+    let queue: SpanQueue
+    private let request: ExportRequest
+    private let settings: TelemetrySettings
+    private let url: String
+    private let fields: [(name: String, value: String)]
+    private let transport: any ProviderTransport
+    private let logger: Logger
+    private let failures: SeldomLine
+    private let wakeUps: AsyncStream<Void>
+    private let wake: AsyncStream<Void>.Continuation
+    private let isStopping = Atomic(false)
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    /// - Throws: `StartRefusal` for a file that cannot be used.
+    init?(_ settings: Settings, client: ProviderHTTPClient, logger: Logger) throws {
+        let telemetry = settings.telemetry
+        let sampler = TraceSampler(ratio: telemetry.share, followsParent: telemetry.sampler.followsParent)
+        guard let url = telemetry.url, sampler.recordsAny else { return nil }
+        let certificate = telemetry.clientCertificateFile.flatMap { chain in
+            telemetry.clientKeyFile.map { (chain: chain, key: $0) }
+        }
+        self.transport = try StartRefusal.naming("telemetry.") {
+            try client.transport(
+                caFile: telemetry.caFile,
+                certificate: certificate,
+                allowsPlainHTTP: true,
+                proxies: settings.proxies
+            )
+        }
+        self.settings = telemetry
+        self.url = url
+        self.logger = logger
+        self.failures = SeldomLine()
+        self.request = ExportRequest(
+            attributes: Self.resource(telemetry),
+            version: Version.current,
+            form: telemetry.form == .json ? .json : .protobuf
+        )
+        self.fields =
+            [(name: "content-type", value: self.request.form.contentType)]
+            + telemetry.fields.map { ($0.name, String(decoding: $0.value.bytes, as: UTF8.self)) }
+        let (wakeUps, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        self.wakeUps = wakeUps
+        self.wake = wake
+        self.queue = SpanQueue(capacity: telemetry.queueSize, batch: telemetry.batchSize) { wake.yield() }
+    }
+
+    /// Who sends: the attributes of the settings before those that are found out.
+    private static func resource(_ settings: TelemetrySettings) -> [(name: String, value: String)] {
+        var attributes = [(name: "service.name", value: settings.serviceName)]
+        attributes += settings.attributes.map { ($0.name, $0.value) }
+        let found = [
+            ("service.version", Version.current), ("service.instance.id", Self.randomID()),
+            ("host.name", Process.hostName), ("telemetry.sdk.name", "sallyport"),
+            ("telemetry.sdk.language", "swift"), ("telemetry.sdk.version", Version.current),
+        ]
+        for (name, value) in found where !value.isEmpty && !attributes.contains(where: { $0.name == name }) {
+            attributes.append((name, value))
+        }
+        return attributes
+    }
+
+    /// A random UUID (RFC 9562 5.4).
+    private static func randomID() -> String {
+        let high = UInt64.random(in: .min ... .max) & ~0xF000 | 0x4000
+        let low = UInt64.random(in: .min ... .max) & ~(0b11 << 62) | 0b10 << 62
+        let digits = TraceContext.text(high) + TraceContext.text(low)
+        var parts: [Substring] = []
+        var rest = digits[...]
+        for count in [8, 4, 4, 4, 12] {
+            parts.append(rest.prefix(count))
+            rest = rest.dropFirst(count)
+        }
+        return parts.joined(separator: "-")
+    }
+
+    /// How the loops trace.
+    ///
+    /// - Parameter system: The `db.system.name` of the session store; nil: it is in this process.
+    func profile(storeSystem system: String?) -> TraceProfile {
+        TraceProfile(
+            sampler: TraceSampler(ratio: self.settings.share, followsParent: self.settings.sampler.followsParent),
+            trustsClients: self.settings.trustsClients,
+            namesPaths: self.settings.namesPaths,
+            store: system
+        )
+    }
+
+    // MARK: The task
+
+    /// Begins to send.
+    func start(on loop: any EventLoop) {
+        let pause = TimeAmount(self.settings.batchDelay)
+        loop.scheduleRepeatedTask(initialDelay: pause, delay: pause) { [wake = self.wake] _ in wake.yield() }
+        self.task.withLock { $0 = Task { await self.run() } }
+    }
+
+    /// Sends what waits, for at most so long, and ends. Later spans are dropped.
+    func stop(within limit: Duration) async {
+        self.isStopping.store(true, ordering: .relaxed)
+        self.wake.yield()
+        guard let task = self.task.withLock({ $0 }) else { return }
+        let timer = Task {
+            try? await Task.sleep(for: limit)
+            task.cancel()
+        }
+        await task.value
+        timer.cancel()
+        self.queue.close()
+    }
+
+    private func run() async {
+        var lastSent = ContinuousClock.now - self.settings.batchDelay
+        for await _ in self.wakeUps {
+            let isLast = self.isStopping.load(ordering: .relaxed)
+            let isDue = isLast || ContinuousClock.now - lastSent >= self.settings.batchDelay
+            while !Task.isCancelled {
+                let batch = self.queue.next(onlyFull: !isDue)
+                guard !batch.isEmpty else { break }
+                await self.send(batch)
+                lastSent = .now
+            }
+            if isDue { lastSent = .now }
+            if isLast || Task.isCancelled { return }
+        }
+    }
+
+    /// What became of a batch.
+    private enum Outcome {
+        case taken(except: Int)
+        case refused(String)
+        /// Nil: the collector does not say when to come again.
+        case later(String, after: Duration?)
+    }
+
+    /// Sends a batch until the collector has taken or refused it, or too much time has passed.
+    private func send(_ batch: [SpanBuffer]) async {
+        let spans = batch.reduce(0) { $0 + $1.spans }
+        let body = self.request.body(batch)
+        let deadline = ContinuousClock.now + self.settings.exportTimeout
+        var pause = Self.pauses.first
+        while true {
+            switch await self.attempt(body) {
+            case .taken(let rejected):
+                if rejected > 0 { self.tell("the collector has refused spans", ["spans": "\(rejected)"]) }
+                return self.queue.giveBack(batch, lost: rejected, .refused)
+            case .refused(let detail):
+                self.tell("the collector refuses traces", ["detail": "\(detail)"])
+                return self.queue.giveBack(batch, lost: spans, .refused)
+            case .later(let detail, let after):
+                self.tell("the collector does not take traces", ["detail": "\(detail)"])
+                let wait = after ?? pause * Double.random(in: 0.8...1.2)
+                // A gateway that stops does not wait for a collector that is away.
+                guard ContinuousClock.now + wait < deadline, !self.isStopping.load(ordering: .relaxed) else {
+                    return self.queue.giveBack(batch, lost: spans, .failed)
+                }
+                try? await Task.sleep(for: wait)
+                pause = min(pause * 2, Self.pauses.longest)
+            }
+        }
+    }
+
+    private func attempt(_ body: [UInt8]) async -> Outcome {
+        var call = ProviderCall("POST", self.url, fields: self.fields, body: body, bodyLimit: Self.answerLimit)
+        call.timeLimit = self.settings.timeout
+        // A collector knows spans by their ids.
+        call.isHarmlessTwice = true
+        do throws(ProviderCallError) {
+            let answer = try await self.transport.send(call)
+            switch answer.status {
+            case 200..<300: return .taken(except: PartialSuccess(answer.body, self.request.form).rejected)
+            case 429, 502, 503, 504: return .later("status \(answer.status)", after: answer.retryAfter)
+            default: return .refused("status \(answer.status)")
+            }
+        } catch {
+            return .later(error.detail, after: nil)
+        }
+    }
+
+    private func tell(_ line: Logger.Message, _ metadata: Logger.Metadata) {
+        guard let unsaid = self.failures.due() else { return }
+        var metadata = metadata
+        if unsaid > 0 { metadata["unsaid"] = "\(unsaid)" }
+        self.logger.warning(line, metadata: metadata)
+    }
+}

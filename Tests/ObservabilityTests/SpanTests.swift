@@ -1,0 +1,192 @@
+import Foundation
+import Observability
+import TestSupport
+import Testing
+
+@Suite struct SpanTests {
+    private static let id = TraceID(high: 0x4bf9_2f35_77b3_4da6, low: 0xa3ce_929d_0e0e_4736)
+
+    private func head(_ span: UInt64 = 0xF067, parent: UInt64 = 0) throws -> SpanHead {
+        var head = SpanHead(trace: try #require(Self.id), span: span, kind: .server, start: 1000, end: 2500)
+        head.parent = parent
+        head.isParentRemote = parent != 0
+        return head
+    }
+
+    private func request(_ form: ExportRequest.Form = .json) -> ExportRequest {
+        ExportRequest(attributes: [("service.name", "sallyport")], version: "1", form: form)
+    }
+
+    /// The spans of a buffer as the JSON form has them.
+    private func spans(_ buffer: SpanBuffer) throws -> [[String: Any]] {
+        let body = self.request().body([buffer])
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(body)) as? [String: Any])
+        let resource = try #require((object["resourceSpans"] as? [[String: Any]])?.first)
+        let scope = try #require((resource["scopeSpans"] as? [[String: Any]])?.first)
+        return try #require(scope["spans"] as? [[String: Any]])
+    }
+
+    private func attributes(_ span: [String: Any]) -> [String: String] {
+        let pairs = (span["attributes"] as? [[String: Any]] ?? []).map { attribute -> (String, String) in
+            let value = attribute["value"] as? [String: Any]
+            let text = value?["stringValue"] as? String ?? (value?["intValue"] as? String).map { "#\($0)" } ?? "?"
+            return (attribute["key"] as? String ?? "?", text)
+        }
+        return Dictionary(pairs) { first, _ in first }
+    }
+
+    private func write(_ name: String, to buffer: SpanBuffer, _ head: SpanHead, _ more: (SpanBuffer) -> Void = { _ in })
+    {
+        buffer.begin(head)
+        Array(name.utf8).withUnsafeBytes { buffer.name($0) }
+        more(buffer)
+        buffer.end()
+    }
+
+    @Test func aSpanHasItsIdsTimesAndAttributes() throws {
+        let buffer = SpanBuffer(capacity: 64)
+        let link = try #require(
+            Array("00-\(String(repeating: "a", count: 32))-\(String(repeating: "b", count: 16))-01".utf8)
+                .withUnsafeBufferPointer { TraceContext($0) }
+        )
+        self.write("GET /x", to: buffer, try self.head(parent: 7)) { span in
+            Array("a=1,b=2".utf8).withUnsafeBytes { span.state($0) }
+            span.attribute("http.request.method", "GET" as StaticString)
+            span.attribute("http.response.status_code", 503)
+            span.link(to: link)
+            span.failed()
+        }
+        #expect(buffer.spans == 1)
+        let span = try #require(try self.spans(buffer).first)
+        #expect(span["traceId"] as? String == "4bf92f3577b34da6a3ce929d0e0e4736")
+        #expect(span["spanId"] as? String == "000000000000f067")
+        #expect(span["parentSpanId"] as? String == "0000000000000007")
+        #expect(span["traceState"] as? String == "a=1,b=2")
+        #expect(span["name"] as? String == "GET /x")
+        #expect(span["kind"] as? Int == 2)
+        #expect(span["startTimeUnixNano"] as? String == "1000")
+        #expect(span["endTimeUnixNano"] as? String == "2500")
+        #expect(span["flags"] as? Int == 0x301)
+        #expect((span["status"] as? [String: Any])?["code"] as? Int == 2)
+        let attributes = self.attributes(span)
+        #expect(attributes == ["http.request.method": "GET", "http.response.status_code": "#503"])
+        let links = try #require(span["links"] as? [[String: Any]])
+        #expect(links.count == 1)
+        #expect(links[0]["traceId"] as? String == String(repeating: "a", count: 32))
+        #expect(links[0]["flags"] as? Int == 0x301)
+    }
+
+    @Test("a span that begins its trace has no parent, and its end is not before its start")
+    func root() throws {
+        let buffer = SpanBuffer(capacity: 64)
+        var head = try self.head()
+        head.end = 10
+        self.write("HTTP", to: buffer, head)
+        let span = try #require(try self.spans(buffer).first)
+        #expect(span["parentSpanId"] == nil)
+        #expect(span["flags"] as? Int == 0x101)
+        #expect(span["endTimeUnixNano"] as? String == "1000")
+    }
+
+    @Test("texts of any bytes are valid UTF-8 in the span, cut at a character, and a span never grows beyond its limit")
+    func anyTexts() throws {
+        var dice = SeededNumbers(seed: 3)
+        let buffer = SpanBuffer(capacity: 64)
+        for _ in 0..<200 {
+            let count = Int.random(in: 0...5000, using: &dice)
+            let bytes = (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &dice) }
+            let text = String(repeating: "é€😀", count: Int.random(in: 0...300, using: &dice))
+            buffer.removeAll()
+            self.write(text, to: buffer, try self.head()) { span in
+                for _ in 0..<20 { span.attribute("user_agent.original", bytes) }
+                span.attribute("url.path", text)
+            }
+            #expect(buffer.bytes.count < 16_384 + 8)
+            let span = try #require(try self.spans(buffer).first)
+            let name = try #require(span["name"] as? String)
+            #expect(text.hasPrefix(name) && name.utf8.count <= SpanBuffer.textLimit)
+            #expect(self.attributes(span)["user_agent.original"] != nil)
+        }
+    }
+
+    @Test("a request to the collector in protobuf holds the same spans, with the fields of resource and scope")
+    func protobuf() throws {
+        let buffer = SpanBuffer(capacity: 64)
+        for number in 1...40 { self.write("GET /\(number)", to: buffer, try self.head(UInt64(number))) }
+        let body = self.request(.protobuf).body([buffer, SpanBuffer(capacity: 64)])
+        #expect(body.first == 0x0A)
+        #expect(body.suffix(buffer.bytes.count).elementsEqual(buffer.bytes))
+        #expect(body.count > buffer.bytes.count + 30)
+        #expect(try self.spans(buffer).count == 40)
+    }
+
+    @Test("a collector that takes some spans only says how many it refused")
+    func partialSuccess() {
+        #expect(PartialSuccess([], .protobuf).rejected == 0)
+        #expect(PartialSuccess([0x0A, 0x02, 0x08, 0x03], .protobuf).rejected == 3)
+        #expect(PartialSuccess([0x0A, 0x00], .protobuf).rejected == 0)
+        #expect(PartialSuccess([0x0A, 0xFF, 0xFF], .protobuf).rejected == 0)
+        #expect(PartialSuccess(Array(#"{"partialSuccess":{"rejectedSpans":"5"}}"#.utf8), .json).rejected == 5)
+        #expect(PartialSuccess(Array(#"{"partialSuccess":{"rejectedSpans":6}}"#.utf8), .json).rejected == 6)
+        #expect(PartialSuccess(Array("{}".utf8), .json).rejected == 0)
+        #expect(PartialSuccess(Array("<html>".utf8), .json).rejected == 0)
+    }
+
+    // MARK: The queue
+
+    private func dropped(_ registry: MetricsRegistry) async throws -> [String] {
+        String(decoding: try await registry.render(), as: UTF8.self).split(separator: "\n")
+            .filter { $0.hasPrefix("sallyport_spans_") }.map(String.init)
+    }
+
+    @Test("spans beyond the queue's capacity are dropped and counted, and nothing waits")
+    func fullQueue() async throws {
+        let queue = SpanQueue(capacity: 64, batch: 16) {}
+        let registry = MetricsRegistry()
+        queue.register(in: registry)
+        let log = TraceLog(queue: queue)
+        for _ in 0..<200 {
+            let head = try self.head(log.nextSpan())
+            log.write { self.write("GET", to: $0, head) }
+        }
+        log.flushIfNeeded()
+        #expect(queue.waiting == 64)
+        #expect(try await self.dropped(registry).contains("sallyport_spans_dropped_total{reason=\"queue_full\"} 136"))
+        var taken = 0
+        while case let batch = queue.next(), !batch.isEmpty {
+            let spans = batch.reduce(0) { $0 + $1.spans }
+            #expect(spans <= 16)
+            taken += spans
+            queue.giveBack(batch, lost: 1, .refused)
+        }
+        #expect(taken == 64)
+        #expect(try await self.dropped(registry).contains("sallyport_spans_dropped_total{reason=\"refused\"} 4"))
+        #expect(try await self.dropped(registry).contains("sallyport_spans_sent_total 60"))
+    }
+
+    @Test("the exporter is told once when a batch is there, and gets single spans when it asks for all")
+    func batches() throws {
+        let rings = Counter()
+        let queue = SpanQueue(capacity: 1000, batch: 100) { rings.add() }
+        let head = try self.head()
+        for _ in 0..<99 { queue.write { self.write("GET", to: $0, head) } }
+        #expect(queue.next(onlyFull: true).isEmpty)
+        #expect(rings.count == 0)
+        for _ in 0..<301 { queue.write { self.write("GET", to: $0, head) } }
+        #expect(rings.count == 1)
+        #expect(!queue.next(onlyFull: true).isEmpty)
+        queue.close()
+        queue.write { self.write("GET", to: $0, head) }
+        for _ in 0..<100 { queue.write { self.write("GET", to: $0, head) } }
+        #expect(queue.next(onlyFull: true).isEmpty)
+    }
+}
+
+/// Counts on any thread.
+private final class Counter: @unchecked Sendable {
+    private let lock = NSLock()
+    private var value = 0
+
+    var count: Int { self.lock.withLock { self.value } }
+    func add() { self.lock.withLock { self.value += 1 } }
+}

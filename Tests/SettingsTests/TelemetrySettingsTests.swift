@@ -1,0 +1,144 @@
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("Telemetry")
+struct TelemetrySettingsTests {
+    private func load(
+        _ text: String = "",
+        _ variables: [String: String] = [:]
+    ) -> Result<LoadedSettings, SettingsFailure> {
+        SettingsBench(environment: variables).load(SettingsBench.base + text)
+    }
+
+    private func telemetry(_ text: String = "", _ variables: [String: String] = [:]) throws -> TelemetrySettings {
+        try self.load(text, variables).get().settings.telemetry
+    }
+
+    private static let endpoint = ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"]
+
+    @Test("Without an endpoint nothing is traced, whatever else the environment says")
+    func off() throws {
+        #expect(try self.telemetry().url == nil)
+        let variables = [
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_TRACES_SAMPLER": "jaeger_remote", "OTEL_SERVICE_NAME": "x",
+            "OTEL_BSP_MAX_QUEUE_SIZE": "many", "OTEL_SOMETHING_ELSE": "1",
+        ]
+        #expect(try self.telemetry("", variables).url == nil)
+        #expect(try self.telemetry("", Self.endpoint.merging(["OTEL_SDK_DISABLED": "true"]) { $1 }).url == nil)
+        #expect(try self.telemetry("", Self.endpoint.merging(["OTEL_TRACES_EXPORTER": "none"]) { $1 }).url == nil)
+        let disabled = ["OTEL_SDK_DISABLED": "TRUE", "SALLYPORT_TELEMETRY_ENDPOINT": "http://127.0.0.1:1"]
+        #expect(try self.telemetry("telemetry: {endpoint: \"http://127.0.0.1:4318\"}", disabled).url == nil)
+    }
+
+    @Test("The path for traces is appended to the endpoint, and not to the URL for traces")
+    func urls() throws {
+        #expect(try self.telemetry("", Self.endpoint).url == "http://collector:4318/v1/traces")
+        let endpoint = try self.telemetry("telemetry: {endpoint: \"https://c.example/otlp/\"}")
+        #expect(endpoint.url == "https://c.example/otlp/v1/traces")
+        let whole = try self.telemetry("telemetry: {traces_endpoint: \"https://c.example/t?x=1\"}")
+        #expect(whole.url == "https://c.example/t?x=1")
+        let both = Self.endpoint.merging(["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://t:1/own"]) { $1 }
+        #expect(try self.telemetry("", both).url == "http://t:1/own")
+    }
+
+    @Test("A variable replaces what the file says, and the gateway's own variable replaces that")
+    func precedence() throws {
+        let file = "telemetry: {traces_endpoint: \"http://file/t\", service_name: file, headers_file: /etc/sallyport/x}"
+        let variables = Self.endpoint.merging([
+            "OTEL_SERVICE_NAME": "otel", "OTEL_EXPORTER_OTLP_HEADERS": "a=1,b=x%20y",
+            "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "c=3",
+        ]) { $1 }
+        let settings = try self.telemetry(file, variables)
+        #expect(settings.url == "http://collector:4318/v1/traces")
+        #expect(settings.serviceName == "otel")
+        #expect(settings.fields == [TelemetrySettings.Field(name: "c", value: Secret("3"))])
+        let own = variables.merging(["SALLYPORT_TELEMETRY_SERVICE_NAME": "own"]) { $1 }
+        #expect(try self.telemetry(file, own).serviceName == "own")
+    }
+
+    @Test("Variables have the meanings of OpenTelemetry")
+    func variables() throws {
+        let settings = try self.telemetry(
+            "",
+            Self.endpoint.merging([
+                "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20abc, x-tenant = a ",
+                "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/json",
+                "OTEL_EXPORTER_OTLP_TIMEOUT": "2500", "OTEL_TRACES_SAMPLER": "parentbased_traceidratio",
+                "OTEL_TRACES_SAMPLER_ARG": "0.01", "OTEL_BSP_SCHEDULE_DELAY": "250",
+                "OTEL_BSP_MAX_QUEUE_SIZE": "4096", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "100",
+                "OTEL_BSP_EXPORT_TIMEOUT": "3000",
+                "OTEL_RESOURCE_ATTRIBUTES": "service.name=edge,deployment.environment.name=prod%2C1",
+            ]) { $1 }
+        )
+        #expect(settings.fields.map(\.name) == ["authorization", "x-tenant"])
+        #expect(settings.fields.first?.value == Secret("Bearer abc"))
+        #expect(settings.fields.last?.value == Secret("a"))
+        #expect(settings.form == .json)
+        #expect(settings.timeout == .milliseconds(2500))
+        #expect(settings.sampler == .parentRatio)
+        #expect(settings.share == 0.01)
+        #expect(settings.batchDelay == .milliseconds(250))
+        #expect(settings.queueSize == 4096)
+        #expect(settings.batchSize == 100)
+        #expect(settings.exportTimeout == .seconds(3))
+        #expect(settings.serviceName == "edge")
+        #expect(settings.attributes == [.init(name: "deployment.environment.name", value: "prod,1")])
+    }
+
+    @Test(
+        "A variable that cannot be followed stops the start and is named",
+        arguments: [
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "4318"), ("OTEL_TRACES_SAMPLER", "jaeger_remote", "always_on"),
+            ("OTEL_BSP_MAX_QUEUE_SIZE", "many", "whole number"), ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "duration"),
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "ftp://x", "http"), ("OTEL_RESOURCE_ATTRIBUTES", "x", "name=value"),
+            ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere.pem", "path"),
+        ]
+    )
+    func refused(name: String, value: String, words: String) throws {
+        guard case .failure(let failure) = self.load("", Self.endpoint.merging([name: value]) { $1 }) else {
+            return Issue.record("\(name)=\(value) is accepted")
+        }
+        let text = failure.problems.map(\.description).joined(separator: "\n")
+        #expect(text.contains(name))
+        #expect(text.contains(words))
+    }
+
+    @Test("Headers are never shown, neither valid nor wrong ones", arguments: ["a=SECRET", "SECRET", "host=SECRET"])
+    func secrets(value: String) {
+        let variables = Self.endpoint.merging(["OTEL_EXPORTER_OTLP_HEADERS": value]) { $1 }
+        switch self.load("", variables) {
+        case .success(let loaded):
+            #expect(!loaded.describe().contains("SECRET"))
+            #expect(loaded.warnings.contains { $0.contains("without TLS") })
+        case .failure(let failure):
+            #expect(!failure.problems.map(\.description).joined().contains("SECRET"))
+        }
+    }
+
+    @Test("What is not followed and does no harm is a warning")
+    func warnings() throws {
+        let variables = Self.endpoint.merging([
+            "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip", "OTEL_PROPAGATORS": "tracecontext,b3",
+        ]) { $1 }
+        let warnings = try self.load("", variables).get().warnings
+        #expect(warnings.contains { $0.contains("OTEL_EXPORTER_OTLP_COMPRESSION") })
+        #expect(warnings.contains { $0.contains("b3") })
+    }
+
+    @Test("A ratio is a decimal number from 0 to 1", arguments: ["2", "-1", "x", "1e-3", ".", "1.1", "0,5", "nan"])
+    func ratios(text: String) {
+        let problems = SettingsBench().problems(adding: "telemetry: {sampler: traceidratio, ratio: \"\(text)\"}")
+        #expect(problems.count == 1)
+        #expect(problems.first?.key == "telemetry.ratio")
+    }
+
+    @Test("A certificate needs its key, and a batch fits into the queue")
+    func together() {
+        let bench = SettingsBench()
+        let batch = bench.problems(adding: "telemetry: {batch_size: 100, queue_size: 64}")
+        #expect(batch.map(\.key) == ["telemetry.batch_size"])
+        let certificate = bench.problems(adding: "telemetry: {client_certificate_file: /etc/sallyport/client.pem}")
+        #expect(certificate.map(\.key) == ["telemetry.client_key_file"])
+    }
+}
