@@ -64,7 +64,9 @@ extension Gateway {
         try? await Task.sleep(for: moment * 10)
         await self.loops.onEach { $0.closeIdle() }
         let deadline = ContinuousClock.now + drain.timeout
-        while ContinuousClock.now < deadline, await self.loops.busyCount() > 0 {
+        while ContinuousClock.now < deadline {
+            // A request that begins after the count is served, and then counted again.
+            if await self.loops.busyCount() == 0, await self.loops.closeUnlessBusy() == 0 { break }
             try? await Task.sleep(for: .milliseconds(50))
         }
         await self.loops.onEach { $0.closeAll() }

@@ -283,7 +283,8 @@ extension HTTP1Connection: LoopConnection {
         let timeouts = self.configuration.timeouts
         let action = self.state.sweep(
             now,
-            closesIdle: self.loop.closesIdle,
+            // With an expired certificate, requests are refused and a new handshake fails.
+            closesIdle: self.loop.closesIdle || self.exchange.client?.hasExpired(at: self.loop.wallNow) == true,
             idle: timeouts.idle,
             write: timeouts.write,
             unacknowledged: { self.stream.unacknowledgedBytes }

@@ -115,8 +115,11 @@ extension Exchange {
         self.loop.sessions?.resolver.noteUse(of: session, now: self.loop.sessionNow)
     }
 
-    /// Ends a stream whose session has ended since the request was judged.
+    /// Ends a stream whose session has ended since the request was judged, or the client's certificate by which it was.
     func checkSession() {
+        if let certificate = self.record.judge.findings.certificate, certificate.notAfter <= self.loop.wallNow {
+            return self.certificateExpired()
+        }
         guard let session = self.record.session else { return }
         if self.facts.hasSessionEnded || self.loop.sessionNow >= session.session.expiresAt {
             self.sessionEnded()

@@ -106,6 +106,11 @@ extension Exchange: SessionHolder {
         self.endStream(.storeUnavailable, .tryAgainLater)
     }
 
+    /// Ends the stream of a client whose certificate has expired: a request of it would be refused now.
+    func certificateExpired() {
+        self.endStream(.requireClientCertificate, .policyViolation)
+    }
+
     private func endStream(_ reason: Reason, _ status: WebSocketStatus) {
         switch self.phase {
         case .tunnel:

@@ -123,8 +123,9 @@ package final class HTTP2Connection {
             self.configuration = self.loop.configuration
             self.head = HTTP2RequestHead(limits: self.configuration.requestParser.limits)
         }
-        // A stream that was reset may have left work behind: its place is free when that has ended (CVE-2023-44487).
-        guard self.streams.count + self.abandoned.count < self.configuration.limits.http2.streams else {
+        // A stream that was reset may have left work behind: its place is free when that has ended (CVE-2023-44487). And the
+        // client sends again what came too late for the last GOAWAY (RFC 9113 6.8).
+        guard !self.isLeft, self.streams.count + self.abandoned.count < self.configuration.limits.http2.streams else {
             self.session?.reset(id, .refusedStream)
             return false
         }
@@ -231,8 +232,8 @@ package final class HTTP2Connection {
         guard let session = self.session else { return }
         if self.fieldsStream == id { self.fieldsSince = nil }
         guard let stream = session.stream(id) else {
-            // It was refused.
-            _ = self.spend(self.budget.streamWasReset(now: self.loop.now))
+            // It was refused, which is the client's fault unless it could not know yet.
+            if !self.isLeft { _ = self.spend(self.budget.streamWasReset(now: self.loop.now)) }
             return
         }
         if !stream.isComplete { _ = self.spend(self.budget.streamWasReset(now: self.loop.now)) }
@@ -429,7 +430,8 @@ extension HTTP2Connection: TurnEndSender {
             self.hasRelieved = !self.hasRoom
             for stream in self.streams { stream.relieve() }
         }
-        if session.isOver || self.isLeft && self.streams.isEmpty || self.inputHasEnded && self.streams.isEmpty {
+        let hasLeft = self.isLeft && !session.hasOutput || self.inputHasEnded
+        if session.isOver || hasLeft && self.streams.isEmpty {
             // What follows a fault is not worth reading.
             if self.isCounted { self.stream.pause() }
             self.linger(isPatient: !self.isCounted)
@@ -516,11 +518,9 @@ extension HTTP2Connection: LoopConnection {
 
     package var isBusy: Bool {
         switch self.phase {
-        case .open: !self.streams.isEmpty || self.awaitsFirstRequest
-        // Requests may be on their way.
-        case .leaving: true
-        case .left: !self.streams.isEmpty
-        case .lingering: true
+        // Before the gateway stops, the client is told, and requests may be on their way.
+        case .open: self.loop.isDraining || !self.streams.isEmpty || self.awaitsFirstRequest
+        case .leaving, .left, .lingering: true
         case .closed: false
         }
     }
@@ -532,7 +532,9 @@ extension HTTP2Connection: LoopConnection {
     package func sweep(_ now: NIODeadline) {
         switch self.phase {
         case .open:
-            if self.loop.isDraining || self.loop.closesIdle { self.leave(now) }
+            // A new handshake would fail; streams end by themselves where they are judged by the certificate.
+            let hasExpired = self.facts?.hasExpired(at: self.loop.wallNow) == true
+            if self.loop.isDraining || self.loop.closesIdle || hasExpired { self.leave(now) }
         case .leaving(let end):
             if now >= end { self.acceptNoMore() }
         case .left:

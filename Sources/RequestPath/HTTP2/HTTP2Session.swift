@@ -64,8 +64,11 @@ final class HTTP2Session {
 
     /// Whether the connection has ended by the protocol's rules.
     var isOver: Bool {
-        nghttp2_session_want_read(self.session) == 0 && nghttp2_session_want_write(self.session) == 0
+        nghttp2_session_want_read(self.session) == 0 && !self.hasOutput
     }
+
+    /// Whether frames wait that can be sent.
+    var hasOutput: Bool { nghttp2_session_want_write(self.session) != 0 }
 
     /// The number of frames that wait to be sent, without DATA.
     var queueCount: Int { nghttp2_session_get_outbound_queue_size(self.session) }

@@ -111,6 +111,9 @@ package final class PathLoops: Sendable {
         self.all[Int(self.turn.wrappingAdd(1, ordering: .relaxed).oldValue % UInt(self.all.count))]
     }
 
+    /// The loop on this thread, where this is called; nil: there is none.
+    package func loop(on transport: TransportLoop) -> PathLoop? { self.all.first { $0.transport === transport }?.loop }
+
     /// Runs `body` on every loop; the future is done when all have.
     package func onEach(_ body: @escaping @Sendable (PathLoop) -> Void) async {
         for place in self.all {
@@ -137,10 +140,15 @@ package final class PathLoops: Sendable {
     }
 
     /// The number of busy connections on all loops.
-    package func busyCount() async -> Int {
+    package func busyCount() async -> Int { await self.sum { $0.busyCount } }
+
+    /// Closes the connections of each loop that has no busy one. The number of busy ones.
+    package func closeUnlessBusy() async -> Int { await self.sum { $0.closeUnlessBusy() } }
+
+    private func sum(_ body: @escaping @Sendable (PathLoop) -> Int) async -> Int {
         var count = 0
         for place in self.all {
-            count += (try? await place.transport.submit { place.loop.busyCount }.get()) ?? 0
+            count += (try? await place.transport.submit { body(place.loop) }.get()) ?? 0
         }
         return count
     }

@@ -47,6 +47,9 @@ package final class PathLoop: TurnEndTask {
     /// Called with what an operator should know of the header of a proxy that is this peer.
     package var onProxyNotice: ((_ notice: ProxyNotice, _ peer: IPAddress) -> Void)?
 
+    /// The loop on the same thread that counts what becomes of openings of connections, and tells of them; nil: this one.
+    package var openings: PathLoop?
+
     private let handshakes = HandshakeQueue()
 
     /// Called with what is wrong with an app, once a minute at most for each reason.
@@ -161,7 +164,7 @@ package final class PathLoop: TurnEndTask {
     }
 
     /// Counts what became of a client's handshake.
-    func handshakeEnded(_ result: HandshakeResult) { self.metrics.handshakeEnded(result) }
+    func handshakeEnded(_ result: HandshakeResult) { (self.openings ?? self).metrics.handshakeEnded(result) }
 
     /// Begins a handshake, now or in one of the next turns. False: later.
     func begin(_ handshake: any AwaitedHandshake) -> Bool {
@@ -171,14 +174,16 @@ package final class PathLoop: TurnEndTask {
 
     /// Counts what became of a connection where a proxy names clients.
     func preambleEnded(_ result: ProxyResult, from peer: IPAddress) {
-        self.metrics.preambleEnded(result)
+        (self.openings ?? self).metrics.preambleEnded(result)
         switch result {
-        case .malformed: self.onProxyNotice?(.malformed, peer)
-        case .late: self.onProxyNotice?(.late, peer)
-        case .refused: self.onProxyNotice?(.refused, peer)
+        case .malformed: self.tell(.malformed, of: peer)
+        case .late: self.tell(.late, of: peer)
+        case .refused: self.tell(.refused, of: peer)
         case .v1, .v2, .local, .unnamed: break
         }
     }
+
+    func tell(_ notice: ProxyNotice, of peer: IPAddress) { (self.openings ?? self).onProxyNotice?(notice, peer) }
 
     // MARK: The end of a turn
 
@@ -276,6 +281,17 @@ package final class PathLoop: TurnEndTask {
     /// The number of busy connections (`LoopConnection.isBusy`), and of those that still send to an app.
     package var busyCount: Int {
         self.connections.reduce(self.parting.count) { $0 + ($1.isBusy ? 1 : 0) }
+    }
+
+    /// Closes all connections if none is busy. No request begins in between.
+    ///
+    /// - Returns: The number of busy ones.
+    package func closeUnlessBusy() -> Int {
+        let count = self.busyCount
+        guard count == 0 else { return count }
+        let ending = self.connections
+        for connection in ending { connection.closeNow() }
+        return 0
     }
 
     /// Keeps a connection until it has sent everything.

@@ -95,6 +95,43 @@ import Testing
         }
     }
 
+    @Test(
+        "A thousand connections with a hundred answers each that are not taken end, in less than 700 MB",
+        .enabled(if: isSoak && getenv("ASAN_OPTIONS") == nil, "only with SOAK")
+    )
+    func stalled() throws {
+        let content = String(repeating: "a", count: 1 << 20)
+        let app = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.answer(body: content) })
+        defer { app.stop() }
+        DescriptorLimit.raise()
+        let settings = Config.file(
+            upstream: app.port,
+            routes: "  - {path: /**, auth: public}",
+            listen: "[{address: \"127.0.0.1:0\", protocols: [h2c, http/1.1]}]",
+            more: "limits: {connections: 3000, connections_per_address: 0}\n"
+        )
+        try Gateway.with(settings) { gateway throws in
+            var requests = ClientFrames()
+            for index in 0..<100 as Range<UInt32> { requests = requests.headers(2 * index + 1, Self.get) }
+            let clients = try (0..<1000).map { _ in
+                let client = try HTTP2Wire(to: gateway, [(id: 4, value: 0)])
+                client.send(requests)
+                return client
+            }
+            let open = "sallyport_connections_open{listener=\"public\"}"
+            #expect(try gateway.metric(open) == 1000)
+            var most = 0
+            let haveEnded = eventually(within: 200) {
+                most = max(most, gateway.residentBytes)
+                return (try? gateway.metric(open)) == 0
+            }
+            #expect(haveEnded)
+            #expect(most < 700_000_000, "\(most)")
+            #expect(try gateway.metric("sallyport_http2_connections_closed_total{reason=\"stalls\"}") == 1000)
+            withExtendedLifetime(clients) {}
+        }
+    }
+
     private static func cpuSeconds(of gateway: Gateway) throws -> Double {
         let text = try String(contentsOfFile: "/proc/\(gateway.processID)/stat", encoding: .utf8)
         // Hundredths, of the process and of the system for it.

@@ -115,6 +115,17 @@ import Vocabulary
         #expect(self.stream.hasOutputEnded)
     }
 
+    @Test func aStoppingGatewayClosesNothingThatIsBusy() throws {
+        let app = ScriptedApp()
+        self.bench.pool.kept = [app]
+        self.come(ExchangeBench.request())
+        app.send()
+        #expect(self.bench.loop.closeUnlessBusy() == 1 && self.stream.isOpen)
+        _ = app.answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        #expect(self.statuses(self.sent()) == ["200"])
+        #expect(self.bench.loop.closeUnlessBusy() == 0 && !self.stream.isOpen)
+    }
+
     @Test func aLateHeadIsToldSo() throws {
         self.come("GET /")
         self.connection.sweep(.now() + .hours(1))

@@ -438,6 +438,44 @@ import Vocabulary
         #expect(bench.stream.hasOutputEnded)
     }
 
+    @Test("What comes too late for the last GOAWAY reaches no app, so the client can send it again") func comesTooLate()
+        throws
+    {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        bench.bench.loop.drain()
+        bench.connection.sweep(.now())
+        #expect(bench.sent().last { $0.kind == 7 }?.number == 0x7FFF_FFFF)
+        bench.connection.sweep(.now() + .seconds(2))
+        // In the same turn, and also while the client takes nothing.
+        bench.stream.isWritable = false
+        #expect(bench.come(ClientFrames().headers(1, Self.get)).isEmpty)
+        #expect(bench.come(ClientFrames().headers(3, Self.get)).isEmpty)
+        app.send()
+        #expect(app.headText.isEmpty && !bench.stream.hasOutputEnded)
+        bench.stream.takesBytes()
+        let sent = bench.sent()
+        #expect(sent.last { $0.kind == 7 }?.number == 0 && sent.goAway == 0)
+        #expect(app.headText.isEmpty && bench.stream.hasOutputEnded)
+    }
+
+    @Test("A stopping gateway waits for a client that it has not told yet, and closes nothing that is busy")
+    func isToldFirst() throws {
+        let bench = try HTTP2Bench()
+        let loop = bench.bench.loop
+        #expect(loop.busyCount == 0)
+        loop.drain()
+        // Between two requests: the next one may be on its way.
+        #expect(loop.busyCount == 1 && loop.closeUnlessBusy() == 1 && bench.stream.isOpen)
+        bench.connection.sweep(.now())
+        bench.connection.sweep(.now() + .seconds(2))
+        #expect(loop.closeUnlessBusy() == 1)
+        _ = bench.sent()
+        #expect(bench.stream.hasOutputEnded && loop.closeUnlessBusy() == 1 && bench.stream.isOpen)
+        bench.connection.sweep(.now() + .seconds(5))
+        #expect(!bench.stream.isOpen && loop.closeUnlessBusy() == 0)
+    }
+
     @Test("A connection ends after its requests, and none that was sent is lost") func requestLimit() throws {
         let bench = try HTTP2Bench { $0.limits.requestsPerConnection = 2 }
         let none = ClientFrames.request(path: "/none")
