@@ -1,4 +1,5 @@
 package import AddressIntelligence
+package import Cryptography
 package import Pages
 package import Vocabulary
 
@@ -21,6 +22,8 @@ package struct EndpointRequest: Sendable {
     package var body: [UInt8]
     /// The client's address after `trusted_proxies`.
     package var address: IPAddress
+    /// What the client has proven in the TLS handshake; nil: nothing, or a proxy asks.
+    package var certificate: ClientCertificate?
     /// The origin of the configured `public_url` under which the request arrived, e.g. `https://app.example.com`.
     package var origin: String
     /// `host[:port]` of that `public_url`: what web sessions are bound to.

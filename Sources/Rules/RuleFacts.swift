@@ -9,11 +9,39 @@ package struct RuleFacts: Sendable {
         /// nil if unknown.
         package var asn: UInt32?
         package var userAgent: String?
+        /// What the client has proven in the TLS handshake; nil: nothing, or nobody knows any more.
+        package var certificate: Certificate?
 
-        package init(address: IPAddress, asn: UInt32?, userAgent: String?) {
+        package init(address: IPAddress, asn: UInt32?, userAgent: String?, certificate: Certificate? = nil) {
             self.address = address
             self.asn = asn
             self.userAgent = userAgent
+            self.certificate = certificate
+        }
+    }
+
+    /// A client's certificate, as far as rules know it. Each text is as identity headers have it.
+    package struct Certificate: Sendable {
+        /// Hexadecimal.
+        package var sha256: String
+        package var subject: String
+        package var issuer: String
+        package var serial: String
+        package var names: [String]
+
+        package init(sha256: String, subject: String, issuer: String, serial: String, names: [String]) {
+            self.sha256 = sha256
+            self.subject = subject
+            self.issuer = issuer
+            self.serial = serial
+            self.names = names
+        }
+
+        fileprivate var event: JSONValue {
+            .object([
+                "sha256": .string(self.sha256), "subject": .string(self.subject), "issuer": .string(self.issuer),
+                "serial": .string(self.serial), "san": .array(self.names.map(JSONValue.string)),
+            ])
         }
     }
 
@@ -126,6 +154,7 @@ package struct RuleFacts: Sendable {
         members["asn"] = request.asn.map { .string(String($0)) }
         members["user_agent"] = request.userAgent.map(JSONValue.string)
         members["geoip"] = places?.place(of: request.address)?.event
+        members["client_certificate"] = request.certificate?.event
         return members
     }
 }

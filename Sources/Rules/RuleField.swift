@@ -62,7 +62,9 @@ package struct RuleField: Sendable, Equatable {
             RuleField("request.hostname", .text), RuleField("\(Self.token).client_id", .text),
             RuleField("\(Self.token).scope", .texts), RuleField("\(Self.session).actor.sub", .text),
             RuleField("\(Self.api).identifier", .text), RuleField("\(Self.transaction).requested_scopes", .texts),
+            RuleField("request.client_certificate.san", .texts),
         ]
+        + ["sha256", "subject", "issuer", "serial"].map { RuleField("request.client_certificate.\($0)", .text) }
         + Self.ofRequest.flatMap { field in
             [
                 RuleField("request.\(field.path)", field.type),

@@ -93,7 +93,8 @@ struct Assembly: Sendable {
         let routes = RouteTable(
             settings.hosts,
             upstreams: settings.upstreams.map(\.name),
-            replacesAuthorization: identity.replacesAuthorization
+            replacesAuthorization: identity.replacesAuthorization,
+            others: settings.management.compactMap(\.publicURL)
         )
         let errors = routes.findings.filter(\.isError)
         guard errors.isEmpty else {

@@ -9,7 +9,8 @@ import Vocabulary
 /// A listener of its own that answers with endpoints and judges no sessions: it has no apps. It serves one host, or hosts of
 /// any name, with the default limits and deadlines.
 ///
-/// Its loop, connection limit and metrics are its own, so its requests are neither in the access log nor in the metrics.
+/// Its loop, connection limit and metrics are its own, so its requests are neither in the access log nor in the metrics. Only
+/// what becomes of handshakes and of proxies' headers is counted with that of the clients.
 struct EndpointServer: Sendable {
     /// Connections at the same time.
     private static let connectionLimit = 64
@@ -17,28 +18,32 @@ struct EndpointServer: Sendable {
     private let listener: Listener
     private let loops: PathLoops
     /// Makes the configuration with these endpoints.
-    private let configure: @Sendable ([Endpoint], ListenerTLS?) throws -> PathConfiguration
+    private let configure: @Sendable ([Endpoint], ListenerTLS?, [PublicURL]) throws -> PathConfiguration
 
     /// Starts the listener on one event loop.
     ///
     /// - Parameters:
     ///   - setting: The key that has the address, for the error.
+    ///   - clients: The loops of the clients; nil: this process has none.
     ///   - limits: Those of the address's connections; nil: all clients may come from one address, that of a local proxy or
     ///     of the node.
+    ///   - others: What the gateway serves at other addresses.
     /// - Throws: `ListenerError` that names the address.
     static func start(
         _ listener: ListenerSettings,
         setting: String,
+        besides clients: PathLoops? = nil,
         limits: LimitSettings? = nil,
         tls: ListenerTLS? = nil,
+        others: [PublicURL] = [],
         on eventLoop: TransportLoop,
         _ endpoints: [Endpoint]
     ) async throws -> EndpointServer {
         let registry = MetricsRegistry()
-        let configure = { @Sendable (endpoints: [Endpoint], tls: ListenerTLS?) throws in
-            try self.configuration(listener, limits, tls, endpoints, registry: registry)
+        let configure = { @Sendable (endpoints: [Endpoint], tls: ListenerTLS?, others: [PublicURL]) throws in
+            try self.configuration(listener, limits, tls, endpoints, others, registry: registry)
         }
-        let configuration = try configure(endpoints, tls)
+        let configuration = try configure(endpoints, tls, others)
         let loop = try await eventLoop.submit {
             let loop = PathLoop(
                 eventLoop: eventLoop,
@@ -49,6 +54,7 @@ struct EndpointServer: Sendable {
                 sessionClock: .system,
                 makePool: UpstreamPool.maker(on: eventLoop)
             )
+            loop.openings = clients?.loop(on: eventLoop)
             loop.start()
             return PathLoops.Place(loop, on: eventLoop)
         }.get()
@@ -75,8 +81,8 @@ struct EndpointServer: Sendable {
     }
 
     /// Makes what is served with these endpoints.
-    func prepare(_ endpoints: [Endpoint], tls: ListenerTLS? = nil) throws -> Prepared {
-        Prepared(loops: self.loops, configuration: try self.configure(endpoints, tls))
+    func prepare(_ endpoints: [Endpoint], tls: ListenerTLS? = nil, others: [PublicURL] = []) throws -> Prepared {
+        Prepared(loops: self.loops, configuration: try self.configure(endpoints, tls, others))
     }
 
     /// Stops accepting and closes every connection.
@@ -90,6 +96,7 @@ struct EndpointServer: Sendable {
         _ limits: LimitSettings?,
         _ tls: ListenerTLS?,
         _ endpoints: [Endpoint],
+        _ others: [PublicURL],
         registry: MetricsRegistry
     ) throws -> PathConfiguration {
         let address = listener.address
@@ -103,7 +110,9 @@ struct EndpointServer: Sendable {
         settings.listen = [listener]
         settings.limits.connections = self.connectionLimit
         settings.limits.connectionsPerAddress = limits?.connectionsPerAddress ?? 0
-        let routes = listener.publicURL == nil ? RouteTable(forAnyName: host) : RouteTable([host], upstreams: [])
+        let routes =
+            listener.publicURL == nil
+            ? RouteTable(forAnyName: host) : RouteTable([host], upstreams: [], others: others)
         return PathConfiguration(
             settings: settings,
             routes: routes,

@@ -72,7 +72,7 @@ extension Gateway {
         )
         let endpoints = self.managementEndpoints(loaded.settings)
         let management = try zip(self.management.withLock { $0 }, assembly.managementTLS).map {
-            try $0.prepare(endpoints, tls: $1)
+            try $0.prepare(endpoints, tls: $1, others: loaded.settings.hosts.map(\.publicURL))
         }
         let operators = management + [admin].compactMap(\.self)
         return (former, assembly, operators)

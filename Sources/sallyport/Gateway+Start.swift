@@ -270,8 +270,10 @@ extension Gateway {
             let server = try await EndpointServer.start(
                 listener,
                 setting: "listen",
+                besides: self.loops,
                 limits: settings.limits,
                 tls: tls,
+                others: settings.hosts.map(\.publicURL),
                 on: self.group.loops[0],
                 self.managementEndpoints(settings)
             )
@@ -285,6 +287,7 @@ extension Gateway {
             let server = try await EndpointServer.start(
                 listener,
                 setting: "admin.listen",
+                besides: self.loops,
                 tls: assembly.adminTLS,
                 on: self.group.loops[0],
                 self.adminEndpoints(settings)

@@ -60,6 +60,13 @@ import Testing
                 identity: {headers: {"X'Name": subject}}
                 """, "X'Name"
             ),
+            (
+                """
+                public_url: https://app.example.com
+                routes: [{path: /**, auth: public}]
+                listen: [{address: "127.0.0.1:8080", proxy_protocol: {from: [127.0.0.1]}}]
+                """, "tls: false"
+            ),
         ]
     )
     func unwritable(settings: String, named: String) throws {

@@ -52,4 +52,14 @@ import Testing
         #expect(!self.bench.look(0.01, 30))
         #expect(self.bench.look(0.01, 60))
     }
+
+    @Test("Where it was not known at first, what is known later counts", arguments: [true, false])
+    func unknownFirst(_ isAtStart: Bool) {
+        var heap = HeapReturn(cpuSeconds: 0, residentBytes: isAtStart ? .nan : 0)
+        if !isAtStart { heap.returned(residentBytes: .nan) }
+        let mebibyte = 1024.0 * 1024
+        #expect(!heap.look(cpuSeconds: 0, residentBytes: 30 * mebibyte))
+        #expect(!heap.look(cpuSeconds: 0, residentBytes: .nan))
+        #expect(heap.look(cpuSeconds: 0, residentBytes: 60 * mebibyte))
+    }
 }

@@ -90,6 +90,29 @@ struct RuleBookTests {
             #expect(try Self.facts(authority: authority).event(nil)["request"]?["hostname"] == .string(hostname))
         }
         #expect(try Self.facts(authority: nil).event(nil)["request"]?["hostname"] == nil)
+        var certified = try Self.facts()
+        certified.request.certificate = RuleFacts.Certificate(
+            sha256: "0a",
+            subject: "CN=build",
+            issuer: "CN=Clients",
+            serial: "1f",
+            names: ["build.example.com"]
+        )
+        #expect(
+            certified.event(nil)["request"]?["client_certificate"] == [
+                "sha256": "0a", "subject": "CN=build", "issuer": "CN=Clients", "serial": "1f",
+                "san": ["build.example.com"],
+            ]
+        )
+        let field = "event.request.client_certificate"
+        let book = RuleBook([
+            try Self.rule("build", #""build.example.com" in \#(field).san and \#(field).issuer == "CN=Clients""#)
+        ])
+        let without = try Self.facts()
+        for stage in RuleStage.allCases {
+            #expect(book.judge(stage, certified).objection?.rule == "build")
+            #expect(book.judge(stage, without).objection == nil)
+        }
         var delegated = try Self.facts()
         delegated.actor = "grace"
         #expect(delegated.event(nil)["session"] == ["actor": ["sub": "grace"]])

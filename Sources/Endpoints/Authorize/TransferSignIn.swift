@@ -186,6 +186,7 @@ struct TransferSignIn: Sendable {
             attempt: trial.attempt,
             requestID: requester.requestID
         )
+        request.certificate = requester.certificate
         // The browser's own session is not touched, unless it is another user's.
         request.existingSuffices = false
         request.replacesExisting = false

@@ -64,6 +64,7 @@ package struct HandoffEndpoint: Sendable {
             attempt: pending.attempt,
             requestID: request.requestID
         )
+        handoff.certificate = requester.certificate
         // The link may be another site's, which must not sign a user out.
         handoff.endsOtherUser = false
         let preview: HandoffPreview

@@ -48,6 +48,7 @@ extension EndpointRequest {
         Requester(
             address: self.address,
             userAgent: self.field("user-agent"),
+            certificate: self.certificate,
             authority: self.authority,
             requestID: self.requestID,
             cookies: self.credentials.sessionCookies,

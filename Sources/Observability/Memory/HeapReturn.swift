@@ -30,7 +30,8 @@ package struct HeapReturn: Sendable {
     package mutating func look(cpuSeconds: Double, residentBytes: Double) -> Bool {
         let used = cpuSeconds - self.cpuSeconds
         self.cpuSeconds = cpuSeconds
-        self.leastBytes = min(self.leastBytes, residentBytes)
+        // Where the memory was not known before, it is from now on.
+        if !(self.leastBytes <= residentBytes), residentBytes.isFinite { self.leastBytes = residentBytes }
         let isQuiet = used < Self.quietShare * (Self.interval / .seconds(1))
         return isQuiet && residentBytes >= self.leastBytes + Self.burstBytes
     }

@@ -132,7 +132,7 @@ package final class Exchange {
         self.check = self.form(ofUnparsed: bytes, by: configuration)
         self.checkResult = .denied
         if bytes.withUnsafeReadableBytes({ ProxyPreamble.resembles($0) }) {
-            self.loop.onProxyNotice?(.unexpected, self.peer)
+            self.loop.tell(.unexpected, of: self.peer)
         }
         self.record.judge.findings.envelope = bytes.withUnsafeReadableBytes {
             configuration.endpoints.envelope(ofUnparsed: $0.bindMemory(to: UInt8.self))

@@ -153,6 +153,7 @@ extension RequestJudge {
             attempt: attempt ?? AttemptSecret(),
             requestID: self.findings.requestID.text
         )
+        request.certificate = self.findings.certificate
         request.isFirstAttempt = attempt == nil
         request.lastAccount = self.lastAccount(given)
         if trial.triesParameter { request.confirmationMark = trial.confirmed?.mark }

@@ -9,12 +9,11 @@ extension RequestJudge {
     mutating func chooseRoute(_ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
         self.findings.clientAddress = self.clientAddress(given)
-        if self.findings.isMisdirected {
-            // Another connection is what helps, so that a client that does not know the status makes one.
-            return .answer(.problem(.requestMisdirected, requestID: self.findings.requestID, closes: true))
-        }
-        guard let host = configuration.routes.host(for: head.authority.bytes(in: base)) else {
-            return self.refuseRoute(.routeNotFound)
+        if self.findings.isMisdirected { return self.refuseConnection() }
+        let authority = head.authority.bytes(in: base)
+        guard let host = configuration.routes.host(for: authority) else {
+            return configuration.routes.isElsewhere(authority)
+                ? self.refuseConnection() : self.refuseRoute(.routeNotFound)
         }
         self.findings.pinnedHost = Pinned(host)
         if let line = configuration.strictTransport, host.publicURL.isHTTPS { self.findings.answerLines.append(line) }
@@ -48,7 +47,7 @@ extension RequestJudge {
                 guard head.findOwnCookies(configuration.ownNames.cookies(of: host), in: base) else {
                     return self.refuseRoute(.credentialRepeated)
                 }
-                let request = EndpointRequest(
+                var request = EndpointRequest(
                     to: endpoint,
                     head,
                     base,
@@ -59,6 +58,7 @@ extension RequestJudge {
                     requestID: self.findings.requestID,
                     design: configuration.settings.pages
                 )
+                request.certificate = self.findings.certificate
                 return .collect(OutOfLine(EndpointCall(endpoint: endpoint, request: request)))
             case .forward(let route):
                 self.findings.pinnedRoute = Pinned(route)
@@ -126,6 +126,11 @@ extension RequestJudge {
         else { return nil }
         let requestID = self.findings.requestID.text
         return LocalAnswer(readers.preflight(from: origin, methods: endpoint.methods, requestID: requestID))
+    }
+
+    /// Another connection is what helps, so that a client that does not know the status makes one.
+    private func refuseConnection() -> JudgeAction {
+        .answer(.problem(.requestMisdirected, requestID: self.findings.requestID, closes: true))
     }
 
     private func refuseRoute(_ reason: Reason, _ fields: [(name: String, value: String)] = []) -> JudgeAction {

@@ -69,7 +69,7 @@ extension ClientOpening {
         guard buffer.withUnsafeReadableBytes({ ProxyPreamble.resembles($0) }) else {
             return self.refuseHandshake(result, with: sentence)
         }
-        self.loop.onProxyNotice?(.unexpected, self.client.peer)
+        self.loop.tell(.unexpected, of: self.client.peer)
         self.refuseHandshake(.foreign)
     }
 

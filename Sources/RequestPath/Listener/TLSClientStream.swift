@@ -14,23 +14,15 @@ protocol HandshakeObserver: StreamHandler {
 }
 
 /// A client's connection over TLS: the last handler of the pipeline in which NIOSSL encrypts.
-final class TLSClientStream: ChannelDuplexHandler, ClientByteStream {
-    typealias InboundIn = ByteBuffer
-    typealias OutboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
-
+final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
     private let socket: StreamSocket
     private let tls: NIOSSLServerHandler
     private let watch: HandshakeWatch
-    private var context: ChannelHandlerContext?
-    private var handler: (any StreamHandler)?
     /// Set until the handshake has ended.
     private var observer: (any HandshakeObserver)?
-    private var gate = ReadGate()
     /// Bytes that NIOSSL holds until `flush`.
     private var heldBytes = 0
     private var inputHasEnded = false
-    private var isClean = true
 
     /// - Parameters:
     ///   - socket: The client's, which reads already.
@@ -42,6 +34,7 @@ final class TLSClientStream: ChannelDuplexHandler, ClientByteStream {
         self.tls = NIOSSLServerHandler(context: context)
         self.watch = HandshakeWatch(room: room)
         self.observer = observer
+        super.init()
         self.handler = observer
     }
 
@@ -67,7 +60,6 @@ final class TLSClientStream: ChannelDuplexHandler, ClientByteStream {
     /// Of the encrypted stream, which is a little longer.
     var unacknowledgedBytes: Int { self.socket.unacknowledgedBytes }
     var unsentBytes: Int { self.socket.unsentBytes + self.heldBytes }
-    var isPaused: Bool { self.gate.isPaused }
 
     func write(_ bytes: ByteBuffer) {
         guard let context = self.context, bytes.readableBytes > 0 else { return }
@@ -84,14 +76,6 @@ final class TLSClientStream: ChannelDuplexHandler, ClientByteStream {
         guard self.heldBytes > 0 else { return }
         self.heldBytes = 0
         self.context?.flush()
-    }
-
-    func pause() {
-        self.gate.pause()
-    }
-
-    func resume() {
-        if self.gate.resume() { self.context?.read() }
     }
 
     /// Sends close_notify and then the end of the stream.
@@ -113,24 +97,7 @@ final class TLSClientStream: ChannelDuplexHandler, ClientByteStream {
 
     // MARK: The pipeline
 
-    func handlerAdded(context: ChannelHandlerContext) {
-        self.context = context
-    }
-
-    func handlerRemoved(context: ChannelHandlerContext) {
-        self.context = nil
-    }
-
-    func read(context: ChannelHandlerContext) {
-        if self.gate.read() { context.read() }
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var buffer = self.unwrapInboundIn(data)
-        self.handler?.received(&buffer)
-    }
-
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    override func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
         case TLSUserEvent.handshakeCompleted(let name): self.handshakeEnded(context, name)
         case ChannelEvent.inputClosed: self.inputEnded()
@@ -155,17 +122,17 @@ final class TLSClientStream: ChannelDuplexHandler, ClientByteStream {
         if self.handler?.inputEnded() != true { self.close() }
     }
 
-    func channelWritabilityChanged(context: ChannelHandlerContext) {
+    override func channelWritabilityChanged(context: ChannelHandlerContext) {
         if self.isWritable { self.handler?.becameWritable() }
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    override func channelInactive(context: ChannelHandlerContext) {
         self.observer = nil
         self.heldBytes = 0
-        self.handler.take()?.closed(isClean: self.isClean)
+        super.channelInactive(context: context)
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    override func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // Many clients end without close_notify. A body is cut only by its own framing.
         if case .uncleanShutdown? = error as? NIOSSLError { return }
         self.isClean = false

@@ -75,16 +75,15 @@ struct HostDirectory: Sendable {
     /// The longest `Host` that can match (RFC 1035 2.3.4, and a port).
     private static let longest = 262
 
-    init(_ hosts: [HostSettings]) {
+    init(_ urls: [PublicURL]) {
         var keys: [String: Int] = [:]
-        for (index, host) in hosts.enumerated() {
-            let url = host.publicURL
+        for (index, url) in urls.enumerated() {
             keys["\(url.host):\(url.port ?? (url.isHTTPS ? 443 : 80))"] = index
         }
-        let names = Dictionary(grouping: hosts.indices, by: { hosts[$0].publicURL.host })
+        let names = Dictionary(grouping: urls.indices, by: { urls[$0].host })
         for (name, indices) in names {
             // A name without a port leads to the host with the default port, else to the only host of that name.
-            let plain = indices.first { hosts[$0].publicURL.port == nil }
+            let plain = indices.first { urls[$0].port == nil }
             if let index = plain ?? (indices.count == 1 ? indices.first : nil) { keys[name] = index }
         }
         self.names = ByteTable(keys.map { (key: Array($0.key.utf8), value: $0.value) })

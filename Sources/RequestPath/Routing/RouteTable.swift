@@ -38,6 +38,8 @@ package final class RouteTable: Sendable {
     /// The host of all names, and of requests without a name. Nil: a name that is not in the settings is 404.
     package let anyHost: HostEntry?
     private let directory: HostDirectory
+    /// The hosts of other addresses of the gateway.
+    private let others: HostDirectory
 
     /// A table without routes: `host` has every name, and only its endpoints are served. For listeners of operators,
     /// whose clients connect by address or by any name.
@@ -48,23 +50,36 @@ package final class RouteTable: Sendable {
         self.findings = builder.findings
         self.anyHost = self.hosts[0]
         self.directory = HostDirectory([])
+        self.others = HostDirectory([])
     }
 
     /// - Parameters:
     ///   - upstreams: The names of the apps, in the order of `upstreamIndex`.
     ///   - replacesAuthorization: Whether the gateway sends basic authentication to the apps (`identity.basic`).
-    package init(_ hosts: [HostSettings], upstreams: [String], replacesAuthorization: Bool = false) {
+    ///   - others: What the gateway serves at other addresses only.
+    package init(
+        _ hosts: [HostSettings],
+        upstreams: [String],
+        replacesAuthorization: Bool = false,
+        others: [PublicURL] = []
+    ) {
         var builder = RouteTableBuilder(upstreams: upstreams, replacesAuthorization: replacesAuthorization)
         self.hosts = builder.build(hosts)
         self.entries = self.hosts.flatMap(\.routes)
         self.findings = builder.findings
         self.anyHost = nil
-        self.directory = HostDirectory(hosts)
+        self.directory = HostDirectory(hosts.map(\.publicURL))
+        self.others = HostDirectory(others)
     }
 
     /// The host that the value of `Host` names, or nil. Allocates nothing.
     package func host(for authority: UnsafeBufferPointer<UInt8>) -> HostEntry? {
         self.directory.index(of: authority).map { self.hosts[$0] } ?? self.anyHost
+    }
+
+    /// Whether the gateway serves the host that the value of `Host` names at another address.
+    package func isElsewhere(_ authority: UnsafeBufferPointer<UInt8>) -> Bool {
+        self.others.index(of: authority) != nil
     }
 
     /// The same for a text.

@@ -3,16 +3,7 @@ import NIOSSL
 import Transport
 
 /// A connection to an app over TLS: the last handler of the pipeline in which NIOSSL encrypts.
-final class TLSStream: ChannelDuplexHandler, ByteStream {
-    typealias InboundIn = ByteBuffer
-    typealias OutboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
-
-    private var context: ChannelHandlerContext?
-    private var handler: (any StreamHandler)?
-    private var gate = ReadGate()
-    /// False after a reset, and if the app closed without close_notify: bytes may be missing.
-    private var isClean = true
+final class TLSStream: TLSPipelineEnd, ByteStream {
     /// Reads the errors of NIOSSL, with the certificate that the app has shown.
     private let judge: (any Error, NIOSSLCertificate?) -> TLSFault?
     /// Why there is no TLS with the app; nil: there is, or the connection itself has failed.
@@ -51,14 +42,6 @@ final class TLSStream: ChannelDuplexHandler, ByteStream {
         self.context?.flush()
     }
 
-    func pause() {
-        self.gate.pause()
-    }
-
-    func resume() {
-        if self.gate.resume() { self.context?.read() }
-    }
-
     func endOutput() {
         self.context?.close(mode: .output, promise: nil)
     }
@@ -69,37 +52,12 @@ final class TLSStream: ChannelDuplexHandler, ByteStream {
 
     // MARK: The pipeline
 
-    func handlerAdded(context: ChannelHandlerContext) {
-        self.context = context
-    }
-
-    func handlerRemoved(context: ChannelHandlerContext) {
-        self.context = nil
-    }
-
-    func read(context: ChannelHandlerContext) {
-        if self.gate.read() { context.read() }
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var buffer = self.unwrapInboundIn(data)
-        self.handler?.received(&buffer)
-    }
-
-    func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable { self.handler?.becameWritable() }
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        self.handler.take()?.closed(isClean: self.isClean)
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        self.isClean = false
+    /// After a reset, and if the app closed without close_notify, bytes may be missing.
+    override func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if self.fault == nil {
             let tls = try? context.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
             self.fault = self.judge(error, tls?.peerCertificate)
         }
-        context.close(promise: nil)
+        super.errorCaught(context: context, error: error)
     }
 }

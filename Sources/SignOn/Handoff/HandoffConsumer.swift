@@ -203,6 +203,7 @@ package struct HandoffConsumer: RecordCaller {
             host: request.authority,
             client: request.client,
             device: request.device,
+            certificate: request.certificate,
             realms: request.realms,
             existing: request.existing?.session,
             organization: request.organization,

@@ -1,3 +1,4 @@
+package import Cryptography
 package import Rules
 package import Sessions
 package import Settings
@@ -20,6 +21,8 @@ package struct HandoffCase: Sendable {
     package var client: ClientSettings
     /// The device that presents the token.
     package var device: DeviceFacts
+    /// What the client has proven in the TLS handshake; nil: nothing.
+    package var certificate: ClientCertificate?
     /// Whose host it is.
     package var realms: Realms
     /// The session that this browser already has on this host.
@@ -38,6 +41,7 @@ package struct HandoffCase: Sendable {
         host: String,
         client: ClientSettings,
         device: DeviceFacts,
+        certificate: ClientCertificate? = nil,
         realms: Realms = .default,
         existing: Session?,
         organization: String? = nil,
@@ -50,6 +54,7 @@ package struct HandoffCase: Sendable {
         self.host = host
         self.client = client
         self.device = device
+        self.certificate = certificate
         self.realms = realms
         self.existing = existing
         self.organization = organization
@@ -140,7 +145,7 @@ extension HandoffCase {
     /// What the rules may know.
     private func facts(of parent: Session) -> RuleFacts {
         RuleFacts(
-            request: RuleFacts.Request(self.device),
+            request: RuleFacts.Request(self.device, self.certificate),
             authority: self.host,
             token: RuleFacts.Token(
                 clientID: self.token.clientID,
@@ -161,8 +166,26 @@ extension HandoffCase {
 }
 
 extension RuleFacts.Request {
-    init(_ device: DeviceFacts) {
-        self.init(address: device.address, asn: device.asn, userAgent: device.userAgent)
+    /// - Parameter certificate: What the client proves now; nil: nothing.
+    init(_ device: DeviceFacts, _ certificate: ClientCertificate? = nil) {
+        self.init(
+            address: device.address,
+            asn: device.asn,
+            userAgent: device.userAgent,
+            certificate: certificate.map(RuleFacts.Certificate.init)
+        )
+    }
+}
+
+extension RuleFacts.Certificate {
+    init(_ certificate: ClientCertificate) {
+        self.init(
+            sha256: certificate.sha256.hexadecimal,
+            subject: certificate.subject,
+            issuer: certificate.issuer,
+            serial: certificate.serial,
+            names: certificate.names.map(\.text)
+        )
     }
 }
 

@@ -178,7 +178,7 @@ package struct HandoffMint: RecordCaller {
         self.rules.judge(
             .mint,
             RuleFacts(
-                request: RuleFacts.Request(self.device(of: requester)),
+                request: RuleFacts.Request(self.device(of: requester), requester.sender.certificate),
                 authority: requester.sender.authority,
                 provider: parent.identity.realm.name,
                 userID: parent.identity.id,

@@ -1,3 +1,4 @@
+package import Cryptography
 package import Sessions
 package import Settings
 package import Vocabulary
@@ -15,6 +16,8 @@ package struct HandoffRequest: Sendable {
     package var client: ClientSettings
     /// The device that presents it; its ASN is looked up if it is not set.
     package var device: DeviceFacts
+    /// What the client has proven in the TLS handshake, for rules; nil: nothing.
+    package var certificate: ClientCertificate?
     /// The live session that the browser already has on this host: one of this gateway, or of the provider's own cookie.
     package var existing: (key: RecordKey, session: Session)?
     /// The token by which the browser presents that session. If a transfer token of the same user is consumed and the session

@@ -262,7 +262,7 @@ extension TokenService {
         scopes: [String]
     ) -> RuleFacts {
         RuleFacts(
-            request: RuleFacts.Request(record.device),
+            request: RuleFacts.Request(record.device, requester.sender.certificate),
             authority: requester.sender.authority,
             provider: identity.realm.name,
             userID: identity.id,

@@ -1,4 +1,5 @@
 package import AddressIntelligence
+package import Cryptography
 package import Vocabulary
 
 /// The client that asks for a session to begin or to end, as far as sessions and their records depend on it.
@@ -6,6 +7,8 @@ package struct Requester: Sendable {
     /// The client's address after `trusted_proxies`.
     package var address: IPAddress
     package var userAgent: String?
+    /// What the client has proven in the TLS handshake, for rules; nil: nothing.
+    package var certificate: ClientCertificate?
     /// `host[:port]` of the `public_url` under which the request arrived: web sessions are bound to it.
     package var authority: String
     package var requestID: String
@@ -18,6 +21,7 @@ package struct Requester: Sendable {
     package init(
         address: IPAddress,
         userAgent: String?,
+        certificate: ClientCertificate? = nil,
         authority: String,
         requestID: String,
         cookies: [Secret] = [],
@@ -25,6 +29,7 @@ package struct Requester: Sendable {
     ) {
         self.address = address
         self.userAgent = userAgent
+        self.certificate = certificate
         self.authority = authority
         self.requestID = requestID
         self.cookies = cookies

@@ -125,7 +125,7 @@ extension SessionService {
         _ requester: Requester
     ) throws(NotDone) {
         let facts = RuleFacts(
-            request: RuleFacts.Request(record.device),
+            request: RuleFacts.Request(record.device, requester.certificate),
             authority: requester.authority,
             provider: self.realm.name,
             userID: authentication.identity.id,

@@ -19,7 +19,7 @@ extension SessionService {
                 continue
             }
             switch answer {
-            // The endpoints that present sessions take no proofs, and see no certificates.
+            // The endpoints that present sessions take no proofs.
             case .live(let found) where found.session.keyThumbprint != nil: throw NotDone(.credentialBoundToKey)
             case .live(let found) where found.session.certificateHash != nil:
                 throw NotDone(.credentialBoundToCertificate)

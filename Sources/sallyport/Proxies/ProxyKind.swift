@@ -24,6 +24,14 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
+    /// Whether it shows a certificate to the gateway when it asks.
+    var showsCertificate: Bool {
+        switch self {
+        case .nginx, .traefik, .caddy, .envoy, .gatewayAPI: true
+        case .haproxy, .ingressNginx: false
+        }
+    }
+
     var pathSyntax: PathSyntax {
         switch self {
         case .nginx, .ingressNginx: .bytes
@@ -38,10 +46,6 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
     func fault(in settings: Settings) -> String? {
         guard let authorization = settings.authorization else {
             return "no proxy may ask: add authorization with listen and peers"
-        }
-        if authorization.listen.isSecure {
-            return
-                "authorization.listen has TLS, which is not printed: print it with tls: false, then let the proxy ask by https and trust this gateway's authority"
         }
         return authorization.dialects.contains(self.dialect)
             ? nil : "\(self.rawValue) asks in the dialect \(self.dialect.rawValue): add it to authorization.dialects"

@@ -21,12 +21,15 @@ extension ProxyPlan {
         ]
         lines += self.caddyRemoved.map { "        request_header -\($0)" }
         lines += [
-            "        forward_auth \(self.checks) {",
+            "        forward_auth \(self.checksTLS == nil ? "\(self.checks)" : self.checksURL) {",
             "            uri /authz/forward-auth",
             "            copy_headers \(self.fields.joined(separator: " "))",
             "            transport http {",
             "                dial_timeout 1s",
             "                response_header_timeout 5s",
+        ]
+        lines += self.caddyChecksTLS.indented(16)
+        lines += [
             "            }",
             "        }",
         ]
@@ -37,6 +40,12 @@ extension ProxyPlan {
             ]
         }
         return lines + ["        reverse_proxy \(host.app.url)", "    }", "}"]
+    }
+
+    private var caddyChecksTLS: [String] {
+        guard let tls = self.checksTLS else { return [] }
+        return ["tls_server_name \(tls.name)", "tls_trusted_ca_certs /etc/caddy/tls/sallyport-ca.pem"]
+            + (tls.asksForCertificate ? ["tls_client_auth /etc/caddy/tls/proxy.pem /etc/caddy/tls/proxy.key"] : [])
     }
 
     /// The names to remove, each also with `_`, which many apps read as `-`. `x-auth*` is every name that begins so.

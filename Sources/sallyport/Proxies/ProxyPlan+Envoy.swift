@@ -15,9 +15,16 @@ extension ProxyPlan {
     var envoy: [String] {
         var clusters = Self.envoyCluster("sallyport", self.gateway.host, self.gateway.port) + self.envoyIdle
         clusters += Self.envoyCluster("sallyport_checks", self.checks.host, self.checks.port) + self.envoyIdle
+        if let tls = self.checksTLS {
+            clusters += Self.envoyTLS(
+                tls.name,
+                authority: "/etc/envoy/tls/sallyport-ca.pem",
+                own: tls.asksForCertificate ? "/etc/envoy/tls/proxy" : nil
+            )
+        }
         for app in self.apps {
             clusters += Self.envoyCluster("app_\(app.label)", app.host, app.port)
-            if app.isHTTPS { clusters += Self.envoyTLS(app) }
+            if app.isHTTPS { clusters += Self.envoyTLS(app.tlsName, authority: "/etc/ssl/certs/ca-certificates.crt") }
         }
         var lines = [
             "# Envoy's limit for a regular expression is 100, which a list of paths exceeds.",
@@ -107,7 +114,7 @@ extension ProxyPlan {
         lines += Self.checkedFields.map { "        - exact: \($0)" }
         lines += [
             "    http_service:",
-            "      server_uri: {uri: \"http://\(self.checks)\", cluster: sallyport_checks, timeout: 2s}",
+            "      server_uri: {uri: \"\(self.checksURL)\", cluster: sallyport_checks, timeout: 2s}",
             "      path_prefix: /authz/ext-authz",
             "      authorization_response:",
             "        # cookie: without Sallyport's own. The fields of consumed credentials are removed, too.",
@@ -179,18 +186,31 @@ extension ProxyPlan {
         ]
     }
 
-    private static func envoyTLS(_ app: App) -> [String] {
-        [
+    /// - Parameters:
+    ///   - name: The name that is verified.
+    ///   - authority: The file of the authorities.
+    ///   - own: The files of Envoy's own certificate, without `.pem` and `.key`; nil: it shows none.
+    private static func envoyTLS(_ name: String, authority: String, own: String? = nil) -> [String] {
+        let certificates =
+            own.map {
+                [
+                    "        tls_certificates:",
+                    "          - certificate_chain: {filename: \($0).pem}",
+                    "            private_key: {filename: \($0).key}",
+                ]
+            } ?? []
+        return [
             "  transport_socket:",
             "    name: envoy.transport_sockets.tls",
             "    typed_config:",
             "      \"@type\": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
-            "      sni: \(app.tlsName)",
+            "      sni: \(name)",
             "      common_tls_context:",
+        ] + certificates + [
             "        validation_context:",
-            "          trusted_ca: {filename: /etc/ssl/certs/ca-certificates.crt}",
+            "          trusted_ca: {filename: \(authority)}",
             "          match_typed_subject_alt_names:",
-            "            - {san_type: DNS, matcher: {exact: \"\(app.tlsName)\"}}",
+            "            - {san_type: DNS, matcher: {exact: \"\(name)\"}}",
         ]
     }
 }

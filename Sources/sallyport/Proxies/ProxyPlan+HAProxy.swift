@@ -8,6 +8,15 @@ extension ProxyPlan {
             "    log stdout format raw local0 notice",
             "    # deploy/proxies/sallyport.lua",
             "    lua-load /etc/haproxy/sallyport.lua",
+        ]
+        if let tls = self.checksTLS {
+            lines += [
+                "    # The check's name (\(tls.name)) is verified and found by DNS, never in /etc/hosts.",
+                "    httpclient.ssl.ca-file /etc/haproxy/tls/sallyport-ca.pem",
+                "    httpclient.ssl.verify required",
+            ]
+        }
+        lines += [
             "    # WebSockets come by HTTP/1.1, where the check sees their key.",
             "    h2-workaround-bogus-websocket-clients",
             "",
@@ -59,7 +68,7 @@ extension ProxyPlan {
                 "    http-request set-header X-Forwarded-Proto \(host.url.scheme) if is_\(host.label)",
             ]
         }
-        let check = "http://\(self.checks)/authz/forward-auth \(fields)"
+        let check = "\(self.checksNamedURL)/authz/forward-auth \(fields)"
         lines += [
             "    # The check: sallyport.lua passes the request's fields, sets those of the identity, or answers.",
             "    http-request set-header X-Forwarded-Method %[method]",

@@ -4,12 +4,16 @@ import Settings
 extension ProxyPlan {
     /// Ingresses for ingress-nginx, without snippets.
     var ingressNginx: [String] {
-        let url = "http://sallyport.default.svc.cluster.local:\(self.checks.port)/authz/auth-request"
+        let scheme = self.checksTLS == nil ? "http" : "https"
+        let url = "\(scheme)://sallyport.default.svc.cluster.local:\(self.checks.port)/authz/auth-request"
         var lines = [
             "# Services: sallyport (ports \(self.gateway.port) and \(self.checks.port)), and one for each app.",
             "# A handoff by the query needs the redirect of the check's 401, which ingress-nginx replaces by its own to the",
             "# login page: let the app's links begin at a host that Sallyport serves itself, or use another proxy.",
         ]
+        if self.checksTLS != nil {
+            lines += ["# It does not verify the certificate of the checks: let the network lead to nobody else."]
+        }
         for host in self.hosts {
             let name = Self.kubernetesName(host.label)
             lines +=
@@ -58,6 +62,20 @@ extension ProxyPlan {
             "# Services: sallyport (ports \(self.gateway.port) and \(self.checks.port)), and one for each app; a Gateway named gateway.",
             "# Regular expressions of paths are a feature of implementations.",
         ]
+        if let tls = self.checksTLS {
+            lines += [
+                "# The service's port \(self.checks.port) has the name checks, and the config map sallyport-ca has ca.crt.",
+                "---", "apiVersion: gateway.networking.k8s.io/v1", "kind: BackendTLSPolicy",
+                "metadata: {name: sallyport-checks}", "spec:",
+                "  targetRefs: [{group: \"\", kind: Service, name: sallyport, sectionName: checks}]",
+                "  validation:",
+                "    caCertificateRefs: [{group: \"\", kind: ConfigMap, name: sallyport-ca}]",
+                "    hostname: \(tls.name)",
+            ]
+            if tls.asksForCertificate {
+                lines += ["# The Gateway shows its own certificate: spec.tls.backend.clientCertificateRef (1.4)."]
+            }
+        }
         for host in self.hosts {
             let name = Self.kubernetesName(host.label)
             lines += [

@@ -112,7 +112,10 @@ extension ProxyPlan {
             "",
             "    location = /.sallyport/check {",
             "        internal;",
-            "        proxy_pass http://sallyport_checks/authz/auth-request;",
+            "        proxy_pass \(self.checksTLS == nil ? "http" : "https")://sallyport_checks/authz/auth-request;",
+        ]
+        lines += self.nginxChecksTLS.indented(8)
+        lines += [
             "        proxy_http_version 1.1;",
             "        proxy_set_header Connection \"\";",
             "        proxy_pass_request_body off;",
@@ -187,6 +190,23 @@ extension ProxyPlan {
         ] + self.fields.map { "proxy_set_header \($0) \(Self.nginxVariable($0));" }
             + ["# A client must not set these; nginx cannot remove by prefix, so an app must not believe other names."]
             + self.removedNames.map { "proxy_set_header \($0) \"\";" }
+    }
+
+    private var nginxChecksTLS: [String] {
+        guard let tls = self.checksTLS else { return [] }
+        return [
+            "proxy_ssl_protocols TLSv1.2 TLSv1.3;",
+            "proxy_ssl_server_name on;",
+            "proxy_ssl_name \(tls.name);",
+            "proxy_ssl_verify on;",
+            "proxy_ssl_verify_depth 3;",
+            "proxy_ssl_trusted_certificate /etc/nginx/tls/sallyport-ca.pem;",
+        ]
+            + (tls.asksForCertificate
+                ? [
+                    "proxy_ssl_certificate /etc/nginx/tls/proxy.pem;",
+                    "proxy_ssl_certificate_key /etc/nginx/tls/proxy.key;",
+                ] : [])
     }
 
     private func nginxMetadata(_ authority: String, _ scheme: String) -> [String] {

@@ -10,7 +10,20 @@ extension ProxyPlan {
             "  middlewares:",
             "    sallyport:",
             "      forwardAuth:",
-            "        address: http://\(self.checks)/authz/forward-auth",
+            "        address: \(self.checksNamedURL)/authz/forward-auth",
+        ]
+        if let tls = self.checksTLS {
+            lines += [
+                "        # This name leads to \(self.checks), because Traefik verifies it.",
+                "        tls:", "          ca: /etc/traefik/tls/sallyport-ca.pem",
+            ]
+            if tls.asksForCertificate {
+                lines += [
+                    "          cert: /etc/traefik/tls/proxy.pem", "          key: /etc/traefik/tls/proxy.key",
+                ]
+            }
+        }
+        lines += [
             "        # A client's own X-Forwarded-* fields are not believed.",
             "        trustForwardHeader: false",
             "        preserveLocationHeader: true",

@@ -46,11 +46,14 @@ struct ProxyPlan {
     let gateway: ListenAddress
     /// Where the proxy asks.
     let checks: ListenAddress
+    /// How it asks there over TLS; nil: without.
+    let checksTLS: ChecksTLS?
     let settings: Settings
     let authorization: AuthorizationSettings
     /// The fields in which the app learns who the user is. A client's must never reach it.
     let fields: [String]
     private let managed: ManagedNames
+    private let proxy: ProxyKind
 
     /// - Parameters:
     ///   - proxy: The one that shall read it.
@@ -63,8 +66,11 @@ struct ProxyPlan {
     ) {
         self.settings = settings
         self.authorization = authorization
-        self.gateway = Self.reachable(settings.listen[0].address)
+        self.proxy = proxy
+        let listener = settings.listen.first(where: Self.isPlain) ?? settings.listen[0]
+        self.gateway = Self.reachable(listener.address)
         self.checks = Self.reachable(authorization.listen.address)
+        self.checksTLS = ChecksTLS(settings, authorization)
         let identity = IdentityProfile(settings.identity)
         var fields = identity.fields.map(\.name)
         if settings.identity.basic != nil { fields.append("Authorization") }
@@ -82,6 +88,14 @@ struct ProxyPlan {
 
     /// What of the settings cannot be written so that the proxy reads it as meant; nil: all of it can.
     var fault: String? {
+        if !self.settings.listen.contains(where: Self.isPlain) {
+            return
+                "the proxy passes on what browsers ask of Sallyport itself, but every address of listen has TLS or proxy_protocol: add one for it, such as {address: \"127.0.0.1:8080\", tls: false}"
+        }
+        if self.checksTLS?.asksForCertificate == true, !self.proxy.showsCertificate {
+            return
+                "authorization.peer_certificate: \(self.proxy.rawValue) shows no certificate when it asks: remove the key, and let authorization.peers and the network name the proxy"
+        }
         if let field = self.fields.first(where: { !$0.utf8.allSatisfy(Self.isPlain) }) {
             return "identity.headers: proxies cannot name \(field): use letters, digits, - and _"
         }
@@ -89,6 +103,11 @@ struct ProxyPlan {
             return "the path \(path) leads to one app or another by the method, which is not printed: write it by hand"
         }
         return nil
+    }
+
+    /// Whether a proxy can pass requests on there as they are.
+    private static func isPlain(_ listener: ListenerSettings) -> Bool {
+        !listener.isSecure && listener.proxyProtocol == nil && listener.protocols.contains(.http1)
     }
 
     /// A letter, a digit, `-` or `_`.
@@ -230,6 +249,15 @@ struct ProxyPlan {
             "Made by `sallyport check --for \(proxy.rawValue)`. The proxy asks Sallyport at \(self.checks) whether a request is",
             "allowed (dialect \(proxy.dialect.rawValue)) and forwards it itself; Sallyport's own paths go to \(self.gateway).",
         ]
+        if let tls = self.checksTLS {
+            lines += [
+                "It asks over TLS: sallyport-ca.pem has the authority of tls.certificates, or a self-signed certificate itself;",
+                "\(tls.name) is a name in it.",
+            ]
+            if tls.asksForCertificate {
+                lines += ["proxy.pem and proxy.key are the proxy's own certificate (authorization.peer_certificate)."]
+            }
+        }
         let isPlaced = !self.apps.contains(where: \.isPlaceholder)
         if !isPlaced {
             lines.append("Write the app's own address for 127.0.0.1:3000: the settings do not name it (upstream).")

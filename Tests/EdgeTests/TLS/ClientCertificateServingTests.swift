@@ -160,19 +160,88 @@ import Testing
             let changed = try patch("web", web)
             #expect(changed.contains(#""allowed_authentication_methods":["cookie","query"]"#), "\(changed)")
             #expect(try patch("web", web, token: "x").hasSuffix(" 401"))
-            let other = try Servers.run(
-                "/usr/bin/curl",
-                [
-                    "-sS", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", bench.certificates.path("ca.pem"),
-                    "--connect-to", "::127.0.0.1:\(bench.managementPort)", "-H",
-                    "authorization: Bearer \(Bench.token)", "https://localhost/api/v2/clients",
-                ]
-            )
-            #expect(other.output == "404", "\(other.output)")
+            // What is served at another address has another connection (RFC 9110 15.5.20).
+            for (host, port, status) in [
+                ("localhost", bench.managementPort, "404"), (Request.host, bench.managementPort, "421"),
+                ("manage.example.com", bench.port, "421"),
+            ] {
+                let other = try Servers.run(
+                    "/usr/bin/curl",
+                    [
+                        "-sS", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", bench.certificates.path("ca.pem"),
+                        "--connect-to", "::127.0.0.1:\(port)", "-H",
+                        "authorization: Bearer \(Bench.token)", "https://\(host)/api/v2/clients",
+                    ]
+                )
+                #expect(other.output == status, "\(host): \(other.output)")
+            }
             let plain = try Wire(to: bench.managementPort).request(
                 "GET /api/v2/clients HTTP/1.1\r\nHost: manage.example.com\r\n\r\n"
             )
             #expect(plain.status == 400)
+            // Both addresses are counted, and nobody else has connected.
+            func handshakes(_ result: String) throws -> Double {
+                try bench.gateway.metric("sallyport_tls_handshakes_total{result=\"\(result)\"}")
+            }
+            #expect(try handshakes("ok") == 6)
+            #expect(try handshakes("plain_http") == 1)
+        }
+    }
+
+    @Test("rules know the certificate of the client that comes with a transfer token")
+    func rules() throws {
+        let certificates = try EdgeCertificates()
+        try certificates.authority()
+        try certificates.certificate("own", for: "DNS:\(Request.host)")
+        try certificates.certificate("build", for: "DNS:build.example.com")
+        try certificates.certificate("other", for: "DNS:other.example.com")
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let port = try ServerPorts.take()
+        let settings = Config.file(
+            upstream: app.port,
+            clients: Config.clients(binding: "none"),
+            publicURL: "https://\(Request.host)",
+            listen: """
+                [{address: "127.0.0.1:0", tls: false, client_certificates: none}, "127.0.0.1:\(port)"]
+                """,
+            more: """
+                tls:
+                  certificate_file: \(certificates.path("own.pem"))
+                  key_file: \(certificates.path("own.key"))
+                  client_certificates: optional
+                  client_ca_file: \(certificates.path("ca.pem"))
+                rules:
+                  - name: own-builds
+                    when: 'not ("build.example.com" in event.request.client_certificate.san)'
+                    then: deny
+
+                """
+        )
+        try Gateway.with(settings) { gateway throws in
+            func open(as name: String?) throws -> (status: Substring, isSignedIn: Bool) {
+                let certificate = name.map {
+                    ["--cert", certificates.path("\($0).pem"), "--key", certificates.path("\($0).key")]
+                }
+                let run = try Servers.run(
+                    "/usr/bin/curl",
+                    ["-sS", "-i", "--max-time", "20", "--cacert", certificates.path("ca.pem")] + (certificate ?? [])
+                        + ["--connect-to", "::127.0.0.1:\(port)", "-H", "Sec-Fetch-Mode: navigate", "-H"]
+                        + ["Sec-Fetch-Dest: document", "-H", "Accept: text/html"]
+                        + ["https://\(Request.host)/?session_transfer_token=\(try gateway.transferToken())"]
+                )
+                let isSignedIn = run.output.firstMatch(of: /(?i)set-cookie: sallyport=([^;\r]+);/) != nil
+                return (run.output.split(separator: " ").dropFirst().first ?? "", isSignedIn)
+            }
+            let good = try open(as: "build")
+            #expect(good.status == "303")
+            #expect(good.isSignedIn)
+            for name in ["other", nil] {
+                let refused = try open(as: name)
+                #expect(refused.status == "403")
+                #expect(!refused.isSignedIn)
+            }
+            #expect(eventually { gateway.output.contains("own-builds") })
         }
     }
 }

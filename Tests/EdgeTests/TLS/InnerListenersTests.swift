@@ -34,7 +34,7 @@ import Testing
                       - {path: /public/**, auth: public}
                       - {path: /proven/**, require: {client_certificate: {}}}
                     """,
-                listen: "[{address: \"127.0.0.1:0\", tls: false, client_certificates: none}]",
+                listen: "[{address: \"127.0.0.1:\(try ServerPorts.take())\", tls: false, client_certificates: none}]",
                 admin: "{address: \"127.0.0.1:\(try ServerPorts.take())\", tls: true}",
                 more: """
                     tls:
@@ -163,6 +163,82 @@ import Testing
             )
             #expect(try bench.check("/public/x", as: "user").output == "403 authz.peer")
             #expect(try bench.check("/public/x", as: nil).status != 0)
+        }
+    }
+
+    /// What `check` prints for a proxy, with the places of this test.
+    private func files(of proxy: String, at port: Int, _ bench: Bench, authority: String) throws -> [String: String] {
+        let (status, printed) = try bench.command([
+            "check", "--insecure-http", "--insecure-unnamed-proxy", "--for", proxy,
+        ])
+        #expect(status == 0, "\(printed)")
+        let text =
+            printed.replacing("/etc/\(proxy)/tls/sallyport-ca.pem", with: bench.certificates.path("\(authority).pem"))
+            .replacing("/etc/\(proxy)/tls/proxy.", with: bench.certificates.path("proxy."))
+        if proxy == "caddy" {
+            let global = "admin off\nauto_https off\nhttp_port \(port)\ndefault_bind 127.0.0.1\n"
+            return ["Caddyfile": "{\n\(global)}\n\(text)"]
+        }
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \($0);\n" }
+        return [
+            "nginx.conf":
+                text.replacing("events {}", with: "daemon off;\nuser root;\nworker_processes 1;\npid pid;\nevents {}")
+                .replacing("http {\n", with: "http {\naccess_log off;\n\(temporary.joined())")
+                .replacing("listen 80;", with: "listen 127.0.0.1:\(port);")
+        ]
+    }
+
+    @Test("what check prints lets a proxy ask over TLS, with its certificate", arguments: ["nginx", "caddy"])
+    func printed(proxy: String) throws {
+        let places = ["nginx": "/usr/sbin/nginx", "caddy": "/usr/bin/caddy"]
+        guard let program = Servers.find([places[proxy] ?? ""]) else { try Servers.missing(proxy) }
+        let arguments =
+            proxy == "nginx"
+            ? ["-p", ".", "-c", "nginx.conf", "-e", "stderr"]
+            : ["run", "--config", "Caddyfile", "--adapter", "caddyfile"]
+        try Bench.with { bench throws in
+            try bench.certificates.authority("foreign")
+            // With another authority the gateway is not believed, so nothing passes.
+            for (authority, results) in [("ca", ["200", "401"]), ("foreign", ["refused", "refused"])] {
+                let port = try ServerPorts.take()
+                let folder = bench.gateway.folder.appending(path: "\(proxy)-\(authority)")
+                try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+                for (name, text) in try self.files(of: proxy, at: port, bench, authority: authority) {
+                    try text.write(to: folder.appending(path: name), atomically: true, encoding: .utf8)
+                }
+                let running = try Servers.Running(program, arguments, in: folder, port: port, within: 30)
+                defer { running.stop() }
+                for (path, result) in zip(["/public/x", "/x"], results) {
+                    let (_, output) = try bench.curl([
+                        "-o", "/dev/null", "-w", "%{http_code}", "-H", "Host: \(Request.host)",
+                        "http://127.0.0.1:\(port)\(path)",
+                    ])
+                    #expect(output == result || result == "refused" && output.hasPrefix("5"), "\(path): \(output)")
+                }
+            }
+        }
+    }
+
+    @Test("where a proxy cannot ask so, check says what to do")
+    func unprintable() throws {
+        try Bench.with { bench throws in
+            for proxy in ["haproxy", "ingress-nginx"] {
+                let (status, output) = try bench.command(["check", "--insecure-http", "--for", proxy])
+                #expect(status == 1 && output.contains("authorization.peer_certificate: \(proxy)"), "\(output)")
+            }
+            for (proxy, lines) in [
+                ("envoy", ["sni: localhost", "{filename: /etc/envoy/tls/proxy.pem}", "uri: \"https://127.0.0.1:"]),
+                ("traefik", ["https://localhost:\(bench.checks)/authz/", "cert: /etc/traefik/tls/proxy.pem"]),
+                ("gateway-api", ["kind: BackendTLSPolicy", "hostname: localhost", "clientCertificateRef"]),
+            ] {
+                let (status, output) = try bench.command(["check", "--insecure-http", "--for", proxy])
+                #expect(status == 0)
+                for line in lines { #expect(output.contains(line), "\(proxy), \(line): \(output)") }
+            }
+            let (_, explained) = try bench.command([
+                "explain", "--insecure-http", "--via", "nginx", "--url", "\(Request.origin)/public/x",
+            ])
+            #expect(explained.contains("answer to the proxy\n  200 OK"), "\(explained)")
         }
     }
 

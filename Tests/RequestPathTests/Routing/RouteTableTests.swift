@@ -40,6 +40,21 @@ struct RouteTableTests {
         #expect(RouteTable([host], upstreams: []).host(named: "other.example") == nil)
     }
 
+    @Test("What is served at another address only is no host here, and known, in any spelling and with its port")
+    func elsewhere() {
+        let host = HostSettings(publicURL: Gate.app, endpoints: true, routes: [])
+        let others = [PublicURL(isHTTPS: true, host: "manage.example.com", port: nil)]
+        let table = RouteTable([host], upstreams: [], others: others)
+        for (name, isElsewhere) in [
+            ("manage.example.com", true), ("Manage.Example.com.:443", true), ("app.example.com", false),
+            ("other.example", false), ("", false),
+        ] {
+            let found = Array(name.utf8).withUnsafeBufferPointer { table.isElsewhere($0) }
+            #expect(found == isElsewhere, "\(name)")
+        }
+        #expect(table.host(named: "manage.example.com") == nil)
+    }
+
     @Test("/prefix/** also matches /prefix; in all other cases a trailing slash makes another path")
     func slashAtEnd() {
         let gate = Gate([route("/admin/**", .required), route("/exact", .required), route("/slash/", .required)])

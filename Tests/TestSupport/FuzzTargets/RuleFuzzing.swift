@@ -26,6 +26,7 @@ enum RuleFuzzing {
     private static let request: [ArbitraryJSON.Member] = [
         ("ip", #""192.0.2.1""#), ("asn", #""64496""#), ("user_agent", #""x""#), ("hostname", #""app.example.com""#),
         ("geoip", #"{"latitude":0.5,"countryCode":"DE"}"#),
+        ("client_certificate", #"{"sha256":"00","subject":"CN=x","san":["x.example",""]}"#),
     ]
     private static let user: [ArbitraryJSON.Member] = [
         ("user_id", #""user-1""#), ("email", #""ada@example.com""#), ("groups", #"["staff",""]"#),

@@ -1,0 +1,62 @@
+import NIOCore
+import Transport
+
+/// The last handler of a pipeline in which NIOSSL encrypts: what clients' and apps' connections over TLS have in common. It
+/// hands bytes to a `StreamHandler`, which may pause them.
+///
+/// All that a subclass changes is declared here: NIO calls nothing else of it.
+class TLSPipelineEnd: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// Set while the handler is in a pipeline.
+    final private(set) var context: ChannelHandlerContext?
+    /// Who is told what happens.
+    final var handler: (any StreamHandler)?
+    /// False if bytes may be missing.
+    final var isClean = true
+    private var gate = ReadGate()
+
+    final var isPaused: Bool { self.gate.isPaused }
+
+    final func pause() {
+        self.gate.pause()
+    }
+
+    final func resume() {
+        if self.gate.resume() { self.context?.read() }
+    }
+
+    final func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    final func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    final func read(context: ChannelHandlerContext) {
+        if self.gate.read() { context.read() }
+    }
+
+    final func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var buffer = self.unwrapInboundIn(data)
+        self.handler?.received(&buffer)
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable { self.handler?.becameWritable() }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.handler.take()?.closed(isClean: self.isClean)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {}
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.isClean = false
+        context.close(promise: nil)
+    }
+}
