@@ -117,7 +117,7 @@ extension Exchange {
 
     /// Ends a stream whose session has ended since the request was judged, or the client's certificate by which it was.
     func checkSession() {
-        if let certificate = self.record.judge.findings.certificate, certificate.notAfter <= self.loop.wallNow {
+        if self.record.judge.findings.certificate != nil, self.client?.hasExpired(at: self.loop.wallNow) == true {
             return self.certificateExpired()
         }
         guard let session = self.record.session else { return }
