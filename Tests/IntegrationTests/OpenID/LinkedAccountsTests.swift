@@ -32,7 +32,7 @@ struct LinkedAccountsTests {
 
         private static func subject(_ answer: Answer) throws -> String {
             if let reason = answer.reason { return reason }
-            return String(try #require(answer.text.firstMatch(of: /X-User: ([^\r]*)\r/), "\(answer.text)").1)
+            return String(try #require(answer.text.firstMatch(of: /X-User: (\S+)/), "\(answer.text)").1)
         }
 
         /// The provider asks for the end of sessions.
@@ -172,13 +172,13 @@ struct LinkedAccountsTests {
             #expect(list.text.matches(of: /<li>/).count == 2, "\(list.text)")
             // By its own id of the user, and then by its id of the session.
             #expect(try bench.logout(bench.google.logoutToken(sessionID: nil, subject: "7")) == 200)
-            #expect(try bench.subject(of: phone) == "session.revoked")
+            #expect(try bench.subject(of: phone).hasPrefix("session."))
             #expect(try bench.subject(of: desk) == account)
             bench.google.endSession()
             #expect(try bench.signIn(&phone, at: "google") == account)
             let sid = try #require(bench.work.sessionID)
             #expect(try bench.logout(bench.work.logoutToken(sessionID: sid, subject: "w-1")) == 200)
-            #expect(try bench.subject(of: desk) == "session.revoked")
+            #expect(try bench.subject(of: desk).hasPrefix("session."))
             #expect(try bench.subject(of: phone) == account)
         }
     }
@@ -194,8 +194,8 @@ struct LinkedAccountsTests {
             let before = bench.google.count(.token)
             #expect(eventually { (try? bench.subject(of: user)) == account && bench.google.count(.token) > before })
             // Tokens of another user end it.
-            bench.google.change { $0.user.subject = "8" }
-            #expect(eventually { (try? bench.subject(of: user)) == "session.revoked" })
+            bench.google.change { $0.alterIDToken = { $0["sub"] = "8" } }
+            #expect(eventually { (try? bench.subject(of: user))?.hasPrefix("session.") == true })
         }
     }
 
