@@ -239,7 +239,7 @@ import Testing
     }
 
     @Test func checksTheFilesThatAreShipped() throws {
-        for name in ["Config/sallyport.yaml", "Config/sallyport.reference.yaml"] {
+        for name in ["sallyport", "sallyport.hosts", "sallyport.reference"].map({ "Config/\($0).yaml" }) {
             let path = Gateway.root.appending(path: name).path
             let result = try Servers.run(Gateway.binary.path, ["check", "--quiet", "--config", path])
             // The files that they name (users, secrets) may be missing; everything else must be right.

@@ -8,9 +8,13 @@ struct ReferenceFileTests {
         #expect(SettingsBench().problems(try SettingsBench.config("sallyport.reference.yaml")).map(\.description) == [])
     }
 
-    @Test("the small file is valid as it stands")
-    func smallFileIsValid() throws {
-        #expect(SettingsBench().problems(try SettingsBench.config("sallyport.yaml")).map(\.description) == [])
+    @Test(
+        "the small file and the examples are valid as they stand",
+        arguments: ["sallyport.yaml", "sallyport.hosts.yaml"]
+    )
+    func examplesAreValid(name: String) throws {
+        let loaded = try SettingsBench().load(try SettingsBench.config(name)).get()
+        #expect(loaded.warnings == [])
     }
 
     @Test("the reference names every key that the decoder knows, below a comment that says type, default and range")

@@ -47,10 +47,14 @@ extension Section {
             "Answer /.well-known/apple-app-site-association and /.well-known/assetlinks.json with the native apps of the clients that have https callbacks on this host (ios_app_ids, android_apps)."
         ),
         SettingsKey(
+            "upstream",
+            .text(.upstream),
+            "The app of the whole host, instead of routes: one route /** with auth required."
+        ),
+        SettingsKey(
             "routes",
             .sections(.route),
-            required: true,
-            "The paths that are served; the most specific one wins, in any order."
+            "The paths that are served; the most specific one wins, in any order. A host without upstream needs them."
         ),
     ])
 

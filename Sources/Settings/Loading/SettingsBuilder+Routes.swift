@@ -31,8 +31,16 @@ extension SettingsBuilder {
     /// - Parameter provider: Only those on hosts that have it alone; nil: all.
     func writtenRoutes(ofOnly provider: String? = nil) -> [SettingsTree] {
         zip(self.writtenHosts, self.hostProviders).flatMap { host, providers -> [SettingsTree] in
-            provider == nil || providers == [provider] ? host.trees("routes") : []
+            provider == nil || providers == [provider] ? Self.routes(of: host) : []
         }
+    }
+
+    /// The routes of a host as they were written: `upstream` of an element of `hosts` stands for one.
+    private static func routes(of host: SettingsTree) -> [SettingsTree] {
+        guard !host.key.isEmpty, host["routes"] == nil, let app = host["upstream"] else { return host.trees("routes") }
+        var route = SettingsTree(origin: host.origin, key: host.key)
+        route["upstream"] = app
+        return [route]
     }
 
     /// The hosts, or the top level where it is the shorthand for one host.
@@ -85,7 +93,8 @@ extension SettingsBuilder {
             if host["routes"] == nil, isShorthand {
                 routes = [self.route(SettingsTree(origin: host.origin), url, fallback, clients)]
             }
-            let trees = host.trees("routes")
+            if !isShorthand { self.checkWayToApp(host) }
+            let trees = Self.routes(of: host)
             var places: [String: [Int]] = [:]
             for (index, tree) in trees.enumerated() {
                 let route = self.route(tree, url, fallback, clients)
@@ -121,6 +130,26 @@ extension SettingsBuilder {
             self.warnings.append("no host has endpoints: true, so no user can sign in and no token can be minted")
         }
         return hosts
+    }
+
+    /// Refuses an element of `hosts` that names its app twice, or not at all.
+    private mutating func checkWayToApp(_ host: SettingsTree) {
+        switch (host["upstream"], host["routes"]) {
+        case (_?, let routes?):
+            self.report(
+                host.place(of: "upstream"),
+                found: "both upstream and routes",
+                allowed: "either upstream, the app of all paths, or routes, each with an app of its own",
+                mend: "move it into the routes, which are at \(routes.origin)"
+            )
+        case (nil, nil):
+            self.reportMissing(
+                host.place(of: "routes"),
+                "upstream, the app of all paths, or a list of routes",
+                "add upstream: http://127.0.0.1:3000, or routes"
+            )
+        default: break
+        }
     }
 
     /// Refuses providers that the host of a route does not have, and those at which nobody can sign in.
