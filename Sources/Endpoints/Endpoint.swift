@@ -99,6 +99,8 @@ package struct EndpointResponse: Sendable {
     package var signIn: String?
     /// What happened, in words of the operator for the user, which a refusal's page shows in place of its own.
     package var explanation: String?
+    /// The account whose session was refused, for the refusal's page; nil: there is no session.
+    package var account: String?
     /// What a refusal's page passes on to the native app that shows it; nil: nothing.
     package var native: NativeChallenge?
 
@@ -117,7 +119,7 @@ package struct EndpointResponse: Sendable {
 
 /// The hosts on which an endpoint is served.
 package enum EndpointScope: Sendable {
-    /// On every configured host: only paths under `/.sallyport/`, and those of oauth2-proxy.
+    /// On every configured host: only paths under `/.sallyport/`, those of oauth2-proxy, and what an operator asks for.
     case everyHost
     /// On hosts with `endpoints: true`.
     case endpointHosts

@@ -25,7 +25,7 @@ extension EndpointResponse {
             writer.html(page),
             styleDigest: writer.styleDigest,
             scriptDigest: page.script?.digest,
-            hasImages: writer.hasImages || page.hasImages,
+            hasImages: true,
             framing: framing,
             fields: [("content-language", writer.language.tag)] + fields,
             reason: reason
@@ -35,7 +35,7 @@ extension EndpointResponse {
 
 extension EndpointRequest {
     /// Writes pages for the browser that sent this request.
-    package var pages: PageWriter { self.design.writer(accepting: self.field("accept-language")) }
+    package var pages: PageWriter { self.design.writer(accepting: self.field("accept-language")).on(self.authority) }
 
     /// The absolute URL of the sign-in page.
     var signInURL: String { SignInPath.url(on: self.origin, by: self.design) }

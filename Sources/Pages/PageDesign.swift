@@ -53,6 +53,16 @@ package struct PageDesign: Sendable, Equatable {
             guard let type else { return nil }
             self.url = "data:image/\(type);base64,\(Base64.encode(bytes))"
         }
+
+        private init(svg: String) { self.url = "data:image/svg+xml;base64,\(Base64.encode(Array(svg.utf8)))" }
+
+        /// The icon where the operator has none: an open door.
+        static func door(_ colour: String, ink: String) -> Logo {
+            Logo(
+                svg:
+                    #"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3.5" fill="\#(colour)"/><path d="M4.5 13V7a3.5 3.5 0 0 1 7 0v6z" fill="\#(ink)"/><circle cx="9.5" cy="9.5" r=".9" fill="\#(colour)"/></svg>"#
+            )
+        }
     }
 
     /// What every path of the gateway's own pages begins with.
@@ -65,34 +75,40 @@ package struct PageDesign: Sendable, Equatable {
     package var base = ""
     private let name: String?
     private let logo: Logo?
+    private let icon: Logo
     private let supportURL: String?
+    /// Where users change their passwords, for `/.well-known/change-password`; nil: the site does not say.
+    package let changePasswordURL: String?
     private let templates: [WebPage.Kind: PageTemplate]
     private let style: String
     let styleDigest: String
     /// At least one; the first is for browsers that ask for none of them.
     package let languages: [PageLanguage]
 
-    /// Whether the pages may hold images, which are all embedded.
-    var hasImages: Bool { self.logo != nil || !self.templates.isEmpty }
-
     /// - Parameters:
     ///   - name: The site's name.
+    ///   - icon: What stands in the browser's tab; nil: a door in the colour.
     ///   - supportURL: Where users get help.
+    ///   - changePasswordURL: Where they change their passwords.
     ///   - templates: Frames by page; `.page` is for all that have none.
     ///   - style: Rules after those of the gateway's stylesheet.
     ///   - languages: At least one.
     package init(
         name: String? = nil,
         logo: Logo? = nil,
+        icon: Logo? = nil,
         colour: Colour? = nil,
         supportURL: String? = nil,
+        changePasswordURL: String? = nil,
         templates: [WebPage.Kind: PageTemplate] = [:],
         style: String? = nil,
         languages: [PageLanguage] = PageLanguage.included
     ) {
         self.name = name
         self.logo = logo
+        self.icon = icon ?? .door(colour?.text ?? "#1f5fbf", ink: colour?.ink ?? "#fff")
         self.supportURL = supportURL
+        self.changePasswordURL = changePasswordURL
         self.templates = templates
         self.languages = languages
         let accent = colour.map {
@@ -123,14 +139,18 @@ package struct PageDesign: Sendable, Equatable {
         target.hasPrefix(Self.ownPages) ? self.base + target : target
     }
 
-    func rendered(_ page: WebPage, in language: PageLanguage) -> String {
+    /// - Parameter site: What the page calls the site where it has no name.
+    func rendered(_ page: WebPage, in language: PageLanguage, of site: String?) -> String {
         let template = self.templates[page.kind] ?? self.templates[.page] ?? .included
         return template.rendered { placeholder in
             switch placeholder {
             case .language: language.tag
+            case .direction: language.direction
             case .title: HTMLText.escaped(page.title)
+            case .windowTitle:
+                HTMLText.escaped([page.title, self.name ?? site].compactMap(\.self).joined(separator: " - "))
             case .name: HTMLText.escaped(self.name ?? "")
-            case .style: "<style>\(self.style)</style>"
+            case .style: "<link rel=\"icon\" href=\"\(self.icon.url)\">\n<style>\(self.style)</style>"
             case .brand: self.brand
             case .content: page.content + (page.script.map { "\n" + $0.html } ?? "")
             case .support: self.support(language)
@@ -160,6 +180,8 @@ package struct PageWriter: Sendable {
     private let design: PageDesign
     /// Its texts.
     package let language: PageLanguage
+    /// What the site is called where it has no name: its host; nil: no host is known.
+    private var site: String?
 
     init(design: PageDesign, language: PageLanguage?) {
         self.design = design
@@ -167,12 +189,21 @@ package struct PageWriter: Sendable {
     }
 
     /// The document.
-    package func html(_ page: WebPage) -> String { self.design.rendered(page, in: self.language) }
+    package func html(_ page: WebPage) -> String { self.design.rendered(page, in: self.language, of: self.site) }
+
+    /// The same for pages of this host.
+    package func on(_ host: String?) -> PageWriter {
+        var writer = self
+        writer.site = host
+        return writer
+    }
+
+    /// See `PageDesign.changePasswordURL`.
+    package var changePasswordURL: String? { self.design.changePasswordURL }
 
     /// See `PageDesign.path(_:)`.
     package func path(_ target: String) -> String { self.design.path(target) }
 
     /// The digest of the stylesheet, for the policy.
     package var styleDigest: String { self.design.styleDigest }
-    package var hasImages: Bool { self.design.hasImages }
 }

@@ -60,6 +60,33 @@ package struct PageLanguage: Sendable, Equatable {
             : self.text(.waitMinutes, ["count": String((seconds + 59) / 60)])
     }
 
+    /// How long something lasts: whole days, hours or minutes. Never one of them, whose plural differs.
+    package func time(_ duration: Duration) -> String {
+        let minutes = max(2, Int(duration.components.seconds / 60))
+        let (text, count): (PageText, Int) =
+            minutes % 1440 == 0 && minutes > 1440
+            ? (.timeDays, minutes / 1440)
+            : minutes % 60 == 0 && minutes > 60 ? (.timeHours, minutes / 60) : (.timeMinutes, minutes)
+        return self.text(text, ["count": String(count)])
+    }
+
+    /// The direction of its script: `rtl` or `ltr`, for the attribute `dir`.
+    package var direction: String {
+        let parts = self.tag.lowercased().split(separator: "-").map(String.init)
+        if let script = parts.dropFirst().first(where: { $0.utf8.count == 4 }) {
+            return Self.rightToLeftScripts.contains(script) ? "rtl" : "ltr"
+        }
+        return parts.first.map(Self.rightToLeft.contains) == true ? "rtl" : "ltr"
+    }
+
+    /// Languages that are usually written from right to left, and the scripts that are (ISO 15924).
+    private static let rightToLeft: Set<String> = [
+        "ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "nqo", "ps", "sd", "syr", "ug", "ur", "yi",
+    ]
+    private static let rightToLeftScripts: Set<String> = [
+        "adlm", "arab", "aran", "hebr", "nkoo", "rohg", "syrc", "thaa",
+    ]
+
     /// The words in braces of a text.
     package static func placeholders(in text: String) -> Set<String> {
         var names: Set<String> = []

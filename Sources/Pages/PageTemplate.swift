@@ -6,11 +6,16 @@ package struct PageTemplate: Sendable, Equatable {
     package enum Placeholder: String, CaseIterable, Sendable {
         /// The page's language, for the attribute `lang`.
         case language
+        /// The direction of that language's script, `ltr` or `rtl`, for the attribute `dir`.
+        case direction
         /// The page's title.
         case title
+        /// The same with the site's name, or its host, for the element `title`: what tabs, histories and password managers
+        /// show.
+        case windowTitle = "window_title"
         /// The site's name, as `pages.name`.
         case name
-        /// The stylesheet, an element for the head.
+        /// The stylesheet and the icon, elements for the head.
         case style
         /// The logo, or the name.
         case brand
@@ -92,7 +97,8 @@ package struct PageTemplate: Sendable, Equatable {
 
     /// The frame that pages have where the operator gives none.
     package static let included = PageTemplate(parts: [
-        .text("<!DOCTYPE html>\n<html lang=\""), .placeholder(.language),
+        .text("<!DOCTYPE html>\n<html lang=\""), .placeholder(.language), .text("\" dir=\""),
+        .placeholder(.direction),
         .text(
             """
             ">
@@ -103,7 +109,7 @@ package struct PageTemplate: Sendable, Equatable {
             <title>
             """
         ),
-        .placeholder(.title), .text("</title>\n"), .placeholder(.style),
+        .placeholder(.windowTitle), .text("</title>\n"), .placeholder(.style),
         .text("\n</head>\n<body>\n<main>\n"), .placeholder(.brand), .text("<h1>"), .placeholder(.title),
         .text("</h1>\n"),
         .placeholder(.content), .placeholder(.support), .text("\n</main>\n</body>\n</html>\n"),

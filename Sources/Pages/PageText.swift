@@ -13,6 +13,7 @@ package enum PageText: String, CaseIterable, Sendable {
     case signInLastUsed = "sign_in.last_used"
     case signInOr = "sign_in.or"
     case signInAway = "sign_in.away"
+    case signInOther = "sign_in.other"
 
     case noticeRefused = "notice.refused"
     case noticeIncomplete = "notice.incomplete"
@@ -22,10 +23,19 @@ package enum PageText: String, CaseIterable, Sendable {
     case noticeCrossSite = "notice.cross_site"
     case noticeAgain = "notice.again"
     case noticeHandoff = "notice.handoff"
+    case noticeEnded = "notice.ended"
+    case noticeIdle = "notice.idle"
+    case noticeIdleFor = "notice.idle_for"
+    case noticeExpired = "notice.expired"
+    case noticeExpiredAfter = "notice.expired_after"
     case noticeSignOutUncertain = "notice.sign_out_uncertain"
 
     case waitSeconds = "wait.seconds"
     case waitMinutes = "wait.minutes"
+
+    case timeMinutes = "time.minutes"
+    case timeHours = "time.hours"
+    case timeDays = "time.days"
 
     case signedOutTitle = "signed_out.title"
     case signedOutText = "signed_out.text"
@@ -34,6 +44,7 @@ package enum PageText: String, CaseIterable, Sendable {
     case signOutTitle = "sign_out.title"
     case signOutQuestion = "sign_out.question"
     case signOutSubmit = "sign_out.submit"
+    case signOutStay = "sign_out.stay"
 
     case confirmTitle = "confirm.title"
     case confirmAccount = "confirm.account"
@@ -44,10 +55,13 @@ package enum PageText: String, CaseIterable, Sendable {
 
     case sessionsTitle = "sessions.title"
     case sessionsAdvice = "sessions.advice"
+    case sessionsAdviceProvider = "sessions.advice_provider"
+    case sessionsChangePassword = "sessions.change_password"
     case sessionsSignOutHere = "sessions.sign_out_here"
     case sessionsCurrent = "sessions.current"
     case sessionsSignOut = "sessions.sign_out"
     case sessionsSignOutNamed = "sessions.sign_out_named"
+    case sessionsOthers = "sessions.others"
     case sessionsBrowser = "sessions.browser"
     case sessionsApp = "sessions.app"
     case sessionsTransfer = "sessions.transfer"
@@ -61,6 +75,7 @@ package enum PageText: String, CaseIterable, Sendable {
     case pageSupport = "page.support"
     case pageReason = "page.reason"
     case pageRequest = "page.request"
+    case pageAccount = "page.account"
 
     case formPostTitle = "form_post.title"
     case formPostSubmit = "form_post.submit"
@@ -119,6 +134,7 @@ package enum RefusalTopic: String, CaseIterable, Sendable {
     case unauthenticated
     case forbidden
     case notFound = "not_found"
+    case unknownHost = "unknown_host"
     case wrongMethod = "wrong_method"
     case slowRequest = "slow_request"
     case tooLarge = "too_large"

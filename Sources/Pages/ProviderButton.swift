@@ -14,9 +14,6 @@ package struct ProviderButton: Sendable, Equatable {
         self.image = image
     }
 
-    /// Whether the page's policy must allow embedded images.
-    package var hasImage: Bool { self.image != nil }
-
     /// The mark as markup; screen readers leave it out, as the label says the same.
     private var mark: String {
         if let image { return #"<img class="mark" src="\#(image.url)" alt="">"# }

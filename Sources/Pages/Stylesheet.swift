@@ -10,22 +10,26 @@ enum Stylesheet {
         body{margin:0;min-height:100vh;min-height:100dvh;display:grid;place-items:center;background:var(--ground);\
         color:var(--ink)}
         main{box-sizing:border-box;width:min(28rem,100%);padding:2rem 1.5rem;background:var(--sheet)}
-        h1{margin:0;font-size:1.5rem;line-height:1.25;text-wrap:balance}
+        h1{margin:0;font-size:1.5rem;line-height:1.25;overflow-wrap:anywhere}
         p{margin:.75rem 0 0;overflow-wrap:anywhere}
         a{color:var(--link)}
         .brand{margin:0 0 1.5rem;font-weight:600}.brand img{display:block;max-width:100%;max-height:4rem}
         .support{margin-top:1.5rem}
         .list{margin:1rem 0 0;padding:0;list-style:none}.list li{padding:1rem 0;border-top:1px solid var(--line)}\
-        .list h2{margin:0;font-size:1rem}.list p{margin:.25rem 0 .5rem;color:var(--soft)}.list button{margin-top:.5rem}
+        .list h2{margin:0;font-size:1rem}.list p{margin:.25rem 0 .5rem;color:var(--soft)}.list button{margin-top:.5rem;width:auto}
         label{display:block;margin-top:1rem;font-weight:600}
         input,button,.way{box-sizing:border-box;display:block;width:100%;padding:.625rem .75rem;font:inherit;\
-        border-radius:.375rem}
-        input{margin-top:.25rem;border:1px solid var(--field);background:var(--sheet);color:inherit}
+        border-radius:.375rem;border:1px solid transparent}
+        input{margin-top:.25rem;border-color:var(--field);background:var(--sheet);color:inherit}
         .choice{display:flex;align-items:center;gap:.5rem;font-weight:400}.choice input{width:1.25rem;height:1.25rem;\
         margin:0;flex:none}
-        button,.way{margin-top:1.5rem;border:0;background:var(--accent);color:var(--on);font-weight:600;text-align:center;\
+        input[aria-invalid]{border-color:var(--alert)}
+        button,.way{margin-top:1.5rem;background:var(--accent);color:var(--on);font-weight:600;text-align:center;\
         text-decoration:none;cursor:pointer}
         button:hover,.way:hover{background:var(--deep)}
+        .quiet{background:transparent;border-color:var(--field);color:inherit}.quiet:hover{background:var(--ground)}
+        @media (forced-colors:active){:is(button,.way):not(.quiet),input[aria-invalid]{border-width:3px}}
+        .end{color:var(--alert)}.back{text-align:center}
         .provider{box-sizing:border-box;display:flex;align-items:center;gap:.75rem;margin-top:.75rem;padding:.625rem .75rem;\
         border:1px solid var(--field);border-radius:.375rem;background:var(--sheet);color:inherit;font-weight:600;\
         text-decoration:none;overflow-wrap:anywhere}.provider:hover{background:var(--ground)}.provider span{min-width:0}\
@@ -34,8 +38,8 @@ enum Stylesheet {
         .or{display:flex;align-items:center;gap:.75rem;margin-top:1.5rem;color:var(--soft)}\
         .or:before,.or:after{content:"";flex:1;border-top:1px solid var(--line)}
         :is(input,button,a):focus-visible{outline:3px solid #5b9bff;outline-offset:2px}
-        .notice{margin-top:1rem;padding:.75rem;border-left:4px solid var(--alert);background:var(--tint)}
-        .calm{border-color:var(--accent);background:var(--ground)}
+        .notice{margin-top:1rem;padding:.75rem;border-inline-start:4px solid var(--alert);background:var(--tint)}
+        .calm{border-inline-start-color:var(--accent);background:var(--ground)}
         .facts{margin-top:1.5rem;padding-top:.75rem;border-top:1px solid var(--line);color:var(--soft);font-size:.8125rem}
         code{font-family:ui-monospace,monospace}
         @media (min-width:30rem){main{padding:2rem;border:1px solid var(--line);border-radius:.75rem}}

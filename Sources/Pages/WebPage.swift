@@ -20,9 +20,6 @@ package struct WebPage: Sendable {
     package var content: String
     /// The page's one script; nil: it has none.
     package var script: Script?
-    /// Whether its content holds images, which are embedded.
-    package var hasImages = false
-
     /// A script that browsers run because the page's policy names its digest: always the same text, which reads what
     /// differs from the attributes of its own element (`document.currentScript.dataset`).
     package struct Script: Sendable {

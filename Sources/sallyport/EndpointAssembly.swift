@@ -228,6 +228,7 @@ struct EndpointAssembly {
             sessions: sessions,
             cookieName: self.settings.session.cookieName,
             handoffParameter: self.settings.handoff.queryParameter,
+            hasTransfers: self.related.contains { $0.routes.contains(where: \.handoff) },
             native: native,
             providerSignOut: self.providerSignOut,
             identifierFirst: Set(
@@ -254,8 +255,12 @@ struct EndpointAssembly {
             handoffParameter: self.settings.handoff.queryParameter,
             share: self.share
         ).added(to: browser.endpoints, leadingToSignIn: !ways.areProvidersPages) + logouts.endpoints + [
-            SessionsPage(users: UserSessions(sessions: sessions), cookieName: self.settings.session.cookieName).endpoint
-        ]
+            SessionsPage(
+                users: UserSessions(sessions: sessions),
+                cookieName: self.settings.session.cookieName,
+                arePasswordsHere: ways.passwords != nil
+            ).endpoint
+        ] + [PasswordChange.endpoint(by: self.settings.pages)].compactMap(\.self)
     }
 
     private func handoffEndpoint(_ sessions: SessionService) -> HandoffEndpoint {

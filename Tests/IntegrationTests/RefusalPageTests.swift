@@ -43,7 +43,7 @@ import Testing
         #expect(
             policy.wholeMatch(
                 of:
-                    /default-src 'none'; style-src 'sha256-[A-Za-z0-9+\/]{43}='; base-uri 'none'; frame-ancestors 'self'/
+                    /default-src 'none'; style-src 'sha256-[A-Za-z0-9+\/]{43}='; img-src data:; base-uri 'none'; frame-ancestors 'self'/
             ) != nil,
             "\(policy)",
             sourceLocation: place

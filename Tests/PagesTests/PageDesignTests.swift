@@ -11,10 +11,10 @@ struct PageDesignTests {
         response.fields.first { $0.name == name }?.value
     }
 
-    @Test("Name, logo, colour and link for help are in the page, escaped; only then its policy allows embedded images")
+    @Test("Name, logo, colour and link for help are in the page, escaped; its policy allows only embedded images")
     func brand() throws {
         let plain = EndpointResponse.page(200, Self.page, by: PageDesign.included.writer(0))
-        #expect(self.value("content-security-policy", plain)?.contains("img-src") == false)
+        #expect(self.value("content-security-policy", plain)?.contains("; img-src data:;") == true)
         #expect(!String(decoding: plain.body, as: UTF8.self).contains("class=\"brand\""))
         let design = PageDesign(
             name: "Müller & <Söhne>",
@@ -24,7 +24,7 @@ struct PageDesignTests {
         )
         let response = EndpointResponse.page(200, Self.page, by: design.writer(accepting: "de"))
         let html = String(decoding: response.body, as: UTF8.self)
-        #expect(html.contains("<html lang=\"de\">") && self.value("content-language", response) == "de")
+        #expect(html.contains("<html lang=\"de\" dir=\"ltr\">") && self.value("content-language", response) == "de")
         #expect(html.contains("<img src=\"data:image/svg+xml;base64,PHN2"))
         #expect(html.contains("alt=\"Müller &amp; &lt;Söhne&gt;\""))
         #expect(html.contains("--accent:#ffCC00;--deep:#ffCC00;--on:#000"))
@@ -65,6 +65,38 @@ struct PageDesignTests {
         }
     }
 
+    @Test("The window's title has the site's name, or the host where there is none")
+    func windowTitle() {
+        func title(_ design: PageDesign, _ host: String?) -> Substring? {
+            design.writer(0).on(host).html(Self.page).firstMatch(of: /<title>(.*)<\/title>/)?.1
+        }
+        #expect(title(PageDesign(name: "N & M"), "app.example.com") == "A &amp; &lt;b&gt; - N &amp; M")
+        #expect(title(.included, "app.example.com") == "A &amp; &lt;b&gt; - app.example.com")
+        #expect(title(.included, nil) == "A &amp; &lt;b&gt;")
+    }
+
+    @Test("The icon is the operator's, or a door in the colour; no page asks the app for one")
+    func icon() {
+        func icon(_ design: PageDesign) -> Substring? {
+            design.writer(0).html(Self.page).firstMatch(of: /<link rel="icon" href="(data:image\/[^"]+)">/)?.1
+        }
+        #expect(icon(PageDesign(icon: PageDesign.Logo(Self.svg)))?.hasPrefix("data:image/svg+xml;base64,PHN2") == true)
+        #expect(icon(.included) != nil)
+        #expect(icon(.included) != icon(PageDesign(colour: PageDesign.Colour("#ffcc00"))))
+    }
+
+    @Test("A page in Arabic goes from right to left, with or without a template")
+    func direction() throws {
+        let arabic = [PageLanguage(tag: "ar", texts: [:])]
+        let plain = PageDesign(languages: arabic).writer(0).html(Self.page)
+        #expect(plain.contains("<html lang=\"ar\" dir=\"rtl\">"))
+        let template = try PageTemplate(
+            "<html lang={{language}} dir={{direction}}>{{style}}{{window_title}}{{content}}"
+        )
+        let own = PageDesign(templates: [.page: template], languages: arabic).writer(0).html(Self.page)
+        #expect(own.hasPrefix("<html lang=ar dir=rtl>"))
+    }
+
     @Test("A page has the template of its kind, else that of all, else the included one")
     func templates() throws {
         func template(_ mark: String) throws -> PageTemplate {
@@ -84,7 +116,7 @@ struct PageDesignTests {
         let other = PageDesign(templates: [.login: try template("mine")]).writer(0)
         #expect(
             other.html(WebPage(.error, title: "t", content: "")).hasPrefix(
-                "<!DOCTYPE html>\n<html lang=\"en\">\n<head>"
+                "<!DOCTYPE html>\n<html lang=\"en\" dir=\"ltr\">\n<head>"
             )
         )
     }

@@ -72,6 +72,27 @@ struct PageLanguageTests {
         #expect(Self.english.wait(seconds: 121) == "You can try again in 3 minutes.")
     }
 
+    @Test("A time is said in whole days, hours or minutes, and never as one of them")
+    func time() {
+        for (minutes, text) in [
+            (2, "2 minutes"), (30, "30 minutes"), (60, "60 minutes"), (90, "90 minutes"), (120, "2 hours"),
+            (1440, "24 hours"), (2880, "2 days"), (2881, "2881 minutes"),
+        ] {
+            #expect(Self.english.time(.seconds(minutes * 60)) == text)
+        }
+    }
+
+    @Test(
+        "The direction is that of the script, which the tag may name",
+        arguments: [
+            ("en", "ltr"), ("ar", "rtl"), ("ar-EG", "rtl"), ("he", "rtl"), ("FA", "rtl"), ("ur-PK", "rtl"),
+            ("az-Arab", "rtl"), ("ar-Latn", "ltr"), ("pt-BR", "ltr"), ("zh-Hant", "ltr"),
+        ]
+    )
+    func direction(tag: String, direction: String) {
+        #expect(PageLanguage(tag: tag, texts: [:]).direction == direction)
+    }
+
     @Test("An operator's texts replace those of their language; a language of the operator's falls back to English")
     func overlay() {
         let german = PageLanguage(tag: "de", texts: ["sign_in.title": "Hereinspaziert"])

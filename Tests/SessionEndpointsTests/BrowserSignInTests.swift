@@ -60,6 +60,47 @@ struct BrowserSignInTests {
         }
     }
 
+    @Test(
+        "The page says once why the browser comes there",
+        arguments: [
+            ("1", "could not be signed in automatically"), ("idle", "you had not used this site for a while"),
+            ("expired", "your last sign-in was too long ago"), ("ended", "Your session has ended."),
+        ]
+    )
+    func notice(value: String, sentence: String) async throws {
+        let gateway = try Gateway()
+        let page = try await gateway.send("GET", self.login, fields: [("cookie", "__Host-sallyport-notice=\(value)")])
+        #expect(page.text.contains(sentence) && page.text.contains(#"role="status""#))
+        #expect(page.value("set-cookie")?.hasPrefix("__Host-sallyport-notice=;") == true)
+        let other = try await gateway.send("GET", self.login, fields: [("cookie", "__Host-sallyport-notice=x")])
+        #expect(other.status == 200 && !other.text.contains(#"id="notice""#))
+    }
+
+    @Test("Whoever is signed in may go on, unless more is demanded, or sign in with another account")
+    func current() async throws {
+        let gateway = try Gateway()
+        let cookies = Gateway.cookies([try await gateway.signInBrowser()])
+        let page = try await gateway.send("GET", "\(self.login)?return_to=/reports", fields: cookies)
+        #expect(page.text.contains(#"You are signed in as <strong dir="auto">alice@example.com</strong>."#))
+        #expect(page.text.contains(#"<a class="way" href="/reports">Continue</a>"#))
+        #expect(page.text.contains(#"type="password""#))
+        for query in ["prompt=login", "aal=aal2", "max_age=60"] {
+            let page = try await gateway.send("GET", "\(self.login)?return_to=/reports&\(query)", fields: cookies)
+            #expect(page.status == 200 && !page.text.contains("alice@example.com"), "\(query)")
+        }
+        #expect(try await !gateway.send("GET", self.login).text.contains("Continue"))
+        gateway.store.fail(with: .unavailable)
+        #expect(try await !gateway.send("GET", self.login, fields: cookies).text.contains("Continue"))
+    }
+
+    @Test("Fields whose content is wrong are marked as such, and only these")
+    func invalid() async throws {
+        let gateway = try Gateway()
+        let wrong = try await gateway.post(self.login, "identifier=alice&password=wrong")
+        #expect(wrong.text.matches(of: /<input id="(identifier|password)"[^>]* aria-invalid="true"/).count == 2)
+        #expect(try await !gateway.send("GET", self.login).text.contains(#" aria-invalid="#))
+    }
+
     @Test("The right password gives a new session and a redirect to the page that the user wanted")
     func signIn() async throws {
         let gateway = try Gateway()

@@ -5,6 +5,7 @@ import NIOCore
 import NIOPosix
 import Observability
 import Sessions
+import Settings
 import SignOn
 import StoreBench
 import Testing
@@ -73,6 +74,37 @@ struct BrowserSignOutTests {
         #expect(page.text.contains(#"value="/bye""#))
         #expect(page.values("set-cookie").isEmpty)
         #expect(try await gateway.session(token).status == 200)
+    }
+
+    @Test("Nobody is asked who is not signed in, and whoever is asked has a way back")
+    func wayBack() async throws {
+        let gateway = try Gateway()
+        let stranger = try await gateway.send("GET", self.logout)
+        #expect(stranger.status == 303 && stranger.value("location") == "/.sallyport/signed-out")
+        let token = try await gateway.signInBrowser()
+        for (referer, back) in [
+            ("https://app.example.com/orders?a=1", "/orders?a=1"), ("https://app.example.com/.sallyport/logout", "/"),
+            ("https://evil.example/x", "/"), ("https://app.example.com.evil.example/x", "/"),
+        ] {
+            let fields = Gateway.cookies([token]) + [("referer", referer)]
+            let page = try await gateway.send("GET", self.logout, fields: fields)
+            #expect(page.text.contains(#"<a class="way quiet" href="\#(back)">Stay signed in</a>"#), "\(referer)")
+        }
+        gateway.store.fail(with: .unavailable)
+        #expect(try await gateway.send("GET", self.logout, fields: Gateway.cookies([token])).status == 200)
+    }
+
+    @Test("A sign-out has the browser forget what the settings name, and nothing else does")
+    func siteData() async throws {
+        for (kinds, value) in [
+            ([], nil), ([.cache], #""cache""#), ([.cache, .storage], #""cache", "storage""#),
+        ] as [([SessionSettings.SiteData], String?)] {
+            let gateway = try Gateway(clearedSiteData: kinds)
+            let token = try await gateway.signInBrowser()
+            #expect(try await gateway.session(token).value("clear-site-data") == nil)
+            let answer = try await gateway.post(self.logout, "", cookies: [token])
+            #expect(answer.status == 303 && answer.value("clear-site-data") == value)
+        }
     }
 
     @Test("While the store cannot answer, a sign-out is not reported as done")

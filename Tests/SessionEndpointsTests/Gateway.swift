@@ -49,6 +49,7 @@ struct Gateway {
         verifiers: SocialVerifiers = SocialVerifiers(),
         rules: RuleBook = RuleBook(),
         persistence: SessionSettings.Persistence = .never,
+        clearedSiteData: [SessionSettings.SiteData] = [],
         cookieReach: CookieReach = .site,
         known: (loops: any EventLoopGroup, resolvers: SessionResolvers)? = nil,
         caches: SessionCaches = SessionCaches()
@@ -61,6 +62,7 @@ struct Gateway {
         self.cookieReach = cookieReach
         var settings = SessionSettings()
         settings.browser.persistence = persistence
+        settings.clearedSiteData = clearedSiteData
         let records = RecordAccess(
             store: self.store,
             authority: self.authority,

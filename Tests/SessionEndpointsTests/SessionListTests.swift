@@ -147,8 +147,11 @@ struct SessionListTests {
         #expect(page.status == 200)
         #expect(page.text.contains("<h2>Safari on iPhone</h2>") && page.text.contains("198.51.100.7"))
         #expect(page.text.contains("<h2>Unknown device</h2>") && page.text.contains("This session"))
-        #expect(!page.text.contains("<script>"))
-        #expect(page.value("content-security-policy")?.contains("frame-ancestors 'none'") == true)
+        #expect(!page.text.contains("1 <script>"))
+        let policy = try #require(page.value("content-security-policy"))
+        #expect(policy.contains("frame-ancestors 'none'") && policy.contains("; script-src 'sha256-"))
+        // The script shows the time in the browser's zone; without it the page says that it is in UTC.
+        #expect(page.text.contains(/<time datetime="[0-9TZ:.-]+">[0-9\u{2011}]+\u{A0}[0-9:]+\u{A0}UTC<\/time>/))
         let id = try #require(page.text.firstMatch(of: /name="session" value="(ses_[^"]+)"/)?.1)
         #expect(try await gateway.post(path, "session=\(id)", cookies: [desk], fields: []).status == 403)
         #expect(try await gateway.session(phone).status == 200)
@@ -157,6 +160,26 @@ struct SessionListTests {
         #expect(try await gateway.session(phone).status == 401)
         #expect(try await gateway.session(desk).status == 200)
         #expect(try await gateway.send("GET", path).status == 401)
+    }
+
+    @Test("One button signs out everywhere else, and stands there only if there is an elsewhere")
+    func everywhereElse() async throws {
+        let gateway = try Gateway()
+        let (phone, desk) = (try await gateway.signInBrowser(), try await gateway.signInBrowser())
+        let native = try await gateway.nativeToken()
+        let path = "/.sallyport/sessions"
+        let button = "Sign out everywhere else"
+        let page = try await gateway.send("GET", path, fields: Gateway.cookies([desk]))
+        #expect(page.text.contains(button) && page.text.contains(#"name="others" value="1""#))
+        #expect(try await gateway.post(path, "others=1", cookies: [desk], fields: []).status == 403)
+        #expect(try await gateway.session(phone).status == 200)
+        #expect(try await gateway.post(path, "others=1", cookies: [desk]).value("location") == path)
+        #expect(try await gateway.session(phone).status == 401)
+        #expect(try await gateway.whoami(("x-session-token", native)).status == 401)
+        #expect(try await gateway.session(desk).status == 200)
+        let alone = try await gateway.send("GET", path, fields: Gateway.cookies([desk]))
+        #expect(alone.status == 200 && !alone.text.contains(button))
+        #expect(try await gateway.post(path, "other=1", cookies: [desk]).status == 400)
     }
 
     @Test(

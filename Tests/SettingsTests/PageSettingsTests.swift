@@ -28,15 +28,18 @@ struct PageSettingsTests {
         let svg = "<svg xmlns='http://www.w3.org/2000/svg'/>"
         let design = try self.design(
             ["logo.svg": svg],
-            "pages: {name: Example, logo: pages/logo.svg, colour: '#102030', support_url: 'mailto:help@example.com'}\n"
+            "pages: {name: Example, logo: pages/logo.svg, icon: pages/logo.svg, colour: '#102030', "
+                + "support_url: 'mailto:help@example.com', change_password_url: 'https://example.com/p'}\n"
         )
         #expect(
             design
                 == PageDesign(
                     name: "Example",
                     logo: PageDesign.Logo(Array(svg.utf8)),
+                    icon: PageDesign.Logo(Array(svg.utf8)),
                     colour: PageDesign.Colour("#102030"),
-                    supportURL: "mailto:help@example.com"
+                    supportURL: "mailto:help@example.com",
+                    changePasswordURL: "https://example.com/p"
                 )
         )
     }
@@ -88,6 +91,8 @@ struct PageSettingsTests {
 
     private static let rows: [Row] = [
         Row("logo: /nowhere", "sallyport.yaml:8:15: pages.logo: found no such file"),
+        Row("icon: pages/a.txt", ["a.txt": "text"], "sallyport.yaml:8:15: pages.icon: found a file of another form"),
+        Row("change_password_url: '/p'", "pages.change_password_url: found"),
         Row("logo: pages/a.txt", ["a.txt": "text"], "sallyport.yaml:8:15: pages.logo: found a file of another form"),
         Row(
             "logo: pages/a.svg",

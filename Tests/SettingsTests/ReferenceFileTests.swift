@@ -88,7 +88,8 @@ struct ReferenceFileTests {
         "clients[].mobile.ios.app_bundle_identifier", "clients[].initiate_login_uri",
         "clients[].refresh_token.idle_token_lifetime", "provider.kratos.admin_url", "provider.kratos.ca_file",
         "exchange.providers", "admin.tokens_file", "rules[].text",
-        "telemetry.ca_file", "telemetry.attributes", "pages.name", "pages.logo", "pages.colour", "pages.support_url",
+        "telemetry.ca_file", "telemetry.attributes",
+        "pages.name", "pages.logo", "pages.icon", "pages.colour", "pages.support_url", "pages.change_password_url",
         "pages.templates_dir",
     ]).union(
         ["oidc", "oidc.introspection", "oauth2", "introspection"].flatMap { provider in

@@ -56,10 +56,12 @@ extension BrowserSessionEndpoints {
         let demand = SignInDemand(request.query)
         return await self.identified(request, form, demand, again: { self.form(request, demand) }) { demand, address in
             let ways = self.ways.meeting(demand)
-            guard let way = ways.way(ofAddress: address) else { return self.askToSignIn(request, ways, demand) }
+            guard let way = ways.way(ofAddress: address) else {
+                return await self.askToSignIn(request, ways, demand)
+            }
             let returnTo = self.returnTo(request.parameters(SignInPath.returnTo))
             switch way.kind {
-            case .password: return self.askToSignIn(request, [way], demand)
+            case .password: return await self.askToSignIn(request, [way], demand)
             case .pages(let pages):
                 return self.lead(request, to: pages, way.name, returnTo: returnTo, demanding: demand)
             case .provider(let flow):

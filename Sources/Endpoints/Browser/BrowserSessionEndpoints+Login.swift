@@ -11,10 +11,10 @@ extension BrowserSessionEndpoints {
         let hinted = ways.count > 1 ? demand.loginHint.flatMap(ways.way) : nil
         guard let way = hinted ?? (ways.count == 1 ? ways[0] : nil) else {
             let isFirst = demand.loginHint == nil && self.asksForIdentifier(request, ways)
-            return isFirst ? self.askForIdentifier(request, demand) : self.askToSignIn(request, ways, demand)
+            return isFirst ? self.askForIdentifier(request, demand) : await self.askToSignIn(request, ways, demand)
         }
         switch way.kind {
-        case .password: return self.askToSignIn(request, [way], demand)
+        case .password: return await self.askToSignIn(request, [way], demand)
         case .pages(let pages):
             guard request.method == "GET" else { return .noContent() }
             return self.login(request, pages, way.name)

@@ -3,9 +3,23 @@ internal import SignOn
 internal import Vocabulary
 
 extension BrowserSessionEndpoints {
-    /// `GET /.sallyport/logout`: a page with a button; a link or an image does not sign the user out.
-    func askToSignOut(_ request: EndpointRequest) -> EndpointResponse {
-        Page.signOut(request, returnTo: self.returnTo(request.parameters("return_to")))
+    /// `GET /.sallyport/logout`: a page with a button; a link or an image does not sign the user out. Nobody is asked who
+    /// is not signed in.
+    func askToSignOut(_ request: EndpointRequest) async -> EndpointResponse {
+        let returnTo = self.returnTo(request.parameters("return_to"))
+        if let live = try? await self.sessions.signedIn(by: request.requester), live.isEmpty {
+            return .seeOther(Page.signedOut)
+        }
+        return Page.signOut(request, returnTo: returnTo, stay: self.pageBefore(request) ?? "/")
+    }
+
+    /// The page of this host from which the browser came, as `Referer` says; nil: none, or one of the gateway's own pages for
+    /// signing in and out.
+    private func pageBefore(_ request: EndpointRequest) -> String? {
+        guard let referrer = request.field("referer"), referrer.hasPrefix(request.origin + "/") else { return nil }
+        let page = self.returnTo([String(referrer.dropFirst(request.origin.count))])
+        let isOfSignOut = [Page.logout, Page.signedOut, SignInPath.path].contains { page.hasPrefix($0) }
+        return isOfSignOut ? nil : page
     }
 
     /// `POST /.sallyport/logout`: answered when every loop has forgotten the session. It also succeeds without a
@@ -52,7 +66,7 @@ extension BrowserSessionEndpoints {
         let ended = try await self.sessions.signOutBrowser(of: request.requester)
         let place = SignOutReturn(origin: request.origin, path: path)
         let onward = await self.providerSignOut?.url(after: ended, leadingTo: place)
-        return (onward, [("set-cookie", self.cookies.cookie(request).clearing())])
+        return (onward, [("set-cookie", self.cookies.cookie(request).clearing())] + self.sessions.siteDataFields)
     }
 
     /// `GET /.sallyport/signed-out`: where a sign-out ends: the page that the user wanted, on the host where the

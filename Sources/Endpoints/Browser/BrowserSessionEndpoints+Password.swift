@@ -7,17 +7,21 @@ extension BrowserSessionEndpoints {
     /// `GET /.sallyport/login`. It shows the form, and links to these providers, to signed-in users too: a route may require
     /// a new sign-in, and the session of that sign-in replaces theirs.
     ///
-    /// The form has the address that the demand hints at, as a client or the user has said it.
+    /// The form has the address that the demand hints at, as a client or the user has said it. Whoever is signed in, and of
+    /// whom nothing more is demanded, may also go on as they are.
     func askToSignIn(
         _ request: EndpointRequest,
         _ ways: [SignInWay],
         _ demand: SignInDemand
-    ) -> EndpointResponse {
-        self.noticing(request, demand) { notice in
+    ) async -> EndpointResponse {
+        let returnTo = self.returnTo(request.parameters(SignInPath.returnTo))
+        let current = demand == SignInDemand() ? await self.current(request, returnTo: returnTo) : nil
+        return self.noticing(request, demand) { notice in
             Page.signIn(
                 request,
-                self.offer(ways, returnTo: self.returnTo(request.parameters(SignInPath.returnTo)), demand, request),
+                self.offer(ways, returnTo: returnTo, demand, request),
                 offersToStay: self.sessions.asksToStay,
+                current: notice == nil ? current : nil,
                 notice: notice,
                 identifier: demand.loginHint ?? ""
             )
@@ -30,10 +34,33 @@ extension BrowserSessionEndpoints {
         _ demand: SignInDemand,
         _ page: (Page.Notice?) -> EndpointResponse
     ) -> EndpointResponse {
-        let followsHandoff = request.credentials.companion(HandoffNotice.label) != nil
-        var page = page(followsHandoff ? .handoff : demand.isAgain ? .again : nil)
-        if followsHandoff { page.fields.append(("set-cookie", self.cookies.handoffNotice(request).clearing())) }
+        let told = request.credentials.companion(SignInNotice.label)
+        var page = page(told.flatMap(SignInNotice.init).map(self.sentence) ?? (demand.isAgain ? .again : nil))
+        if told != nil { page.fields.append(("set-cookie", self.cookies.notice(request).clearing())) }
         return page
+    }
+
+    /// What the page says of the reason for which the browser comes.
+    private func sentence(_ notice: SignInNotice) -> Page.Notice {
+        let lifetimes = self.sessions.lifetimes(withTransfers: self.hasTransfers)
+        // Less has no words.
+        func told(_ time: Duration?) -> Duration? { time.flatMap { $0 < .seconds(120) ? nil : $0 } }
+        return switch notice {
+        case .handoff: .handoff
+        case .idle: .idle(told(lifetimes.idle))
+        case .expired: .expired(told(lifetimes.absolute))
+        case .ended: .ended
+        }
+    }
+
+    /// The session of a browser that is signed in; nil if it is not, or if somebody acts for the user: only the user goes
+    /// on from here.
+    private func current(_ request: EndpointRequest, returnTo: String) async -> Page.Current? {
+        guard !request.credentials.sessionCookies.isEmpty,
+            let live = try? await self.sessions.presented(by: request.requester), live.count == 1,
+            live[0].session.actor == nil
+        else { return nil }
+        return Page.Current(account: AccountText.of(live[0].session.identity), returnTo: returnTo)
     }
 
     /// The ways of a sign-in page that leads back to a page of this host.

@@ -30,6 +30,8 @@ package struct BrowserSessionEndpoints: Sendable {
     let native: NativeSignIns?
     let callbacks = CallbackFlights()
     let ways: SignInWays
+    /// Whether a browser may have been signed in by a transfer token.
+    let hasTransfers: Bool
     private let handoffParameter: String
     /// `host[:port]` of the hosts whose sign-in page asks for the user's address first.
     private let identifierFirst: Set<String>
@@ -38,6 +40,7 @@ package struct BrowserSessionEndpoints: Sendable {
     ///   - sessions: Finds and ends the sessions of all users of the host.
     ///   - cookieName: The configured name of the session cookie.
     ///   - handoffParameter: The query parameter that may carry a transfer token; it is removed from every `return_to`.
+    ///   - hasTransfers: Whether some route signs browsers in by a transfer token.
     ///   - native: Signs users of native apps in with the browser; nil: apps have no such sign-in.
     ///   - providerSignOut: Continues a sign-out at the provider; nil if users sign in with passwords.
     ///   - identifierFirst: `host[:port]` of the hosts whose sign-in page asks for the user's address first.
@@ -46,11 +49,13 @@ package struct BrowserSessionEndpoints: Sendable {
         sessions: SessionService,
         cookieName: String,
         handoffParameter: String,
+        hasTransfers: Bool = true,
         native: NativeSignIns? = nil,
         providerSignOut: ProviderSignOut? = nil,
         identifierFirst: Set<String> = []
     ) {
         self.ways = ways
+        self.hasTransfers = hasTransfers
         self.native = native
         self.providerSignOut = providerSignOut
         self.sessions = sessions
@@ -70,7 +75,7 @@ package struct BrowserSessionEndpoints: Sendable {
     package var endpoints: [Endpoint] {
         self.signIn + [self.native.flatMap(self.appEndpoint)].compactMap(\.self) + [
             Endpoint.everywhere(Page.logout, ["GET", "HEAD", "POST"]) {
-                $0.method == "POST" ? await self.signOut($0) : self.askToSignOut($0)
+                $0.method == "POST" ? await self.signOut($0) : await self.askToSignOut($0)
             },
             Endpoint(path: Page.signedOut, methods: ["GET", "HEAD"], scope: .everyHost) { await self.signedOut($0) },
             Endpoint(path: "/.sallyport/session", methods: ["GET", "HEAD"], scope: .everyHost, answer: self.session),

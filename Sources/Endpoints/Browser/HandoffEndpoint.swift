@@ -81,7 +81,7 @@ package struct HandoffEndpoint: Sendable {
         case .asks(let session):
             return Page.confirmHandoff(
                 request,
-                account: Self.account(of: session),
+                account: AccountText.of(session.identity),
                 actor: session.actor,
                 proof: pending.proof,
                 elsewhere: request.origin + pending.target
@@ -103,7 +103,7 @@ package struct HandoffEndpoint: Sendable {
                 fields: [("set-cookie", self.cookies.pending(request.cookieReach).clearing())]
             )
         case .ended(.refused(let reason, _)):
-            let notice = self.requestCookies.handoffNotice(request).setting(HandoffNotice.value)
+            let notice = self.requestCookies.notice(request).setting(SignInNotice.handoff.value)
             return self.leave(pending, request, fields: [("set-cookie", notice)], reason: reason)
         case .ended(.unavailable(let error)):
             return .problem(NotDone(asking: error).reason, requestID: request.requestID)
@@ -160,15 +160,5 @@ package struct HandoffEndpoint: Sendable {
     ) -> EndpointResponse {
         let cleared = ("set-cookie", self.cookies.pending(request.cookieReach).clearing())
         return .seeOther(request.origin + pending.target, fields: [cleared] + fields, reason: reason)
-    }
-
-    /// The name by which the user knows the account. An address that nobody has verified could be that of another account;
-    /// so could a name that its user has chosen, so the account's id stands beside it.
-    private static func account(of session: Session) -> String {
-        let claims = UserInfoClaims.claims(of: session.identity, scopes: ["email", "profile"])
-        let id = session.identity.id
-        if let email = claims["email"]?.string, claims["email_verified"] != .bool(false) { return email }
-        guard let name = claims["preferred_username"]?.string, name != id else { return id }
-        return "\(name) (\(id))"
     }
 }

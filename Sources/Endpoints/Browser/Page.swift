@@ -24,7 +24,21 @@ enum Page {
         case again
         /// A transfer token could not sign the user in.
         case handoff
+        /// The session has ended, and more is not known or not told.
+        case ended
+        /// It was not used for this long; nil: for how long is not known.
+        case idle(Duration?)
+        /// It began this long ago.
+        case expired(Duration?)
         case signOutUncertain
+
+        /// Whether what the user entered is wrong.
+        var isOfInput: Bool {
+            switch self {
+            case .refused, .incomplete, .noIdentifier: true
+            default: false
+            }
+        }
 
         /// Why a sign-in did not take place.
         init(_ error: NotDone) {
@@ -45,6 +59,9 @@ enum Page {
             case .crossSite: .noticeCrossSite
             case .again: .noticeAgain
             case .handoff: .noticeHandoff
+            case .ended: .noticeEnded
+            case .idle(let time): time == nil ? .noticeIdle : .noticeIdleFor
+            case .expired(let time): time == nil ? .noticeExpired : .noticeExpiredAfter
             case .signOutUncertain: .noticeSignOutUncertain
             }
         }
@@ -53,10 +70,14 @@ enum Page {
             // Sentences that report no error of the user's.
             let isCalm =
                 switch self {
-                case .again, .handoff: true
+                case .again, .handoff, .ended, .idle, .expired: true
                 default: false
                 }
-            var text = language.html(self.text)
+            var text: String
+            switch self {
+            case .idle(let time?), .expired(let time?): text = language.html(self.text, ["time": language.time(time)])
+            default: text = language.html(self.text)
+            }
             if case .throttled(let wait) = self {
                 text += " " + HTMLText.escaped(language.wait(seconds: Int(wait.retryAfter) ?? 1))
             }
@@ -122,6 +143,23 @@ enum Page {
         }
     }
 
+    /// The session of a browser that is signed in already.
+    struct Current: Sendable {
+        /// The name by which its user knows the account.
+        let account: String
+        /// Where the browser goes on with it.
+        let returnTo: String
+
+        func html(by pages: PageWriter) -> String {
+            let language = pages.language
+            return """
+                <p class="notice calm" id="notice" role="status">\(language.html(.pageAccount, ["account": self.account]))</p>
+                <a class="way" href="\(HTMLText.escaped(self.returnTo))">\(language.html(.signInContinue))</a>
+                <p class="or">\(language.html(.signInOther))</p>
+                """
+        }
+    }
+
     /// What a sign-in page offers.
     struct Offer: Sendable {
         /// nil: no provider takes a password here.
@@ -135,12 +173,14 @@ enum Page {
     ///
     /// - Parameters:
     ///   - offersToStay: Whether the user chooses how long to stay signed in.
+    ///   - current: The session that the browser has; nil: none, or one that does not suffice.
     ///   - identifier: The user's input, to be shown again.
     ///   - reason: Why it was refused, which decides the status; nil if it was not (200).
     static func signIn(
         _ request: EndpointRequest,
         _ offer: Offer,
         offersToStay: Bool = false,
+        current: Current? = nil,
         notice: Notice? = nil,
         identifier: String = "",
         reason: Reason? = nil
@@ -154,24 +194,23 @@ enum Page {
                 of: form,
                 by: pages,
                 offersToStay: offersToStay,
-                isDescribed: notice != nil,
-                takesFocus: offer.isFormFirst || notice != nil,
+                notice: notice,
+                takesFocus: current == nil && (offer.isFormFirst || notice != nil),
                 identifier: identifier
             )
         }
         let parts = (offer.isFormFirst ? [form, links] : [links, form]).compactMap { $0 }.filter { !$0.isEmpty }
         let or = #"<p class="or">\#(language.html(.signInOr))</p>"#
-        var page = WebPage(
+        let page = WebPage(
             .login,
             title: language.text(.signInTitle),
             content: """
                 <p>\(language.html(.signInHost, ["host": request.authority]))</p>
-                \(notice?.html(in: language) ?? "")
+                \(notice?.html(in: language) ?? current?.html(by: pages) ?? "")
                 \(parts.joined(separator: "\n\(or)\n"))
                 """,
             script: form == nil ? nil : self.showPassword
         )
-        page.hasImages = offer.links.contains { $0.button.hasImage }
         return .page(
             reason?.status ?? 200,
             page,
@@ -184,18 +223,19 @@ enum Page {
     /// The form for a password as markup.
     ///
     /// - Parameters:
-    ///   - isDescribed: Whether a notice stands above it.
+    ///   - notice: What stands above it.
     ///   - takesFocus: Whether the user can type at once.
     private static func html(
         of form: Form,
         by pages: PageWriter,
         offersToStay: Bool,
-        isDescribed: Bool,
+        notice: Notice?,
         takesFocus: Bool,
         identifier: String
     ) -> String {
         let language = pages.language
-        let describedBy = isDescribed ? #" aria-describedby="notice""# : ""
+        let invalid = notice?.isOfInput == true ? #" aria-invalid="true""# : ""
+        let describedBy = notice == nil ? "" : #" aria-describedby="notice"\#(invalid)"#
         let autofocus = takesFocus ? " autofocus" : ""
         let focus = identifier.isEmpty ? (name: autofocus, password: "") : (name: "", password: autofocus)
         let stay =
@@ -240,7 +280,8 @@ enum Page {
     ) -> EndpointResponse {
         let pages = request.pages
         let language = pages.language
-        let describedBy = notice == nil ? "" : #" aria-describedby="notice""#
+        let invalid = notice?.isOfInput == true ? #" aria-invalid="true""# : ""
+        let describedBy = notice == nil ? "" : #" aria-describedby="notice"\#(invalid)"#
         return .page(
             reason?.status ?? 200,
             WebPage(
@@ -281,10 +322,14 @@ enum Page {
 
     /// The page that asks whether to sign out: only the POST of its button does it.
     ///
-    /// - Parameter reason: Why it was refused, which decides the status; nil if it was not (200).
+    /// - Parameters:
+    ///   - returnTo: Where the browser goes then.
+    ///   - stay: Where it goes if the user stays signed in.
+    ///   - reason: Why it was refused, which decides the status; nil if it was not (200).
     static func signOut(
         _ request: EndpointRequest,
         returnTo: String,
+        stay: String = "/",
         notice: Notice? = nil,
         reason: Reason? = nil
     ) -> EndpointResponse {
@@ -301,6 +346,7 @@ enum Page {
                     <input type="hidden" name="return_to" value="\(HTMLText.escaped(returnTo))">
                     <button type="submit">\(pages.language.html(.signOutSubmit))</button>
                     </form>
+                    <a class="way quiet" href="\(HTMLText.escaped(pages.path(stay)))">\(pages.language.html(.signOutStay))</a>
                     """
             ),
             by: pages,
@@ -341,7 +387,7 @@ enum Page {
                     <input type="hidden" name="\(self.handoffProof)" value="\(String(decoding: proof.bytes, as: UTF8.self))">
                     <button type="submit">\(language.html(.confirmSubmit))</button>
                     </form>
-                    <p><a href="\(HTMLText.escaped(elsewhere))">\(language.html(.confirmElsewhere))</a></p>
+                    <a class="way quiet" href="\(HTMLText.escaped(elsewhere))">\(language.html(.confirmElsewhere))</a>
                     """
             ),
             by: pages

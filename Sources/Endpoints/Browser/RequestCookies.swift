@@ -17,9 +17,9 @@ struct RequestCookies: Sendable {
         reason?.refusal?.clearsSession == true ? [("set-cookie", self.cookie(request).clearing())] : []
     }
 
-    /// The cookie that has the sign-in page say that a transfer token signed nobody in.
-    func handoffNotice(_ request: EndpointRequest) -> SessionCookie {
-        HandoffNotice.cookie(beside: self.name, request.cookieReach)
+    /// The cookie that has the sign-in page say why the browser comes.
+    func notice(_ request: EndpointRequest) -> SessionCookie {
+        SignInNotice.cookie(beside: self.name, request.cookieReach)
     }
 
     /// The `Set-Cookie` fields of the answer to a browser that has signed in: its session's, and the one by which it shows

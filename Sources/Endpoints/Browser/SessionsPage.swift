@@ -6,13 +6,28 @@ internal import Vocabulary
 /// The page on which users see where they are signed in, and sign out elsewhere. On every host.
 package struct SessionsPage: Sendable {
     private static let path = "/.sallyport/sessions"
+    /// The field of the form that ends all sessions but this one.
+    private static let others = "others"
+
+    /// Shows times in the zone of the browser, in the language of the page.
+    private static let localTimes = WebPage.Script(
+        """
+        const form=new Intl.DateTimeFormat(document.documentElement.lang,{dateStyle:"medium",timeStyle:"short"});\
+        for(const time of document.querySelectorAll("time"))time.textContent=form.format(new Date(time.dateTime))
+        """
+    )
 
     private let users: UserSessions
     private let cookies: RequestCookies
+    private let arePasswordsHere: Bool
 
-    /// - Parameter cookieName: The configured name of the session cookie.
-    package init(users: UserSessions, cookieName: String) {
+    /// - Parameters:
+    ///   - cookieName: The configured name of the session cookie.
+    ///   - arePasswordsHere: Whether users sign in with passwords of the gateway; else it is another's page that changes
+    ///     them.
+    package init(users: UserSessions, cookieName: String, arePasswordsHere: Bool = true) {
         self.users = users
+        self.arePasswordsHere = arePasswordsHere
         self.cookies = RequestCookies(name: cookieName)
     }
 
@@ -33,11 +48,11 @@ package struct SessionsPage: Sendable {
                 await self.users.sessions.recordDenial(.requestCrossSite, for: requester)
                 return self.refuse(.requestCrossSite, request)
             }
-            guard let id = (try? BodyParameters(request, accepting: [.form]))?.text("session") else {
-                return self.refuse(.requestParameters, request)
-            }
+            let form = try? BodyParameters(request, accepting: [.form])
+            let id = form?.text("session")
+            guard id != nil || form?.text(Self.others) != nil else { return self.refuse(.requestParameters, request) }
             let all = try await self.users.all(of: current.session.subject)
-            if let found = all.first(where: { $0.session.id == id }), found.key != current.key {
+            for found in all where found.key != current.key && (id == nil || found.session.id == id) {
                 try await self.users.end(found, for: requester)
             }
             return .seeOther(Self.path)
@@ -61,18 +76,32 @@ package struct SessionsPage: Sendable {
         let pages = request.pages
         let language = pages.language
         let items = all.map { Self.item($0, isCurrent: $0.key == current.key, pages) }
+        let advice = language.html(self.arePasswordsHere ? .sessionsAdvice : .sessionsAdviceProvider)
+        let change = pages.changePasswordURL.map { url in
+            #" <a href="\#(HTMLText.escaped(url))">\#(language.html(.sessionsChangePassword))</a>"#
+        }
+        let others = """
+            <form method="post" action="\(pages.path(Self.path))">
+            <input type="hidden" name="\(Self.others)" value="1">
+            <button class="quiet end" type="submit">\(language.html(.sessionsOthers))</button>
+            </form>
+
+            """
         return .page(
             200,
             WebPage(
                 .sessions,
                 title: language.text(.sessionsTitle),
                 content: """
-                    <p>\(language.html(.sessionsAdvice))</p>
+                    <p>\(advice)\(change ?? "")</p>
                     <ul class="list">
                     \(items.joined(separator: "\n"))
                     </ul>
-                    <a class="way" href="\(pages.path(Page.logout))">\(language.html(.sessionsSignOutHere))</a>
-                    """
+                    \(all.count > 1 ? others : "")\
+                    <a class="way quiet" href="\(pages.path(Page.logout))">\(language.html(.sessionsSignOutHere))</a>
+                    <p class="back"><a href="/">\(language.html(.linkStart))</a></p>
+                    """,
+                script: Self.localTimes
             ),
             by: pages,
             fields: [("vary", "Cookie")]
@@ -86,11 +115,11 @@ package struct SessionsPage: Sendable {
             "\(device.address)\(device.asn.map { " (AS\($0))" } ?? "")"
         }
         let facts = [
-            language.text(self.origin(session.origin)),
-            session.actor.map { language.text(.sessionsActor, ["actor": $0]) },
-            place.map { language.text(.sessionsAddress, ["address": $0]) },
-            language.text(.sessionsSeen, ["time": self.text(found.usedAt ?? session.issuedAt)]),
-            session.host.map { language.text(.sessionsHost, ["host": $0]) },
+            HTMLText.escaped(language.text(self.origin(session.origin))),
+            session.actor.map { HTMLText.escaped(language.text(.sessionsActor, ["actor": $0])) },
+            place.map { HTMLText.escaped(language.text(.sessionsAddress, ["address": $0])) },
+            self.seen(found.usedAt ?? session.issuedAt, language),
+            session.host.map { HTMLText.escaped(language.text(.sessionsHost, ["host": $0])) },
         ].compactMap(\.self)
         let name = DeviceName.text(session.device?.userAgent, language)
         let signOut = HTMLText.escaped(language.text(.sessionsSignOutNamed, ["device": name]))
@@ -100,11 +129,18 @@ package struct SessionsPage: Sendable {
             : """
             <form method="post" action="\(pages.path(self.path))">
             <input type="hidden" name="session" value="\(HTMLText.escaped(session.id))">
-            <button type="submit" aria-label="\(signOut)">\(language.html(.sessionsSignOut))</button>
+            <button class="quiet" type="submit" aria-label="\(signOut)">\(language.html(.sessionsSignOut))</button>
             </form>
             """
         return
-            "<li><h2>\(HTMLText.escaped(name))</h2><p>\(HTMLText.escaped(facts.joined(separator: ", ")))</p>\(end)</li>"
+            "<li><h2>\(HTMLText.escaped(name))</h2><p>\(facts.joined(separator: ", "))</p>\(end)</li>"
+    }
+
+    /// When it was seen, in UTC where no script runs.
+    private static func seen(_ time: UnixTime, _ language: PageLanguage) -> String {
+        let place = "\u{FFFC}"
+        let element = "<time datetime=\"\(time.rfc3339)\">\(self.text(time))</time>"
+        return HTMLText.escaped(language.text(.sessionsSeen, ["time": place])).replacing(place, with: element)
     }
 
     /// To the minute, and on one line.

@@ -14,6 +14,7 @@ extension PageLanguage {
             sign_in.last_used: Last used on this device
             sign_in.or: or
             sign_in.away: Not available at the moment
+            sign_in.other: or sign in with another account
             notice.refused: The name or the password is not right. Please try again.
             notice.incomplete: Please enter your name and your password.
             notice.no_identifier: Please enter your email address or user name.
@@ -22,15 +23,24 @@ extension PageLanguage {
             notice.cross_site: This sign-in did not come from this page. Please enter your password again.
             notice.again: The page that you want to open asks you to sign in again.
             notice.handoff: You could not be signed in automatically. Please sign in here.
+            notice.ended: Your session has ended. Sign in, and you come back to the page that you wanted.
+            notice.idle: You were signed out because you had not used this site for a while. Sign in, and you come back to the page that you wanted.
+            notice.idle_for: You were signed out because you had not used this site for {time}. Sign in, and you come back to the page that you wanted.
+            notice.expired: You were signed out because your last sign-in was too long ago. Sign in, and you come back to the page that you wanted.
+            notice.expired_after: You were signed out because a sign-in lasts {time} at most. Sign in, and you come back to the page that you wanted.
             notice.sign_out_uncertain: Signing out is not possible at the moment: you may still be signed in. Please try again shortly.
             wait.seconds: You can try again in {count} seconds.
             wait.minutes: You can try again in {count} minutes.
+            time.minutes: {count} minutes
+            time.hours: {count} hours
+            time.days: {count} days
             signed_out.title: Signed out
             signed_out.text: You are signed out of all pages of this site.
             signed_out.sign_in: Sign in again
             sign_out.title: Sign out
             sign_out.question: Do you want to sign out of {host}?
             sign_out.submit: Sign out
+            sign_out.stay: Stay signed in
             confirm.title: Sign in with this account?
             confirm.account: You will be signed in to {host} as {account}.
             confirm.own: Continue only if this is your own account and you have just opened this page from your app or from a link that you asked for.
@@ -39,10 +49,13 @@ extension PageLanguage {
             confirm.elsewhere: Go on without this account
             sessions.title: Where you are signed in
             sessions.advice: If you do not know one of these, sign it out and change your password.
+            sessions.advice_provider: If you do not know one of these, sign it out and change the password of the account that you sign in with.
+            sessions.change_password: Change your password
             sessions.sign_out_here: Sign out here
             sessions.current: This session
             sessions.sign_out: Sign out
             sessions.sign_out_named: Sign out {device}
+            sessions.others: Sign out everywhere else
             sessions.browser: Browser
             sessions.app: App
             sessions.transfer: Browser, opened by an app
@@ -55,6 +68,7 @@ extension PageLanguage {
             page.support: Get help
             page.reason: Reason
             page.request: Request
+            page.account: You are signed in as {account}.
             form_post.title: One moment
             form_post.submit: Continue
             link.again: Try again
@@ -179,6 +193,9 @@ extension PageLanguage {
             refusal.not_found.title: Page not found
             refusal.not_found.event: There is nothing at this address.
             refusal.not_found.advice: Check how it is written, or begin at the start page.
+            refusal.unknown_host.title: Page not found
+            refusal.unknown_host.event: This site is not known here by the name in the address.
+            refusal.unknown_host.advice: Check how the address is written.
             refusal.wrong_method.title: This does not work here
             refusal.wrong_method.event: There is something at this address, but it cannot be used in this way.
             refusal.wrong_method.advice: Go back, or begin at the start page.

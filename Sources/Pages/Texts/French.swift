@@ -14,6 +14,7 @@ extension PageLanguage {
             sign_in.last_used: Dernier utilisé sur cet appareil
             sign_in.or: ou
             sign_in.away: Indisponible pour le moment
+            sign_in.other: ou se connecter avec un autre compte
             notice.refused: Le nom ou le mot de passe est incorrect. Veuillez réessayer.
             notice.incomplete: Veuillez saisir votre nom et votre mot de passe.
             notice.no_identifier: Veuillez saisir votre adresse e-mail ou votre nom d’utilisateur.
@@ -22,15 +23,24 @@ extension PageLanguage {
             notice.cross_site: Cette connexion ne venait pas de cette page. Veuillez saisir de nouveau votre mot de passe.
             notice.again: La page que vous voulez ouvrir vous demande de vous connecter de nouveau.
             notice.handoff: Vous n’avez pas pu être connecté automatiquement. Veuillez vous connecter ici.
+            notice.ended: Votre session est terminée. Connectez-vous et vous reviendrez à la page que vous vouliez.
+            notice.idle: Vous avez été déconnecté parce que vous n’aviez pas utilisé ce site depuis un moment. Connectez-vous et vous reviendrez à la page que vous vouliez.
+            notice.idle_for: Vous avez été déconnecté parce que vous n’aviez pas utilisé ce site pendant {time}. Connectez-vous et vous reviendrez à la page que vous vouliez.
+            notice.expired: Vous avez été déconnecté parce que votre dernière connexion est trop ancienne. Connectez-vous et vous reviendrez à la page que vous vouliez.
+            notice.expired_after: Vous avez été déconnecté parce qu’une connexion dure au plus {time}. Connectez-vous et vous reviendrez à la page que vous vouliez.
             notice.sign_out_uncertain: La déconnexion est impossible pour le moment : vous êtes peut-être encore connecté. Veuillez réessayer dans un instant.
             wait.seconds: Vous pourrez réessayer dans {count} secondes.
             wait.minutes: Vous pourrez réessayer dans {count} minutes.
+            time.minutes: {count} minutes
+            time.hours: {count} heures
+            time.days: {count} jours
             signed_out.title: Vous êtes déconnecté
             signed_out.text: Vous êtes déconnecté de toutes les pages de ce site.
             signed_out.sign_in: Se reconnecter
             sign_out.title: Déconnexion
             sign_out.question: Voulez-vous vous déconnecter de {host} ?
             sign_out.submit: Se déconnecter
+            sign_out.stay: Rester connecté
             confirm.title: Se connecter avec ce compte ?
             confirm.account: Vous allez être connecté à {host} en tant que {account}.
             confirm.own: Continuez seulement si ce compte est le vôtre et si vous venez d’ouvrir cette page depuis votre application ou un lien que vous avez demandé.
@@ -39,10 +49,13 @@ extension PageLanguage {
             confirm.elsewhere: Continuer sans ce compte
             sessions.title: Où vous êtes connecté
             sessions.advice: Si vous ne reconnaissez pas l’une de ces sessions, déconnectez-la et changez votre mot de passe.
+            sessions.advice_provider: Si vous ne reconnaissez pas l’une de ces sessions, déconnectez-la et changez le mot de passe du compte avec lequel vous vous connectez.
+            sessions.change_password: Changer votre mot de passe
             sessions.sign_out_here: Se déconnecter ici
             sessions.current: Cette session
             sessions.sign_out: Déconnecter
             sessions.sign_out_named: Déconnecter {device}
+            sessions.others: Se déconnecter partout ailleurs
             sessions.browser: Navigateur
             sessions.app: Application
             sessions.transfer: Navigateur ouvert par une application
@@ -55,6 +68,7 @@ extension PageLanguage {
             page.support: Aide
             page.reason: Motif
             page.request: Requête
+            page.account: Vous êtes connecté en tant que {account}.
             form_post.title: Un instant
             form_post.submit: Continuer
             link.again: Réessayer
@@ -179,6 +193,9 @@ extension PageLanguage {
             refusal.not_found.title: Page introuvable
             refusal.not_found.event: Il n’y a rien à cette adresse.
             refusal.not_found.advice: Vérifiez comment elle est écrite ou commencez à la page d’accueil.
+            refusal.unknown_host.title: Page introuvable
+            refusal.unknown_host.event: Ce site n’est pas connu ici sous le nom qui figure dans l’adresse.
+            refusal.unknown_host.advice: Vérifiez comment l’adresse est écrite.
             refusal.wrong_method.title: Cela ne fonctionne pas ici
             refusal.wrong_method.event: Il y a quelque chose à cette adresse, mais cela ne s’utilise pas ainsi.
             refusal.wrong_method.advice: Revenez en arrière ou commencez à la page d’accueil.

@@ -14,6 +14,7 @@ extension PageLanguage {
             sign_in.last_used: Auf diesem Gerät zuletzt benutzt
             sign_in.or: oder
             sign_in.away: Zurzeit nicht erreichbar
+            sign_in.other: oder mit einem anderen Konto anmelden
             notice.refused: Der Name oder das Passwort stimmt nicht. Bitte versuchen Sie es noch einmal.
             notice.incomplete: Bitte geben Sie Ihren Namen und Ihr Passwort ein.
             notice.no_identifier: Bitte geben Sie Ihre E-Mail-Adresse oder Ihren Benutzernamen ein.
@@ -22,15 +23,24 @@ extension PageLanguage {
             notice.cross_site: Diese Anmeldung kam nicht von dieser Seite. Bitte geben Sie Ihr Passwort noch einmal ein.
             notice.again: Die Seite, die Sie öffnen möchten, verlangt eine neue Anmeldung.
             notice.handoff: Sie konnten nicht automatisch angemeldet werden. Bitte melden Sie sich hier an.
+            notice.ended: Ihre Sitzung ist beendet. Melden Sie sich an, dann kommen Sie zu der Seite zurück, die Sie öffnen wollten.
+            notice.idle: Sie wurden abgemeldet, weil Sie diese Website eine Weile nicht benutzt haben. Melden Sie sich an, dann kommen Sie zu der Seite zurück, die Sie öffnen wollten.
+            notice.idle_for: Sie wurden abgemeldet, weil Sie diese Website {time} lang nicht benutzt haben. Melden Sie sich an, dann kommen Sie zu der Seite zurück, die Sie öffnen wollten.
+            notice.expired: Sie wurden abgemeldet, weil Ihre letzte Anmeldung zu lange her ist. Melden Sie sich an, dann kommen Sie zu der Seite zurück, die Sie öffnen wollten.
+            notice.expired_after: Sie wurden abgemeldet, weil eine Anmeldung höchstens {time} lang gilt. Melden Sie sich an, dann kommen Sie zu der Seite zurück, die Sie öffnen wollten.
             notice.sign_out_uncertain: Die Abmeldung ist zurzeit nicht möglich: Vielleicht sind Sie noch angemeldet. Bitte versuchen Sie es in Kürze noch einmal.
             wait.seconds: Sie können es in {count} Sekunden noch einmal versuchen.
             wait.minutes: Sie können es in {count} Minuten noch einmal versuchen.
+            time.minutes: {count} Minuten
+            time.hours: {count} Stunden
+            time.days: {count} Tage
             signed_out.title: Abgemeldet
             signed_out.text: Sie sind auf allen Seiten dieser Website abgemeldet.
             signed_out.sign_in: Wieder anmelden
             sign_out.title: Abmelden
             sign_out.question: Möchten Sie sich von {host} abmelden?
             sign_out.submit: Abmelden
+            sign_out.stay: Angemeldet bleiben
             confirm.title: Mit diesem Konto anmelden?
             confirm.account: Sie werden auf {host} als {account} angemeldet.
             confirm.own: Fahren Sie nur fort, wenn das Ihr eigenes Konto ist und Sie diese Seite gerade selbst aus Ihrer App oder über einen angeforderten Link geöffnet haben.
@@ -39,10 +49,13 @@ extension PageLanguage {
             confirm.elsewhere: Ohne dieses Konto weiter
             sessions.title: Wo Sie angemeldet sind
             sessions.advice: Wenn Sie einen Eintrag nicht kennen, melden Sie ihn ab und ändern Sie Ihr Passwort.
+            sessions.advice_provider: Wenn Sie einen Eintrag nicht kennen, melden Sie ihn ab und ändern Sie das Passwort des Kontos, mit dem Sie sich anmelden.
+            sessions.change_password: Passwort ändern
             sessions.sign_out_here: Hier abmelden
             sessions.current: Diese Sitzung
             sessions.sign_out: Abmelden
             sessions.sign_out_named: {device} abmelden
+            sessions.others: Überall sonst abmelden
             sessions.browser: Browser
             sessions.app: App
             sessions.transfer: Browser, von einer App geöffnet
@@ -55,6 +68,7 @@ extension PageLanguage {
             page.support: Hilfe
             page.reason: Grund
             page.request: Anfrage
+            page.account: Sie sind als {account} angemeldet.
             form_post.title: Einen Moment
             form_post.submit: Weiter
             link.again: Noch einmal versuchen
@@ -179,6 +193,9 @@ extension PageLanguage {
             refusal.not_found.title: Seite nicht gefunden
             refusal.not_found.event: Unter dieser Adresse gibt es nichts.
             refusal.not_found.advice: Prüfen Sie die Schreibweise oder beginnen Sie auf der Startseite.
+            refusal.unknown_host.title: Seite nicht gefunden
+            refusal.unknown_host.event: Unter dem Namen in der Adresse ist diese Website hier nicht bekannt.
+            refusal.unknown_host.advice: Prüfen Sie, wie die Adresse geschrieben ist.
             refusal.wrong_method.title: Das geht hier nicht
             refusal.wrong_method.event: Unter dieser Adresse gibt es etwas, aber es kann so nicht benutzt werden.
             refusal.wrong_method.advice: Gehen Sie zurück oder beginnen Sie auf der Startseite.

@@ -14,6 +14,7 @@ extension PageLanguage {
             sign_in.last_used: El último que se usó en este dispositivo
             sign_in.or: o
             sign_in.away: No disponible por el momento
+            sign_in.other: o iniciar sesión con otra cuenta
             notice.refused: El nombre o la contraseña no es correcto. Inténtelo de nuevo.
             notice.incomplete: Escriba su nombre y su contraseña.
             notice.no_identifier: Escriba su correo electrónico o su nombre de usuario.
@@ -22,15 +23,24 @@ extension PageLanguage {
             notice.cross_site: Este inicio de sesión no venía de esta página. Escriba de nuevo su contraseña.
             notice.again: La página que quiere abrir le pide que inicie sesión de nuevo.
             notice.handoff: No se ha podido iniciar su sesión automáticamente. Inicie sesión aquí.
+            notice.ended: Su sesión ha terminado. Inicie sesión y volverá a la página que quería.
+            notice.idle: Se ha cerrado su sesión porque llevaba un tiempo sin usar este sitio. Inicie sesión y volverá a la página que quería.
+            notice.idle_for: Se ha cerrado su sesión porque no ha usado este sitio durante {time}. Inicie sesión y volverá a la página que quería.
+            notice.expired: Se ha cerrado su sesión porque la inició hace demasiado tiempo. Inicie sesión y volverá a la página que quería.
+            notice.expired_after: Se ha cerrado su sesión porque una sesión dura como máximo {time}. Inicie sesión y volverá a la página que quería.
             notice.sign_out_uncertain: No es posible cerrar la sesión en este momento: puede que siga abierta. Inténtelo de nuevo en breve.
             wait.seconds: Podrá intentarlo de nuevo dentro de {count} segundos.
             wait.minutes: Podrá intentarlo de nuevo dentro de {count} minutos.
+            time.minutes: {count} minutos
+            time.hours: {count} horas
+            time.days: {count} días
             signed_out.title: Sesión cerrada
             signed_out.text: Ha cerrado la sesión en todas las páginas de este sitio.
             signed_out.sign_in: Iniciar sesión de nuevo
             sign_out.title: Cerrar sesión
             sign_out.question: ¿Quiere cerrar la sesión en {host}?
             sign_out.submit: Cerrar sesión
+            sign_out.stay: Mantener la sesión
             confirm.title: ¿Iniciar sesión con esta cuenta?
             confirm.account: Se iniciará sesión en {host} como {account}.
             confirm.own: Continúe solo si esta cuenta es suya y acaba de abrir esta página desde su aplicación o desde un enlace que ha pedido.
@@ -39,10 +49,13 @@ extension PageLanguage {
             confirm.elsewhere: Continuar sin esta cuenta
             sessions.title: Dónde tiene la sesión iniciada
             sessions.advice: Si no reconoce alguna de estas sesiones, ciérrela y cambie su contraseña.
+            sessions.advice_provider: Si no reconoce alguna de estas sesiones, ciérrela y cambie la contraseña de la cuenta con la que inicia sesión.
+            sessions.change_password: Cambiar su contraseña
             sessions.sign_out_here: Cerrar sesión aquí
             sessions.current: Esta sesión
             sessions.sign_out: Cerrar sesión
             sessions.sign_out_named: Cerrar la sesión de {device}
+            sessions.others: Cerrar sesión en todos los demás sitios
             sessions.browser: Navegador
             sessions.app: Aplicación
             sessions.transfer: Navegador abierto por una aplicación
@@ -55,6 +68,7 @@ extension PageLanguage {
             page.support: Ayuda
             page.reason: Motivo
             page.request: Solicitud
+            page.account: Ha iniciado sesión como {account}.
             form_post.title: Un momento
             form_post.submit: Continuar
             link.again: Intentar de nuevo
@@ -179,6 +193,9 @@ extension PageLanguage {
             refusal.not_found.title: Página no encontrada
             refusal.not_found.event: No hay nada en esta dirección.
             refusal.not_found.advice: Compruebe cómo está escrita o empiece en la página de inicio.
+            refusal.unknown_host.title: Página no encontrada
+            refusal.unknown_host.event: Este sitio no se conoce aquí por el nombre que aparece en la dirección.
+            refusal.unknown_host.advice: Compruebe cómo está escrita la dirección.
             refusal.wrong_method.title: Esto no funciona aquí
             refusal.wrong_method.event: Hay algo en esta dirección, pero no se puede usar de este modo.
             refusal.wrong_method.advice: Vuelva atrás o empiece en la página de inicio.

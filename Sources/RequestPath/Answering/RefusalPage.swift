@@ -20,13 +20,15 @@ extension LocalAnswer {
         guard self.isProblem, let reason = self.response.reason else { return self }
         // A form's data would be lost before the user reads that it was not sent.
         let native = isForm ? nil : self.response.native
-        let words = RefusalWords(reason, isForm: isForm, asksApp: native != nil)
+        let words = RefusalWords(reason, isForm: isForm, asksApp: native != nil, hasHost: hasHost)
         let language = writer.language
+        // Whose account it is belongs to what happened.
+        let account = self.response.account.map { language.html(.pageAccount, ["account": $0]) }
         let paragraphs = [
-            self.response.explanation ?? words.event(in: language), words.advice(in: language),
-            self.wait(reason, language),
+            HTMLText.escaped(self.response.explanation ?? words.event(in: language)), account,
+            HTMLText.escaped(words.advice(in: language)), self.wait(reason, language).map(HTMLText.escaped),
         ]
-        var content = paragraphs.compactMap(\.self).map { "<p>\(HTMLText.escaped($0))</p>\n" }.joined()
+        var content = paragraphs.compactMap(\.self).map { "<p>\($0)</p>\n" }.joined()
         if let way = self.link(words.way, hasHost: hasHost, hasSignIn: hasHost && hasSignIn) {
             // The link leaves any frame, because the sign-in page must not be framed.
             let target = [.signIn, .signInAgain, .client, .otherAccount].contains(words.way) ? " target=\"_top\"" : ""

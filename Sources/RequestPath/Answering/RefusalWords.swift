@@ -29,8 +29,11 @@ package struct RefusalWords: Sendable {
     /// - Parameters:
     ///   - isForm: Whether the request carried a form that the user filled in.
     ///   - asksApp: Whether the page asks the native app that shows it to sign the user in.
-    package init(_ reason: Reason, isForm: Bool, asksApp: Bool = false) {
-        self = Self.row(reason) ?? Self.row(reason.status)
+    ///   - hasHost: Whether the request reached a host that is served.
+    package init(_ reason: Reason, isForm: Bool, asksApp: Bool = false, hasHost: Bool = true) {
+        self =
+            !hasHost && reason == .routeNotFound
+            ? RefusalWords(.unknownHost, .none) : Self.row(reason) ?? Self.row(reason.status)
         if asksApp {
             self.asksApp = true
             self.way = .signIn

@@ -53,7 +53,8 @@ extension Exchange {
         }
         guard self.facts.wantsPage else { return answer }
         return answer.page(
-            by: self.configuration.settings.pages.writer(Int(self.facts.pageLanguage)),
+            by: self.configuration.settings.pages.writer(Int(self.facts.pageLanguage))
+                .on(self.record.host?.publicURL.authority),
             requestID: self.record.requestID,
             isForm: self.facts.method == .post,
             hasHost: self.record.host != nil && self.configuration.routes.anyHost == nil,

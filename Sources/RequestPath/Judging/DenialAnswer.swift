@@ -8,8 +8,12 @@ extension RequestJudge {
     /// - Parameters:
     ///   - session: The session that does not suffice; nil if there is none.
     ///   - asksApp: Whether a native app is asked for another transfer token in place of a sign-in.
-    func answer(to denial: Denial, of session: Session?, asksApp: Bool, _ given: borrowing RoutedRequest) -> LocalAnswer
-    {
+    mutating func answer(
+        to denial: Denial,
+        of session: Session?,
+        asksApp: Bool,
+        _ given: borrowing RoutedRequest
+    ) -> LocalAnswer {
         let require = given.route.settings.require
         let parameter = given.configuration.settings.handoff.queryParameter
         let provider = given.configuration.provider(of: given.host, for: session, meeting: require)
@@ -23,6 +27,12 @@ extension RequestJudge {
             now: given.now
         )
         if case .signIn(let demand) = form, !asksApp {
+            // A transfer token that was refused has been told already.
+            if self.findings.note == nil, case .cookie = self.credentials.presented,
+                let notice = SignInNotice(told: denial.reason, absence: self.findings.absence)
+            {
+                self.announce(notice, given)
+            }
             let path = SignInPath.leading(to: given.ownTarget.utf8, demanding: demand)
             return .redirect(to: given.hostURL + path, reason: denial.reason)
         }
@@ -48,6 +58,8 @@ extension RequestJudge {
         )
         answer.response.native = native
         if wantsPage {
+            // Only whoever is let in learns who is signed in: the cookie may be in another's hands.
+            if form == .forbidden { answer.response.account = session.map { AccountText.of($0.identity) } }
             let demand = StepUp.demand(require, denial, session, provider, given.now)
             // In a native app, the page before a posted form asks the app when it is opened.
             answer.response.signIn =

@@ -125,10 +125,15 @@ extension RequestJudge {
     /// Notes why a token signed nobody in, for the log. A user who comes to the sign-in page because of it is told so there.
     mutating func noteRefusal(_ reason: Reason, _ given: borrowing RoutedRequest) {
         self.findings.note = reason
+        self.announce(.handoff, given)
+    }
+
+    /// Has the sign-in page say why the browser comes there.
+    mutating func announce(_ notice: SignInNotice, _ given: borrowing RoutedRequest) {
         guard given.configuration.hasSignInPage(given.host) else { return }
         let name = given.configuration.settings.session.cookieName
-        let cookie = HandoffNotice.cookie(beside: name, given.host.settings.cookieReach)
-        self.findings.addLine(cookie.line(setting: HandoffNotice.value))
+        let cookie = SignInNotice.cookie(beside: name, given.host.settings.cookieReach)
+        self.findings.addLine(cookie.line(setting: notice.value))
     }
 
     /// The mark of the account that the browser used last; nil if it has none.

@@ -173,6 +173,13 @@ extension Section {
         SettingsKey("native", .section(.nativeLifetimes), "Sessions of native apps, which live longer."),
         SettingsKey("transfer", .section(.transferLifetimes), "Web sessions made by a handoff, which live shorter."),
         SettingsKey(
+            "clear_site_data",
+            at: \Settings.session.clearedSiteData,
+            .list(.choice(SessionSettings.SiteData.allCases.map(\.rawValue))),
+            default: "none",
+            "What browsers forget of the site at a sign-out (Clear-Site-Data): pages that Back would show again, and what the apps' scripts have stored."
+        ),
+        SettingsKey(
             "cookie",
             at: \Settings.session.cookieName,
             .text(.token),
@@ -316,12 +323,24 @@ extension Section {
             "A PNG, JPEG, GIF, WebP or SVG image of at most 64KiB, in place of the name; it is embedded in the pages."
         ),
         SettingsKey(
+            "icon",
+            .path(isSecret: false),
+            default: "a door in the colour",
+            "Such an image for the browser's tab; it is embedded as well, so a few KiB are best."
+        ),
+        SettingsKey(
             "colour",
             .text(.colour),
             default: "a blue",
             "The colour of buttons; their text is white or black."
         ),
         SettingsKey("support_url", .text(.supportURL), default: "none", "Where each page's link for help leads."),
+        SettingsKey(
+            "change_password_url",
+            .text(.loginPage),
+            default: "none",
+            "Where users change their passwords: the list of sessions links to it, and password managers are sent there from /.well-known/change-password on every host."
+        ),
         SettingsKey(
             "languages",
             .list(.text(.languageTag)),

@@ -18,7 +18,7 @@ extension SettingsBuilder {
                     Self.place(ofTemplate: text.path),
                     found: error.sentence,
                     allowed:
-                        "an HTML page with {{language}}, {{style}} and {{content}} once each, besides {{title}}, {{name}}, {{brand}} and {{support}}",
+                        "an HTML page with {{language}}, {{style}} and {{content}} once each, besides {{direction}}, {{title}}, {{window_title}}, {{name}}, {{brand}} and {{support}}",
                     mend: "mend the template; styles belong in style.css beside it"
                 )
             }
@@ -45,8 +45,10 @@ extension SettingsBuilder {
         return PageDesign(
             name: tree.text("name"),
             logo: self.image("logo", of: tree),
+            icon: self.image("icon", of: tree),
             colour: tree.text("colour").flatMap(PageDesign.Colour.init),
             supportURL: tree.text("support_url"),
+            changePasswordURL: tree.text("change_password_url"),
             templates: templates,
             style: style?.content,
             languages: languages

@@ -36,6 +36,14 @@ package struct SessionSettings: Sendable, Equatable {
     package var native = Lifetimes(idle: .seconds(30 * 86400), absolute: .seconds(90 * 86400))
     package var transfer = Lifetimes(idle: .seconds(900), absolute: .seconds(1800))
     package var idleCounts = IdleCounts.traffic
+    /// What a browser forgets of the site when its user signs out.
+    package var clearedSiteData: [SiteData] = []
+
+    /// What `Clear-Site-Data` can name (W3C Clear Site Data 3.1); cookies go in any case.
+    package enum SiteData: String, Sendable, CaseIterable, SettingWord {
+        case cache, storage
+    }
+
     package var cookieName = "__Host-sallyport"
     /// The cookie by which a browser can repeat a handoff whose answer was lost.
     package var attemptCookieName: String { "\(self.cookieName)-attempt" }

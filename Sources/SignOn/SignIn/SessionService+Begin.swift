@@ -32,6 +32,24 @@ extension SessionService {
         self.accounts?.linked(authentication, of: self.realm) ?? authentication
     }
 
+    /// What has a browser forget the pages that it has seen, in the answer to a sign-out.
+    package var siteDataFields: [(name: String, value: String)] {
+        let kinds = self.settings.clearedSiteData.map { "\"\($0.rawValue)\"" }
+        return kinds.isEmpty ? [] : [("clear-site-data", kinds.joined(separator: ", "))]
+    }
+
+    /// How long a browser's session lasts without use, and at all; nil where another kind of session would have ended at
+    /// another time.
+    ///
+    /// - Parameter transfers: Whether browsers may have sessions that a transfer made.
+    package func lifetimes(withTransfers transfers: Bool) -> (idle: Duration?, absolute: Duration?) {
+        let (browser, transfer) = (self.settings.browser, self.settings.transfer)
+        return (
+            !transfers || browser.idle == transfer.idle ? browser.idle : nil,
+            !transfers || browser.absolute == transfer.absolute ? browser.absolute : nil
+        )
+    }
+
     /// Begins a session for an authenticated user, always under a new token and id, in a lineage of its own: nothing
     /// that the client presented becomes a session (session fixation).
     ///

@@ -63,7 +63,7 @@ extension ProxyPlan {
         let session = self.settings.session
         let own = [
             session.cookieName, session.attemptCookieName, session.handledCookieName, session.pendingCookieName,
-            session.accountCookieName, "\(session.cookieName)-\(HandoffNotice.label)",
+            session.accountCookieName, "\(session.cookieName)-\(SignInNotice.label)",
         ]
         let reaches = Set(self.settings.hosts.map(\.cookieReach))
         let names = own.flatMap { name in reaches.map { $0.name(name) } } + self.settings.handoff.cookieNames

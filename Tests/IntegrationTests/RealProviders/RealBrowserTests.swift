@@ -28,11 +28,11 @@ struct RealBrowserTests {
 
     private static func signOut(_ browser: Browser, at origin: String) throws {
         try browser.visit("\(origin)/.sallyport/logout")
-        try browser.wait(until: "document.title === 'Sign out' && document.readyState === 'complete'")
+        try browser.wait(until: "document.title.startsWith('Sign out - ') && document.readyState === 'complete'")
         try browser.perform("document.querySelector('form').requestSubmit()")
         try browser.wait(until: "!!document.querySelector('button[name=logout]')")
         try browser.perform("document.querySelector('button[name=logout]').click()")
-        try browser.wait(until: "document.title === 'Signed out' && document.readyState === 'complete'")
+        try browser.wait(until: "document.title.startsWith('Signed out - ') && document.readyState === 'complete'")
     }
 
     /// Pictures are kept where `PICTURES` says, for people to look at.

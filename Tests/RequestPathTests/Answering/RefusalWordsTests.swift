@@ -56,6 +56,32 @@ struct RefusalWordsTests {
         #expect(way(.requestBodyTooLarge) == .none)
     }
 
+    @Test("A host that is not served says so, and leads nowhere")
+    func unknownHost() {
+        let words = RefusalWords(.routeNotFound, isForm: false, hasHost: false)
+        #expect(words.topic == .unknownHost && words.way == .none)
+        #expect(RefusalWords(.requestMalformed, isForm: false, hasHost: false).topic == .notUnderstood)
+    }
+
+    @Test("The page names the account that was refused, escaped")
+    func account() {
+        for account in [nil, "ada<b>@example.com"] {
+            var response = EndpointResponse.problem(.requireGroups, requestID: nil)
+            response.account = account
+            let page = LocalAnswer(response).page(
+                by: PageDesign.included.writer(0).on("app.example.com"),
+                requestID: RequestID(seed: 1, sequence: 1),
+                isForm: false,
+                hasHost: true,
+                hasSignIn: true
+            )
+            let text = String(decoding: page.response.body, as: UTF8.self)
+            let sentence = #"You are signed in as <strong dir="auto">ada&lt;b&gt;@example.com</strong>."#
+            #expect(text.contains(sentence) == (account != nil))
+            #expect(text.contains(" - app.example.com</title>"))
+        }
+    }
+
     @Test("The page of a sign-in of a client that has ended links to where the client begins a new one, if it says so")
     func client() {
         for uri in [nil, "https://app.example.com/login?iss=x"] {

@@ -50,6 +50,28 @@ struct SessionStepTests {
         }
     }
 
+    @Test(
+        "Whoever is sent to the sign-in page because time has ended the session is told so there, and others less",
+        arguments: [
+            (Reason.sessionIdle, "idle"), (.sessionExpired, "expired"), (.sessionRevoked, "ended"),
+            (.sessionForgotten, "ended"), (.sessionUnknown, "ended"),
+        ]
+    )
+    func ended(reason: Reason, told: String) throws {
+        let answer = SessionAnswer.refused(reason)
+        let bench = try JudgeBench([route("/**", .required)])
+        let navigation = ["Cookie: \(bench.cookie())=a", "Accept: text/html", "Sec-Fetch-Mode: navigate"]
+        let request = JudgedRequest(bench, "GET", "/x", navigation)
+        _ = try request.begin()
+        _ = try request.found(answer)
+        let lines = request.values("Set-Cookie").filter { $0.hasPrefix(bench.cookie("-notice")) }
+        #expect(lines.map { $0.hasPrefix("\(bench.cookie("-notice"))=\(told);") } == [true], "\(lines)")
+        let script = JudgedRequest(bench, "GET", "/x", ["Cookie: \(bench.cookie())=a"])
+        _ = try script.begin()
+        _ = try script.found(answer)
+        #expect(script.values("Set-Cookie").isEmpty, "a script shows no page")
+    }
+
     @Test("Required: only a live session passes, and the reason depends on the credential", arguments: Case.allCases)
     func required(presented: Case) throws {
         let expected: JudgedRequest.Told =
