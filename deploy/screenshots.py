@@ -3,8 +3,9 @@
 
     deploy/screenshots.py [--binary PATH] [--pages FILE] [--language TAG] FOLDER
 
-Each page is shown on a phone and a desktop, light and dark. FILE has settings with `pages`, to look at colours and templates
-of your own. Exit status 1: a page fails a check, which is printed. Chromium is Debian's package.
+Each state of each page is shown on a phone and a desktop, light and dark, in forced colours, and from right to left;
+sheet-*.png show all states side by side. FILE has settings with `pages`, to look at colours and templates of your own. Exit
+status 1: a page fails a check, which is printed. Chromium is Debian's package, and reaches this machine only.
 """
 
 import argparse
@@ -22,6 +23,15 @@ import urllib.parse
 import urllib.request
 
 SIZES = {"phone": (360, 740), "desktop": (1280, 800)}
+# Of each picture: its size, colours and direction.
+VIEWS = {
+    "phone-light": ("phone", "light", "ltr"),
+    "desktop-light": ("desktop", "light", "ltr"),
+    "phone-dark": ("phone", "dark", "ltr"),
+    "desktop-dark": ("desktop", "dark", "ltr"),
+    "phone-forced": ("phone", "forced", "ltr"),
+    "phone-rtl": ("phone", "light", "rtl"),
+}
 NARROWEST = 320  # WCAG 2.2, 1.4.10
 PASSWORD = "analytical-engine"
 
@@ -99,7 +109,9 @@ class Browser:
         commands, self.commands = os.pipe()
         self.messages, messages = os.pipe()
         flags = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --hide-scrollbars"
-        shell = f'exec chromium {flags} --remote-debugging-pipe --user-data-dir="$0" 3<&{commands} 4>&{messages}'
+        flags += " --disable-background-networking --disable-component-update --no-proxy-server"
+        rules = "--host-resolver-rules='MAP * ~NOTFOUND, EXCLUDE localhost'"
+        shell = f'exec chromium {flags} {rules} --remote-debugging-pipe --user-data-dir="$0" 3<&{commands} 4>&{messages}'
         self.process = subprocess.Popen(
             ["bash", "-c", shell, folder],
             pass_fds=(commands, messages),
@@ -144,11 +156,41 @@ class Browser:
     def show(self, width: int, height: int, scheme: str, mobile: bool = False):
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
         self.call("Emulation.setDeviceMetricsOverride", **size)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        features = {
+            "prefers-color-scheme": "dark" if scheme != "light" else "light",
+            "forced-colors": "active" if scheme == "forced" else "none",
+        }
+        self.call("Emulation.setEmulatedMedia", features=[{"name": n, "value": v} for n, v in features.items()])
         self.wait(f"innerWidth === {width}")
 
     def picture(self) -> bytes:
         return base64.b64decode(self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"])
+
+    def view(self, name: str):
+        size, scheme, direction = VIEWS[name]
+        self.show(*SIZES[size], scheme, mobile=size == "phone")
+        self.value(f"document.documentElement.dir = '{direction}'")
+
+    def sheet(self, name: str, pictures: dict[str, bytes]) -> bytes:
+        """All pictures side by side, each below its name."""
+        size, scheme, _ = VIEWS[name]
+        columns, width = (4, 360) if size == "phone" else (3, 640)
+        figures = "".join(
+            f'<figure><figcaption>{page}</figcaption><img src="data:image/png;base64,{base64.b64encode(png).decode()}">'
+            "</figure>"
+            for page, png in pictures.items()
+        )
+        style = (
+            f"body{{margin:0;padding:16px;background:#888;font:20px sans-serif;display:grid;gap:16px;"
+            f"grid-template-columns:repeat({columns},{width}px);align-items:start}}"
+            f"figure{{margin:0}}img{{display:block;width:{width}px}}"
+        )
+        with tempfile.NamedTemporaryFile("w", suffix=".html") as file:
+            file.write(f"<!doctype html><style>{style}</style>{figures}")
+            file.flush()
+            self.visit(f"file://{file.name}", "[...document.images].every(image => image.complete)")
+            self.show((width + 16) * columns + 16, 600, "light")
+            return self.picture()
 
     def focus_wrong(self):
         """Goes around the page with the tabulator key, and through the browser's own part between end and start."""
@@ -184,7 +226,7 @@ session: {{persistent: ask}}
 drain: {{delay: 0s, timeout: 1s}}
 log: {{level: error, access: false, audit: false}}
 provider: {{static: {{users: [{{identifier: ada, password_hash: "{password.stdout.strip()}"}}]}}}}
-routes: [{{path: /**, client: web}}]
+routes: [{{path: /**, client: web}}, {{path: /board/**, require: {{groups_any: [board]}}}}]
 clients:
   - {{client_id: app, session_transfer: {{can_create_session_transfer_token: true}}}}
   - {{client_id: web, session_transfer: {{allowed_authentication_methods: [query]}}}}
@@ -226,23 +268,47 @@ clients:
 
 
 def walk(gateway: Gateway, browser: Browser):
-    """Leads the browser from page to page; yields the name of each."""
+    """Leads the browser from state to state; yields the name of each."""
     own = f"{gateway.origin}/.sallyport"
     form = "document.querySelector('form')"
+
+    def sign_in():
+        browser.value(f"identifier.value = 'ada'; password.value = '{PASSWORD}'; {form}.requestSubmit()")
+
+    def set_cookie(name: str, value: str):
+        browser.call("Network.setCookie", name=name, value=value, url=gateway.origin)
+
     browser.visit(f"{own}/login")
     yield "login"
     browser.value(f"identifier.value = 'ada'; password.value = 'wrong'; {form}.requestSubmit()")
     browser.wait("document.querySelector('.notice')")
     yield "login-refused"
+    # What the gateway sets when it sends a browser whose session was not used to the sign-in page.
+    set_cookie("sallyport-notice", "idle")
+    browser.visit(f"{own}/login?return_to=/orders")
+    browser.wait("document.querySelector('.calm')")
+    yield "login-ended"
     link = f"{gateway.origin}/a?session_transfer_token={gateway.transfer_token()}"
     browser.visit("data:text/html," + urllib.parse.quote(f"<h1><a href='{link}'>link</a></h1>"))
     browser.value("document.querySelector('a').click()")
     browser.wait("location.pathname === '/.sallyport/handoff'")
     yield "confirm"
+    # A session of another device, for the list.
     browser.visit(f"{own}/login")
-    browser.value(f"identifier.value = 'ada'; password.value = '{PASSWORD}'; {form}.requestSubmit()")
+    sign_in()
     browser.wait("!document.querySelector('#password')")
-    yield "error"
+    browser.call("Network.clearBrowserCookies")
+    browser.visit(f"{own}/login")
+    sign_in()
+    browser.wait("!document.querySelector('#password')")
+    yield "app-down"
+    browser.visit(f"{own}/login?return_to=/orders")
+    browser.wait("document.querySelector('.way')")
+    yield "login-signed-in"
+    browser.visit(f"{gateway.origin}/board/")
+    yield "forbidden"
+    browser.visit(f"{own}/nothing")
+    yield "not-found"
     time.sleep(0.2)
     browser.visit(f"{own}/sessions")
     yield "sessions"
@@ -264,6 +330,7 @@ def main() -> int:
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     failures = 0
+    pictures: dict[str, dict[str, bytes]] = {view: {} for view in VIEWS}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         gateway = Gateway(arguments.binary, arguments.pages)
         browser = Browser(profile)
@@ -272,18 +339,27 @@ def main() -> int:
             browser.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": arguments.language})
             for page in walk(gateway, browser):
                 wrong = []
-                for scheme in ("light", "dark"):
-                    for size, (width, height) in SIZES.items():
-                        browser.show(width, height, scheme, mobile=size == "phone")
-                        (arguments.folder / f"{page}-{size}-{scheme}.png").write_bytes(browser.picture())
-                        wrong += browser.value(CHECKS)
+                direction = browser.value("document.documentElement.dir")
+                if direction not in ("ltr", "rtl"):
+                    wrong.append("the document has no direction")
+                for view in VIEWS:
+                    browser.view(view)
+                    pictures[view][page] = browser.picture()
+                    (arguments.folder / f"{page}-{view}.png").write_bytes(pictures[view][page])
+                    wrong += [] if view.endswith("forced") else browser.value(CHECKS)
+                # After the pictures, because the focus stays where it was.
+                for view in ("desktop-light", "desktop-dark"):
+                    browser.view(view)
                     wrong += browser.focus_wrong()
+                browser.value(f"document.documentElement.dir = '{direction}'")
                 browser.show(NARROWEST, 640, "light")
                 if browser.value("document.documentElement.scrollWidth") > NARROWEST:
                     wrong.append(f"wider than {NARROWEST} pixels")
                 for text in dict.fromkeys(wrong):
                     print(f"{page}: {text}")
                 failures += len(wrong)
+            for view, shown in pictures.items():
+                (arguments.folder / f"sheet-{view}.png").write_bytes(browser.sheet(view, shown))
         finally:
             browser.call("Browser.close")
             browser.process.wait()
