@@ -19,13 +19,15 @@ struct Demo {
     private let introductionCount: Int
 
     /// Starts `sallyport demo --port 0` and waits until it serves.
-    init(_ arguments: [String] = []) throws {
+    ///
+    /// - Parameter walk: Which commands it prints; nil: none.
+    init(_ arguments: [String] = [], walk: String? = "--long-walk") throws {
         self.process = Process()
         self.log = FileManager.default.temporaryDirectory.appending(path: "sallyport-demo-\(UUID()).log")
         try Data().write(to: self.log)
         let output = try FileHandle(forWritingTo: self.log)
         self.process.executableURL = Gateway.binary
-        self.process.arguments = ["demo", "--port", "0"] + arguments
+        self.process.arguments = ["demo", "--port", "0"] + [walk].compactMap(\.self) + arguments
         self.process.environment = Gateway.environment
         self.process.standardInput = FileHandle.nullDevice
         self.process.standardOutput = output
@@ -35,10 +37,11 @@ struct Demo {
         // Half a minute allows for a machine that is building at the same time.
         for _ in 0..<1500 {
             text = try String(contentsOf: self.log, encoding: .utf8)
-            if text.contains("until you press Ctrl-C.\n") || !self.process.isRunning { break }
+            if text.contains("/  ada@example.com / analytical-engine\n") || !self.process.isRunning { break }
             usleep(20_000)
         }
-        guard let serving = text.firstMatch(of: /Serving (http:\/\/127\.0\.0\.1:\d+)\/ until/),
+        let last = /\nOpen (http:\/\/localhost:\d+)\/  ada@example.com \/ analytical-engine\n$/
+        guard let serving = text.firstMatch(of: last),
             let admin = text.firstMatch(of: /metrics: (http:\/\/127\.0\.0\.1:\d+)\/readyz/)
         else {
             self.process.terminate()
@@ -47,7 +50,7 @@ struct Demo {
         self.origin = String(serving.1)
         self.admin = String(admin.1)
         self.introductionCount = text.utf8.count
-        self.steps = try Self.steps(in: text)
+        self.steps = walk == nil ? [] : try Self.steps(in: text)
     }
 
     /// What it has written since it printed the walk. Waits for `text`, because the log is written in the background.

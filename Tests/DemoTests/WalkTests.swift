@@ -38,6 +38,20 @@ import Testing
         #expect(!written.contains("analytical-engine") && !written.contains("session_transfer_token="))
     }
 
+    @Test func theShortWalkHasTwelveCommandsThatShowWhatItPromises() throws {
+        let demo = try Demo(walk: "--walk")
+        defer { _ = demo.stop() }
+        #expect(demo.steps.count == 12)
+        let results = try Shell.run(demo.steps.map(\.command))
+        #expect(results.count == 12)
+        for (step, result) in zip(demo.steps, results) {
+            let told = "\(step.title)\n\(step.command)\n\(result.output)"
+            #expect(result.status == 0, "\(told)")
+            for text in step.shows { #expect(result.output.contains(text), "should show \(text): \(told)") }
+            for text in step.lacks { #expect(!result.output.contains(text), "should lack \(text): \(told)") }
+        }
+    }
+
     @Test func stopsAtOnceAndCleanly() throws {
         let demo = try Demo()
         #expect(demo.stop() == 0)
@@ -46,7 +60,7 @@ import Testing
     @Test func answersToBothNamesOfTheMachine() throws {
         let demo = try Demo()
         defer { _ = demo.stop() }
-        let origin = demo.origin.replacing("127.0.0.1", with: "localhost")
+        let origin = demo.origin.replacing("localhost", with: "127.0.0.1")
         let results = try Shell.run([
             "JAR=$(mktemp); curl -4 -sS -c \"$JAR\" -o /dev/null -w '%{http_code} %{redirect_url}' -H 'Origin: \(origin)' "
                 + "-d identifier=ada@example.com -d password=analytical-engine -d return_to=/hello \(origin)/.sallyport/login",
@@ -68,7 +82,7 @@ import Testing
             "curl -sS -i -H 'Accept: text/html' -H 'X-Note: <b>bold</b>' \(demo.origin)/public/page",
             "curl -sS -i -H 'Accept: text/html' \(demo.origin)/.sallyport/login",
         ])
-        #expect(results[0].output.contains("<h1>Hello, stranger</h1>"))
+        #expect(results[0].output.contains("<h1>A public page</h1>"))
         #expect(results[0].output.contains("&lt;b&gt;bold") && !results[0].output.contains("<b>bold"))
         #expect(results[1].output.contains(#"<form method="post" action="/.sallyport/login">"#))
     }
@@ -77,7 +91,7 @@ import Testing
     @Test(arguments: ["127.0.0.1", "localhost"]) func aButtonPlaysTheNativeApp(_ name: String) throws {
         let demo = try Demo(["--logs"])
         defer { _ = demo.stop() }
-        let origin = demo.origin.replacing("127.0.0.1", with: name)
+        let origin = demo.origin.replacing("localhost", with: name)
         let results = try Shell.run([
             "curl -4 -sS -H 'Accept: text/html' \(origin)/public/",
             "JAR=$(mktemp); curl -4 -sS -L -c \"$JAR\" -w '%{num_redirects} %{url_effective}' -H 'Accept: text/html' "
@@ -86,14 +100,55 @@ import Testing
         ])
         let form = #"<form method="post" action="/public/native-app">"#
         #expect(results[0].output.contains(form), "\(results[0].output)")
-        #expect(results[1].output.hasSuffix("2 \(origin)/hello"), "\(results[1].output)")
+        #expect(results[1].output.hasSuffix("2 \(origin)/hello?opened-by=the-native-app"), "\(results[1].output)")
         for result in results[1...] {
             #expect(result.output.contains("<h1>Hello, Ada Lovelace</h1>"), "\(result.output)")
             #expect(result.output.contains(#"<th scope="row">X-Auth-Origin</th><td>transfer</td>"#), "\(result.output)")
-            #expect(!result.output.contains(form) && !result.output.contains("spt_"), "\(result.output)")
+            #expect(result.output.contains("by the native app: no sign-in page was shown"), "\(result.output)")
+            #expect(!result.output.contains("spt_"), "\(result.output)")
         }
         let written = try demo.written(until: #""path":"/public/native-app""#)
         #expect(written.contains(#""path":"/public/native-app""#) && !written.contains("spt_"), "\(written)")
+    }
+
+    /// Somebody is signed in already: the button signs out first, so that something is seen, and the page says why without.
+    @Test func theNativeAppOfTheSameUserLeavesTheSessionAndThePageSaysSo() throws {
+        let demo = try Demo(walk: nil)
+        defer { _ = demo.stop() }
+        let origin = demo.origin
+        let results = try Shell.run([
+            "JAR=$(mktemp); page() { curl -4 -sS -b \"$JAR\" -c \"$JAR\" -H 'Accept: text/html' \"$@\"; }; "
+                + "page -L -H 'Origin: \(origin)' -d identifier=ada@example.com -d password=analytical-engine "
+                + "-d return_to=/hello \(origin)/.sallyport/login",
+            "page -L -H 'Origin: \(origin)' -d '' \(origin)/public/native-app",
+            "page -L -H 'Origin: \(origin)' -d 'return_to=/public/native-app?user=user-1815' \(origin)/.sallyport/logout",
+            "page -w ' %{http_code}' \(origin)/board/",
+            "page -w ' %{http_code}' \(origin)/down/",
+        ])
+        let button = #"name="return_to" value="/public/native-app?user=user-1815""#
+        #expect(results[0].output.contains(button), "\(results[0].output)")
+        #expect(results[1].output.contains("you were signed in as the same user here"), "\(results[1].output)")
+        let shown = "by the native app: no sign-in page was shown"
+        #expect(results[2].output.contains(shown), "\(results[2].output)")
+        #expect(results[3].output.hasSuffix(" 403"), "\(results[3].output)")
+        #expect(results[3].output.contains("ada@example.com"), "\(results[3].output)")
+        #expect(results[4].output.hasSuffix(" 502"), "\(results[4].output)")
+    }
+
+    /// As in a container: all addresses, and the URL of the browsers.
+    @Test func listensWhereItIsToldAndSaysThatOthersReachIt() throws {
+        let port = 18_080
+        let url = "http://demo.example:\(port)"
+        let options = ["demo", "--print-settings", "--listen", "0.0.0.0:\(port)", "--public-url", url]
+        let printed = try Servers.run(Gateway.binary.path, options).output
+        for text in [
+            "listen: \"0.0.0.0:\(port)\"", "public_url: \"\(url)\"", "public_url: \"http://localhost:\(port)\"",
+            "enforce_device_binding: none",
+        ] { #expect(printed.contains(text), "\(text): \(printed)") }
+        for wrong in [["--listen", "0.0.0.0"], ["--public-url", "demo.example"], ["--listen", ":1", "--port", "2"]] {
+            let refused = try Servers.run(Gateway.binary.path, ["demo"] + wrong)
+            #expect(refused.status == 64 && refused.output.contains(wrong[0]), "\(refused.output)")
+        }
     }
 
     @Test func printsItsSettingsWithoutServing() throws {

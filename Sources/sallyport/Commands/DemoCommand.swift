@@ -12,8 +12,31 @@ struct DemoCommand: AsyncParsableCommand {
         abstract: "Start a gateway, a sample app and two users on loopback, and print curl commands to try them."
     )
 
-    @Option(help: ArgumentHelp("The port of the gateway; 0 takes a free one.", valueName: "port"))
+    @Option(help: ArgumentHelp("The port of the gateway on loopback; 0 takes a free one.", valueName: "port"))
     var port = 8080
+
+    @Option(
+        help: ArgumentHelp(
+            "Listen at this address instead, for containers and phones, e.g. 0.0.0.0:8080. Whoever reaches it can sign in: the passwords are known.",
+            valueName: "address"
+        )
+    )
+    var listen: String?
+
+    @Option(
+        name: .customLong("public-url"),
+        help: ArgumentHelp(
+            "The URL by which browsers reach it, if that is not localhost with the port.",
+            valueName: "URL"
+        )
+    )
+    var publicURL: String?
+
+    @Flag(help: "Also print twelve curl commands that show what the gateway does.")
+    var walk = false
+
+    @Flag(help: "Also print all curl commands: OAuth, DPoP and other apps' sign-ins as well.")
+    var longWalk = false
 
     @Flag(help: "Also write the access log and the audit stream.")
     var logs = false
@@ -25,52 +48,70 @@ struct DemoCommand: AsyncParsableCommand {
         guard (0...65_535).contains(self.port) else {
             throw ValidationError("--port must be a number from 0 to 65535.")
         }
+        guard self.listen == nil || self.port == 8080 else {
+            throw ValidationError("Write the port in --listen, and leave --port out.")
+        }
+        do {
+            _ = try DemoPlace(listen: self.listen, port: self.port, publicURL: self.publicURL) { 1 }
+        } catch let fault as DemoPlace.Fault {
+            throw ValidationError(fault.sentence)
+        }
     }
 
     func run() async throws {
-        if self.printSettings { return Console.say(DemoSettings(port: self.port, appPort: 3000, logs: self.logs).yaml) }
+        let place = try DemoPlace(listen: self.listen, port: self.port, publicURL: self.publicURL) {
+            try self.printSettings ? 8080 : Self.freePort()
+        }
+        if self.printSettings { return Console.say(DemoSettings(place, appPort: 3000, logs: self.logs).yaml) }
         Process.reportFatalSignals()
-        let port = try self.port == 0 ? Self.freePort() : self.port
-        let origin = "http://127.0.0.1:\(port)"
-        let app = try await DemoApp.start(gateway: origin)
+        let app = try await DemoApp.start(at: place)
         let gateway: Gateway
         do {
-            let loaded = try DemoSettings(port: port, appPort: app.port, logs: self.logs).load()
+            let loaded = try DemoSettings(place, appPort: app.port, logs: self.logs).load()
             gateway = try await Gateway.start(loaded, reload: nil)
         } catch {
             Console.complain("the demo cannot start: \(error)")
-            Console.complain("If port \(port) is in use, `sallyport demo --port 0` takes a free one.")
+            Console.complain("If port \(place.port) is in use, `sallyport demo --port 0` takes a free one.")
             throw ExitCode.failure
         }
-        Console.say(self.introduction(origin: origin, adminPort: gateway.adminPort))
+        Console.say(self.introduction(place, adminPort: gateway.adminPort))
+        if self.walk || self.longWalk { Console.say(self.walk(at: place)) }
+        let user = DemoUser.all[0]
+        Console.say("\nOpen \(place.origin)/  \(user.identifier) / \(user.password)")
+        await gateway.runUntilSignalled()
+        await app.close()
+    }
+
+    private func walk(at place: DemoPlace) -> String {
         let program = realpath("/proc/self/exe", nil).map { path in
             defer { free(path) }
             return String(cString: path)
         }
         let walk = DemoWalk(
-            origin: origin,
-            host: "127.0.0.1",
+            origin: place.origin,
+            host: place.host,
             program: program ?? "sallyport",
-            user: DemoUser.all[0]
+            user: DemoUser.all[0],
+            isWhole: self.longWalk,
+            isBound: place.isLocal
         )
-        Console.say(walk.text)
-        Console.say("\nServing \(origin)/ until you press Ctrl-C.")
-        await gateway.runUntilSignalled()
-        await app.close()
+        return "# In a terminal: paste the lines below into bash, one by one or all at once.\n\(walk.text)"
     }
 
-    private func introduction(origin: String, adminPort: Int?) -> String {
+    private func introduction(_ place: DemoPlace, adminPort: Int?) -> String {
         let users = DemoUser.all.map { "#   \($0.identifier)  \($0.password)" }
         let admin = adminPort.map { "# Health and metrics: http://127.0.0.1:\($0)/readyz?verbose and /metrics\n" } ?? ""
+        let reach =
+            place.isLocal
+            ? "nothing leaves this machine."
+            : "reachable at \(place.listen): whoever reaches it can sign in, as the passwords are known."
         return """
-            # Sallyport demo: gateway and app in one process, sessions in memory, nothing leaves this machine.
-            #
-            # In a browser: \(origin)/hello
-            # The page \(origin)/public/ has a button that plays the native app.
+            # Sallyport demo: gateway and app in one process, sessions in memory, \(reach)
+            # The page shows what the gateway does, and has a button that plays the native app.
             # Users and passwords:
             \(users.joined(separator: "\n"))
-            \(admin)#
-            # In a terminal: paste the lines below into bash, one by one or all at once.
+            \(admin)# Commands to try in a terminal: sallyport demo --walk
+            # Press Ctrl-C to stop.
             """
     }
 

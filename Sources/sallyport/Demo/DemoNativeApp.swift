@@ -8,8 +8,9 @@ struct DemoNativeApp: Sendable {
         let description: String
     }
 
-    /// The gateway's origin, e.g. `http://127.0.0.1:8080`.
+    /// The gateway's origin, e.g. `http://127.0.0.1:8080`, and the host in it.
     let gateway: String
+    let host: String
     let transport: any ProviderTransport
 
     /// Signs the user in, and mints a session-transfer token.
@@ -33,7 +34,7 @@ struct DemoNativeApp: Sendable {
             ("subject_token", session),
             ("subject_token_type", "urn:sallyport:params:oauth:token-type:session_token"),
             ("requested_token_type", "urn:auth0:params:oauth:token-type:session_transfer_token"),
-            ("audience", "urn:127.0.0.1:session_transfer"),
+            ("audience", "urn:\(self.host):session_transfer"),
         ])
         return try await self.value(
             of: "access_token",

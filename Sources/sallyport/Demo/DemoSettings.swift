@@ -41,10 +41,9 @@ struct DemoSettings: Sendable {
     let yaml: String
 
     /// - Parameters:
-    /// - port: The port of the gateway.
-    /// - appPort: The port of the demo's app.
+    ///   - appPort: The port of the demo's app.
     ///   - logs: Write the access log and the audit stream.
-    init(port: Int, appPort: Int, logs: Bool) {
+    init(_ place: DemoPlace, appPort: Int, logs: Bool) {
         let users = DemoUser.all.map { user in
             """
                   - identifier: \(user.identifier)
@@ -57,39 +56,19 @@ struct DemoSettings: Sendable {
             """
         }
         self.yaml = """
-            listen: 127.0.0.1:\(port)
+            listen: "\(place.listen)"
             upstream: demo
             upstreams:
               demo:
                 url: http://127.0.0.1:\(appPort)
+              # Nothing listens there: an app that is down.
+              down:
+                url: http://127.0.0.1:9
             admin:
               listen: 127.0.0.1:0
 
             hosts:
-              - public_url: http://127.0.0.1:\(port)
-                endpoints: true
-                routes:
-                  - path: /**
-                    name: app
-                    client: \(Self.webClient)
-                  - path: /orders/**
-                    name: orders
-                    require:
-                      scopes: ["orders:read"]
-                  - path: /public/**
-                    name: public
-                    auth: public
-              # The same pages, for those who write the other name of this machine. The API is above.
-              - public_url: http://localhost:\(port)
-                endpoints: true
-                routes:
-                  - path: /**
-                    client: \(Self.webClient)
-                  - path: /orders/**
-                    require:
-                      scopes: ["orders:read"]
-                  - path: /public/**
-                    auth: public
+            \(place.origins.enumerated().map { Self.host($1, isFirst: $0 == 0) }.joined(separator: "\n"))
 
             clients:
               - client_id: \(Self.nativeClient)
@@ -99,7 +78,8 @@ struct DemoSettings: Sendable {
               - client_id: \(Self.webClient)
                 session_transfer:
                   allowed_authentication_methods: [cookie, query]
-                  enforce_device_binding: ip
+                  # Where other machines come in, the app that plays the native one is at another address than the browser.
+                  enforce_device_binding: \(place.isLocal ? "ip" : "none")
               - client_id: \(Self.apiClient)
                 client_secret_file: \(Self.secretFile)
 
@@ -125,6 +105,29 @@ struct DemoSettings: Sendable {
               access: \(logs)
               audit: \(logs)
 
+            """
+    }
+
+    /// One of the hosts, by which the same pages are reached. The names of routes are for the first.
+    private static func host(_ origin: String, isFirst: Bool) -> String {
+        func name(_ name: String) -> String { isFirst ? "\n        name: \(name)" : "" }
+        return """
+              - public_url: "\(origin)"
+                endpoints: true
+                routes:
+                  - path: /**\(name("app"))
+                    client: \(self.webClient)
+                  - path: /orders/**\(name("orders"))
+                    require:
+                      scopes: ["orders:read"]
+                  # A group that none of the users is in.
+                  - path: /board/**
+                    require:
+                      groups_any: [board]
+                  - path: /down/**
+                    upstream: down
+                  - path: /public/**\(name("public"))
+                    auth: public
             """
     }
 

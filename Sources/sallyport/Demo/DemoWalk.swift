@@ -7,12 +7,30 @@ struct DemoStep: Sendable {
     var shows: [String]
     /// Text that the output does not contain.
     var lacks: [String]
+    /// Whether it is one of the twelve that show the product.
+    var isShort = false
+    /// Whether it needs sessions that are bound to the address.
+    var needsBinding = false
 
     init(_ title: String, _ command: String, shows: [String], lacks: [String] = []) {
         self.title = title
         self.command = command
         self.shows = shows
         self.lacks = lacks
+    }
+
+    /// The same step in the short walk, too.
+    var short: DemoStep {
+        var step = self
+        step.isShort = true
+        return step
+    }
+
+    /// The same step, only where tokens are bound to the address.
+    var whereBound: DemoStep {
+        var step = self
+        step.needsBinding = true
+        return step
     }
 }
 
@@ -21,10 +39,12 @@ struct DemoWalk: Sendable {
     let steps: [DemoStep]
 
     /// - Parameters:
-    ///   - origin: The demo's public URL, e.g. `http://127.0.0.1:8080`.
+    ///   - origin: The demo's public URL, e.g. `http://localhost:8080`.
     ///   - host: Its host without a port.
     ///   - program: The path of this program.
-    init(origin: String, host: String, program: String, user: DemoUser) {
+    ///   - isWhole: All steps; else the twelve that show the product.
+    ///   - isBound: Whether tokens are bound to the address.
+    init(origin: String, host: String, program: String, user: DemoUser, isWhole: Bool, isBound: Bool) {
         let status = "-o /dev/null -w '%{http_code} %{redirect_url}\\n'"
         let landing = "-o /dev/null -w '%{http_code} %{url_effective}\\n'"
         let page = "-H 'Accept: text/html'"
@@ -34,7 +54,7 @@ struct DemoWalk: Sendable {
                 "Open the app without a session: a browser is redirected to the login page.",
                 "curl -sS \(status) \(page) \(origin)/hello",
                 shows: ["303 \(login)"]
-            ),
+            ).short,
             DemoStep(
                 "An API client gets 401 and a reason instead.",
                 "curl -sS \(origin)/hello",
@@ -46,7 +66,7 @@ struct DemoWalk: Sendable {
                     + "-d identifier=\(user.identifier) -d password=\(user.password) -d return_to=/hello "
                     + "\(origin)/.sallyport/login",
                 shows: ["303 \(origin)/hello"]
-            ),
+            ).short,
             DemoStep(
                 "The app gets the user in plain headers, and never sees the session cookie.",
                 "curl -sS -b \"$JAR\" \(origin)/hello",
@@ -55,13 +75,13 @@ struct DemoWalk: Sendable {
                     "X-Auth-Groups: \(user.groups.joined(separator: ","))", "X-Auth-Origin: browser",
                 ],
                 lacks: ["Cookie:"]
-            ),
+            ).short,
             DemoStep(
                 "Sign in as a native app does, at Kratos's paths: first a flow,",
                 "FLOW=$(curl -sS \(origin)/self-service/login/api "
                     + #"| sed -n 's/.*"action":"\([^"]*\)".*/\1/p'); echo "$FLOW""#,
                 shows: ["\(origin)/self-service/login?flow="]
-            ),
+            ).short,
             DemoStep(
                 "then the password, which gives a session token.",
                 "SESSION_TOKEN=$(curl -sS -H 'Content-Type: application/json' "
@@ -69,7 +89,7 @@ struct DemoWalk: Sendable {
                     + "\"password\":\"\(user.password)\"}' \"$FLOW\" "
                     + #"| sed -n 's/.*"session_token":"\([^"]*\)".*/\1/p'); echo "$SESSION_TOKEN""#,
                 shows: ["sps_"]
-            ),
+            ).short,
             DemoStep(
                 "Ask whose session it is.",
                 "curl -sS -H \"X-Session-Token: $SESSION_TOKEN\" \(origin)/sessions/whoami; echo",
@@ -91,7 +111,7 @@ struct DemoWalk: Sendable {
                 shows: [
                     #""access_token":"spt_"#, #""expires_in":60"#, #""token_type":"N_A""#,
                 ]
-            ),
+            ).short,
             DemoStep(
                 "Open the app with a new one in the query: the browser is signed in, and the token is removed from the URL.",
                 #"transfer() { mint | sed -n 's/.*"access_token":"\([^"]*\)".*/\1/p'; }; "#
@@ -99,13 +119,13 @@ struct DemoWalk: Sendable {
                     + "\"\(origin)/hello?a=1&session_transfer_token=$TOKEN\"",
                 shows: ["303 \(origin)/hello?a=1"],
                 lacks: ["session_transfer_token"]
-            ),
+            ).short,
             DemoStep(
                 "It now has its own web session, made by the transfer.",
                 "curl -sS -b \"$WEB\" '\(origin)/hello?a=1'",
                 shows: ["GET /hello?a=1", "X-Auth-Subject: \(user.id)", "X-Auth-Origin: transfer"],
                 lacks: ["Cookie:"]
-            ),
+            ).short,
             DemoStep(
                 "The same by cookie, as an app sets it in its WebView before it loads the page.",
                 "VIEW=$(mktemp); printf '\(host)\\tFALSE\\t/\\tFALSE\\t0\\tauth0_session_transfer_token\\t%s\\n' "
@@ -117,24 +137,24 @@ struct DemoWalk: Sendable {
                 "Replay: the first token leads to the login page when it is used again.",
                 "curl -sS -L \(landing) \(page) \"\(origin)/hello?session_transfer_token=$TOKEN\"",
                 shows: ["200 \(login)"]
-            ),
+            ).short,
             DemoStep(
                 "Theft: a new token from another address leads to the login page as well,",
-                "STOLEN=$(transfer); curl -sS -L --interface 127.0.0.2 \(landing) \(page) "
+                "STOLEN=$(transfer); curl -4 -sS -L --interface 127.0.0.2 \(landing) \(page) "
                     + "\"\(origin)/hello?session_transfer_token=$STOLEN\"",
                 shows: ["200 \(login)"]
-            ),
+            ).whereBound,
             DemoStep(
                 "and the attempt burns it, so that it fails from the right address too.",
                 "curl -sS -L \(landing) \(page) \"\(origin)/hello?session_transfer_token=$STOLEN\"",
                 shows: ["200 \(login)"]
-            ),
+            ).whereBound,
             DemoStep(
                 "A client's identity headers never reach the app, in any spelling; the real ones do,",
                 "curl -sS -b \"$JAR\" -H 'X-Auth-Subject: root' -H 'x_auth_email: root' \(origin)/hello",
                 shows: ["X-Auth-Subject: \(user.id)"],
                 lacks: ["root"]
-            ),
+            ).short,
             DemoStep(
                 "and on public pages there are none.",
                 "curl -sS -H 'X-Auth-Subject: root' -H 'X-Forwarded-User: root' \(origin)/public/",
@@ -159,16 +179,17 @@ struct DemoWalk: Sendable {
                 "curl -sS -X DELETE -o /dev/null -w '%{http_code}\\n' -H 'Content-Type: application/json' "
                     + "-d \"{\\\"session_token\\\":\\\"$SESSION_TOKEN\\\"}\" \(origin)/self-service/logout/api",
                 shows: ["204"]
-            ),
+            ).short,
             DemoStep(
                 "and the web session that came from it has ended, too.",
                 "curl -sS -b \"$WEB\" \(origin)/hello",
                 shows: [#""status":401"#]
-            ),
+            ).short,
         ]
-        self.steps =
+        let all =
             beginning + Self.tokenSteps(origin: origin, program: program, user: user)
             + Self.exchangeSteps(origin: origin, user: user) + end
+        self.steps = all.filter { (isWhole || $0.isShort) && (isBound || !$0.needsBinding) }
     }
 
     /// The line before the first step and after the last.

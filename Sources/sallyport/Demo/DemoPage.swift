@@ -1,0 +1,179 @@
+import Cryptography
+import Endpoints
+import Pages
+import Vocabulary
+
+/// The page of the demo's app: who the user is, as the gateway says it, and what to try.
+enum DemoPage {
+    /// Where the button of the native app is posted: a public page, so that nobody needs to be signed in.
+    static let nativePath = "/public/native-app"
+    /// The parameter of its query with the user whom the native app signs in.
+    static let user = "user"
+    /// The query of a page that the native app opens.
+    static let isFromNative = "opened-by=the-native-app"
+
+    /// The page for this request.
+    static func answer(_ request: EndpointRequest) -> EndpointResponse {
+        let lines = (request.head ?? "").split(separator: "\n")
+        let identity = lines.dropFirst().filter { $0.lowercased().hasPrefix("x-auth-") }
+        let others = lines.dropFirst().filter { !$0.lowercased().hasPrefix("x-auth-") }
+        let line = HTMLText.escaped(String(lines.first ?? ""))
+        return .html(
+            200,
+            """
+            <!DOCTYPE html>
+            <html lang="en">
+            <head>
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <title>Demo app - Sallyport</title>
+            <style>\(self.style)</style>
+            </head>
+            <body>
+            <main>
+            <section class="card">
+            \(identity.isEmpty ? self.publicCard : self.card(request))
+            </section>
+            \(identity.isEmpty ? "" : self.experiments)
+            <details>
+            <summary>What the app received: <code>\(line)</code></summary>
+            <h2>Set by the gateway</h2>
+            \(self.table(identity, orElse: "No identity headers: this page is public."))
+            <h2>The rest</h2>
+            \(self.table(others, orElse: "Nothing."))
+            </details>
+            </main>
+            </body>
+            </html>
+
+            """,
+            styleDigest: self.styleDigest
+        )
+    }
+
+    // MARK: The card
+
+    private static func card(_ request: EndpointRequest) -> String {
+        func text(_ field: String) -> String { HTMLText.escaped(request.field(field) ?? "") }
+        let isTransfer = request.field("x-auth-origin") == "transfer"
+        let way =
+            isTransfer
+            ? "by the native app: no sign-in page was shown"
+            : request.field("x-auth-origin") == "native" ? "in a native app" : "on the gateway's sign-in page"
+        let groups = text("x-auth-groups").split(separator: ",").joined(separator: ", ")
+        return """
+            <p class="kicker">An app behind Sallyport, which has no sign-in of its own</p>
+            <h1>Hello, \(text("x-auth-name"))</h1>
+            <dl>
+            <dt>Account</dt><dd>\(text("x-auth-email"))</dd>
+            <dt>Groups</dt><dd>\(groups)</dd>
+            <dt>Signed in</dt><dd>\(way)</dd>
+            </dl>
+            \(self.explanation(request, isTransfer: isTransfer))
+            <div class="buttons">
+            <form method="post" action="/.sallyport/logout">
+            <input type="hidden" name="return_to" value="\(self.nativePath)?\(self.user)=\(text("x-auth-subject"))">
+            <button>Sign out, then open as the native app</button>
+            </form>
+            <a class="quiet" href="/.sallyport/sessions">My sessions</a>
+            <a class="quiet" href="/.sallyport/logout?return_to=/public/">Sign out</a>
+            </div>
+            """
+    }
+
+    private static func explanation(_ request: EndpointRequest, isTransfer: Bool) -> String {
+        if request.head?.split(separator: "\n").first?.utf8.contains(self.isFromNative.utf8) == true, !isTransfer {
+            return """
+                <p class="note">The native app opened this page, but you were signed in as the same user here: your session
+                stays as it is. Sign out, then use the button on the public page.</p>
+                """
+        }
+        return isTransfer
+            ? """
+            <p>The app on the phone was signed in. It opened this page with a token that is good once, for a minute; the
+            gateway took it out of the URL and signed the browser in.</p>
+            """
+            : """
+            <p>The gateway asked for your password. It tells the app who you are in headers, which nobody else can send, and the
+            app never sees your session's cookie.</p>
+            """
+    }
+
+    private static let publicCard = """
+        <p class="kicker">An app behind Sallyport, which has no sign-in of its own</p>
+        <h1>A public page</h1>
+        <p>Everybody may read this page. The gateway tells the app nothing about its visitors here, even if they are signed
+        in.</p>
+        <p>A native app can open pages for its user without a sign-in page. The button plays such an app on the phone of
+        \(DemoUser.all[0].name): if nobody is signed in here, \(DemoUser.all[0].name) is then.</p>
+        <div class="buttons">
+        <form method="post" action="\(nativePath)">
+        <button>Open as the native app</button>
+        </form>
+        <a class="quiet" href="/hello">A page that needs a session</a>
+        </div>
+        """
+
+    // MARK: The rest
+
+    private static let experiments = """
+        <section class="card">
+        <h2>Try</h2>
+        <ul>
+        <li><a href="/board/">A page for a group that you are not in</a>: the gateway answers 403, and the app is not asked.</li>
+        <li><a href="/down/">A page whose app is down</a>: 502, and what to do.</li>
+        <li><a href="/hello" target="_blank">This page in another tab</a>: sign out here, then reload it there.</li>
+        <li><a href="/public/">A public page</a>: anybody may read it.</li>
+        <li><a href="/orders/1">An API for native apps</a>: a browser's session does not open it; access tokens do
+        (<code>sallyport demo --long-walk</code>).</li>
+        </ul>
+        </section>
+        """
+
+    private static func table(_ fields: [Substring], orElse sentence: String) -> String {
+        guard !fields.isEmpty else { return "<p>\(sentence)</p>" }
+        let rows = fields.map { field in
+            let name = field.prefix { $0 != ":" }
+            let value = HTMLText.escaped(String(field.dropFirst(name.count + 2)))
+            return "<tr><th scope=\"row\">\(HTMLText.escaped(String(name)))</th><td>\(value)</td></tr>"
+        }
+        return "<table>\(rows.joined(separator: "\n"))</table>"
+    }
+
+    private static let style = """
+        :root{color-scheme:light dark;--ground:#f3f5f8;--sheet:#fff;--line:#d5dbe3;--ink:#1a2129;--soft:#566270;\
+        --accent:#1f5fbf;--deep:#184a96;--link:#184a96;--tint:#fff6dd;font:100%/1.5 system-ui,sans-serif}
+        @media (prefers-color-scheme:dark){:root{--ground:#12161b;--sheet:#1b2128;--line:#323b46;--ink:#e8ecf1;\
+        --soft:#a3afbd;--accent:#2f6fd0;--deep:#255cb0;--link:#8ab4f8;--tint:#33301f}}
+        body{margin:0;background:var(--ground);color:var(--ink)}
+        main{box-sizing:border-box;max-width:44rem;margin:0 auto;padding:1.5rem 1rem}
+        .card,details{margin-bottom:1rem;padding:1.5rem;background:var(--sheet);border:1px solid var(--line);\
+        border-radius:.75rem}
+        .kicker{margin:0 0 .25rem;color:var(--soft);font-size:.875rem}
+        h1{margin:0;font-size:1.75rem;line-height:1.2}
+        h2{margin:0 0 .5rem;font-size:1.125rem}details h2{margin-top:1.5rem}
+        p{margin:.75rem 0 0}
+        dl{display:grid;grid-template-columns:auto 1fr;gap:.25rem 1.5rem;margin:1rem 0 0}
+        dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+        .note{padding:.75rem;background:var(--tint);border-inline-start:4px solid var(--accent)}
+        .buttons{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.5rem}
+        button,.quiet{box-sizing:border-box;padding:.5rem 1rem;border:1px solid transparent;border-radius:.375rem;\
+        font:inherit;font-weight:600;text-decoration:none;cursor:pointer}
+        button{background:var(--accent);color:#fff}button:hover{background:var(--deep)}
+        .quiet{display:block;border-color:var(--soft);color:inherit}.quiet:hover{background:var(--ground)}
+        :is(button,a,summary):focus-visible{outline:3px solid #5b9bff;outline-offset:2px}
+        ul{margin:0;padding-inline-start:1.25rem}li{margin-top:.5rem}
+        summary{cursor:pointer;overflow-wrap:anywhere}
+        table{border-collapse:collapse;width:100%}
+        th,td{padding:.375rem 0;border-bottom:1px solid var(--line);text-align:start;vertical-align:top}
+        th{width:13rem;padding-inline-end:.75rem;font-weight:600}
+        td,code{font-family:ui-monospace,monospace;font-size:.9375rem;overflow-wrap:anywhere}
+        a{color:var(--link)}
+        @media (max-width:36rem){dl{display:block}dt{margin-top:.5rem}tr,th,td{display:block;width:auto}\
+        th{border:0;padding-bottom:0}.buttons,.buttons>*,.buttons button{display:block;width:100%}\
+        .buttons>*+*{margin-top:.75rem;text-align:center}}
+        """
+
+    /// In the padded base64 of CSP (CSP3 2.3.1).
+    private static let styleDigest = Base64.encode(SHA256.digest(Array(style.utf8)).bytes)
+}

@@ -1,0 +1,65 @@
+import Vocabulary
+
+/// Where the demo is.
+struct DemoPlace: Sendable, Equatable {
+    /// Where the gateway listens, e.g. `127.0.0.1:8080`.
+    let listen: String
+    let port: Int
+    /// The URL by which browsers reach it, without a slash at its end.
+    let origin: String
+    /// Whether only this machine reaches it.
+    let isLocal: Bool
+    /// The host by which the demo's own app reaches it.
+    let insideHost: String
+
+    /// Why there is no such place.
+    struct Fault: Error, Equatable {
+        let sentence: String
+    }
+
+    /// - Parameters:
+    ///   - listen: An address with a port; nil: loopback.
+    ///   - port: The port on loopback.
+    ///   - publicURL: nil: localhost with that port.
+    ///   - freePort: The port that is taken in place of 0.
+    init(listen: String?, port: Int, publicURL: String?, freePort: () throws -> Int) throws {
+        let text = listen ?? "127.0.0.1:\(port)"
+        guard let colon = text.lastIndex(of: ":"), let number = UInt16(text[text.index(after: colon)...]),
+            text.utf8.allSatisfy({ $0.isAlphanumeric || ".:[]".utf8.contains($0) })
+        else { throw Fault(sentence: "--listen must be an address with a port, e.g. 0.0.0.0:8080.") }
+        self.port = number == 0 ? try freePort() : Int(number)
+        let host = String(text[..<colon])
+        self.listen = "\(host):\(self.port)"
+        self.isLocal = ["127.0.0.1", "[::1]", "localhost"].contains(host)
+        self.insideHost = ["", "0.0.0.0", "[::]"].contains(host) ? "127.0.0.1" : host
+        guard let publicURL else {
+            self.origin = "http://localhost:\(self.port)"
+            return
+        }
+        let url = publicURL.hasSuffix("/") ? String(publicURL.dropLast()) : publicURL
+        guard url.hasPrefix("http://") || url.hasPrefix("https://"),
+            url.utf8.allSatisfy({ $0.isAlphanumeric || "-.:/[]".utf8.contains($0) })
+        else { throw Fault(sentence: "--public-url must be a URL such as http://192.168.1.20:8080.") }
+        self.origin = url
+    }
+
+    /// The host of that URL, without its port.
+    var host: String {
+        let authority = self.origin.split(separator: "/").last ?? ""
+        guard authority.first != "[" else { return String(authority.prefix { $0 != "]" }) + "]" }
+        return String(authority.prefix { $0 != ":" })
+    }
+
+    /// The URL by which the demo's own app reaches it.
+    var inside: String { "http://\(self.insideHost):\(self.port)" }
+
+    /// The URLs of the hosts: that one first, then the names of this machine.
+    var origins: [String] {
+        var origins = [self.origin]
+        for origin in ["http://localhost:\(self.port)", "http://127.0.0.1:\(self.port)", self.inside]
+        where !origins.contains(origin) {
+            origins.append(origin)
+        }
+        return origins
+    }
+}
