@@ -22,12 +22,9 @@ extension Gateway {
             return
         }
         let (former, assembly) = (prepared.former, prepared.assembly)
-        let users = assembly.settings.fixedUsers
-        // First, so that no sign-in begins any more that a former password was right for.
-        let changes = self.foundations.users.adopt(users?.settings)
-        await self.use(assembly)
+        let changes = await self.use(assembly)
         for server in prepared.operators { await server.use() }
-        await self.endSessions(of: changes, in: users.map { Realm($0.name) } ?? .default)
+        await self.endSessions(of: changes, in: assembly.settings.fixedUsers.map { Realm($0.name) } ?? .default)
         await self.endTokens(ofClientsOf: former.clients, missingIn: assembly.clients)
         self.logger.info(
             "configuration reloaded",
@@ -42,24 +39,9 @@ extension Gateway {
         _ loaded: LoadedSettings
     ) throws -> (former: Assembly, assembly: Assembly, operators: [EndpointServer.Prepared]) {
         let former = self.state.withLock { $0.assembly }
-        for warning in loaded.warnings + Self.fixedForLife(former.settings, loaded.settings) {
-            self.logger.warning("\(warning)")
-        }
         var loaded = loaded
-        // What is bound is known by its place in the list.
-        if former.settings.listen.map(\.address) != loaded.settings.listen.map(\.address) {
-            loaded.settings.listen = former.settings.listen
-        }
-        loaded.settings.management = former.settings.management
-        loaded.settings.adminListen = former.settings.adminListen
-        if let listen = former.settings.authorization?.listen, loaded.settings.authorization != nil {
-            loaded.settings.authorization?.listen = listen
-        }
-        // What stays bound with TLS keeps it.
-        if loaded.settings.tls == nil { loaded.settings.tls = former.settings.tls }
-        if former.settings.redirectListen?.address != loaded.settings.redirectListen?.address {
-            loaded.settings.redirectListen = former.settings.redirectListen
-        }
+        loaded.warnings += loaded.settings.keepFixed(of: former.settings)
+        for warning in loaded.warnings { self.logger.warning("\(warning)") }
         let assembly = try Assembly(
             loaded,
             self.foundations,
@@ -77,28 +59,43 @@ extension Gateway {
         let operators = management + [admin].compactMap(\.self)
         return (former, assembly, operators)
     }
+}
 
-    /// Warnings for settings in the file that a reload cannot change.
-    private static func fixedForLife(_ former: Settings, _ new: Settings) -> [String] {
+extension Settings {
+    /// Keeps what a reload cannot change as it was.
+    ///
+    /// - Returns: A warning for each setting that takes effect at the next start.
+    fileprivate mutating func keepFixed(of former: Settings) -> [String] {
         var warnings: [String] = []
-        if former.listen.map(\.address) != new.listen.map(\.address) {
+        // What is bound is known by its place in the list.
+        if former.listen.map(\.address) != self.listen.map(\.address) {
             warnings.append("listen: has other addresses; all of it takes effect at the next start")
+            self.listen = former.listen
         }
-        if former.redirectListen?.address != new.redirectListen?.address {
+        if former.redirectListen?.address != self.redirectListen?.address {
             warnings.append("redirect_http: takes effect at the next start")
+            self.redirectListen = former.redirectListen
         }
-        if former.management != new.management {
+        if former.management != self.management {
             warnings.append("listen: addresses with role: management take effect at the next start")
+            self.management = former.management
         }
-        if former.adminListen != new.adminListen { warnings.append("admin.listen: takes effect at the next start") }
-        if former.authorization?.listen != new.authorization?.listen {
+        if former.adminListen != self.adminListen {
+            warnings.append("admin.listen: takes effect at the next start")
+            self.adminListen = former.adminListen
+        }
+        if former.authorization?.listen != self.authorization?.listen {
             warnings.append("authorization.listen: takes effect at the next start")
+            if let listen = former.authorization?.listen { self.authorization?.listen = listen }
         }
-        if former.eventLoops != new.eventLoops { warnings.append("event_loops: takes effect at the next start") }
-        if former.secrets != new.secrets { warnings.append("secret_file: takes effect at the next start") }
-        if former.store != new.store { warnings.append("store: takes effect at the next start") }
-        if former.logs != new.logs { warnings.append("log: takes effect at the next start") }
-        if former.telemetry != new.telemetry { warnings.append("telemetry: takes effect at the next start") }
+        // What stays bound with TLS keeps it.
+        if self.tls == nil { self.tls = former.tls }
+        // The rest is read once, by what lives as long as the process.
+        if former.eventLoops != self.eventLoops { warnings.append("event_loops: takes effect at the next start") }
+        if former.secrets != self.secrets { warnings.append("secret_file: takes effect at the next start") }
+        if former.store != self.store { warnings.append("store: takes effect at the next start") }
+        if former.logs != self.logs { warnings.append("log: takes effect at the next start") }
+        if former.telemetry != self.telemetry { warnings.append("telemetry: takes effect at the next start") }
         return warnings
     }
 }

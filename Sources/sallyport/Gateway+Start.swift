@@ -190,8 +190,13 @@ extension Gateway {
     }
 
     /// Takes an assembly into use, at the start and at a reload. Nothing of this can fail.
-    func use(_ assembly: Assembly) async {
+    ///
+    /// - Returns: Whose sessions have to end, because of other users in the settings.
+    @discardableResult
+    func use(_ assembly: Assembly) async -> KnownUsers.Changes {
         let settings = assembly.settings
+        // First, so that no sign-in begins any more that a former password was right for.
+        let changes = self.foundations.users.adopt(settings.fixedUsers?.settings)
         await self.loops.onEach {
             $0.adopt(assembly.configuration)
             $0.sessions?.resolver.parties = assembly.parties
@@ -209,6 +214,7 @@ extension Gateway {
         }
         self.noteCertificates(settings.tls)
         for target in assembly.configuration.targets { target.refresh() }
+        return changes
     }
 
     func listen(_ settings: Settings) async throws {

@@ -57,7 +57,6 @@ final class Gateway: Sendable {
         let settings = assembly.settings
         self.state = Mutex(State(assembly: assembly))
         self.foundations = foundations
-        _ = foundations.users.adopt(settings.fixedUsers?.settings)
         self.watch = ProviderWatch(logger: logger)
         self.cacheMetrics = CacheMetrics(caches: foundations.caches, loops: group)
         self.group = group

@@ -56,7 +56,7 @@ package struct TokenEndpoint: Sendable {
         call.requester.audience = (try? parameters.audience()) ?? nil
         var response: EndpointResponse
         do throws(OAuthError) {
-            response = try await self.answer(grant, parameters, call.requester)
+            response = try await self.issue(by: grant, parameters, call.requester)
         } catch {
             response = error.response
         }
@@ -64,8 +64,8 @@ package struct TokenEndpoint: Sendable {
         return response
     }
 
-    private func answer(
-        _ grant: GrantType,
+    private func issue(
+        by grant: GrantType,
         _ parameters: TokenRequest,
         _ requester: TokenRequester
     ) async throws(OAuthError) -> EndpointResponse {

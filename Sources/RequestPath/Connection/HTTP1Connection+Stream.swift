@@ -91,9 +91,8 @@ extension HTTP1Connection: ClientStream {
     package func complete() {
         self.stage.end(&self.collection, as: self.message.framing)
         self.flush()
-    }
-
-    package func endAnswer() {
+        // The client may turn out to be gone.
+        if self.state.isClosed { return }
         if self.stream.unsentBytes == 0 { return self.answerSent() }
         self.isSendingEnd = true
         guard !self.message.keepsAlive else { return }

@@ -5,8 +5,8 @@ package import NIOCore
 ///
 /// ```
 ///   request    Exchange.begin(head) ─▶ takeBody ... bodyCame(.end)         as far as Exchange.bodyDemand accepts it
-///   answer     announce(head) ... ─▶ begin(head) ─▶ write, flush ... ─▶ complete ─▶ endAnswer
-///   tunnel     begin(101) ─▶ flush ─▶ beginTunnel ─▶ tunnel ... ─▶ endAnswer        bytes instead of messages
+///   answer     announce(head) ... ─▶ begin(head) ─▶ write, flush ... ─▶ complete
+///   tunnel     begin(101) ─▶ flush ─▶ beginTunnel ─▶ tunnel ... ─▶ complete        bytes instead of messages
 /// ```
 /// At any time the exchange may `abort`, and the client may leave (`Exchange.clientLeft`).
 package protocol ClientStream: AnyObject {
@@ -43,11 +43,9 @@ package protocol ClientStream: AnyObject {
     func write(_ count: Int, of content: inout ByteBuffer)
     /// Sends everything that was written. If the client turns out to be gone, the exchange ends during this call.
     func flush()
-    /// The same at the end of the content.
-    func complete()
-    /// Called when nothing more is written. The stream calls `Exchange.answerSent` when the system has taken everything,
+    /// The same when nothing more is written. The stream calls `Exchange.answerSent` when the system has taken everything,
     /// and then handles the rest of the request. The next exchange may begin during this call.
-    func endAnswer()
+    func complete()
     /// Ends within the answer. The client must be able to see that the answer is incomplete.
     func abort()
 

@@ -42,7 +42,6 @@ extension Exchange {
             self.record.bytesOut += content.readableBytes
             stream.write(content.readableBytes, of: &content)
         }
-        stream.complete()
         if self.phase == .ending { self.finish(on: stream, answer.response.reason) }
     }
 
@@ -106,8 +105,8 @@ extension Exchange {
 
     // MARK: The end of an exchange
 
-    /// Ends the exchange, whose last bytes have been written, when the system has taken them: until then the client may
-    /// be slow, and what it does not take is no part of the answer.
+    /// Sends what was written last, and ends the exchange when the system has taken it: until then the client may be slow,
+    /// and what it does not take is no part of the answer.
     ///
     /// - Parameter reason: nil: the answer is complete.
     func finish(_ reason: Reason? = nil) {
@@ -119,7 +118,7 @@ extension Exchange {
         self.phase = .ending
         self.facts.endReason = reason
         self.facts.clientOutput = OutputWatch()
-        stream.endAnswer()
+        stream.complete()
     }
 
     /// Called when the system has taken everything that was written for the client. The exchange has ended.

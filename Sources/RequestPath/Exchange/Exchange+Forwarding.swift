@@ -294,9 +294,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         guard self.phase == .exchange, let stream = self.stream else { return }
         self.upstream = nil
         if let trace = self.record.trace { trace.attemptEnded = .now() }
-        stream.complete()
-        // The client may turn out to be gone.
-        if self.phase == .exchange { self.finish(on: stream) }
+        self.finish(on: stream)
     }
 
     // MARK: Failures

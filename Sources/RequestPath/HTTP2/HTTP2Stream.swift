@@ -382,11 +382,6 @@ extension HTTP2Stream: ClientStream {
         self.flush()
     }
 
-    package func endAnswer() {
-        // A tunnel ends without the end of a message.
-        if !self.outputHasEnded { self.complete() }
-    }
-
     package func abort() {
         guard !self.isReset else { return }
         self.isReset = true

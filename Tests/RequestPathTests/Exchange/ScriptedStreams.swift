@@ -89,6 +89,8 @@ final class ScriptedClient: ClientStream {
     func complete() {
         if self.message.framing == .chunked { self.queued.writeString("0\r\n\r\n") }
         self.flush()
+        self.exchange?.answerSent()
+        self.ends.append(!self.message.keepsAlive ? .close : self.body.isDone ? .next : .body)
     }
 
     func flush() {
@@ -102,11 +104,6 @@ final class ScriptedClient: ClientStream {
     func tunnel(_ bytes: ByteBuffer) {
         self.queued.writeImmutableBuffer(bytes)
         self.flush()
-    }
-
-    func endAnswer() {
-        self.exchange?.answerSent()
-        self.ends.append(!self.message.keepsAlive ? .close : self.body.isDone ? .next : .body)
     }
 
     func abort() { self.ends.append(.aborted) }
