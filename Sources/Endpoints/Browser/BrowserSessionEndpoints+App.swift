@@ -156,7 +156,7 @@ extension BrowserSessionEndpoints {
 
     /// The way back from the provider: 303 to the app with a code, whether or not the user has signed in. Where the
     /// provider or the store cannot answer, the cookies stay, and the page may be loaded again.
-    func comeBack(
+    func completeSignIn(
         _ request: EndpointRequest,
         _ flow: BrowserSignInFlow,
         _ native: NativeSignIns,

@@ -15,7 +15,7 @@ extension BrowserSessionEndpoints {
         guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
         let id = request.only("state") ?? ""
         guard let kept = self.signInCookies.kept(id, request) else {
-            return await self.comeBack(request, named, id, nil)
+            return await self.completeSignIn(request, named, id, nil)
         }
         let key = CallbackFlights.Key(
             authority: request.authority,
@@ -24,7 +24,7 @@ extension BrowserSessionEndpoints {
             sessions: request.requester.cookies,
             parameters: request.query.flatMap { [$0.name, $0.value] }
         )
-        return await self.callbacks.answer(key) { await self.comeBack(request, named, id, kept) }
+        return await self.callbacks.answer(key) { await self.completeSignIn(request, named, id, kept) }
     }
 
     /// The provider at which a sign-in has begun, if browsers come back from it to this place. One that began when the host
@@ -36,8 +36,8 @@ extension BrowserSessionEndpoints {
         return pending.map { pending in flows.first { $0.began(pending) } } ?? flows.first
     }
 
-    /// The same for a browser that has kept this of the sign-in `id`; nil: nothing.
-    private func comeBack(
+    /// Completes the sign-in `id`, of which the browser has kept this; nil: nothing.
+    private func completeSignIn(
         _ request: EndpointRequest,
         _ named: BrowserSignInFlow?,
         _ id: String,
@@ -55,7 +55,7 @@ extension BrowserSessionEndpoints {
         if let pending, let app = pending.app {
             guard let native = self.native else { return self.refuse(.signInStateMismatch, request, fields: cleared) }
             let own = native.signing(in: flow.sessions.realm)
-            return await self.comeBack(request, flow, own, for: app, pending, clearing: cleared)
+            return await self.completeSignIn(request, flow, own, for: app, pending, clearing: cleared)
         }
         let returnTo = pending?.returnTo ?? "/"
         let demand = pending?.demand ?? SignInDemand()

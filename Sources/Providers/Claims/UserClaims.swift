@@ -33,7 +33,7 @@ package struct UserClaims: Sendable, Hashable {
         return nil
     }
 
-    /// The value at a path in a document that has, at the path `other`, what counts there; nil if there is nothing at
+    /// The value at a path, from a document that agrees with the others on the value at `other`; nil if there is nothing at
     /// `other`. Whether an address is verified says nothing of the address in another document.
     package func value(at path: [String], beside other: [String]) -> JSONValue? {
         guard let companion = self.value(at: other) else { return nil }

@@ -3,7 +3,7 @@ package struct RedisStatus: Sendable, Hashable {
     /// One primary.
     package struct Node: Sendable, Hashable {
         package let address: String
-        /// How many loops have a connection to it that serves.
+        /// How many loops have a working connection to it.
         package let connectedLoops: Int
         /// What it last reported; nil: nothing yet.
         package let facts: RedisFacts?

@@ -9,7 +9,7 @@ package import Vocabulary
 /// A gateway with a wrong secret must be noticed, and must not take the others down: only the later of two that share no
 /// secret counts as wrong.
 package final class SecretWatch: Sendable {
-    /// How often a gateway writes its entry, and how long an entry counts that is not written again.
+    /// How often a gateway writes its entry, and how long the entry of a gateway that has stopped is still believed.
     private static let interval = Duration.seconds(10)
     private static let lifetime = Duration.seconds(30)
 

@@ -216,8 +216,7 @@ package struct HTTP2RequestHead {
         return .written
     }
 
-    /// Writes what is known of a head that is refused, so that the refusal has the form that one of HTTP/1 has. It is parsed
-    /// by nobody.
+    /// Writes what is known of a refused head, so that its refusal has the same form as over HTTP/1. Nobody parses it.
     package func writeRefused(into buffer: inout ByteBuffer) {
         if let method = self.value(.method) { buffer.writeBytes(method) }
         buffer.writeStaticString(" ")

@@ -56,7 +56,7 @@ package final class SessionCache {
     private var trustedTurn: UInt64 = 1
     private var readings = ReadingLog()
     private var sweepCount = 0
-    /// The groups of ends of which not every entry of former tables has learned.
+    /// The groups of ends that not every entry of former tables knows of yet.
     private var formerSweeps: ContiguousArray<EndSweep> = []
 
     /// An empty table with room for `capacity` sessions. With a capacity of 0, every request asks the store.

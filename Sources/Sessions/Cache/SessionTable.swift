@@ -37,7 +37,7 @@ struct SessionTable {
     private var hand: Int
     private var departures = 0
     private var index = SlotIndex()
-    /// The groups of ends of which not every entry has learned.
+    /// The groups of ends that not every entry knows of yet.
     private(set) var sweeps: ContiguousArray<EndSweep> = []
 
     init(capacity: Int) {

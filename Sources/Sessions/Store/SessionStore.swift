@@ -201,8 +201,8 @@ package protocol SessionStore: Sendable {
     /// times at once; 0 if they were never ended.
     func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64>
 
-    /// The time by the clock by which epochs are made: an end that begins after this was asked has no earlier epoch. In a
-    /// Redis Cluster by no more than the clocks of its primaries differ.
+    /// The time by the clock that makes epochs: an end that begins after this call has no earlier epoch. In a Redis Cluster
+    /// its epoch may be earlier by as much as the clocks of the primaries differ.
     func now(on loop: any EventLoop) -> EventLoopFuture<UnixTime>
 }
 

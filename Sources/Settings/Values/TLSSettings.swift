@@ -100,7 +100,7 @@ package struct ClientAuthorities: Sendable, Equatable {
 package struct CertificateSettings: Sendable, Equatable {
     package var certificateFile: String
     package var keyFile: String
-    /// Whether clients get it that name no host, or one that no certificate has.
+    /// Whether clients that name no host, or one that no certificate has, get it.
     package var isDefault: Bool
     /// The certificate and its issuers, as PEM.
     package var chain: [UInt8]
