@@ -16,7 +16,7 @@ extension BrowserSessionEndpoints {
             if request.method == "POST" {
                 if let form = self.identifierForm(request) {
                     return await self.withApp(request, native) { app, kept in
-                        let demand = Self.demand(of: kept)
+                        let demand = kept.wish.demand
                         return await self.identify(request, form, app, demand, among: ways) { ways, address in
                             self.ask(app, request, among: ways, identifier: address)
                         }
@@ -37,14 +37,9 @@ extension BrowserSessionEndpoints {
             guard request.method == "GET" else { return .noContent() }
             guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
             return await self.withApp(request, native) { app, kept in
-                await self.begin(request, flow, returnTo: "/", demanding: Self.demand(of: kept), for: app)
+                await self.begin(request, flow, returnTo: "/", demanding: kept.wish.demand, for: app)
             }
         }
-    }
-
-    /// What the app's flow demands of the sign-in.
-    private static func demand(of kept: KeptFlow) -> SignInDemand {
-        SignInDemand(isAgain: kept.wish.isAgain, aal: kept.wish.aal)
     }
 
     /// The app of the flow in a query or form, or a refusal.

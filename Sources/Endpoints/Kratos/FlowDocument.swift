@@ -53,8 +53,8 @@ struct FlowDocument: Sendable {
             "state": "choose_method",
         ]
         if self.flow.kind == .login {
-            members["refresh"] = .bool(self.kept?.wish.isAgain ?? self.refresh)
-            members["requested_aal"] = .string((self.kept?.wish.aal ?? .aal1).rawValue)
+            members["refresh"] = .bool(self.kept?.wish.demand.isAgain ?? self.refresh)
+            members["requested_aal"] = .string((self.kept?.wish.demand.aal ?? .aal1).rawValue)
         }
         if let returnTo = self.kept?.wish.returnTo ?? self.returnTo { members["return_to"] = .string(returnTo) }
         if let schema = self.kept?.wish.schema { members["identity_schema"] = .string(schema) }

@@ -48,8 +48,7 @@ extension NativeFlowEndpoints {
         let wish = FlowWish(
             kind: kind,
             returnTo: returnTo,
-            isAgain: refresh,
-            aal: aal.map { AssuranceLevel(named: $0) },
+            demand: SignInDemand(isAgain: refresh, aal: aal.map { AssuranceLevel(named: $0) }),
             schema: schema
         )
         do throws(NotDone) {

@@ -215,7 +215,12 @@ enum RecordFuzzing {
             expiresAt: Self.now
         )
         let flow = KeptFlow(
-            wish: FlowWish(kind: .login, returnTo: "app://x", isAgain: true, aal: .aal2, schema: nil),
+            wish: FlowWish(
+                kind: .login,
+                returnTo: "app://x",
+                demand: SignInDemand(isAgain: true, aal: .aal2),
+                schema: nil
+            ),
             code: Self.key(.session),
             failure: KeptFlow.Failure(reason: .signInRefused, explanation: "no"),
             issuedAt: Self.now,

@@ -6,18 +6,15 @@ package struct FlowWish: Sendable, Hashable {
     package var kind: KeptFlow.Kind
     /// Where the browser goes back to, allowed by the settings; nil: the app has not said.
     package var returnTo: String?
-    /// Whether the user must authenticate again even if the provider has a session.
-    package var isAgain: Bool
-    /// The lowest level to reach; nil: any.
-    package var aal: AssuranceLevel?
+    /// How the user must sign in. Only `isAgain` and `aal` are kept: an app asks for no more.
+    package var demand: SignInDemand
     /// The identity schema that the app named; nil: none.
     package var schema: String?
 
-    package init(kind: KeptFlow.Kind, returnTo: String?, isAgain: Bool, aal: AssuranceLevel?, schema: String?) {
+    package init(kind: KeptFlow.Kind, returnTo: String?, demand: SignInDemand, schema: String?) {
         self.kind = kind
         self.returnTo = returnTo
-        self.isAgain = isAgain
-        self.aal = aal
+        self.demand = demand
         self.schema = schema
     }
 }
@@ -83,8 +80,8 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
         writer.write(self.wish.kind.rawValue)
         writer.write(self.code)
         writer.write(optional: self.wish.returnTo) { $0.write($1) }
-        writer.write(byte: (self.wish.isAgain ? 1 : 0) | (self.appCode == nil ? 0 : 2))
-        writer.write(optional: self.wish.aal) { $0.write($1.rawValue) }
+        writer.write(byte: (self.wish.demand.isAgain ? 1 : 0) | (self.appCode == nil ? 0 : 2))
+        writer.write(optional: self.wish.demand.aal) { $0.write($1.rawValue) }
         writer.write(optional: self.wish.schema) { $0.write($1) }
         writer.write(optional: self.failure) { writer, failure in
             writer.write(failure.reason.rawValue)
@@ -104,8 +101,10 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
             wish: FlowWish(
                 kind: kind,
                 returnTo: returnTo,
-                isAgain: flags & 1 != 0,
-                aal: try reader.optionalText().map { AssuranceLevel(named: $0) },
+                demand: SignInDemand(
+                    isAgain: flags & 1 != 0,
+                    aal: try reader.optionalText().map { AssuranceLevel(named: $0) }
+                ),
                 schema: try reader.optionalText()
             ),
             code: code,
