@@ -1,5 +1,5 @@
-/// Names of settings that this version does not have but an operator may expect. The message for such a name says what
-/// exists instead, rather than treating it as a misspelling.
+/// Names of settings that an operator may expect where they are not. The message for such a name says what exists instead,
+/// rather than treating it as a misspelling.
 enum LaterKeys {
     private static let keys = [
         "redis": "the key is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL"

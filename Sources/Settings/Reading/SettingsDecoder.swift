@@ -108,21 +108,29 @@ struct SettingsDecoder {
             self.report(
                 node,
                 path,
-                found: "a feature that this version does not have",
+                found: "a key in the wrong place",
                 allowed: section.names,
-                mend: sentence
+                mend: sentence,
+                isAllowedShown: false
             )
             return
         }
         var mend = "remove it"
+        // The names of the section are shown where nothing better is known.
+        var isAllowedShown = false
         if let hint = LaterKeys.secretHint(for: name) {
             mend = hint
+        } else if let sentence = ForeignKeys.sentence(for: name, at: path) {
+            mend = sentence
         } else if let nearest = Spelling.nearest(to: name, in: section.keys.map(\.name)) {
             mend = "did you mean \(nearest)?"
         } else if path.hasSuffix("require.\(name)") {
             mend = "write one of those keys: without the rule every user who is signed in passes"
+            isAllowedShown = true
         } else if let other = Section.file.allKeys().first(where: { $0.key.name == name }) {
             mend = "move it: the key is \(other.path)"
+        } else {
+            isAllowedShown = true
         }
         let isShown = isKeyLike(name)
         self.report(
@@ -130,7 +138,8 @@ struct SettingsDecoder {
             isShown ? path : String(path.dropLast(name.count)) + "(not shown)",
             found: "an unknown key",
             allowed: section.names,
-            mend: mend
+            mend: mend,
+            isAllowedShown: isAllowedShown
         )
     }
 
@@ -333,9 +342,23 @@ struct SettingsDecoder {
         Setting(value: value, origin: self.origin(node), shown: "")
     }
 
-    private mutating func report(_ node: YAMLNode, _ key: String, found: String, allowed: String, mend: String) {
+    private mutating func report(
+        _ node: YAMLNode,
+        _ key: String,
+        found: String,
+        allowed: String,
+        mend: String,
+        isAllowedShown: Bool = true
+    ) {
         self.problems.append(
-            SettingsProblem(origin: self.origin(node), key: key, found: found, allowed: allowed, mend: mend)
+            SettingsProblem(
+                origin: self.origin(node),
+                key: key,
+                found: found,
+                allowed: allowed,
+                mend: mend,
+                isAllowedShown: isAllowedShown
+            )
         )
     }
 }

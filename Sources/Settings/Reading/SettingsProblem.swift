@@ -37,11 +37,14 @@ package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
     package var found: String
     package var allowed: String
     package var mend: String
+    /// Whether the message says what is allowed: not where it is a long list, and `mend` the one thing that is meant.
+    var isAllowedShown = true
 
     /// `sallyport.yaml:7:9: session.idle: found "5 minutes"; allowed is a duration from 1m to 30d; write 5m`
     package var description: String {
         let key = self.key.isEmpty ? "" : "\(self.key): "
-        return "\(self.origin): \(key)found \(self.found); allowed is \(self.allowed); \(self.mend)"
+        let allowed = self.isAllowedShown ? "allowed is \(self.allowed); " : ""
+        return "\(self.origin): \(key)found \(self.found); \(allowed)\(self.mend)"
     }
 }
 

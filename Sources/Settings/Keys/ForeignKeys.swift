@@ -1,0 +1,198 @@
+/// Keys as other products name them, and what to write here. A key with the same name elsewhere in the table may mean
+/// something else, so the place counts.
+enum ForeignKeys {
+    /// What some names mean at some places.
+    struct Advice: Sendable {
+        var names: [String]
+        /// The sections in which they are meant so, as in `provider.oidc`; empty for the file itself. Nil for everywhere.
+        var sections: [String]?
+        /// The keys that the sentence names, by their paths in the table.
+        var keys: [String]
+        var sentence: String
+
+        /// - Parameter names: The names, with a space between.
+        init(_ names: String, in sections: [String]? = nil, _ sentence: String, keys: [String] = []) {
+            self.names = names.split(separator: " ").map(String.init)
+            self.sections = sections
+            self.sentence = sentence
+            self.keys = keys
+        }
+    }
+
+    static let all = [
+        // Who passes a route.
+        Advice(
+            "groups group role roles allowed_groups allowed_roles required_groups",
+            in: ["routes"],
+            "write require: {groups_any: [...]}",
+            keys: ["routes[].require.groups_any"]
+        ),
+        Advice(
+            "users user allowed_users emails allowed_emails subject",
+            in: ["routes"],
+            "routes ask for groups: write require: {groups_any: [...]}",
+            keys: ["routes[].require.groups_any"]
+        ),
+        Advice(
+            "public skip_auth no_auth anonymous bypass unauthenticated_access",
+            in: ["routes"],
+            "write auth: public",
+            keys: ["routes[].auth"]
+        ),
+        Advice(
+            "policy rule",
+            in: ["routes"],
+            "write auth: public, auth: optional, or require with what a session needs",
+            keys: ["routes[].auth", "routes[].require"]
+        ),
+        Advice(
+            "skip_auth_routes skip_auth_regex public_paths public_routes whitelist allowlist",
+            in: ["", "hosts"],
+            "write an element of routes for each path, with auth: public",
+            keys: ["routes", "routes[].auth"]
+        ),
+        Advice(
+            "access_control policies",
+            in: [""],
+            "write routes, with auth or require for each path",
+            keys: ["routes", "routes[].auth", "routes[].require"]
+        ),
+        Advice(
+            "allowed_groups allowed_emails email_domains groups",
+            in: ["", "provider", "provider.oidc"],
+            "write provider.oidc.allow with groups, emails or email_domains for who may sign in at all, and require on a route for who may open it",
+            keys: [
+                "provider.oidc.allow.groups", "provider.oidc.allow.emails", "provider.oidc.allow.email_domains",
+                "routes[].require",
+            ]
+        ),
+        // The app and its fields.
+        Advice(
+            "backend target proxy_pass to dest origin_server",
+            in: ["", "hosts", "routes"],
+            "write upstream",
+            keys: ["upstream", "routes[].upstream"]
+        ),
+        Advice("headers set_headers pass_headers", in: [""], "write identity.headers", keys: ["identity.headers"]),
+        Advice(
+            "headers set_headers add_headers",
+            in: ["routes"],
+            "write request_headers or response_headers; those with the identity are in identity.headers",
+            keys: ["routes[].request_headers", "routes[].response_headers", "identity.headers"]
+        ),
+        Advice(
+            "websocket websockets allow_websockets proxy_websockets",
+            "remove it: WebSockets pass wherever the route lets the request pass"
+        ),
+        Advice(
+            "domain hostname server_name",
+            in: ["", "hosts"],
+            "write public_url, with the scheme",
+            keys: ["public_url", "hosts[].public_url"]
+        ),
+        Advice(
+            "wildcard wildcards wildcard_domain server_names domains",
+            in: ["", "hosts"],
+            "write an element of hosts for each name, because wildcards are not served",
+            keys: ["hosts"]
+        ),
+        // Sign-in.
+        Advice(
+            "redirect_uri redirect_url callback_url",
+            in: ["", "provider", "provider.oidc", "provider.oauth2"],
+            "remove it: register the URL /.sallyport/callback of each host at the provider"
+        ),
+        Advice("redirect_uri redirect_uris", in: ["clients"], "write callbacks", keys: ["clients[].callbacks"]),
+        Advice(
+            "issuer_url discovery_url authority well_known_url",
+            in: ["provider.oidc"],
+            "write issuer",
+            keys: ["provider.oidc.issuer"]
+        ),
+        Advice(
+            "oidc openid oidc_issuer_url issuer_url client_id",
+            in: [""],
+            "write provider.oidc with issuer and client_id",
+            keys: ["provider.oidc.issuer", "provider.oidc.client_id"]
+        ),
+        Advice(
+            "ldap saml",
+            "remove it: users come from an OpenID provider that knows them",
+            keys: []
+        ),
+        // Sessions and their cookie.
+        Advice(
+            "lifetime expiration expire max_age ttl cookie_expire",
+            in: ["session"],
+            "write absolute",
+            keys: ["session.absolute"]
+        ),
+        Advice("inactivity timeout idle_timeout cookie_refresh", in: ["session"], "write idle", keys: ["session.idle"]),
+        Advice("remember_me remember", in: ["", "session"], "write session.persistent", keys: ["session.persistent"]),
+        Advice("cookie_expire session_lifetime", in: [""], "write session.absolute", keys: ["session.absolute"]),
+        Advice("cookie_refresh session_timeout", in: [""], "write session.idle", keys: ["session.idle"]),
+        Advice("cookie_name", in: [""], "write session.cookie", keys: ["session.cookie"]),
+        Advice("cookie_name name", in: ["session"], "write cookie", keys: ["session.cookie"]),
+        Advice(
+            "cookie_domain cookie_domains",
+            "remove it: a cookie is for one host; write an element of hosts for each name",
+            keys: ["hosts"]
+        ),
+        Advice(
+            "domain domains",
+            in: ["session"],
+            "remove it: a cookie is for one host; write an element of hosts for each name",
+            keys: ["hosts"]
+        ),
+        Advice(
+            "cookie_samesite cookie_same_site",
+            "write same_site for the host",
+            keys: ["same_site", "hosts[].same_site"]
+        ),
+        Advice("same_site samesite", in: ["session"], "write same_site for the host", keys: ["same_site"]),
+        Advice(
+            "cookie_secure cookie_httponly cookie_http_only",
+            "remove it: the cookie is HttpOnly always, and Secure on https"
+        ),
+        Advice("redis", in: ["session", "cache"], "write store.redis", keys: ["store.redis"]),
+        // The process.
+        Advice("port bind address http_address", in: [""], "write listen", keys: ["listen"]),
+        Advice(
+            "metrics metrics_address prometheus health healthcheck ping_path ready_path",
+            in: [""],
+            "write admin.listen, which has /metrics, /healthz and /readyz",
+            keys: ["admin.listen"]
+        ),
+        Advice(
+            "forward_auth forwardauth auth_request ext_authz",
+            "write authorization.listen and authorization.peers: the README's section Beside the proxy that you have",
+            keys: ["authorization.listen", "authorization.peers"]
+        ),
+        Advice(
+            "tls_cert tls_cert_file cert_file ssl_certificate",
+            in: [""],
+            "write tls.certificate_file",
+            keys: ["tls.certificate_file"]
+        ),
+        Advice("cert cert_file cert_path", in: ["tls"], "write certificate_file", keys: ["tls.certificate_file"]),
+        Advice("tls_key tls_key_file ssl_certificate_key", in: [""], "write tls.key_file", keys: ["tls.key_file"]),
+        Advice("log_level", in: [""], "write log.level", keys: ["log.level"]),
+        Advice(
+            "reverse_proxy trusted_ips forwarded_allow_ips",
+            in: [""],
+            "write trusted_proxies",
+            keys: ["trusted_proxies"]
+        ),
+    ]
+
+    /// What to write in place of the unknown key `name` at `path`, which is that of the file, such as
+    /// `hosts[0].routes[2].groups`.
+    static func sentence(for name: String, at path: String) -> String? {
+        var section = path.dropLast(name.count).split(separator: ".").map { $0.prefix { $0 != "[" } }
+        // Routes are the same below a host, and providers the same in a list.
+        if section.count > 1, section[0] == "hosts" { section.removeFirst() }
+        if section.first == "providers" { section[0] = "provider" }
+        let place = section.joined(separator: ".")
+        return self.all.first { $0.names.contains(name) && ($0.sections?.contains(place) ?? true) }?.sentence
+    }
+}
