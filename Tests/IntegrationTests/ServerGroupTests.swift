@@ -141,8 +141,10 @@ import Glibc
         let servers = try ports.map { try Self.start($0, in: folder) }
         defer { for server in servers { server.stop() } }
         try Gateway.with(Self.settings(ports)) { gateway throws in
-            let (failures, counts) = (Mutex<[String]>([]), Mutex<[String: Int]>([:]))
-            let (stop, done, failedPosts) = (Flag(), Flag(), Mutex(0))
+            let failures = Mutex<[String]>([])
+            let counts = Mutex<[String: Int]>([:])
+            let (stop, done) = (Flag(), Flag())
+            let failedPosts = Mutex(0)
             let threads = 8
             for thread in 0..<threads {
                 Thread.detachNewThread {
