@@ -46,10 +46,10 @@ import Testing
     @Test(
         "Two ways to the app, none, or an unknown one are reported where they are written",
         arguments: [
-            ("upstream: \"http://127.0.0.1:1\", routes: [{path: /**}]", "hosts[0].upstream", 42, "at /etc/sallyport"),
+            ("upstream: \"http://127.0.0.1:1\", routes: [{path: /**}]", "hosts[0].upstream", 52, "at /etc/sallyport"),
             ("endpoints: true", "hosts[0].routes", 5, "upstream"),
-            ("upstream: wikki", "hosts[0].upstream", 42, "wiki"),
-            ("upstream: \"ftp://x\"", "hosts[0].upstream", 42, "http"),
+            ("upstream: wikki", "hosts[0].upstream", 52, "wiki"),
+            ("upstream: \"ftp://x\"", "hosts[0].upstream", 52, "http"),
         ]
     )
     func faults(keys: String, key: String, column: Int, mend: String) throws {
