@@ -84,7 +84,7 @@ struct EndpointAssembly {
         guard self.settings.oauth2ProxyPaths else { return endpoints }
         endpoints.append(OAuth2ProxyUserInfo(sessions).endpoint)
         return OAuth2ProxyEndpoints(
-            origins: self.settings.hosts.map(\.publicURL.description),
+            origins: ServedOrigins(self.settings.hosts),
             handoffParameter: self.settings.handoff.queryParameter
         ).added(to: endpoints)
     }
@@ -163,7 +163,7 @@ struct EndpointAssembly {
         return ProviderSignOut(
             providers: providers,
             page: home.publicURL.description + BrowserSessionEndpoints.signedOutPath(by: self.settings.pages),
-            origins: Set(self.related.map(\.publicURL.description)),
+            origins: ServedOrigins(self.related),
             seal: SignOutReturnSeal(self.foundations.keys.sealing, clock: self.foundations.clock)
         )
     }

@@ -164,7 +164,9 @@ import Testing
     // MARK: handoff.share
 
     /// Mints a transfer token at the first host.
-    static func transferToken(_ gateway: Gateway) throws -> String {
+    ///
+    /// - Parameter audience: The host for which it is.
+    static func transferToken(_ gateway: Gateway, for audience: String = "login.example.com") throws -> String {
         func post(_ path: String, _ type: String, _ body: String) throws -> String {
             try gateway.request(
                 "POST \(path) HTTP/1.1\r\nHost: login.example.com\r\nContent-Type: \(type)\r\nAccept: application/json\r\n"
@@ -184,7 +186,7 @@ import Testing
         let form = [
             "grant_type=urn:ietf:params:oauth:grant-type:token-exchange", "client_id=native", "subject_token=\(token)",
             "subject_token_type=urn:sallyport:params:oauth:token-type:session_token",
-            "audience=urn:login.example.com:session_transfer",
+            "audience=urn:\(audience):session_transfer",
         ]
         let minted = try post("/oauth/token", "application/x-www-form-urlencoded", form.joined(separator: "&"))
         return String(try #require(minted.firstMatch(of: /"access_token":"([^"]+)"/)?.1))

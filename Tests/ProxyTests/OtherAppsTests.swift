@@ -76,4 +76,42 @@ import Testing
             #expect(other.requests.count == 1 && bench.app.requests.map(\.target) == ["/x/page"])
         }
     }
+
+    @Test(
+        "The names of a wildcard are judged and forwarded by their own names; hosts of their own keep theirs",
+        arguments: [Proxy.nginx, .caddy, .oldCaddy, .envoy, .haproxy]
+    )
+    func wildcard(_ proxy: Proxy) throws {
+        let other = try FakeUpstream { link in
+            while let request = link.next() { link.answer("200 OK", body: String(latin1: request.head)) }
+        }
+        defer { other.stop() }
+        let app = "upstream: \"http://127.0.0.1:\(other.port)\""
+        let hosts = [
+            "{public_url: \"http://*.example.com\", routes: [{path: /**, \(app)}, {path: /x/**, auth: public, \(app)}]}"
+        ]
+        try ProxyBench.with(proxy, hosts: hosts) { bench in
+            func ask(_ host: String, _ path: String, _ fields: [String] = []) throws -> Answer {
+                let lines = ["GET \(path) HTTP/1.1", "Host: \(host)"] + fields
+                return try bench.connect().request(lines.joined(separator: "\r\n") + "\r\n\r\n")
+            }
+            let open = try ask("acme.example.com", "/x/page")
+            #expect(open.status == 200, "\(open.lines) \(open.text)")
+            for line in ["host: acme.example.com", "x-forwarded-host: acme.example.com"] {
+                #expect(open.text.lowercased().contains(line), "\(line): \(open.text)")
+            }
+            #expect(try ask("acme.example.com", "/page").status == 401)
+            // The session of another host.
+            let cookie = try bench.session()
+            #expect(try ask("acme.example.com", "/page", [cookie]).status == 401)
+            let count = other.requests.count
+            for name in ["a.b.example.com", "a_b.example.com", "xn--a.example.com", "acme.example.com.evil.test"] {
+                // Caddy answers names of no site by 200 without a body.
+                let refused = try ask(name, "/x/page")
+                #expect(refused.status != 200 || refused.text.isEmpty, "\(name): \(refused.text)")
+            }
+            #expect(try ask("app.example.com", "/public/page").status == 200)
+            #expect(other.requests.count == count && bench.app.requests.count == 1)
+        }
+    }
 }

@@ -1,11 +1,17 @@
 import EndpointBench
 import Endpoints
+import Settings
 import Testing
 
 @Suite("The sign-in and sign-out of oauth2-proxy")
 struct OAuth2ProxyEndpointsTests {
     private static let all = OAuth2ProxyEndpoints(
-        origins: ["https://app.example.com", "https://other.example.com"],
+        origins: ServedOrigins(
+            ["app.example.com", "other.example.com", "*.tenants.example"].map { name in
+                let url = PublicURL(isHTTPS: true, host: name, port: nil)
+                return HostSettings(publicURL: url, endpoints: false, routes: [])
+            }
+        ),
         handoffParameter: "token"
     )
     private static let endpoints = Self.all.endpoints
@@ -52,6 +58,11 @@ struct OAuth2ProxyEndpointsTests {
             ("rd=https://other.example.com/x", "https://other.example.com/.sallyport/login?return_to=/x"),
             ("rd=https://app.example.com.evil.example/x", "https://app.example.com/.sallyport/login?return_to=/"),
             ("rd=https://app.example.com//evil.example/", "https://app.example.com/.sallyport/login?return_to=/"),
+            ("rd=https://a.tenants.example/x", "https://a.tenants.example/.sallyport/login?return_to=/x"),
+            ("rd=https://*.tenants.example/x", "https://app.example.com/.sallyport/login?return_to=/"),
+            ("rd=https://a.b.tenants.example/x", "https://app.example.com/.sallyport/login?return_to=/"),
+            ("rd=https://a.tenants.example@evil.example/x", "https://app.example.com/.sallyport/login?return_to=/"),
+            ("rd=https://evil.example%23.tenants.example/x", "https://app.example.com/.sallyport/login?return_to=/"),
             ("rd=//evil.example/x", "https://app.example.com/.sallyport/login?return_to=/"),
             ("rd=%0d%0aX:y", "https://app.example.com/.sallyport/login?return_to=/"),
             ("rd=/x%3Ftoken=t", "https://app.example.com/.sallyport/login?return_to=/x"),

@@ -171,6 +171,11 @@ struct TokenEndpointTests {
             ("two.example.com:81", .host("two.example.com:81")), ("both.example.com", .everyHost),
             ("both.example.com:1", .host("both.example.com:1")), ("ports.example.com:2", .host("ports.example.com:2")),
             ("ports.example.com", nil), ("other.example.com", nil),
+            ("a.wild.example", .host("a.wild.example")), ("A.Wild.example:443", .host("a.wild.example")),
+            ("own.wild.example", .host("own.wild.example:8443")), ("a.wild.example:8443", nil),
+            ("a.b.wild.example", nil), ("*.wild.example", nil), (".wild.example", nil), ("wild.example", nil),
+            ("a_b.wild.example", nil), ("-a.wild.example", nil), ("xn--a.wild.example", nil),
+            ("b.port.example", .host("b.port.example:8443")), ("b.port.example:8443", .host("b.port.example:8443")),
         ] as [(String, TransferTargets.Target?)]
     )
     func targets(host: String, expected: TransferTargets.Target?) {
@@ -182,6 +187,8 @@ struct TokenEndpointTests {
             made("app.example.com", 8443, https: true), made("two.example.com", 81), made("two.example.com"),
             made("both.example.com", 1), made("both.example.com", 2, endpoints: true), made("ports.example.com", 1),
             made("ports.example.com", 2), made("auth.example.com", https: true, endpoints: true),
+            made("*.wild.example", https: true), made("own.wild.example", 8443, https: true),
+            made("*.port.example", 8443, https: true),
         ])
         #expect(targets["urn:\(host):session_transfer"] == expected)
     }

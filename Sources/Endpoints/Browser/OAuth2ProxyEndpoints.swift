@@ -1,4 +1,5 @@
 internal import Pages
+package import Settings
 internal import Vocabulary
 
 /// The paths of oauth2-proxy, for configurations of other proxies that were written for it: they lead to the gateway's own
@@ -11,14 +12,14 @@ package struct OAuth2ProxyEndpoints: Sendable {
     /// Apps sign out by links and by forms.
     private static let methods = ["GET", "HEAD", "POST"]
 
-    /// The hosts' origins, e.g. `https://app.example.com`: a page of any of them may be wanted.
-    private let origins: [String]
+    /// The hosts' origins: a page of any of them may be wanted.
+    private let origins: ServedOrigins
     private let handoffParameter: String
 
     /// - Parameters:
     ///   - origins: The hosts of one provider.
     ///   - handoffParameter: The query parameter that may carry a transfer token; it is removed from every `return_to`.
-    package init(origins: [String], handoffParameter: String) {
+    package init(origins: ServedOrigins, handoffParameter: String) {
         self.origins = origins
         self.handoffParameter = handoffParameter
     }
@@ -53,7 +54,7 @@ package struct OAuth2ProxyEndpoints: Sendable {
     private func page(_ request: EndpointRequest) -> (origin: String, path: String) {
         let values = request.parameters("rd")
         let wanted = values.isEmpty ? [request.field(WantedPageField.name)].compactMap(\.self) : values
-        for origin in self.origins where wanted.count == 1 && wanted[0].utf8.starts(with: "\(origin)/".utf8) {
+        if wanted.count == 1, let origin = self.origins.origin(of: wanted[0]) {
             let path = String(wanted[0].utf8.dropFirst(origin.utf8.count)) ?? "/"
             return (origin, self.page([path]))
         }

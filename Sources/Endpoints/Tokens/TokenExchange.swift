@@ -117,9 +117,12 @@ package struct TransferTargets: Sendable {
     }
 
     private let targets: [String: Target]
+    private let wildcards: [PublicURL]
 
     package init(_ hosts: [HostSettings]) {
         var targets: [String: Target] = [:]
+        self.wildcards = hosts.map(\.publicURL).filter(\.isWildcard)
+        let hosts = hosts.filter { !$0.publicURL.isWildcard }
         for host in hosts {
             let url = host.publicURL
             let target = host.endpoints ? Target.everyHost : .host(url.authority)
@@ -139,7 +142,31 @@ package struct TransferTargets: Sendable {
 
     /// Where a token for the audience is valid; nil if the audience names no configured host.
     package subscript(audience: String) -> Target? {
-        self.targets[audience.lowercased()]
+        let audience = audience.lowercased()
+        return self.targets[audience] ?? self.name(in: audience).flatMap { self.wildcard($0) }
+    }
+
+    /// The host that an audience in lower case names, with its port if it has one; nil: it is no such audience.
+    private func name(in audience: String) -> String? {
+        let (start, end) = ("urn:", ":session_transfer")
+        guard audience.hasPrefix(start), audience.hasSuffix(end),
+            audience.utf8.count > start.utf8.count + end.utf8.count
+        else { return nil }
+        return String(audience.dropFirst(start.count).dropLast(end.count))
+    }
+
+    /// The host with this name that a wildcard stands for, in the same spellings; nil: none does.
+    private func wildcard(_ name: String) -> Target? {
+        let named = self.wildcards.compactMap { url -> PublicURL? in
+            var whole = url
+            whole.port = url.port ?? (url.isHTTPS ? 443 : 80)
+            var bare = url
+            bare.port = nil
+            guard let found = bare.named(by: name) ?? whole.named(by: name) else { return nil }
+            return PublicURL(isHTTPS: url.isHTTPS, host: found.host, port: url.port)
+        }
+        let url = named.first { $0.port == nil } ?? (named.count == 1 ? named[0] : nil)
+        return url.map { .host($0.authority) }
     }
 
     private static func audience(_ host: String) -> String {

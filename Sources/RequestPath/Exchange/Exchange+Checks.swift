@@ -17,7 +17,7 @@ extension Exchange {
         let isPage = buffer.withUnsafeReadableBytes { bytes in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
                 profile.form(of: head.path.bytes(in: base)) == nil,
-                let host = configuration.routes.host(for: head.authority.bytes(in: base)),
+                let host = configuration.routes.host(for: head.authority.bytes(in: base), kept: self.loop.namedHosts),
                 case .read(let reading) = PathReading.read(head.path.bytes(in: base), into: self.loop.scratch.reading)
             else { return false }
             return configuration.endpoints.match(reading, method: head.method.bytes(in: base), host: host).isThere
@@ -131,7 +131,7 @@ extension Exchange {
         )
         if let detour { return .answer(detour) }
         if self.record.judge.findings.isAssertionDue, let session = self.record.session {
-            self.loop.renewAssertion(of: session, for: permit.route.audience, by: given.configuration)
+            self.loop.renewAssertion(of: session, for: permit.route.audience(on: host), by: given.configuration)
         }
         do throws(IdentityRefusal) {
             return .grant(

@@ -12,7 +12,8 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     func forward(_ permit: consuming Permit, _ identity: consuming IdentityLines?, _ given: JudgingContext) -> Step {
         guard let host = self.record.pinnedHost else { preconditionFailure("a request of no host is permitted") }
         if self.record.judge.findings.isAssertionDue, let session = self.record.session {
-            self.loop.renewAssertion(of: session, for: permit.route.audience, by: given.configuration)
+            let audience = host.use { permit.route.audience(on: $0) }
+            self.loop.renewAssertion(of: session, for: audience, by: given.configuration)
         }
         self.upstreamHead = PermittedHead(
             given.head,

@@ -52,6 +52,7 @@ extension Exchange {
             self.noteReader(of: head, base, by: configuration)
             let given = self.given(head, base, configuration)
             let action = self.record.judge.begin(given)
+            self.keepNamedHost()
             if let upstream = self.record.pinnedRoute?.use({ $0.upstreamIndex }) {
                 self.facts.pool = self.loop.pool(upstream)
             }
@@ -63,6 +64,12 @@ extension Exchange {
             self.waitingBytes = self.loop.copy(buffer, count: head.byteCount)
         }
         return step
+    }
+
+    /// Keeps the host of a request that is one name of a wildcard: the loop may let go of it before the request has ended.
+    @inline(__always)
+    func keepNamedHost() {
+        if let host = self.record.pinnedHost, host.use({ $0.isNamed }) { self.namedHost = host.counted }
     }
 
     /// Notes whether a refusal is a page for a person, and in which language.
@@ -97,6 +104,7 @@ extension Exchange {
             wallNow: self.loop.wallNow,
             scratch: self.loop.scratch.reading,
             proofKeys: self.loop.sessions?.proofKeys,
+            namedHosts: self.loop.namedHosts,
             notesStrayForwarding: !self.loop.hasToldStrayForwarding
         )
     }

@@ -27,10 +27,12 @@ extension Exchange {
     }
 
     private func place(of head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) -> LocalAnswer {
-        guard let host = configuration.routes.host(for: head.authority.bytes(in: base)) else {
+        guard let host = configuration.routes.host(for: head.authority.bytes(in: base), kept: self.loop.namedHosts)
+        else {
             return .problem(.routeNotFound, requestID: self.record.requestID)
         }
         self.record.judge.findings.pinnedHost = Pinned(host)
+        self.keepNamedHost()
         // A public URL of http may lead here again.
         guard host.publicURL.isHTTPS else { return .problem(.requestMisdirected, requestID: self.record.requestID) }
         // The parser takes visible ASCII only.

@@ -63,6 +63,8 @@ package final class Exchange {
     var callCount = 0
     /// Set while the exchange is a tunnel.
     var tunnel: Tunnel?
+    /// The host of the last request that was for one name of a wildcard.
+    var namedHost: HostEntry?
 
     /// - Parameters:
     ///   - peer: The address of the client, or of the proxy in front.

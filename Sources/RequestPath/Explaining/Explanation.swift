@@ -45,6 +45,7 @@ package struct Explanation: Sendable {
             self.check = path.withUnsafeBufferPointer { profile.form(of: $0) }.map { ($0, profile) }
         }
         let head = RequestHead(fieldCount: configuration.limits.fieldCount)
+        let names = NamedHostCache()
         bytes.withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress else { return }
             switch configuration.requestParser.parse(base, bytes.count, into: head) {
@@ -61,9 +62,10 @@ package struct Explanation: Sendable {
                         wallNow: now,
                         scratch: scratch,
                         proofKeys: nil,
+                        namedHosts: names,
                         notesStrayForwarding: false
                     )
-                    withExtendedLifetime((clients, certificate)) {
+                    withExtendedLifetime((clients, certificate, names)) {
                         self.explain(given, Known(live: session, authority: authority), certificate)
                     }
                 }
@@ -294,7 +296,7 @@ package struct Explanation: Sendable {
         _ identity: IdentityLines?
     ) {
         guard let host = judge.findings.pinnedHost else { return }
-        let audience = permit.route.audience.text
+        let audience = host.use { permit.route.audience(on: $0).text }
         if let check = self.check, let host = judge.findings.host {
             return self.tellGrant(given, judge, permit, identity, host, check, audience)
         }

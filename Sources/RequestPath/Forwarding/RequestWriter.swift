@@ -58,7 +58,9 @@ package enum RequestWriter {
         into buffer: inout ByteBuffer
     ) {
         let route = permit.route
-        let lines = (facts.identity?.count ?? 0) + facts.host.use { $0.forwardedLines.count } + route.lines.count
+        let lines =
+            (facts.identity?.count ?? 0) + facts.host.use { $0.forwardedLines.count } + route.lines.count
+            + (route.takesHostLine ? facts.host.use { $0.hostLine.count } : 0)
         let room = head.byteCount + lines + (route.changesPath ? route.prefixes?.growth ?? 0 : 0) + 384
         buffer.append(atMost: room) { writer in
             writer.write(base + head.method.start, head.method.length)
@@ -69,6 +71,7 @@ package enum RequestWriter {
                 Self.writeTarget(head, base, route, credentials, names.parameter, &writer)
             }
             writer.write(" HTTP/1.1\r\n")
+            if route.takesHostLine { facts.host.use { writer.write($0.hostLine) } }
             writer.write(route.lines)
             Self.writeFields(head, base, route, credentials, facts.host, facts.trace, names, &writer)
             writer.write("X-Forwarded-For: ")

@@ -28,6 +28,9 @@ package struct JudgingContext {
     package let scratch: UnsafeMutableBufferPointer<UInt8>
     /// The keys of clients that proved themselves on this loop; nil where there is no loop.
     package unowned(unsafe) let proofKeys: DPoPKeyCache?
+    /// The names of wildcards that clients have asked for lately. The driver keeps them, and the one of a request until that
+    /// has ended: no configuration does.
+    package unowned(unsafe) let namedHosts: NamedHostCache
     /// Whether to note a field by which proxies name their clients when the peer is not trusted.
     package let notesStrayForwarding: Bool
 
@@ -41,6 +44,7 @@ package struct JudgingContext {
         wallNow: UnixTime,
         scratch: UnsafeMutableBufferPointer<UInt8>,
         proofKeys: DPoPKeyCache?,
+        namedHosts: NamedHostCache,
         notesStrayForwarding: Bool
     ) {
         self.head = head
@@ -52,6 +56,7 @@ package struct JudgingContext {
         self.wallNow = wallNow
         self.scratch = scratch
         self.proofKeys = proofKeys
+        self.namedHosts = namedHosts
         self.notesStrayForwarding = notesStrayForwarding
     }
 }

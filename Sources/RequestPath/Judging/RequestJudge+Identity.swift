@@ -14,11 +14,17 @@ extension RequestJudge {
             return IdentityLines(session: lines, assertion: nil)
         }
         let generation = given.configuration.generation
-        if let kept = session.assertion(for: given.route.audience.index, at: given.wallNow, generation: generation) {
+        let audience = given.route.audienceIndex(on: given.host)
+        if let kept = session.assertion(for: audience, at: given.wallNow, generation: generation) {
             self.findings.isAssertionDue = kept.isDue
             return IdentityLines(session: lines, assertion: kept.line)
         }
-        let signed = signer.sign(session.session, for: given.route.audience, now: given.now, wallNow: given.wallNow)
+        let signed = signer.sign(
+            session.session,
+            for: given.route.audience(on: given.host),
+            now: given.now,
+            wallNow: given.wallNow
+        )
         let all = IdentityLines(session: lines, assertion: signed.line)
         try given.judging.identity.checkSize(all.count)
         session.setAssertion(signed, at: given.wallNow, generation: generation)

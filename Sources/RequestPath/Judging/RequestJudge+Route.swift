@@ -11,7 +11,7 @@ extension RequestJudge {
         self.findings.clientAddress = self.clientAddress(given)
         if self.findings.isMisdirected { return self.refuseConnection() }
         let authority = head.authority.bytes(in: base)
-        guard let host = configuration.routes.host(for: authority) else {
+        guard let host = configuration.routes.host(for: authority, kept: given.namedHosts) else {
             return configuration.routes.isElsewhere(authority)
                 ? self.refuseConnection() : self.refuseRoute(.routeNotFound)
         }

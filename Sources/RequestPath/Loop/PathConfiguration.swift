@@ -45,6 +45,7 @@ package final class PathConfiguration: Sendable {
     let handoffCookies: HandoffCookies
     /// The lines that clear the handoff cookies on each host, by its index.
     private let handoffClearing: [[[UInt8]]]
+    private let origins: ServedOrigins
     let clientAddress: ClientAddressRule
     /// What requests to apps are judged with; nil on a listener that answers with its endpoints only.
     package let judging: JudgingProfile?
@@ -118,10 +119,8 @@ package final class PathConfiguration: Sendable {
         )
         let handoffCookies = HandoffCookies(settings)
         self.handoffCookies = handoffCookies
-        self.handoffClearing = routes.hosts.map { host in
-            handoffCookies.clearing(on: host.publicURL.authority, host.settings.cookieReach)
-                .map { Array("Set-Cookie: \($0)\r\n".utf8) }
-        }
+        self.handoffClearing = routes.hosts.map { Self.clearing(handoffCookies, on: $0) }
+        self.origins = ServedOrigins(settings.hosts)
         // Only one provider has a cookie of its own. On the hosts of the other providers that cookie is ignored.
         let providerCookie = settings.providers.lazy.compactMap(\.settings.cookieName).first
         func ownCookies(_ reach: CookieReach) -> OwnCookies {
@@ -200,9 +199,7 @@ package final class PathConfiguration: Sendable {
             let field = answer.response.fields.firstIndex(where: { $0.name.lowercased() == "location" })
         else { return answer }
         let location = answer.response.fields[field].value
-        let origin =
-            self.settings.hosts.lazy.map(\.publicURL.description)
-            .first { location.utf8.starts(with: "\($0)/".utf8) } ?? ""
+        let origin = self.origins.origin(of: location) ?? ""
         var answer = answer
         answer.response.fields[field].value =
             origin + pages.path(String(location.utf8.dropFirst(origin.utf8.count)) ?? "")
@@ -210,7 +207,14 @@ package final class PathConfiguration: Sendable {
     }
 
     /// The lines that clear the handoff cookies of a host.
-    func handoffClearing(of host: HostEntry) -> [[UInt8]] { self.handoffClearing[host.index] }
+    func handoffClearing(of host: HostEntry) -> [[UInt8]] {
+        host.isNamed ? Self.clearing(self.handoffCookies, on: host) : self.handoffClearing[host.index]
+    }
+
+    private static func clearing(_ cookies: HandoffCookies, on host: HostEntry) -> [[UInt8]] {
+        cookies.clearing(on: host.publicURL.authority, host.settings.cookieReach)
+            .map { Array("Set-Cookie: \($0)\r\n".utf8) }
+    }
 
     func sessionCookie(of host: HostEntry) -> SessionCookie {
         SessionCookie(name: self.settings.session.cookieName, reach: host.settings.cookieReach)

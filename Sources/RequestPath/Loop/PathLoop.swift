@@ -26,6 +26,8 @@ package final class PathLoop: TurnEndTask {
     package private(set) var requestHead: RequestHead
     let responseHead: ResponseHead
     let scratch: PathScratch
+    /// The names of wildcards that clients of this loop have asked for lately.
+    let namedHosts = NamedHostCache()
     var http2 = HTTP2Scratch()
     /// Exact to a quarter of a second: for deadlines.
     private(set) var now: NIODeadline
@@ -330,6 +332,7 @@ package final class PathLoop: TurnEndTask {
     package func adopt(_ configuration: PathConfiguration) {
         let former = self.configuration.targets
         self.configuration = configuration
+        self.namedHosts.removeAll()
         self.adoptClients()
         var replaced = self.pools
         self.pools = configuration.targets.enumerated().map { index, target in

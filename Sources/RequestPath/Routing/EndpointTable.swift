@@ -153,7 +153,7 @@ extension RouteEntry {
         self.init(
             index: index,
             settings: settings,
-            authority: authority,
+            url: host.publicURL,
             audience: Audience(index: -1, text: ""),
             sharesPath: false,
             upstreamIndex: upstreamIndex,

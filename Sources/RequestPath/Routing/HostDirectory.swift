@@ -15,6 +15,14 @@ package final class HostEntry: Sendable {
     package let forwardedLines: [UInt8]
     /// The public origin, as browsers write it in `Origin`.
     package let origin: [UInt8]
+    /// `Host` for the app; empty but for a name of a wildcard, as the routes of other hosts have it.
+    let hostLine: [UInt8]
+    /// Whom assertions for the app are for, for a name of a wildcard; nil: the routes have it.
+    let audience: Audience?
+    /// Whether it is one name of a wildcard.
+    let isNamed: Bool
+    /// The host with the wildcard and the label of this name; nil: it is no name of a wildcard.
+    let name: (wildcard: HostEntry, label: [UInt8])?
     let tree: RouteTree
     /// Whether all routes make the same demands for every method, so that the reading of a path does not matter.
     let isUniform: Bool
@@ -37,7 +45,11 @@ package final class HostEntry: Sendable {
         self.tree = RouteTree(routes)
         let url = settings.publicURL
         self.origin = Array(url.description.utf8)
-        self.forwardedLines = Array("X-Forwarded-Host: \(url.authority)\r\nX-Forwarded-Proto: \(url.scheme)\r\n".utf8)
+        self.forwardedLines = Self.forwardedLines(of: url)
+        self.hostLine = []
+        self.audience = nil
+        self.isNamed = false
+        self.name = nil
         let entries = self.routes
         self.isUniform = entries.allSatisfy { $0.demands == entries[0].demands && $0.methods.isUnrestricted }
         self.firstIndex = entries.first?.index ?? 0
@@ -46,6 +58,37 @@ package final class HostEntry: Sendable {
         let folded = routes.map { (pattern: $0.pattern.folded, entry: $0.entry) }
         self.hasFoldedPatterns = zip(routes, folded).allSatisfy { $0.pattern == $1.pattern }
         self.foldedTree = settings.caseSensitive || self.isUniform ? nil : RouteTree(folded)
+    }
+
+    /// The host of one name that a host with a wildcard stands for. It shares its routes; nil: the name is too long.
+    ///
+    /// - Parameter label: What stands for the `*`; it fits (`HostLabel`).
+    init?(_ wildcard: HostEntry, named label: UnsafeBufferPointer<UInt8>) {
+        guard let url = wildcard.settings.publicURL.named(String(decoding: label, as: UTF8.self)) else { return nil }
+        self.index = wildcard.index
+        var settings = wildcard.settings
+        settings.publicURL = url
+        self.settings = settings
+        self.realms = wildcard.realms
+        self.firstRealm = wildcard.firstRealm
+        self.routes = wildcard.routes
+        self.tree = wildcard.tree
+        let origin = url.description
+        self.origin = Array(origin.utf8)
+        self.forwardedLines = Self.forwardedLines(of: url)
+        self.hostLine = Array("Host: \(url.authority)\r\n".utf8)
+        self.audience = Audience(of: origin)
+        self.isNamed = true
+        self.name = (wildcard, Array(label))
+        self.isUniform = wildcard.isUniform
+        self.foldedTree = wildcard.foldedTree
+        self.hasFoldedPatterns = wildcard.hasFoldedPatterns
+        self.isStrictest = wildcard.isStrictest
+        self.firstIndex = wildcard.firstIndex
+    }
+
+    private static func forwardedLines(of url: PublicURL) -> [UInt8] {
+        Array("X-Forwarded-Host: \(url.authority)\r\nX-Forwarded-Proto: \(url.scheme)\r\n".utf8)
     }
 
     /// Whether a request that passes `route`, which is one of this host's, would pass every other route.
@@ -71,22 +114,36 @@ package final class HostEntry: Sendable {
 struct HostDirectory: Sendable {
     /// By `name` and `name:port`, in lower case and without a dot at the end of the name, as `PublicURL` has them.
     private let names: ByteTable
+    /// What follows the label in the names of a wildcard, by `.name` and `.name:port`; nil: there is no wildcard.
+    private let wildcards: ByteTable?
+    /// Names for which no wildcard stands.
+    private let reserved: ByteTable
 
     /// The longest `Host` that can match (RFC 1035 2.3.4, and a port).
     private static let longest = 262
 
-    init(_ urls: [PublicURL]) {
+    /// - Parameter reserved: Names for which no wildcard stands.
+    init(_ urls: [PublicURL], reserved: [String] = []) {
+        let urls = urls.enumerated().map { (index: $0, url: $1) }
+        self.names = Self.table(urls.filter { !$0.url.isWildcard }) { $0.host }
+        let wildcards = urls.filter(\.url.isWildcard)
+        self.wildcards = wildcards.isEmpty ? nil : Self.table(wildcards) { String($0.host.dropFirst()) }
+        self.reserved = ByteTable(reserved.map { (key: Array($0.utf8), value: 0) })
+    }
+
+    /// - Parameter name: That of a host.
+    private static func table(
+        _ hosts: [(index: Int, url: PublicURL)],
+        _ name: (PublicURL) -> String
+    ) -> ByteTable {
         var keys: [String: Int] = [:]
-        for (index, url) in urls.enumerated() {
-            keys["\(url.host):\(url.port ?? (url.isHTTPS ? 443 : 80))"] = index
-        }
-        let names = Dictionary(grouping: urls.indices, by: { urls[$0].host })
-        for (name, indices) in names {
+        for (index, url) in hosts { keys["\(name(url)):\(url.port ?? (url.isHTTPS ? 443 : 80))"] = index }
+        for (name, hosts) in Dictionary(grouping: hosts, by: { name($0.url) }) {
             // A name without a port leads to the host with the default port, else to the only host of that name.
-            let plain = indices.first { urls[$0].port == nil }
-            if let index = plain ?? (indices.count == 1 ? indices.first : nil) { keys[name] = index }
+            let plain = hosts.first { $0.url.port == nil }
+            if let host = plain ?? (hosts.count == 1 ? hosts.first : nil) { keys[name] = host.index }
         }
-        self.names = ByteTable(keys.map { (key: Array($0.key.utf8), value: $0.value) })
+        return ByteTable(keys.map { (key: Array($0.key.utf8), value: $0.value) })
     }
 
     /// The index of the host that `authority` (`name[:port]`) names; nil when there is none.
@@ -97,6 +154,38 @@ struct HostDirectory: Sendable {
     }
 
     private func index(ofSpelling authority: UnsafeBufferPointer<UInt8>) -> Int? {
+        Self.withSpelling(of: authority) { key, nameEnd in
+            self.names[key] ?? self.names[UnsafeBufferPointer(rebasing: key[..<nameEnd])]
+        }
+    }
+
+    /// Calls `body` with the wildcard that stands for the name in `authority`, which is no host of its own, and the name's
+    /// label.
+    ///
+    /// - Returns: nil where none does: the first label does not fit, or more than one takes the place of the `*`.
+    func wildcard<Result>(
+        of authority: UnsafeBufferPointer<UInt8>,
+        _ body: (_ index: Int, _ label: UnsafeBufferPointer<UInt8>) -> Result?
+    ) -> Result? {
+        guard let wildcards = self.wildcards else { return nil }
+        return Self.withSpelling(of: authority) { key, nameEnd in
+            let name = UnsafeBufferPointer(rebasing: key[..<nameEnd])
+            guard let dot = name.firstIndex(of: UInt8(ascii: ".")),
+                let index = wildcards[UnsafeBufferPointer(rebasing: key[dot...])]
+                    ?? wildcards[UnsafeBufferPointer(rebasing: name[dot...])],
+                self.reserved[name] == nil
+            else { return nil }
+            let label = UnsafeBufferPointer(rebasing: name[..<dot])
+            return HostLabel.isFit(label) ? body(index, label) : nil
+        }
+    }
+
+    /// Calls `body` with the authority as the tables have it: the name in lower case and without a dot at its end, and the
+    /// port; and with the length of the name.
+    private static func withSpelling<Result>(
+        of authority: UnsafeBufferPointer<UInt8>,
+        _ body: (_ key: UnsafeBufferPointer<UInt8>, _ nameEnd: Int) -> Result?
+    ) -> Result? {
         guard !authority.isEmpty, authority.count <= Self.longest else { return nil }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.longest) { key in
             var nameEnd = Self.nameEnd(authority)
@@ -111,8 +200,7 @@ struct HostDirectory: Sendable {
                 key[count] = authority[index]
                 count += 1
             }
-            return self.names[UnsafeBufferPointer(rebasing: key[..<count])]
-                ?? self.names[UnsafeBufferPointer(rebasing: key[..<nameEnd])]
+            return body(UnsafeBufferPointer(rebasing: key[..<count]), nameEnd)
         }
     }
 

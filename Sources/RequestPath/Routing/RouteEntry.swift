@@ -15,6 +15,8 @@ package final class RouteEntry: Sendable {
     /// the stripped prefix; and what the route sets. The client's own spelling of the host (a port, a dot at the end,
     /// capitals) is not passed on, because an app may build URLs from it.
     package let lines: [UInt8]
+    /// Whether `Host` is not in these lines, but that of the name by which the client knows a host with a wildcard.
+    let takesHostLine: Bool
     /// How the path that the app gets differs from the public one; nil: not at all.
     let prefixes: PathPrefixes?
     /// Whether the app gets another path.
@@ -26,8 +28,10 @@ package final class RouteEntry: Sendable {
     let answerEdits: FieldEdits
     /// Whether the answers of the app differ on this route: their fields, or a path in `Location`.
     let changesAnswers: Bool
-    /// Whom the app's assertions are for.
+    /// Whom the app's assertions are for, where `takesHostAudience` is not set.
     package let audience: Audience
+    /// Whether they are for the name by which the client knows a host with a wildcard.
+    private let takesHostAudience: Bool
     // The settings that every request asks for, as comparing enums of another module is a call through a table.
     /// Whether nobody has to sign in, and no session is looked up.
     package let isPublic: Bool
@@ -61,12 +65,12 @@ package final class RouteEntry: Sendable {
     let strictness: Strictness
 
     /// - Parameters:
-    ///   - authority: The public name and port of the host.
+    ///   - url: The public URL of the host.
     ///   - sharesPath: Whether another route has the same path with other methods.
     init(
         index: Int,
         settings: RouteSettings,
-        authority: String,
+        url: PublicURL,
         audience: Audience,
         sharesPath: Bool,
         upstreamIndex: Int?,
@@ -82,7 +86,9 @@ package final class RouteEntry: Sendable {
         let requestEdits = FieldEdits(settings.requestHeaders)
         let answerEdits = FieldEdits(settings.responseHeaders)
         let prefixLine = settings.stripPrefix.map { "X-Forwarded-Prefix: \($0)\r\n" } ?? ""
-        self.lines = Array("Host: \(settings.hostHeader ?? authority)\r\n\(prefixLine)".utf8) + requestEdits.lines
+        self.takesHostLine = url.isWildcard && settings.hostHeader == nil
+        let hostLine = self.takesHostLine ? "" : "Host: \(settings.hostHeader ?? url.authority)\r\n"
+        self.lines = Array("\(hostLine)\(prefixLine)".utf8) + requestEdits.lines
         self.prefixes = PathPrefixes(settings)
         self.changesPath = self.prefixes != nil
         self.requestEdits = requestEdits
@@ -90,6 +96,7 @@ package final class RouteEntry: Sendable {
         self.answerEdits = answerEdits
         self.changesAnswers = !answerEdits.isEmpty || self.prefixes != nil
         self.audience = audience
+        self.takesHostAudience = url.isWildcard && settings.audience == nil
         self.isPublic = settings.auth == .public
         self.ownsBearer = settings.bearer == .gateway
         self.bindsDevice = settings.liveBinding != .none
@@ -107,6 +114,20 @@ package final class RouteEntry: Sendable {
         self.strictness = Strictness(settings, requirement: requirement)
     }
 
+    /// Whom the app's assertions are for.
+    ///
+    /// - Parameter host: The host of the request.
+    @inline(__always)
+    package func audience(on host: HostEntry) -> Audience {
+        self.takesHostAudience ? host.audience ?? self.audience : self.audience
+    }
+
+    /// Its index. Every request asks for it, so no reference to the text is counted.
+    @inline(__always)
+    func audienceIndex(on host: HostEntry) -> Int {
+        self.takesHostAudience ? self.audience(on: host).index : self.audience.index
+    }
+
     /// Whether the app does not get a field of the client.
     @inline(never)
     func removes(_ name: UnsafeBufferPointer<UInt8>) -> Bool { self.requestEdits.removes(name) }
@@ -121,6 +142,14 @@ package struct Audience: Sendable {
     package init(index: Int, text: String) {
         self.index = index
         self.text = text
+    }
+
+    /// That of a name of a wildcard. Its index is a hash that nobody outside can foresee, so that it is the same whenever the
+    /// name is asked for, and none of a table's.
+    init(of origin: String) {
+        var hasher = Hasher()
+        hasher.combine(origin)
+        self.init(index: hasher.finalize() | (1 << 62), text: origin)
     }
 }
 

@@ -56,7 +56,7 @@ package final class RouteTable: Sendable {
     /// - Parameters:
     ///   - upstreams: The names of the apps, in the order of `upstreamIndex`.
     ///   - replacesAuthorization: Whether the gateway sends basic authentication to the apps (`identity.basic`).
-    ///   - others: What the gateway serves at other addresses only.
+    ///   - others: What the gateway serves at other addresses only. No wildcard stands for their names.
     package init(
         _ hosts: [HostSettings],
         upstreams: [String],
@@ -68,13 +68,21 @@ package final class RouteTable: Sendable {
         self.entries = self.hosts.flatMap(\.routes)
         self.findings = builder.findings
         self.anyHost = nil
-        self.directory = HostDirectory(hosts.map(\.publicURL))
+        self.directory = HostDirectory(hosts.map(\.publicURL), reserved: others.map(\.host))
         self.others = HostDirectory(others)
     }
 
-    /// The host that the value of `Host` names, or nil. Allocates nothing.
-    package func host(for authority: UnsafeBufferPointer<UInt8>) -> HostEntry? {
-        self.directory.index(of: authority).map { self.hosts[$0] } ?? self.anyHost
+    /// The host that the value of `Host` names, or nil. Allocates nothing, but for a name of a wildcard that is not kept.
+    ///
+    /// - Parameter names: Where the hosts of such names are kept.
+    package func host(for authority: UnsafeBufferPointer<UInt8>, kept names: NamedHostCache) -> HostEntry? {
+        if let index = self.directory.index(of: authority) { return self.hosts[index] }
+        return self.namedHost(for: authority, names) ?? self.anyHost
+    }
+
+    @inline(never)
+    private func namedHost(for authority: UnsafeBufferPointer<UInt8>, _ names: NamedHostCache) -> HostEntry? {
+        self.directory.wildcard(of: authority) { index, label in names.host(self.hosts[index], label) }
     }
 
     /// Whether the gateway serves the host that the value of `Host` names at another address.
@@ -84,7 +92,7 @@ package final class RouteTable: Sendable {
 
     /// The same for a text.
     package func host(named authority: String) -> HostEntry? {
-        Array(authority.utf8).withUnsafeBufferPointer { self.host(for: $0) }
+        Array(authority.utf8).withUnsafeBufferPointer { self.host(for: $0, kept: NamedHostCache()) }
     }
 
     /// The route of a request, chosen before any credential is read.

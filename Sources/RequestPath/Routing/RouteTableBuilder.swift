@@ -70,7 +70,7 @@ struct RouteTableBuilder {
         return RouteEntry(
             index: self.routeCount,
             settings: settings,
-            authority: publicURL.authority,
+            url: publicURL,
             audience: Audience(index: Self.number(audience, in: &self.audiences), text: audience),
             sharesPath: sharesPath,
             upstreamIndex: upstream,

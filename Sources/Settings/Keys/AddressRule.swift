@@ -47,7 +47,29 @@ extension TextRule {
         allowed: "scheme, host and port, e.g. https://app.example.com",
         pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+/?$"
     ) { text throws(SyntaxFault) in
-        .url(try Self.origin(text))
+        guard !text.utf8.contains(UInt8(ascii: "*")) else {
+            throw SyntaxFault("write one name; only the public_url of an element of hosts may have a wildcard")
+        }
+        return .url(try Self.origin(text))
+    }
+
+    /// The URL by which clients know a host, or the hosts of a wildcard.
+    static let hostURL = TextRule(
+        "URL",
+        allowed: "scheme, host and port, e.g. https://app.example.com, or \"https://*.example.com\" for many names",
+        pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+/?$"
+    ) { text throws(SyntaxFault) in
+        let parts = text.split(separator: "://*.", maxSplits: 1, omittingEmptySubsequences: false)
+        guard !parts.contains(where: { $0.utf8.contains(UInt8(ascii: "*")) }) else {
+            throw SyntaxFault("write * as the whole first label only: \"https://*.example.com\"")
+        }
+        guard parts.count == 2 else { return .url(try Self.origin(text)) }
+        var url = try Self.origin("\(parts[0])://\(parts[1])")
+        url.host = "*." + url.host
+        guard IPAddress(String(url.host.dropFirst(2))) == nil, !url.host.hasSuffix("]"),
+            url.host.utf8.count < HostLabel.longestName
+        else { throw SyntaxFault("write a domain after the wildcard: \"https://*.example.com\"") }
+        return .url(url)
     }
 
     /// An origin that a browser may name (RFC 6454).

@@ -4,9 +4,9 @@ extension Section {
     static let host = Section([
         SettingsKey(
             "public_url",
-            .text(.publicURL),
+            .text(.hostURL),
             required: true,
-            "Scheme, host and port of the URL by which clients reach the host."
+            "Scheme, host and port of the URL by which clients reach the host; \"https://*.example.com\" is each name with one label there that no other host has."
         ),
         SettingsKey(
             "endpoints",

@@ -26,7 +26,8 @@ enum EffectiveSettings {
                 let prefix = "\(prefix)routes[\(index)]."
                 values["\(prefix)name"] = route.name
                 values["\(prefix)upstream"] = route.upstream ?? "none"
-                values["\(prefix)audience"] = route.audience ?? host.publicURL.description
+                let origin = host.publicURL.isWildcard ? "the origin of the name" : host.publicURL.description
+                values["\(prefix)audience"] = route.audience ?? origin
                 if route.handoff { values["\(prefix)handoff"] = "true" }
             }
         }

@@ -84,7 +84,7 @@ extension SettingsBuilder {
                     mend: "merge the two hosts: the other one is at"
                 )
             }
-            let endpoints = isShorthand ? true : host.boolean("endpoints") ?? (written.count == 1)
+            let endpoints = isShorthand || (host.boolean("endpoints") ?? (written.count == 1 && !url.isWildcard))
             // At the top level the key is the provider itself.
             let providers =
                 isShorthand ? self.firstProvider : self.providerNames(chosenBy: host, else: self.firstProvider)

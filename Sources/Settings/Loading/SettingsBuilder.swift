@@ -42,6 +42,7 @@ struct SettingsBuilder {
         self.checkUnnamedProxy(settings)
         if self.callsOthers || self.sendsTraces { settings.proxies = self.environmentProxies() }
         settings.providers = self.providers(settings)
+        self.checkWildcards(settings)
         settings.nativeSocial = self.nativeSocial()
         self.setAccounts(&settings.accounts, settings.providers)
         self.check(settings.session)

@@ -173,7 +173,8 @@ package struct Settings: Sendable, Equatable {
         } while true
         let ranked = hosts.filter(\.endpoints)
         let most = ranked.map(\.providers.count).max()
-        return (ranked.first { $0.providers.count == most } ?? hosts.first)?.publicURL.description ?? ""
+        let first = hosts.first { !$0.publicURL.isWildcard } ?? hosts.first
+        return (ranked.first { $0.providers.count == most } ?? first)?.publicURL.description ?? ""
     }
 }
 

@@ -6,7 +6,7 @@ package import Vocabulary
 package struct SignInHosts: Sendable {
     /// A host, as far as sign-ins concern it.
     package struct Host: Sendable, Hashable {
-        package let url: PublicURL
+        package fileprivate(set) var url: PublicURL
         /// Whether users sign in on the host itself.
         package let hasEndpoints: Bool
         /// The names of its providers.
@@ -21,6 +21,8 @@ package struct SignInHosts: Sendable {
     }
 
     private let hosts: [String: Host]
+    /// Those that stand for many names.
+    private let wildcards: [Host]
     /// Those with endpoints, in the order of the settings.
     private let signInHosts: [Host]
 
@@ -33,19 +35,31 @@ package struct SignInHosts: Sendable {
                 bindings: Set(host.routes.map(\.enforcedBinding)).subtracting([.none])
             )
         }
-        self.hosts = Dictionary(all.map { ($0.authority, $0) }, uniquingKeysWith: { first, _ in first })
-        self.signInHosts = all.filter(\.hasEndpoints)
+        let exact = all.filter { !$0.url.isWildcard }
+        self.hosts = Dictionary(exact.map { ($0.authority, $0) }, uniquingKeysWith: { first, _ in first })
+        self.wildcards = all.filter(\.url.isWildcard)
+        self.signInHosts = exact.filter(\.hasEndpoints)
     }
 
     /// Whether there is a host whose users sign in on another one.
-    package var isShared: Bool { self.hosts.keys.contains { self.signInHost(of: $0) != nil } }
+    package var isShared: Bool { (self.hosts.values + self.wildcards).contains { self.signInHost(of: $0) != nil } }
 
-    /// The host with this authority; nil if the gateway does not serve it.
-    package func host(_ authority: String) -> Host? { self.hosts[authority] }
+    /// The host with this authority, with its own name where it is one of a wildcard; nil if the gateway does not serve it.
+    package func host(_ authority: String) -> Host? {
+        if let host = self.hosts[authority] { return host }
+        for var host in self.wildcards {
+            guard let url = host.url.named(by: authority) else { continue }
+            host.url = url
+            return host
+        }
+        return nil
+    }
 
     /// The host on which the users of `authority` sign in; nil: on that host itself.
-    package func signInHost(of authority: String) -> Host? {
-        guard let host = self.hosts[authority], !host.hasEndpoints else { return nil }
+    package func signInHost(of authority: String) -> Host? { self.host(authority).flatMap { self.signInHost(of: $0) } }
+
+    private func signInHost(of host: Host) -> Host? {
+        guard !host.hasEndpoints else { return nil }
         return self.signInHosts.first { $0.providers == host.providers }
             ?? self.signInHosts.first { Set(host.providers).isSubset(of: $0.providers) }
     }

@@ -17,7 +17,7 @@ struct ProviderCheck: Sendable {
     let clock: Clock
     /// The callbacks of all hosts with endpoints: each must be registered.
     let callbacks: [String]
-    /// All hosts: users come back to the page that they wanted.
+    /// All hosts, of a wildcard one name: users come back to the page that they wanted.
     let origins: [String]
 
     init(
@@ -31,7 +31,7 @@ struct ProviderCheck: Sendable {
         self.transport = transport
         self.proxies = proxies
         self.clock = clock
-        self.origins = hosts.map(\.publicURL.description)
+        self.origins = hosts.map { ($0.publicURL.named("any") ?? $0.publicURL).description }
         self.callbacks = hosts.filter(\.endpoints).map { host in
             "\(host.publicURL)"
                 + BrowserSessionEndpoints.callbackPath(of: host.providers.count > 1 ? name : nil, by: pages)

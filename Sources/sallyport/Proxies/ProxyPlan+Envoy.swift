@@ -81,8 +81,8 @@ extension ProxyPlan {
             ]
             lines += secure.flatMap { host in
                 [
-                    "- certificate_chain: {filename: /etc/envoy/tls/\(host.url.host).pem}",
-                    "  private_key: {filename: /etc/envoy/tls/\(host.url.host).key}",
+                    "- certificate_chain: {filename: /etc/envoy/tls/\(host.certificateName).pem}",
+                    "  private_key: {filename: /etc/envoy/tls/\(host.certificateName).key}",
                 ]
             }.indented(14)
         }

@@ -42,16 +42,17 @@ extension ProxyPlan {
 
     private func haproxyFrontend(_ port: Int) -> [String] {
         let hosts = self.hosts.filter { $0.port == port }
-        let certificates = hosts.filter(\.url.isHTTPS).map { " crt /etc/haproxy/tls/\($0.url.host).pem" }.joined()
+        let certificates = hosts.filter(\.url.isHTTPS).map { " crt /etc/haproxy/tls/\($0.certificateName).pem" }
+            .joined()
         var lines = ["frontend port_\(port)", "    bind :\(port)\(certificates.isEmpty ? "" : " ssl\(certificates)")"]
         for host in hosts {
             lines += [
-                "    acl is_\(host.label) req.fhdr(host),host_only -i \(host.url.host)",
+                "    acl is_\(host.label) req.fhdr(host),host_only \(Self.haproxyMatch(host))",
                 "    acl own_\(host.label) path -m reg ^(\(host.ownPaths))$",
             ]
         }
         let known = hosts.map { "is_\($0.label)" }.joined(separator: " or ")
-        let own = hosts.map { "is_\($0.label) own_\($0.label)" }.joined(separator: " or ")
+        let own = hosts.map { "\(Self.haproxyCondition($0)) own_\($0.label)" }.joined(separator: " or ")
         let fields = self.fields.map { $0.lowercased() }.joined(separator: ",")
         lines += [
             "    http-request deny deny_status 421 unless \(known)",
@@ -63,9 +64,10 @@ extension ProxyPlan {
             "    http-request set-header X-Forwarded-For %[src]",
         ]
         for host in hosts {
+            let condition = Self.haproxyCondition(host)
             lines += [
-                "    http-request set-header X-Forwarded-Host \(host.url.authority) if is_\(host.label)",
-                "    http-request set-header X-Forwarded-Proto \(host.url.scheme) if is_\(host.label)",
+                "    http-request set-header X-Forwarded-Host \(Self.haproxyName(host)) if \(condition)",
+                "    http-request set-header X-Forwarded-Proto \(host.url.scheme) if \(condition)",
             ]
         }
         let check = "\(self.checksNamedURL)/authz/forward-auth \(fields)"
@@ -79,11 +81,27 @@ extension ProxyPlan {
             "    use_backend sallyport if { var(txn.own) -m bool }",
         ]
         for host in hosts {
+            let condition = Self.haproxyCondition(host)
             lines += host.otherApps.map {
-                "    use_backend app_\($0.app.label) if is_\(host.label) { path,url_dec -m reg ^\($0.paths)$ }"
+                "    use_backend app_\($0.app.label) if \(condition) { path,url_dec -m reg ^\($0.paths)$ }"
             }
-            lines += ["    use_backend app_\(host.app.label) if is_\(host.label)"]
+            lines += ["    use_backend app_\(host.app.label) if \(condition)"]
         }
         return lines
+    }
+
+    private static func haproxyMatch(_ host: Host) -> String {
+        host.url.isWildcard ? "-m reg -i \(host.nameExpression)" : "-i \(host.url.host)"
+    }
+
+    /// Whether a request is for the host: a wildcard does not stand for the other hosts.
+    private static func haproxyCondition(_ host: Host) -> String {
+        (["is_\(host.label)"] + host.others.map { "!is_\($0.label)" }).joined(separator: " ")
+    }
+
+    /// The public name; of a wildcard the one that was asked for.
+    private static func haproxyName(_ host: Host) -> String {
+        host.url.isWildcard
+            ? "%[req.fhdr(host),host_only,lower]\(host.url.port.map { ":\($0)" } ?? "")" : host.url.authority
     }
 }

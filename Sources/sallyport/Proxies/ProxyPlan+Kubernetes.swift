@@ -21,7 +21,7 @@ extension ProxyPlan {
             lines += Self.ingressPath("^(\(host.ownPaths))$", "ImplementationSpecific", "sallyport", self.gateway.port)
             let annotations = [
                 "nginx.ingress.kubernetes.io/auth-url: \(url)",
-                "nginx.ingress.kubernetes.io/auth-signin: \(host.url)/.sallyport/login?return_to=$escaped_request_uri",
+                "nginx.ingress.kubernetes.io/auth-signin: \(Self.signInOrigin(host))/.sallyport/login?return_to=$escaped_request_uri",
                 "nginx.ingress.kubernetes.io/auth-signin-redirect-param: return_to",
                 "# A field without a value is removed from the client's request.",
                 "nginx.ingress.kubernetes.io/auth-response-headers: \(self.fields.joined(separator: ","))",
@@ -45,8 +45,8 @@ extension ProxyPlan {
             + annotations.indented(4)
             + ["spec:", "  ingressClassName: nginx"]
             + (host.url.isHTTPS
-                ? ["  tls: [{hosts: [\(host.url.host)], secretName: \(Self.kubernetesName(host.label))-tls}]"] : [])
-            + ["  rules:", "    - host: \(host.url.host)", "      http:", "        paths:"]
+                ? ["  tls: [{hosts: [\(host.quotedName)], secretName: \(Self.kubernetesName(host.label))-tls}]"] : [])
+            + ["  rules:", "    - host: \(host.quotedName)", "      http:", "        paths:"]
     }
 
     private static func ingressPath(_ path: String, _ type: String, _ service: String, _ port: Int) -> [String] {
@@ -54,6 +54,12 @@ extension ProxyPlan {
             "          - path: '\(path)'", "            pathType: \(type)",
             "            backend: {service: {name: \(service), port: {number: \(port)}}}",
         ]
+    }
+
+    /// Where the sign-in page is; with a wildcard on the name that was asked for, which nginx knows.
+    private static func signInOrigin(_ host: Host) -> String {
+        guard host.url.isWildcard else { return host.url.description }
+        return "\(host.url.scheme)://$host\(host.url.port.map { ":\($0)" } ?? "")"
     }
 
     /// Routes with the filter `ExternalAuth` (GEP-1494, experimental).
@@ -81,7 +87,7 @@ extension ProxyPlan {
             lines += [
                 "---", "apiVersion: gateway.networking.k8s.io/v1", "kind: HTTPRoute", "metadata:", "  name: \(name)",
                 "spec:",
-                "  parentRefs: [{name: gateway}]", "  hostnames: [\(host.url.host)]", "  rules:",
+                "  parentRefs: [{name: gateway}]", "  hostnames: [\(host.quotedName)]", "  rules:",
                 "    # What browsers and native apps ask of Sallyport itself.",
                 "    - matches: [{path: {type: RegularExpression, value: '\(host.ownPaths)'}}]",
                 "      backendRefs: [{name: sallyport, port: \(self.gateway.port)}]",

@@ -33,7 +33,9 @@ extension ProxyPlan {
     }
 
     private func nginxServer(_ host: Host) -> [String] {
-        let authority = host.url.authority
+        // The name that was asked for, in lower case and without its port; Sallyport refuses what is no name of the wildcard.
+        let authority =
+            host.url.isWildcard ? "$host\(host.url.port.map { ":\($0)" } ?? "")" : host.url.authority
         let scheme = host.url.scheme
         let isChosen = !host.otherApps.isEmpty || host.app.isHTTPS
         var lines: [String] = []
@@ -54,8 +56,8 @@ extension ProxyPlan {
         if host.url.isHTTPS {
             lines += [
                 "    listen \(host.port) ssl;",
-                "    ssl_certificate /etc/nginx/tls/\(host.url.host).pem;",
-                "    ssl_certificate_key /etc/nginx/tls/\(host.url.host).key;",
+                "    ssl_certificate /etc/nginx/tls/\(host.certificateName).pem;",
+                "    ssl_certificate_key /etc/nginx/tls/\(host.certificateName).key;",
             ]
         } else {
             lines += ["    listen \(host.port);"]
@@ -67,7 +69,9 @@ extension ProxyPlan {
             "    ignore_invalid_headers on;",
             "    client_max_body_size \(self.settings.limits.body.map(String.init) ?? "0");",
             "",
-            "    # What the app gets. The name is fixed here, so that no client chooses it; an empty field is not sent.",
+            host.url.isWildcard
+                ? "    # What the app gets. Sallyport has judged the name before; an empty field is not sent."
+                : "    # What the app gets. The name is fixed here, so that no client chooses it; an empty field is not sent.",
         ]
         lines += self.nginxFields(authority, scheme).indented(4)
         lines += [

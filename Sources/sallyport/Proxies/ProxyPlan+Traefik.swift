@@ -33,7 +33,7 @@ extension ProxyPlan {
         if self.fields.contains("Authorization") { lines += ["        authResponseHeaders: [Authorization]"] }
         lines += ["        addAuthCookiesToResponse:"] + self.cookies.map { "          - \($0)" } + ["  routers:"]
         for host in self.hosts {
-            let rule = "Host(`\(host.url.host)`)"
+            let rule = Self.traefikRule(host)
             let tls = host.url.isHTTPS ? ["      tls: {}"] : []
             lines += ["    # What browsers and native apps ask of Sallyport itself.", "    own_\(host.label):"]
             lines += ["      rule: '\(rule) && PathRegexp(`^(\(host.ownPaths))$`)'", "      priority: 1000"]
@@ -56,6 +56,13 @@ extension ProxyPlan {
             lines += ["    \(name):", "      loadBalancer:", "        servers: [{url: \"\(url)\"}]"]
         }
         return lines + [""]
+    }
+
+    /// Which requests are for the host: a wildcard does not stand for the other hosts.
+    private static func traefikRule(_ host: Host) -> String {
+        guard host.url.isWildcard else { return "Host(`\(host.url.host)`)" }
+        let others = host.others.map { " && !Host(`\($0.url.host)`)" }.joined()
+        return "HostRegexp(`\(host.nameExpression)`)\(others)"
     }
 
     /// The names of the cookies that an answer to a check may set or clear.

@@ -18,10 +18,20 @@ struct ProxyPlan {
         let dividedPath: String?
         /// The name in variables and lists: letters, digits and `_`.
         let label: String
+        /// The hosts that a wildcard does not stand for, as they are hosts of their own.
+        var others: [(url: PublicURL, label: String)] = []
 
         /// The port at which the proxy listens.
         var port: Int { self.url.port ?? (self.url.isHTTPS ? 443 : 80) }
         var apps: [App] { self.otherApps.map(\.app) + [self.app] }
+        /// The name of the files of its certificate, without their extension.
+        var certificateName: String { self.url.isWildcard ? "wildcard\(self.url.host.dropFirst())" : self.url.host }
+        /// A regular expression of the names of a wildcard, without a backslash, which some configurations read themselves.
+        var nameExpression: String {
+            "^[a-z0-9]([a-z0-9-]*[a-z0-9])?\(self.url.host.dropFirst().replacing(".", with: "[.]"))$"
+        }
+        /// The host in YAML, where `*` begins an alias.
+        var quotedName: String { self.url.isWildcard ? "\"\(self.url.host)\"" : self.url.host }
     }
 
     /// An app, to which the proxy forwards.
@@ -78,9 +88,15 @@ struct ProxyPlan {
         self.fields = fields
         self.managed = identity.managed
         var (hostLabels, appLabels) = (ProxyLabels(), ProxyLabels())
-        self.hosts = settings.hosts.map { host in
+        var hosts = settings.hosts.map { host in
             Self.host(host, settings.upstreams, ownPaths(host), proxy.pathSyntax, &hostLabels, &appLabels)
         }
+        for index in hosts.indices where hosts[index].url.isWildcard {
+            let wildcard = hosts[index]
+            hosts[index].others = hosts.lazy.filter { $0.port == wildcard.port && wildcard.url.hasName($0.url.host) }
+                .map { ($0.url, $0.label) }
+        }
+        self.hosts = hosts
         var apps: [App] = []
         for app in self.hosts.flatMap(\.apps) where !apps.contains(app) { apps.append(app) }
         self.apps = apps

@@ -48,6 +48,16 @@ import Vocabulary
         #expect(self.location(other) == "https://app.example.com/a")
     }
 
+    @Test("A name of a wildcard is redirected to itself, in lower case")
+    func wildcard() throws {
+        for name in ["acme.example.com", "Acme.Example.com.", "acme.example.com:80"] {
+            let answer = try self.ask("GET /a HTTP/1.1\r\nHost: \(name)\r\n\r\n") {
+                $0.hosts[0].publicURL.host = "*.example.com"
+            }
+            #expect(self.location(answer) == "https://acme.example.com/a")
+        }
+    }
+
     @Test("A host that is not served is not found")
     func unknownHost() throws {
         for host in ["evil.example", "app.example.com.evil.example", "192.0.2.1"] {

@@ -30,6 +30,7 @@ final class JudgeBench {
     let onces = ScriptedOnces()
     let resolver: SessionResolver
     let proofKeys = DPoPKeyCache()
+    let namedHosts = NamedHostCache()
     /// Opens what the judge seals.
     let confirmation: HandoffConfirmation
 
@@ -267,6 +268,7 @@ final class JudgedRequest {
                     wallNow: self.wallNow,
                     scratch: scratch,
                     proofKeys: self.bench.proofKeys,
+                    namedHosts: self.bench.namedHosts,
                     notesStrayForwarding: true
                 )
                 return self.tell(body(&self.judge, given), base)

@@ -34,7 +34,7 @@ struct Gate {
     }
 
     func ask(_ path: [UInt8], method: String = "GET", host: String = "app.example.com") -> Answer {
-        guard let entry = Array(host.utf8).withUnsafeBufferPointer({ self.table.host(for: $0) }) else { return .noHost }
+        guard let entry = self.table.host(named: host) else { return .noHost }
         return withReading(path) { outcome in
             switch outcome {
             case .refused(let reason): return .refused(reason)

@@ -1,18 +1,19 @@
 package import Providers
 internal import Sessions
+package import Settings
 
 /// Continues a sign-out of the gateway at the provider (OpenID Connect RP-Initiated Logout 1.0), so that the next sign-in
 /// asks the user again.
 package struct ProviderSignOut: Sendable {
     private let providers: [any BrowserProvider]
     private let page: String
-    private let origins: Set<String>
+    private let origins: ServedOrigins
     private let seal: SignOutReturnSeal
 
     /// - Parameters:
     ///   - page: The absolute URL of the page to which the provider sends the browser back. It is registered there.
     ///   - origins: Those of the gateway's hosts.
-    package init(providers: [any BrowserProvider], page: String, origins: Set<String>, seal: SignOutReturnSeal) {
+    package init(providers: [any BrowserProvider], page: String, origins: ServedOrigins, seal: SignOutReturnSeal) {
         self.providers = providers
         self.page = page
         self.origins = origins
