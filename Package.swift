@@ -212,7 +212,9 @@ let libraries: [(name: String, package: String?, debian: String?)] = [
 // What lies in folders of tests besides their sources.
 let otherFiles = [
     "EdgeTests": ["TLS/tls_attacks.py"],
-    "IntegrationTests": ["RealProviders/glewlwyd-provider.py", "RealProviders/idpyoidc-provider.py"],
+    "IntegrationTests": [
+        "RealProviders/glewlwyd-provider.py", "RealProviders/idpyoidc-provider.py", "Traces/trace-collector.py",
+    ],
 ]
 
 let package = Package(

