@@ -53,8 +53,8 @@ import Testing
             (
                 "haproxy",
                 [
-                    "acl is___example_com req.fhdr(host),host_only -m reg -i ^[a-z0-9]([a-z0-9-]*[a-z0-9])?[.]example[.]com$",
-                    "X-Forwarded-Host %[req.fhdr(host),host_only,lower] if is___example_com !is_id_example_com !is_shop_",
+                    "acl is_wildcard_example_com req.fhdr(host),host_only -m reg -i ^[a-z0-9]([a-z0-9-]*[a-z0-9])?[.]example[.]com$",
+                    "X-Forwarded-Host %[req.fhdr(host),host_only,lower] if is_wildcard_example_com !is_id_example_com !is_shop_",
                     "crt /etc/haproxy/tls/wildcard.example.com.pem",
                 ]
             ),
@@ -66,7 +66,7 @@ import Testing
                 ]
             ),
             ("ingress-nginx", ["- host: \"*.example.com\"", "auth-signin: https://$host/.sallyport/login"]),
-            ("gateway-api", ["hostnames: [\"*.example.com\"]"]),
+            ("gateway-api", ["hostnames: [\"*.example.com\"]", "  name: wildcard-example-com"]),
         ]
     )
     func proxies(proxy: String, lines: [String]) throws {

@@ -174,7 +174,10 @@ struct ProxyPlan {
                 apps.append((route.path, app))
             }
         }
-        let label = hostLabels.label(of: host.publicURL.description, as: host.publicURL.authority)
+        // The names of Kubernetes begin with a letter or digit.
+        let name =
+            host.publicURL.isWildcard ? "wildcard\(host.publicURL.authority.dropFirst())" : host.publicURL.authority
+        let label = hostLabels.label(of: host.publicURL.description, as: name)
         let last = apps.popLast()?.app ?? App(label: label)
         let others = apps.indices.filter { !self.goes(apps[$0], where: last, before: apps[($0 + 1)...]) }
         return Host(
