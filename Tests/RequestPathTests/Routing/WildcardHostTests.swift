@@ -24,7 +24,7 @@ import Vocabulary
             host("*.port.example", port: 8443), host("plain.example.com", port: 8080, isHTTPS: false),
         ],
         upstreams: ["app"],
-        reserved: ["ops.example.com"]
+        others: [PublicURL(isHTTPS: true, host: "ops.example.com", port: nil)]
     )
 
     @Test(
