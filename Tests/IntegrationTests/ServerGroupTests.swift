@@ -226,7 +226,7 @@ import Glibc
                 "\(shown)"
             )
             #expect(
-                shown.contains("  http://127.0.0.1:\(app.port): serving, in flight 0, idle 2, left out 0 times"),
+                shown.contains("  http://127.0.0.1:\(app.port): serving, in flight 0, idle "),
                 "\(shown)"
             )
             let back = try FakeUpstream(port: broken)
