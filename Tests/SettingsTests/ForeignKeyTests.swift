@@ -30,7 +30,7 @@ import Testing
             ("oidc_issuer_url: https://x", "oidc_issuer_url", "write provider.oidc with issuer and client_id"),
             ("forward_auth: true", "forward_auth", "write authorization.listen and authorization.peers"),
             ("auth_request: true", "auth_request", "write authorization.listen and authorization.peers"),
-            ("wildcard: true", "wildcard", "write an element of hosts for each name, because wildcards are not"),
+            ("wildcard: true", "wildcard", "write an element of hosts for each name, or one for all of a"),
             ("email_domains: [example.com]", "email_domains", "write provider.oidc.allow with groups, emails or "),
             ("skip_auth_routes: [/a]", "skip_auth_routes", "write an element of routes for each path"),
             ("access_control: {}", "access_control", "write routes, with auth or require for each path"),

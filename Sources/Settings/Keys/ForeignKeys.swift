@@ -93,8 +93,8 @@ enum ForeignKeys {
         Advice(
             "wildcard wildcards wildcard_domain server_names domains",
             in: ["", "hosts"],
-            "write an element of hosts for each name, because wildcards are not served",
-            keys: ["hosts"]
+            "write an element of hosts for each name, or one for all of a domain: public_url: \"https://*.example.com\"",
+            keys: ["hosts", "hosts[].public_url"]
         ),
         // Sign-in.
         Advice(
