@@ -106,7 +106,11 @@ struct RuleBookTests {
         )
         let field = "event.request.client_certificate"
         let book = RuleBook([
-            try Self.rule("build", #""build.example.com" in \#(field).san and \#(field).issuer == "CN=Clients""#)
+            try Self.rule(
+                "build",
+                #""build.example.com" in \#(field).san and \#(field).issuer == "CN=Clients""#,
+                at: Set(RuleStage.allCases)
+            )
         ])
         let without = try Self.facts()
         for stage in RuleStage.allCases {
