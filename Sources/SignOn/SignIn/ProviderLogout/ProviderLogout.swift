@@ -70,14 +70,17 @@ package struct ProviderLogout: Sendable {
             if let ended = try await self.end(sessionID) { return ended }
         }
         guard let subject = logout.subject.map(self.sessions.realm.subject) else { return 0 }
-        let linked = try await self.endLinked(subject, unnamedOnly: logout.sessionID != nil && logout.namesEverySession)
         // A provider may name a session in its logout tokens and not in its id_tokens. Then the subject decides.
-        if logout.sessionID != nil, logout.namesEverySession {
-            return linked + (try await self.endUnnamed(of: subject))
+        let unnamedOnly = logout.sessionID != nil && logout.namesEverySession
+        var ended = 0
+        if unnamedOnly {
+            ended = try await self.endUnnamed(of: subject)
+        } else {
+            ended = await self.sessions.cascaded(of: subject, in: nil)
+            try await self.ends.end(subject: subject)
         }
-        let ended = await self.sessions.cascaded(of: subject, in: nil)
-        try await self.ends.end(subject: subject)
-        return linked + ended
+        ended += try await self.endLinked(subject, unnamedOnly: unnamedOnly)
+        return ended
     }
 
     /// Ends what this provider's user began as an account of several providers. What the account began at another provider
