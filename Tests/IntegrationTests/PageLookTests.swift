@@ -19,7 +19,7 @@ import Testing
         try Gateway.withApp({ Config.file(upstream: $0) }) { gateway, _ throws in
             let fields = Self.navigation + ["Accept-Language: \(accepted)"]
             let page = try gateway.get("/.sallyport/login", fields)
-            #expect(page.text.contains("<html lang=\"\(tag)\">") && page.text.contains(word))
+            #expect(page.text.contains("<html lang=\"\(tag)\" dir=\"ltr\">") && page.text.contains(word))
             let refusal = try gateway.get("/.sallyport/nothing", fields)
             #expect(refusal.values("content-language") == [tag])
         }
