@@ -230,7 +230,7 @@ struct ValidationTests {
         self.expect(problems("url: http://a, servers: [http://b]"), "upstreams.a.url", "move the URL into servers")
         self.expect(problems("servers: []"), "upstreams.a.servers", "add a server")
         let many = (1...65).map { "http://a\($0)" }.joined(separator: ", ")
-        self.expect(problems("servers: [\(many)]"), "upstreams.a.servers", "1 to 64 servers")
+        self.expect(problems("servers: [\(many)]"), "upstreams.a.servers", "load balancer")
         self.expect(problems("servers: [http://a, {url: http://a:80}]"), "upstreams.a.servers[1].url", "weight")
         self.expect(problems("servers: [http://a, https://b]"), "upstreams.a.servers[1].url", "the same scheme")
         self.expect(
