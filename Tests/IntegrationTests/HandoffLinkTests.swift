@@ -222,6 +222,8 @@ import Testing
                 }
             }
             let form = ["Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded"]
+            // Nobody is asked to sign out who is not signed in.
+            let signedIn = ["Cookie: sallyport=\(try gateway.browser())"]
             for smuggled in [
                 "/x%3Fa%3D1%26session_transfer_token%3D\(token)",
                 "/x%3Fa%3D1%26n%3D/y%253Fsession_transfer_token%253Dt",
@@ -231,7 +233,7 @@ import Testing
                 )
                 #expect(signOut.status == 303 && signOut.value("location") == "/x?a=1", "\(signOut.lines)")
                 for path in ["login", "logout"] {
-                    let shown = try gateway.get("/.sallyport/\(path)?return_to=\(smuggled)")
+                    let shown = try gateway.get("/.sallyport/\(path)?return_to=\(smuggled)", signedIn)
                     #expect(shown.status == 200 && shown.text.contains(#"value="/x?a=1""#), "\(shown.text)")
                 }
             }
