@@ -40,7 +40,7 @@ struct Demo {
             if text.contains("/  ada@example.com / analytical-engine\n") || !self.process.isRunning { break }
             usleep(20_000)
         }
-        let last = /\nOpen (http:\/\/localhost:\d+)\/  ada@example.com \/ analytical-engine\n$/
+        let last = /\nOpen (http:\/\/localhost:\d+)\/  ada@example.com \/ analytical-engine\n/
         guard let serving = text.firstMatch(of: last),
             let admin = text.firstMatch(of: /metrics: (http:\/\/127\.0\.0\.1:\d+)\/readyz/)
         else {
