@@ -229,6 +229,7 @@ import Testing
         let files = [
             ("sallyport.yaml", Self.valid + "\n" + (try block("yaml", "pages:"))),
             ("logo.svg", #"<svg xmlns="http://www.w3.org/2000/svg"/>"#),
+            ("icon.svg", #"<svg xmlns="http://www.w3.org/2000/svg"/>"#),
             ("pages/en.yaml", line), ("pages/pt.yaml", english),
             ("pages/page.html", try block("html", "<!DOCTYPE html>")), ("pages/style.css", try block("css", "main")),
         ]

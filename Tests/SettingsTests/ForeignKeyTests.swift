@@ -1,6 +1,5 @@
+import Settings
 import Testing
-
-@testable import Settings
 
 /// Keys that people write as in other products.
 @Suite struct ForeignKeyTests {

@@ -1,14 +1,16 @@
 /// Keys as other products name them, and what to write here. A key with the same name elsewhere in the table may mean
 /// something else, so the place counts.
-enum ForeignKeys {
+package enum ForeignKeys {
     /// What some names mean at some places.
-    struct Advice: Sendable {
-        var names: [String]
+    package struct Advice: Sendable {
+        /// As other products have them.
+        package var names: [String]
         /// The sections in which they are meant so, as in `provider.oidc`; empty for the file itself. Nil for everywhere.
-        var sections: [String]?
+        package var sections: [String]?
         /// The keys that the sentence names, by their paths in the table.
-        var keys: [String]
-        var sentence: String
+        package var keys: [String]
+        /// What to write instead.
+        package var sentence: String
 
         /// - Parameter names: The names, with a space between.
         init(_ names: String, in sections: [String]? = nil, _ sentence: String, keys: [String] = []) {
@@ -19,7 +21,8 @@ enum ForeignKeys {
         }
     }
 
-    static let all = [
+    /// Every name that has an answer.
+    package static let all = [
         // Who passes a route.
         Advice(
             "groups group role roles allowed_groups allowed_roles required_groups",
@@ -187,7 +190,7 @@ enum ForeignKeys {
 
     /// What to write in place of the unknown key `name` at `path`, which is that of the file, such as
     /// `hosts[0].routes[2].groups`.
-    static func sentence(for name: String, at path: String) -> String? {
+    package static func sentence(for name: String, at path: String) -> String? {
         var section = path.dropLast(name.count).split(separator: ".").map { $0.prefix { $0 != "[" } }
         // Routes are the same below a host, and providers the same in a list.
         if section.count > 1, section[0] == "hosts" { section.removeFirst() }
