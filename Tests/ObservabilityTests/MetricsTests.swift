@@ -242,7 +242,8 @@ struct MetricsTests {
             case (.counter, 2): registry.increment(registry.counter(family, odd, odd))
             case (.counter, _): registry.increment(registry.counter(family, odd, odd, odd))
             case (.gauge, 0): registry.read(family) { -3 }
-            case (.gauge, _): registry.read(family, odd) { -3 }
+            case (.gauge, 1): registry.read(family, odd) { -3 }
+            case (.gauge, _): registry.read(family, odd, odd) { -3 }
             case (.histogram, 0): registry.observe(registry.histogram(family), nanoseconds: 123_456_789)
             case (.histogram, _): registry.observe(registry.histogram(family, odd), nanoseconds: 123_456_789)
             }

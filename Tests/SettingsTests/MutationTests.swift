@@ -73,7 +73,7 @@ struct MutationTests {
     /// Keys whose names the operator chooses.
     private func isOwnName(_ key: KeyLine) -> Bool {
         // Only the claims of an assertion have values that are paths, without the prefix of a field.
-        key.name.hasPrefix("X-User") || key.name == "reports" || key.name == "company"
+        key.name.hasPrefix("X-User") || ["reports", "shop", "company"].contains(key.name)
             || ["email", "groups"].contains(key.name) && key.value.hasPrefix("identity.traits.")
     }
 
