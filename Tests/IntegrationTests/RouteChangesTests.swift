@@ -105,6 +105,11 @@ import Testing
                 ("/old/", "/v2/login", "/old/login"), ("/old/", "/v2", "/old"), ("/old/", "/v2?a", "/old?a"),
                 ("/old/", "/v23/login", "/v23/login"), ("/old/", "/old/x", "/old/x"), ("/old/", "/other", "/other"),
                 ("/new/", "/base/x", "/x"), ("/new/", "/base", "/"), ("/new/", "/base?a", "/?a"), ("/new/", "/x", "/x"),
+                // Without the added prefix, browsers would read the name of another host.
+                ("/new/", "/base//evil.example/", "/base//evil.example/"),
+                ("/new/", "/base/\\evil.example", "/base/\\evil.example"),
+                ("/new/", "/base/\t/evil.example", "/base/\t/evil.example"),
+                ("/old/", "/v2//evil.example", "/old//evil.example"),
                 ("/x", "/login", "/login"),
             ] {
                 let answer = try gateway.get(path, [session, "X-To: \(place)"])

@@ -241,6 +241,20 @@ import Vocabulary
         }
     }
 
+    @Test("A kit without a listed provider is refused where it matters at which provider a user is")
+    func kits() throws {
+        let kit = "\nnative_social: {google: {audiences: [app], issuers: [https://kit.example.com]}}"
+        let link = "accounts: {link: verified_email, key_file: /etc/sallyport/accounts.key}"
+        let linked = Self.keyed.problems(Self.linked(link + kit))
+        #expect(linked.contains { $0.key == "native_social.google" }, "\(linked)")
+        let hosts = "{public_url: https://a.example.com, endpoints: true, providers: [google, staff], "
+        for (require, isRefused) in [("require: {provider: staff}", true), ("auth: required", false)] {
+            let file = Self.file(hosts + "routes: [{path: /**, \(require)}]}") + kit + "\n"
+            let problems = SettingsBench().problems(file)
+            #expect(problems.contains { $0.key == "native_social.google" } == isRefused, "\(problems)")
+        }
+    }
+
     @Test("A route may demand some of the host's providers, and check prints it")
     func demands() throws {
         let hosts = "{public_url: https://a.example.com, endpoints: true, providers: [google, staff], "

@@ -73,9 +73,17 @@ package struct PathPrefixes: Sendable {
         let isKnown = !self.stripped.isEmpty && Self.begins(reference, with: self.stripped)
         guard !isKnown, Self.begins(reference, with: self.added) else { return writer.write(reference) }
         let rest = UnsafeBufferPointer(rebasing: reference.dropFirst(self.added.count))
+        if self.stripped.isEmpty, Self.namesAnotherHost(rest) { return writer.write(reference) }
         writer.write(self.stripped)
         if self.stripped.isEmpty, rest.first != 0x2F { writer.write(0x2F) }
         writer.write(rest)
+    }
+
+    /// Whether a browser may read the reference as `//host` (RFC 3986 4.2): to browsers a backslash is a slash, and they skip
+    /// tabs and ends of lines.
+    private static func namesAnotherHost(_ reference: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let next = reference.dropFirst().first else { return false }
+        return next == 0x2F || next == 0x5C || next == 0x09 || next == 0x0A || next == 0x0D
     }
 
     /// Whether a reference is `path` or below it.

@@ -97,6 +97,21 @@ extension SettingsBuilder {
         return owner?.text("name")
     }
 
+    /// Reports kits whose users are at no listed provider, where it matters at which one a user is: they would pass as users
+    /// of the first.
+    mutating func checkKits(_ settings: Settings) {
+        let demands = settings.hosts.contains { $0.routes.contains { !$0.require.providers.isEmpty } }
+        guard settings.accounts.link != .none || demands, let kits = self.tree.tree("native_social") else { return }
+        for login in SocialLogin.allCases where kits[login.rawValue] != nil && self.kitOwner(of: login) == nil {
+            self.report(
+                kits.place(of: login.rawValue),
+                found: "a kit whose issuer none of the providers has that stand together on a host",
+                allowed: "one of a listed provider, where routes require a provider or accounts are linked",
+                mend: "list a provider with the kit's issuer among the host's providers, or remove the kit"
+            )
+        }
+    }
+
     // MARK: Accounts
 
     /// Reads the key of accounts, and warns of what linking means.

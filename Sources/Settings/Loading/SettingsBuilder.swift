@@ -45,6 +45,7 @@ struct SettingsBuilder {
         self.checkWildcards(settings)
         settings.nativeSocial = self.nativeSocial()
         self.setAccounts(&settings.accounts, settings.providers)
+        self.checkKits(settings)
         self.check(settings.session)
         self.setExchange(&settings.exchange, settings.provider)
         self.setStore(&settings.store, hasSecret: settings.secrets != nil)

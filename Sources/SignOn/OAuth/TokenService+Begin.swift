@@ -217,8 +217,9 @@ extension TokenService {
         by requester: TokenRequester
     ) async throws(NotDone) -> IssuedTokens {
         try await self.recording(self.record(.socialExchanged, requester)) { record throws(NotDone) in
+            // No provider vouches for a user whom a kit without one names.
+            let user = realm.flatMap { self.accounts?.linked(user, of: $0) } ?? user
             let realm = realm ?? self.realms.first
-            let user = self.accounts?.linked(user, of: realm) ?? user
             var session = self.session(of: user, in: realm, scopes: scopes, requester)
             record.note(session, audience: api?.audience)
             guard requester.client.isFor(realm.name) else {

@@ -169,7 +169,7 @@ enum PlainHTTP2 {
             let wire = try Wire(to: gateway.port)
             let request = ClientFrames.request(authority: Request.host)
             let post = ClientFrames.request("POST", authority: Request.host, [("content-length", "9")])
-            let page = ClientFrames.request(authority: Request.host, path: "/.sallyport/logout")
+            let page = ClientFrames.request(authority: Request.host, path: "/.sallyport/signed-out")
             let tunnel = [(":method", "CONNECT"), (":protocol", "websocket")] + page.dropFirst()
             wire.send(
                 ClientFrames.opening()

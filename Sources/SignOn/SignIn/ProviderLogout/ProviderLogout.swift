@@ -83,8 +83,9 @@ package struct ProviderLogout: Sendable {
         return ended
     }
 
-    /// Ends what this provider's user began as an account of several providers. What the account began at another provider
-    /// goes on: that one has not said anything.
+    /// Ends the account of several providers that this provider's user has: with it end its codes, tokens and sessions,
+    /// wherever they began, as those of any subject. Where the provider means single sessions, what the account began at
+    /// another provider goes on.
     ///
     /// - Parameters:
     ///   - own: What the store calls the provider's user.
@@ -93,9 +94,14 @@ package struct ProviderLogout: Sendable {
     private func endLinked(_ own: String, unnamedOnly: Bool) async throws(NotDone) -> Int {
         var ended = 0
         for account in try await self.ends.accounts(of: own, at: self.provider.name) {
+            guard unnamedOnly else {
+                ended += await self.sessions.cascaded(of: account, in: nil)
+                try await self.ends.end(subject: account)
+                continue
+            }
             let begun = try await self.users.all(of: account).filter { found in
                 found.session.identity.subjectAtProvider == own
-                    && !(unnamedOnly && found.session.provider?.sessionID != nil)
+                    && found.session.provider?.sessionID == nil
             }
             let lineages = Array(Set(begun.map(\.session.lineage)))
             ended += await self.sessions.cascaded(of: account, in: lineages)

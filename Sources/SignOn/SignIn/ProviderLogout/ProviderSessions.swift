@@ -39,8 +39,9 @@ package struct ProviderSessions: RecordCaller {
                     lineage: lineage,
                     subject: subject
                 )
-            // An account has another address by now, and with it another account.
-            if next.subject != subject {
+            // The user has another address by now, and with it another account. Sessions of both stay in the record of the
+            // provider's session.
+            if next.subject != subject, lineage == Self.ofAccounts {
                 next = ProviderSessionRecord(
                     since: self.clock.now(),
                     expiresAt: max(next.expiresAt, expiresAt),
@@ -57,9 +58,13 @@ package struct ProviderSessions: RecordCaller {
     }
 
     /// Notes which account the provider's user has, whom the provider alone calls otherwise. To be called before the account's
-    /// session is written, so that a logout by the provider's own id of the user finds it.
+    /// session is written, so that a logout by the provider's own id of the user finds it. One that the user had with another
+    /// address ends, because such a logout would no longer find it.
     func noteAccount(of session: Session, at provider: String) async throws(NotDone) {
         let own = session.identity.subjectAtProvider
+        for former in try await self.accounts(of: own, at: provider) where former != session.subject {
+            try await self.end(subject: former)
+        }
         try await self.note(
             Self.ofAccounts,
             of: session.subject,
