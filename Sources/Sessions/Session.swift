@@ -136,7 +136,7 @@ package struct Session: Sendable, Hashable {
     package var endsAlone: Bool
     /// The subject of whoever acts for the user in it, by a delegated transfer token (`act`, RFC 8693 4.1); nil: it is the
     /// user's own.
-    package var actor: String?
+    @Rare package var actor: String?
     /// Whether a browser keeps the cookie of a web session until the session ends; else until the browser closes.
     package var isPersistent: Bool
     /// Which of its tokens the browser of a web session has; nil: the one with which it began (`SuccessorToken`).
