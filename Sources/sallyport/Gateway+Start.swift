@@ -107,6 +107,7 @@ extension Gateway {
                 loop.onProxyNotice = { proxyNotices.tell($0, of: $1) }
                 loop.onUpstreamNotice = { $0.log(to: logger) }
                 loop.onServerNotice = { $0.log(to: logger) }
+                loop.checksServers = eventLoop === group.loops.first
                 loop.start()
                 return PathLoops.Place(loop, on: eventLoop)
             }.get()

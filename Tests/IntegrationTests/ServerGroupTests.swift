@@ -342,4 +342,60 @@ import Glibc
             #expect(try gateway.metric(#"sallyport_upstream_connections{state="idle"}"#) == 2)
         }
     }
+
+    @Test("Checks leave a server out whose requests would succeed, and bring it back")
+    func checks() throws {
+        let isIll = Mutex(true)
+        let sick = try FakeUpstream(
+            serve: FakeUpstream.answering { link, request in
+                let isBad = request.target == "/healthz?a=1" && isIll.withLock { $0 }
+                link.answer(isBad ? "500 Internal Server Error" : "200 OK", body: "sick")
+            }
+        )
+        let well = try Self.app(1)
+        defer {
+            sick.stop()
+            well.stop()
+        }
+        let keys = #"health: {path: "/healthz?a=1", interval: 1s, fails: 2, passes: 2}"#
+        try Gateway.with(Self.settings([sick.port, well.port], keys)) { gateway throws in
+            #expect(eventually(within: 20) { (try? Self.metric(gateway, "out", sick.port)) == 1 })
+            for index in 0..<20 { #expect(try gateway.get("/\(index)").text == "1") }
+            let check = try #require(sick.requests.first { $0.target == "/healthz?a=1" })
+            #expect(check.lines.first == "GET /healthz?a=1 HTTP/1.1")
+            #expect(check.values("host") == ["127.0.0.1:\(sick.port)"])
+            #expect(check.values("user-agent") == ["sallyport-health"])
+            #expect(check.values("cookie").isEmpty && check.values("x-forwarded-for").isEmpty)
+            #expect(gateway.output.contains("a server of the app is left out: its health checks fail"))
+            isIll.withLock { $0 = false }
+            #expect(eventually(within: 20) { (try? Self.metric(gateway, "out", sick.port)) == 0 })
+            #expect(Set(try (0..<40).map { try gateway.get("/\($0)").text }) == ["1", "sick"])
+            #expect(gateway.output.contains("a server of the app serves again"))
+        }
+    }
+
+    @Test("If checks find all servers down, all are tried")
+    func allDown() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, request in
+                link.answer(request.target == "/" ? "503 Service Unavailable" : "200 OK", body: "")
+            }
+        )
+        let other = try FakeUpstream(
+            serve: FakeUpstream.answering { link, request in
+                link.answer(request.target == "/" ? "503 Service Unavailable" : "200 OK", body: "")
+            }
+        )
+        defer {
+            app.stop()
+            other.stop()
+        }
+        let settings = Self.settings([app.port, other.port], "health: {interval: 1s, fails: 1}")
+        try Gateway.with(settings) { gateway throws in
+            for port in [app.port, other.port] {
+                #expect(eventually(within: 20) { (try? Self.metric(gateway, "out", port)) == 1 })
+            }
+            for index in 0..<10 { #expect(try gateway.get("/\(index)").status == 200) }
+        }
+    }
 }

@@ -78,6 +78,7 @@ struct ReferenceFileTests {
         "routes[].max_body", "routes[].timeouts.response", "event_loops", "secret_file",
         "listen[].tls", "tls.certificates[].default", "listen[].protocols", "listen[].client_certificates",
         "upstreams.*.ca_file", "upstreams.*.server_name", "upstreams.*.servers[].server_name",
+        "upstreams.*.health.status",
         "clients[].client_secret_file", "clients[].jwks_file",
         "clients[].provider", "clients[].providers", "providers[].label", "providers[].icon_file",
         "providers[].essential",
@@ -159,7 +160,8 @@ struct ReferenceFileTests {
             "\($0.name): \(self.required[$0.name] ?? "")"
         }
         if name == "upstreams", childName != "url", childName != "servers" {
-            members.append("url: \(self.required["url"] ?? "")")
+            // One server alone is never left out.
+            members.append("servers: [http://127.0.0.1:3001, http://127.0.0.1:3002]")
         }
         // An empty mapping below stands as `{}`.
         if value != nil || rest.count > 1 { members.append(self.member(child, rest.dropFirst(), below, value)) }

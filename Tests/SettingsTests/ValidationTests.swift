@@ -239,6 +239,9 @@ struct ValidationTests {
             "https"
         )
         self.expect(problems("servers: [http://a, {url: http://b, weight: 0}]"), "upstreams.a.servers[1].weight")
+        self.expect(problems("url: http://a, health: {path: /}"), "upstreams.a.health", "add another server")
+        self.expect(problems("servers: [http://a], slow_start: 30s"), "upstreams.a.slow_start", "add another server")
+        self.expect(problems("servers: [http://a, http://b], health: {path: healthz}"), "upstreams.a.health.path", "/")
         let settings = SettingsBench().settings(
             adding: file("servers: [http://a:3000, {url: http://b, weight: 3}], balance: round_robin")
         )

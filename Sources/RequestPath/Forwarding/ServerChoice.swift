@@ -1,4 +1,5 @@
 import Glibc
+package import NIOCore
 package import Settings
 
 /// What a choice among the servers of an app looks at.
@@ -15,6 +16,18 @@ package struct ServerLoad {
     fileprivate var turn = 0
     /// The same in every gateway (`ServerBalance.sticky`).
     fileprivate let hash: UInt64
+
+    /// Sets the share of a server that has come back, which grows from a tenth to the whole.
+    ///
+    /// - Parameters:
+    ///   - elapsed: The time since then.
+    ///   - period: When it has all of it.
+    /// - Returns: Whether it has not yet.
+    package mutating func grow(_ elapsed: TimeAmount, of period: TimeAmount) -> Bool {
+        let percent = elapsed.nanoseconds / max(period.nanoseconds / 100, 1)
+        self.weight = self.share * Int(min(max(percent, 10), 100))
+        return percent < 100
+    }
 
     /// - Parameter hash: Of the server's origin (`StickyKey.hash`).
     package init(share: Int, hash: UInt64) {

@@ -82,9 +82,21 @@ package final class ServerNews: Sendable {
     private struct State {
         var isOut = false
         var backAt = NIODeadline.uptimeNanoseconds(0)
+        var isDown = false
     }
 
     private let state = Mutex(State())
+
+    /// Whether checks find it down (`HealthSettings`).
+    package var isDown: Bool { self.state.withLock { $0.isDown } }
+
+    /// Called by the loop that checks. True: this is new.
+    func found(isDown: Bool) -> Bool {
+        self.state.withLock { state in
+            defer { state.isDown = isDown }
+            return state.isDown != isDown
+        }
+    }
 
     /// Whether a loop has left it out since it last answered one.
     package var isOut: Bool { self.state.withLock { $0.isOut } }
@@ -104,7 +116,8 @@ package final class ServerNews: Sendable {
     func returns(now: NIODeadline) -> Bool {
         self.state.withLock { state in
             guard state.isOut else { return false }
-            state = State(isOut: false, backAt: now)
+            state.isOut = false
+            state.backAt = now
             return true
         }
     }
@@ -119,6 +132,8 @@ package struct ServerNotice: Sendable, Equatable {
         case tls
         /// It answers with this status, as a gateway without an app does.
         case status(Int)
+        /// Checks get no good answer.
+        case check
 
         /// For people.
         package var sentence: String {
@@ -127,6 +142,7 @@ package struct ServerNotice: Sendable, Equatable {
             case .reset: "it closes connections before it answers"
             case .tls: "TLS with it does not come about"
             case .status(let status): "it answers with \(status)"
+            case .check: "its health checks fail"
             }
         }
     }

@@ -57,6 +57,9 @@ package final class PathLoop: TurnEndTask {
     /// Called with what is wrong with an app, once a minute at most for each reason.
     package var onUpstreamNotice: ((UpstreamNotice) -> Void)?
 
+    /// Whether this is the one loop of the process that checks servers.
+    package var checksServers = false
+
     /// Called when a server of an app is left out and when it serves again, once for all loops.
     package var onServerNotice: ((ServerNotice) -> Void)?
 

@@ -13,7 +13,17 @@ package final class ServerGroup: AppPool {
         var health = ServerHealth()
         /// What the gauge of its requests shows.
         var shownInFlight = 0
+        /// Whether the gauge of those that are left out has it.
+        var isShownOut = false
         var ejections = 0
+        /// Whether checks find it down.
+        var isDown = false
+        /// Since when it grows (`UpstreamSettings.slowStart`); nil: it has its whole share.
+        var growsSince: NIODeadline?
+        var checks = HealthCount()
+
+        /// Whether requests are sent to it.
+        var isServing: Bool { !self.isDown && self.health.isServing }
     }
 
     private var target: UpstreamTarget
@@ -79,10 +89,26 @@ package final class ServerGroup: AppPool {
             member.pool.leave()
         }
         self.loads = self.target.servers.map { ServerLoad(share: $0.settings.weight, hash: $0.hash) }
+        if self.target.settings.health == nil {
+            for place in self.members.indices {
+                self.members[place].isDown = false
+                _ = self.members[place].pool.server.news.found(isDown: false)
+            }
+        }
         self.countOut()
     }
 
-    private func countOut() { self.outCount = self.members.count { !$0.health.isServing } }
+    /// Counts the members that are left out, and shows them.
+    private func countOut() {
+        self.outCount = 0
+        for place in self.members.indices {
+            let isOut = !self.members[place].isServing
+            if isOut { self.outCount += 1 }
+            guard isOut != self.members[place].isShownOut else { continue }
+            self.members[place].isShownOut = isOut
+            self.loop.metrics.serverOut(self.members[place].ids, isOut ? 1 : -1)
+        }
+    }
 
     // MARK: Choosing
 
@@ -97,7 +123,7 @@ package final class ServerGroup: AppPool {
         if self.outCount > 0, let place = self.probe(for: client, tried: tried) { return place }
         for place in self.members.indices {
             self.loads[place].inFlight = self.members[place].pool.inFlight
-            self.loads[place].isAvailable = tried & Self.bit(place) == 0 && self.members[place].health.isServing
+            self.loads[place].isAvailable = tried & Self.bit(place) == 0 && self.members[place].isServing
         }
         if let place = self.choice.choose(&self.loads, key: client.stickyKey) { return place }
         // None is left that serves: better one that may fail than none.
@@ -111,7 +137,8 @@ package final class ServerGroup: AppPool {
         let now = self.loop.now
         let limit = client.isRepeatable ? now : now - ServerHealth.probeTime
         let due = self.members.indices.first { place in
-            tried & Self.bit(place) == 0 && self.members[place].health.awaitsProbe(now: limit)
+            tried & Self.bit(place) == 0 && !self.members[place].isDown
+                && self.members[place].health.awaitsProbe(now: limit)
         }
         if let due { self.members[due].health.probe(now: now) }
         return due
@@ -185,14 +212,11 @@ package final class ServerGroup: AppPool {
         case .none: break
         // Never more than half of them, and so never the last one.
         case .unfit where self.outCount + 1 > self.members.count / 2: break
-        case .unfit:
-            self.loop.metrics.serverOut(self.members[place].ids, 1)
-            self.leaveOut(place, fault)
-        case .stillOut: self.leaveOut(place, fault)
+        case .unfit, .stillOut: self.leaveOut(place, fault)
         case .back:
             self.members[place].health.comeBack(now: self.loop.now)
+            self.members[place].growsSince = self.loop.now
             self.countOut()
-            self.loop.metrics.serverOut(self.members[place].ids, -1)
             let server = self.members[place].pool.server
             if server.news.returns(now: self.loop.now) { self.tell(server, nil) }
         }
@@ -284,11 +308,48 @@ package final class ServerGroup: AppPool {
                 self.members[place].shownInFlight = inFlight
             }
             if self.outCount > 0 { self.members[place].health.heard(pool.server.news.backAt) }
+            self.grow(place)
+            if let health = self.target.settings.health { self.check(place, health) }
         }
     }
 
+    /// Gives a server that has come back more of its share.
+    private func grow(_ place: Int) {
+        guard let since = self.members[place].growsSince else { return }
+        let period = self.target.settings.slowStart.map { TimeAmount($0) } ?? .zero
+        if !self.loads[place].grow(self.loop.now - since, of: period) { self.members[place].growsSince = nil }
+    }
+
+    /// Takes over what checks have found, and checks again when it is time, on one loop of the process.
+    private func check(_ place: Int, _ health: HealthSettings) {
+        let server = self.members[place].pool.server
+        let isDown = server.news.isDown
+        if isDown != self.members[place].isDown {
+            self.members[place].isDown = isDown
+            if !isDown { self.members[place].growsSince = self.loop.now }
+            self.countOut()
+        }
+        guard self.loop.checksServers, !self.members[place].checks.isRunning,
+            self.loop.now >= self.members[place].checks.next
+        else { return }
+        self.members[place].checks.isRunning = true
+        self.members[place].checks.next = self.loop.now + TimeAmount(health.interval)
+        self.members[place].pool.check(health) { isGood in self.checked(server, isGood) }
+    }
+
+    private func checked(_ server: UpstreamServer, _ isGood: Bool) {
+        guard !self.isRetired, let place = self.members.firstIndex(where: { $0.pool.server === server }),
+            let health = self.target.settings.health
+        else { return }
+        self.members[place].checks.isRunning = false
+        guard let isDown = self.members[place].checks.add(isGood, health), server.news.found(isDown: isDown) else {
+            return
+        }
+        self.tell(server, isDown ? .check : nil)
+    }
+
     package var reports: [ServerReport] {
-        self.members.map { $0.pool.report(isOut: !$0.health.isServing, ejections: $0.ejections) }
+        self.members.map { $0.pool.report(isOut: !$0.isServing, ejections: $0.ejections) }
     }
 
     package func moved(to index: Int) {
@@ -320,6 +381,6 @@ package final class ServerGroup: AppPool {
     private func retire(_ member: Member) {
         member.pool.retire()
         self.loop.metrics.serverInFlight(member.ids, Int64(-member.shownInFlight))
-        if !member.health.isServing { self.loop.metrics.serverOut(member.ids, -1) }
+        if member.isShownOut { self.loop.metrics.serverOut(member.ids, -1) }
     }
 }

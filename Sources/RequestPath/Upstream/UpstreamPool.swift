@@ -349,11 +349,21 @@ package final class UpstreamPool: AppPool {
 
     /// Connects to the first address that answers. Calls `then` with the connection, or with nil if none does.
     private func open(_ addresses: [SocketAddress], _ then: @escaping (UpstreamConnection?) -> Void) {
-        let timeout = self.loop.configuration.connectTimeout
+        self.connectStream(addresses, within: self.loop.configuration.connectTimeout) { stream in
+            then(stream.flatMap(self.start))
+        }
+    }
+
+    /// The same with the stream, which has to be started at once.
+    func connectStream(
+        _ addresses: [SocketAddress],
+        within timeout: TimeAmount,
+        _ then: @escaping ((any ByteStream)?) -> Void
+    ) {
         let memory = self.server.memory
         guard let tls = self.target.tls else {
             return ConnectionRace(addresses, on: self.transport, timeout: timeout, memory: memory) { result in
-                then((try? result.get()).flatMap { self.start($0.0) })
+                then((try? result.get())?.0)
             }.start()
         }
         let name = self.server.tlsName
@@ -373,7 +383,19 @@ package final class UpstreamPool: AppPool {
             let handler = try NIOSSLClientHandler(context: tls, serverHostname: name)
             try channel.pipeline.syncOperations.addHandlers(handler, stream.value)
         }.assumeIsolated().whenComplete { result in
-            then((try? result.get()).flatMap { _ in self.start(stream.value) })
+            then((try? result.get()).map { _ in stream.value })
+        }
+    }
+
+    /// Asks the server whether it is there. Calls `then` once.
+    func check(_ health: HealthSettings, _ then: @escaping (Bool) -> Void) {
+        let addresses = self.server.currentAddresses
+        // Not resolved yet: it counts as there, as it does at the start.
+        guard !addresses.isEmpty else { return then(true) }
+        let check = HealthCheck(health, of: self.server.settings, then)
+        self.transport.assumeIsolated().scheduleTask(in: TimeAmount(health.timeout)) { check.end(false) }
+        self.connectStream(addresses, within: TimeAmount(health.timeout)) { stream in
+            if let stream { check.start(on: stream) } else { check.end(false) }
         }
     }
 

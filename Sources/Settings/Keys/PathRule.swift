@@ -30,6 +30,20 @@ extension TextRule {
         return .text(text)
     }
 
+    /// A path as it stands in a request, with its query.
+    static let requestPath = TextRule(
+        "path",
+        allowed: "a path such as /healthz or /health?full=1",
+        pattern: "^/[!-~]*$"
+    ) { text throws(SyntaxFault) in
+        guard text.first == "/" else { throw SyntaxFault("begin with /") }
+        guard text.utf8.count <= 1024 else { throw SyntaxFault("write a shorter path") }
+        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }) else {
+            throw SyntaxFault("use visible ASCII without #; percent-encode all else")
+        }
+        return .text(text)
+    }
+
     /// The beginning of a path, compared with paths byte by byte: no byte of it has another spelling that is common.
     static let pathPrefix = TextRule(
         "path prefix",

@@ -317,6 +317,17 @@ extension Section {
             "Which server gets a request: the less busy one of two random ones, each in turn, or always the same one for a session (for a client's address where there is none)."
         ),
         SettingsKey(
+            "health",
+            .section(.health),
+            "Ask each server regularly whether it is there; without it only the app's requests tell."
+        ),
+        SettingsKey(
+            "slow_start",
+            at: \UpstreamSettings.slowStart,
+            .duration(.seconds(1)...(.seconds(3600))),
+            "How long a server that has come back gets fewer requests: a tenth of its share at first, then more."
+        ),
+        SettingsKey(
             "ca_file",
             .path(isSecret: false),
             default: "the system's authorities",
@@ -353,6 +364,49 @@ extension Section {
             "Whether a connection to the app serves all users in turn, or one session only (requests without one share connections)."
         ),
     ])
+
+    static let health = Section(
+        [
+            SettingsKey(
+                "path",
+                at: \HealthSettings.path,
+                .text(.requestPath),
+                "What is asked for with GET, without credentials; the Host is that of the server's URL."
+            ),
+            SettingsKey(
+                "interval",
+                at: \HealthSettings.interval,
+                .duration(.seconds(1)...(.seconds(3600))),
+                "The time between two checks of a server."
+            ),
+            SettingsKey(
+                "timeout",
+                at: \HealthSettings.timeout,
+                .duration(.milliseconds(10)...(.seconds(60))),
+                "How long a check may take."
+            ),
+            SettingsKey(
+                "passes",
+                at: \HealthSettings.passes,
+                .integer(1...100),
+                "Good answers in a row after which a server that was left out serves again."
+            ),
+            SettingsKey(
+                "fails",
+                at: \HealthSettings.fails,
+                .integer(1...100),
+                "Checks without a good answer in a row after which a server is left out."
+            ),
+            SettingsKey(
+                "status",
+                at: \HealthSettings.status,
+                .integer(200...599),
+                default: "any from 200 to 399",
+                "The status of a good answer."
+            ),
+        ],
+        isOption: true
+    )
 
     static let server = Section([
         SettingsKey("url", .text(.upstreamURL), required: true, "The address of the server."),

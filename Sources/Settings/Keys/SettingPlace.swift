@@ -173,6 +173,10 @@ extension ServerSettings: SettingsRecord {
     static var initial: ServerSettings { ServerSettings(isHTTPS: false, host: "", port: 0) }
 }
 
+extension HealthSettings: SettingsRecord {
+    static var initial: HealthSettings { HealthSettings() }
+}
+
 extension AuthorizationSettings: SettingsRecord {
     static var initial: AuthorizationSettings {
         AuthorizationSettings(listen: ListenAddress(host: "", port: 0), peers: [])

@@ -14,6 +14,21 @@ extension SettingsBuilder {
                 upstream.others = Array(servers.dropFirst())
             }
             tree.set(.upstream, in: &upstream)
+            upstream.health = tree.tree("health").map { tree in
+                var health = HealthSettings()
+                tree.set(.health, in: &health)
+                return health
+            }
+            if servers.count == 1 {
+                for name in ["health", "slow_start"] where tree[name] != nil {
+                    self.report(
+                        tree.place(of: name),
+                        found: "\(name), but one server, which is never left out",
+                        allowed: "\(name) where there are several servers",
+                        mend: "remove it, or add another server"
+                    )
+                }
+            }
             upstream.caFile = self.readablePath("ca_file", of: tree)
             upstream.certificateFile = self.readablePath("certificate_file", of: tree)
             upstream.keyFile = self.readablePath("key_file", of: tree, isSecret: true)

@@ -5,6 +5,10 @@ package struct UpstreamSettings: Sendable, Equatable {
     package var first: ServerSettings
     package var others: [ServerSettings] = []
     package var balance = ServerBalance.leastRequests
+    /// How its servers are asked whether they are there; nil: only its requests tell.
+    package var health: HealthSettings?
+    /// How long a server that has come back gets fewer requests; nil: none.
+    package var slowStart: Duration?
     package var caFile: String?
     package var certificateFile: String?
     package var keyFile: String?
@@ -67,6 +71,25 @@ package struct ServerSettings: Sendable, Equatable {
         let isDefaultPort = self.port == (self.isHTTPS ? 443 : 80)
         return "\(self.isHTTPS ? "https" : "http")://\(self.host)\(isDefaultPort ? "" : ":\(self.port)")"
     }
+}
+
+/// How each server of an app is asked whether it is there.
+package struct HealthSettings: Sendable, Equatable {
+    /// The path, and the query if there is one.
+    package var path = "/"
+    package var interval = Duration.seconds(10)
+    package var timeout = Duration.seconds(2)
+    /// Good answers in a row after which a server is there again.
+    package var passes = 2
+    /// Checks without a good answer in a row after which it is left out.
+    package var fails = 3
+    /// The only good status; nil: 200 to 399.
+    package var status: Int?
+
+    package init() {}
+
+    /// Whether a server that answers with this status is there.
+    package func isGood(_ status: Int) -> Bool { self.status.map { $0 == status } ?? (200...399).contains(status) }
 }
 
 /// How the servers of an app share its requests.

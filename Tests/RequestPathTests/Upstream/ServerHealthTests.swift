@@ -1,5 +1,6 @@
 import NIOCore
 import RequestPath
+import Settings
 import Testing
 
 @Suite("The health of a server") struct ServerHealthTests {
@@ -104,5 +105,34 @@ import Testing
         #expect((0..<100).count { _ in budget.take(now: Self.time(10)) } == 0)
         #expect((0..<100).count { _ in budget.take(now: Self.time(11)) } == 30)
         #expect((0..<100).count { _ in budget.take(now: Self.time(100)) } == 30)
+    }
+
+    // MARK: Checks
+
+    @Test func checksDecideWhenSeveralInARowAgree() {
+        var (count, health) = (HealthCount(), HealthSettings())
+        health.passes = 2
+        health.fails = 3
+        let found = [false, false, true, false, false, false, false, true, true].map { count.add($0, health) }
+        #expect(found == [nil, nil, nil, nil, nil, true, true, nil, false])
+    }
+
+    @Test func aGoodAnswerHasTheStatusOfTheSettings() {
+        var health = HealthSettings()
+        #expect([199, 200, 204, 302, 399, 400, 503].filter(health.isGood) == [200, 204, 302, 399])
+        health.status = 401
+        #expect([200, 401].filter(health.isGood) == [401])
+    }
+
+    @Test func aServerThatIsBackStartsSlowly() {
+        var load = ServerLoad(share: 3, hash: 0)
+        let weights = ([0, 1, 5, 15, 29, 30] as [Int64]).map { second -> Int in
+            let grows = load.grow(.seconds(second), of: .seconds(30))
+            #expect(grows == (second < 30))
+            return load.weight
+        }
+        #expect(weights == [30, 30, 48, 150, 288, 300])
+        // Without slow_start it has its whole share at the next look.
+        #expect(!load.grow(.milliseconds(250), of: .zero) && load.weight == 300)
     }
 }
