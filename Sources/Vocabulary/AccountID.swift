@@ -10,7 +10,9 @@ package enum AccountID {
     /// Whether a text has this form.
     package static func isOne(_ text: String) -> Bool {
         let bytes = text.utf8
-        guard bytes.count == self.mark.utf8.count + self.length, text.hasPrefix(self.mark) else { return false }
+        guard bytes.count == self.mark.utf8.count + self.length, text.begins(exactlyWith: self.mark) else {
+            return false
+        }
         return bytes.dropFirst(self.mark.utf8.count).allSatisfy { byte in
             byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26 || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
         }

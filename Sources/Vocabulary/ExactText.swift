@@ -12,6 +12,10 @@ extension StringProtocol {
     /// Whether one of these texts has the same bytes.
     package func isExactlyOne(of texts: [String]) -> Bool { texts.contains { $0.isExactly(self) } }
 
+    /// Whether its first bytes are those of `prefix`. `hasPrefix` compares characters, and a combining mark behind the prefix
+    /// makes another one of its last.
+    package func begins(exactlyWith prefix: some StringProtocol) -> Bool { self.utf8.starts(with: prefix.utf8) }
+
     /// Whether it has 1 to `longest` bytes and no control character (Unicode's C0, DEL and C1), so that it can stand in
     /// logs and fields.
     package func isPlain(upTo longest: Int) -> Bool {

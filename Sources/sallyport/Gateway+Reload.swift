@@ -90,6 +90,12 @@ extension Settings {
         }
         // What stays bound with TLS keeps it.
         if self.tls == nil { self.tls = former.tls }
+        if self.accounts.keepKey(of: former.accounts) {
+            warnings.append(
+                "accounts.key_file: has another key, which takes effect at the next start; the users of accounts.link are others then, "
+                    + "with other subjects: put the former key back unless that is meant"
+            )
+        }
         // The rest is read once, by what lives as long as the process.
         if former.eventLoops != self.eventLoops { warnings.append("event_loops: takes effect at the next start") }
         if former.secrets != self.secrets { warnings.append("secret_file: takes effect at the next start") }

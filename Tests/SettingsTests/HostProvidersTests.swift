@@ -75,6 +75,12 @@ import Vocabulary
         // Nobody else is taken for one of them.
         #expect(partner.names.name(of: "google|7") == nil && partner.names.name(of: "google7") == "google7")
         #expect(google.names.name(of: "google|7") == "google|google|7")
+        // Behind the mark, a combining character makes another character of its end.
+        for mark in ["\u{301}", "\u{338}", "\u{200D}", "\u{FE0F}", "\u{E0001}"] {
+            let (id, name) = ("\(mark)7", "google|\(mark)7")
+            #expect(google.names.name(of: id) == name && partner.names.name(of: name) == nil)
+            #expect(google.names.id(of: name).unicodeScalars.elementsEqual(id.unicodeScalars))
+        }
         let alone = try SettingsBench().load(
             Self.file("{public_url: https://app.example.com, provider: google, routes: [{path: /**}]}")
         ).get().settings
@@ -226,7 +232,15 @@ import Vocabulary
         #expect(loaded.settings.providers.map(\.trustsEmail) == [false, true, true])
         #expect(loaded.warnings.contains { $0.contains("accounts.link") && $0.contains("google, partner") })
         let one = try Self.keyed.load(Self.linked(link, trusted: ["google"])).get()
-        #expect(one.warnings.contains { $0.contains("links nobody") }, "\(one.warnings)")
+        #expect(
+            one.warnings.contains { $0.contains("only google has trusted_email") && $0.contains("are acc_...") },
+            "\(one.warnings)"
+        )
+        let none = try Self.keyed.load(Self.linked(link, trusted: [])).get()
+        #expect(none.warnings.contains { $0.contains("links nobody: no provider has") }, "\(none.warnings)")
+        let keyOnly = try Self.keyed.load(Self.linked("accounts: {key_file: /etc/sallyport/accounts.key}", trusted: []))
+            .get()
+        #expect(keyOnly.warnings.contains { $0.contains("accounts.key_file links nobody") }, "\(keyOnly.warnings)")
         let off = try Self.keyed.load(Self.linked("accounts: {link: none, key_file: /etc/sallyport/accounts.key}"))
             .get()
         #expect(off.settings.accounts.linkKey == nil)
@@ -239,6 +253,34 @@ import Vocabulary
             let problems = Self.keyed.problems(Self.linked(accounts))
             #expect(problems.contains { $0.key == key }, "\(accounts): \(problems)")
         }
+    }
+
+    @Test(
+        "An address for which the provider does not vouch neither links nor admits, and the mend is said",
+        arguments: [
+            ("email: preferred_username", "", "traits.email", "remove email"),
+            ("email: mail, email_verified: mail_checked", "", "traits.email", "remove email"),
+            ("email_verified: user.email_verified", "", "traits.email_verified", "remove email"),
+            ("email: preferred_username", "emails: [ada@example.com]", "allow.emails", "allow.groups"),
+            ("email: preferred_username", "email_domains: [example.com]", "allow.email_domains", "allow.groups"),
+            ("email: mail, email_verified: mail_checked", "email_domains: [example.com]", nil, ""),
+            ("email: preferred_username", "groups: [staff]", nil, ""), ("email_verified: checked", "", nil, ""),
+            ("email: user.email, email_verified: user.email_verified", "", nil, ""),
+        ] as [(String, String, String?, String)]
+    )
+    func vouching(traits: String, allow: String, key: String?, mend: String) throws {
+        let link = "accounts: {link: verified_email, key_file: /etc/sallyport/accounts.key}"
+        let more = allow.isEmpty ? "trusted_email: true" : "allow: {\(allow)}"
+        let file = Self.linked(link, trusted: ["partner"]).replacing(
+            "{issuer: \"https://accounts.google.com\"",
+            with: "{claims: {traits: {\(traits)}}, \(more), issuer: \"https://accounts.google.com\""
+        )
+        let problems = Self.keyed.problems(file)
+        let path = "providers[1].oidc." + (key.map { $0.hasPrefix("traits") ? "claims.\($0)" : $0 } ?? "")
+        #expect(problems.map(\.key) == (key == nil ? [] : [path]), "\(problems)")
+        guard key != nil else { return }
+        #expect(problems.first?.line != nil && problems.first?.column != nil)
+        #expect("\(problems)".contains(mend), "\(problems)")
     }
 
     @Test("A kit without a listed provider is refused where it matters at which provider a user is")

@@ -7,6 +7,8 @@ package struct Admission: Sendable {
     private let settings: AdmissionSettings
     private let email: [String]
     private let emailVerified: [String]
+    /// Whether `emailVerified` is about `email`.
+    private let isEmailVouchedFor: Bool
     private let groups: ClaimSettings.Trait
 
     /// - Parameter claims: Where the email address, its verification and the groups are: at the paths of the traits
@@ -15,6 +17,7 @@ package struct Admission: Sendable {
         self.settings = settings
         self.email = claims.path(ofTrait: "email")
         self.emailVerified = claims.path(ofTrait: "email_verified")
+        self.isEmailVouchedFor = claims.vouchesForEmail
         self.groups = claims.trait("groups")
     }
 
@@ -36,7 +39,7 @@ package struct Admission: Sendable {
         guard let text = claims.value(at: self.email)?.string, let address = EmailAddress(text) else {
             return "the provider states no usable email address"
         }
-        guard Self.isTrue(claims.value(at: self.emailVerified, beside: self.email)) else {
+        guard self.isEmailVouchedFor, Self.isTrue(claims.value(at: self.emailVerified, beside: self.email)) else {
             return "the provider has not verified the user's email address (email_verified)"
         }
         let isListed =

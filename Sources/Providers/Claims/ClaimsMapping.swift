@@ -26,7 +26,9 @@ package final class ClaimsMapping: Sendable {
 
     /// Whether a configured trait has no value yet, so that another document may add it.
     package func lacksTraits(_ claims: UserClaims) -> Bool {
-        self.settings.traits.contains { self.value(of: $0, claims) == nil }
+        self.settings.traits.contains { trait in
+            self.value(of: trait, claims) == nil && (trait.name != "email_verified" || self.settings.vouchesForEmail)
+        }
     }
 
     /// The subject at the configured path.
@@ -94,6 +96,7 @@ package final class ClaimsMapping: Sendable {
 
     private func value(of trait: ClaimSettings.Trait, _ claims: UserClaims) -> JSONValue? {
         switch trait.name {
+        case "email_verified" where !self.settings.vouchesForEmail: nil
         case "email_verified": claims.value(at: trait.path, beside: self.settings.path(ofTrait: "email"))
         case "groups" where !self.groupsOnly.isEmpty: claims.value(of: trait).flatMap(self.kept)
         default: claims.value(of: trait)

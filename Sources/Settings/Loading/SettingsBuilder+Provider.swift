@@ -176,6 +176,7 @@ extension SettingsBuilder {
         named.isEssential = tree.boolean("essential")
         named.trustsEmail = section.boolean("trusted_email") ?? false
         named.domains = self.someTexts("domains", of: section) ?? []
+        self.checkEmail(of: named, section)
         return named
     }
 

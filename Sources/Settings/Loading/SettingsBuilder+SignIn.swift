@@ -114,12 +114,46 @@ extension SettingsBuilder {
 
     // MARK: Accounts
 
+    /// Refuses addresses that count as verified because the provider has verified another one.
+    ///
+    /// - Parameter section: The keys of the provider.
+    mutating func checkEmail(of provider: NamedProvider, _ section: SettingsTree) {
+        guard let claims = provider.settings.claims else { return }
+        let address = ClaimSettings.text(of: claims.path(ofTrait: "email"))
+        let verified = ClaimSettings.text(of: claims.path(ofTrait: "email_verified"))
+        let written = section.tree("claims")
+        if provider.trustsEmail, !claims.takesEmailItself {
+            let traits = written?.tree("traits")
+            let name = traits?["email"] == nil ? "email_verified" : "email"
+            self.report(
+                traits?.place(of: name) ?? section.place(of: "trusted_email"),
+                found: "trusted_email with the address from \(quoted(address)), verified by \(quoted(verified))",
+                allowed: "the claim email itself: for no other the provider vouches (OpenID Connect Core 5.1)",
+                mend: "remove email and email_verified from claims.traits, or remove trusted_email"
+            )
+        }
+        guard !claims.vouchesForEmail, let allow = section.tree("allow") else { return }
+        for name in ["emails", "email_domains"] where allow[name] != nil {
+            self.report(
+                allow.place(of: name),
+                found: "addresses from \(quoted(address)), of which \(quoted(verified)) says nothing",
+                allowed: "addresses of the claim email, or from a claim that another one calls verified",
+                mend: "remove email from claims.traits, add what says so as email_verified there, or use allow.groups"
+            )
+        }
+    }
+
     /// Reads the key of accounts, and warns of what linking means.
     mutating func setAccounts(_ accounts: inout AccountSettings, _ providers: [NamedProvider]) {
         let tree = self.tree.tree("accounts")
         if let tree { accounts.key = self.secret("key_file", of: tree, minBytes: 32) }
         let trusted = providers.filter(\.trustsEmail).map(\.name)
         guard accounts.link != .none, let tree else {
+            if let tree, tree["link"] == nil, tree["key_file"] != nil {
+                self.warnings.append(
+                    "\(tree.place(of: "key_file").key) links nobody without accounts.link: verified_email"
+                )
+            }
             for name in trusted {
                 self.warnings.append(
                     "trusted_email of the provider \(name) does nothing without accounts.link: verified_email"
@@ -135,8 +169,15 @@ extension SettingsBuilder {
             )
         }
         let place = tree.place(of: "link")
+        guard let first = trusted.first else {
+            self.warnings.append("\(place.key) links nobody: no provider has trusted_email: true")
+            return
+        }
         guard trusted.count > 1 else {
-            self.warnings.append("\(place.key) links nobody: fewer than two providers have trusted_email: true")
+            self.warnings.append(
+                "\(place.key): only \(first) has trusted_email: true; its users with a verified address are acc_... from now on, so "
+                    + "that they stay who they are when another provider joins, and two of them with one address are one"
+            )
             return
         }
         self.warnings.append(

@@ -16,6 +16,15 @@ package struct AccountSettings: Sendable, Equatable {
 
     package init() {}
 
+    /// Keeps the key that accounts have been named by: with another one, users would become others while they are signed in.
+    ///
+    /// - Returns: Whether another one was written.
+    package mutating func keepKey(of former: AccountSettings) -> Bool {
+        guard let known = former.key, let key = self.key, key != known else { return false }
+        self.key = known
+        return true
+    }
+
     /// The key by which users are linked; nil: they are not.
     package var linkKey: Secret? { self.link == .none ? nil : self.key }
 }

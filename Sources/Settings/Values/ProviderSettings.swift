@@ -288,6 +288,19 @@ package struct ClaimSettings: Sendable, Equatable {
     /// The path of the trait `name`; without such a trait, the claim of that name.
     package func path(ofTrait name: String) -> [String] { self.trait(name).path }
 
+    /// Whether the trait `email_verified` is about the trait `email`. The claim `email_verified` is about the claim `email`
+    /// beside it and no other (OpenID Connect Core 5.1): a name that the user chose may read like an address. What the
+    /// settings take instead of it is about what they take for the address.
+    package var vouchesForEmail: Bool {
+        let verified = self.path(ofTrait: "email_verified")
+        return verified.last != "email_verified" || self.takesEmailItself
+    }
+
+    /// Whether the trait `email` is the claim `email`, beside what says that it is verified.
+    var takesEmailItself: Bool {
+        self.path(ofTrait: "email") == Array(self.path(ofTrait: "email_verified").dropLast()) + ["email"]
+    }
+
     /// The highest level that a sign-in can reach.
     package var highest: AssuranceLevel { self.levels.map(\.level).max().map { max($0, .aal1) } ?? .aal1 }
 

@@ -28,11 +28,11 @@ package struct SubjectNames: Sendable, Hashable {
     /// several providers.
     package func name(of id: String) -> String? {
         let name = self.mark + id
-        return self.otherMarks.contains(where: name.hasPrefix) || AccountID.isOne(name) ? nil : name
+        return self.otherMarks.contains { name.begins(exactlyWith: $0) } || AccountID.isOne(name) ? nil : name
     }
 
     /// The provider's id of the user with this name.
     package func id(of name: String) -> String {
-        name.hasPrefix(self.mark) ? String(name.dropFirst(self.mark.count)) : name
+        name.begins(exactlyWith: self.mark) ? String(Substring(name.utf8.dropFirst(self.mark.utf8.count))) : name
     }
 }

@@ -1,4 +1,5 @@
 import Providers
+import Sessions
 import Settings
 import Testing
 import Vocabulary
@@ -94,12 +95,40 @@ struct AdmissionTests {
         mapping.traits = [
             ClaimSettings.Trait(name: "groups", path: ["realm_access", "roles"]),
             ClaimSettings.Trait(name: "email", path: ["mail"]),
+            ClaimSettings.Trait(name: "email_verified", path: ["mail_checked"]),
         ]
         let claims: [String: JSONValue] = [
             "realm_access": ["roles": ["staff"]], "groups": ["none"], "mail": "jane@good.com", "email": "eve@evil.com",
-            "email_verified": true,
+            "email_verified": false, "mail_checked": true,
         ]
         #expect(self.isAdmitted(claims, domains: ["good.com"], groups: ["staff"], mapping: mapping))
         #expect(!self.isAdmitted(claims, groups: ["none"], mapping: mapping))
+    }
+
+    @Test(
+        "email_verified is about the claim email beside it, and admits no address from elsewhere",
+        arguments: [
+            (["preferred_username"], ["email_verified"], false), (["email"], ["x"], true), (["mail"], ["x"], true),
+            (["user", "email"], ["user", "email_verified"], true), (["user", "email"], ["email_verified"], false),
+            (["email"], ["user", "email_verified"], false), (["user", "mail"], ["user", "email_verified"], false),
+        ] as [([String], [String], Bool)]
+    )
+    func vouching(email: [String], verified: [String], counts: Bool) throws {
+        var mapping = ClaimSettings()
+        mapping.traits = [
+            ClaimSettings.Trait(name: "email", path: email),
+            ClaimSettings.Trait(name: "email_verified", path: verified),
+        ]
+        #expect(mapping.vouchesForEmail == counts)
+        let own: [String: JSONValue] = ["email": "jane@good.com", "mail": "jane@good.com", "email_verified": true]
+        var claims = own
+        claims["user"] = .object(own)
+        claims["preferred_username"] = "jane@good.com"
+        claims["x"] = true
+        #expect(self.isAdmitted(claims, domains: ["good.com"], mapping: mapping) == counts)
+        // Nor does the session, or what is signed of it, say so.
+        let identity = try ClaimsMapping(mapping).identity("7", UserClaims([.object(claims)]))
+        #expect(identity.traits["email"] == "jane@good.com")
+        #expect((identity.traits["email_verified"] == .bool(true)) == counts)
     }
 }
