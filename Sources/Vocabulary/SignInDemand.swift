@@ -13,8 +13,7 @@ package struct SignInDemand: Sendable, Hashable {
     package var aal: AssuranceLevel?
     /// The longest time since the user authenticated, in whole seconds; nil: any.
     package var maxAge: Duration?
-    /// What the user types at the provider, as far as a client knows it (OpenID Connect Core 3.1.2.1). It demands nothing,
-    /// and is not kept.
+    /// What the user types at the provider, as far as a client knows it (OpenID Connect Core 3.1.2.1). It demands nothing.
     package var loginHint: String?
     /// The providers, by their names, at one of which the user must sign in; empty: at any. The sign-in page offers only
     /// these; whoever takes the session judges whose it is.

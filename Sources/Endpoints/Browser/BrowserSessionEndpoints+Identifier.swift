@@ -24,7 +24,7 @@ extension BrowserSessionEndpoints {
         return form
     }
 
-    /// The address in a form that was posted from a page of this host, without blanks at its ends, and the demand that
+    /// The address in a form that was posted from a page of this host, as the user means it, and the demand that
     /// hints at it.
     ///
     /// - Parameter again: The form once more, which came without an address.
@@ -40,10 +40,7 @@ extension BrowserSessionEndpoints {
             await self.sessions.recordDenial(.requestCrossSite, for: request.requester)
             return self.refuse(.requestCrossSite, request)
         }
-        let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" }
-        let text = form.text("identifier") ?? ""
-        let start = text.drop(while: isBlank)
-        let address = String(start.prefix(start.count - start.reversed().prefix(while: isBlank).count))
+        let address = TypedAddress.meant(by: form.text("identifier") ?? "")
         guard !address.isEmpty else {
             return Page.askForIdentifier(request, again(), notice: .noIdentifier, reason: .signInIncomplete)
         }

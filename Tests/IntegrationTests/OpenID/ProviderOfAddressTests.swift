@@ -65,6 +65,14 @@ struct ProviderOfAddressTests {
                 #expect(page.status == 200 && page.text.contains("Continue with Google"), "\(hint)")
                 #expect(page.text.contains("name=\"password\""))
             }
+            // From a host without endpoints, the hint goes along to the one on which its users sign in.
+            var far = WebUser(bench.gateway)
+            let landed = try far.open("\(Several.twin)/.sallyport/login?return_to=/z&login_hint=ada%40example.com")
+            #expect(landed.url == "\(Several.twin)/z" && landed.answer.text.contains("\r\nX-User: google|7\r\n"))
+            let hinted = "login_hint=ada%40example.com"
+            #expect(far.trail.contains { $0.hasPrefix(bench.google.issuer) && $0.contains(hinted) }, "\(far.trail)")
+            let typed = try far.open("\(Several.twin)/.sallyport/login?return_to=/z&prompt=login&login_hint=ada%40b.c")
+            #expect(typed.answer.text.contains("value=\"ada@b.c\""), "\(far.trail)")
             // What is hinted at stands in the form as text, whatever it is.
             let page = try user.send("GET", Self.login("login_hint=%22%3E%3Cscript%3Ealert(1)%3C/script%3E"))
             #expect(page.text.contains("value=\"&quot;&gt;&lt;script&gt;alert(1)"), "\(page.text)")
@@ -151,6 +159,11 @@ struct ProviderOfAddressTests {
             let led = try Self.post(&user, page, "+Grace%40Example.COM+")
             let location = try #require(led.value("location"), "\(led.text)")
             #expect(location.hasPrefix(bench.google.issuer) && location.contains("login_hint=Grace%40Example.COM"))
+            for pasted in ["%C2%A0grace%40example.com%E2%80%8B", "%EF%BB%BFgrace%EF%BC%A0example%E3%80%82com%0D%0A"] {
+                let led = try Self.post(&user, page, pasted)
+                let location = try #require(led.value("location"), "\(led.text)")
+                #expect(location.hasPrefix(bench.google.issuer) && location.contains("login_hint=grace%40example.com"))
+            }
             let landed = try user.follow(led, from: Self.app)
             #expect(landed.url == "\(Self.app)/x?a=1" && landed.answer.text.contains("\r\nX-User: google|7\r\n"))
             // Known and unknown users of the list get the same page.

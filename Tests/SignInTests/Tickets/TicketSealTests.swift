@@ -49,12 +49,18 @@ struct TicketSealTests {
     }
 
     @Test(
-        "A request names the providers that count where it comes from, and without any it is what a former gateway reads"
+        "A request names the providers that count where it comes from and the hint, and without them a former gateway reads it"
     )
     func providers() throws {
         let begun = self.begin(demand: SignInDemand(aal: .aal2, providers: ["google", "staff"]))
         let request = try #require(self.tickets.request(begun.request, id: begun.id, issuer: "a.example.com"))
         #expect(request.demand == SignInDemand(aal: .aal2, providers: ["google", "staff"]) && request.back == nil)
+        for providers in [[], ["google"]] {
+            let hinted = SignInDemand(loginHint: "ada@example.com", providers: providers)
+            let begun = self.begin(demand: hinted, back: "/y")
+            let request = try #require(self.tickets.request(begun.request, id: begun.id, issuer: "a.example.com"))
+            #expect(request.demand == hinted && request.back == "/y")
+        }
         let plain = self.begin(back: "/y")
         #expect(self.tickets.request(plain.request, id: plain.id, issuer: "a.example.com")?.demand.providers == [])
     }

@@ -52,6 +52,8 @@ struct TicketSeal: Sendable {
     private static let version: UInt8 = 1
     /// Requests that demand a provider end with their names.
     private static let versionWithProviders: UInt8 = 2
+    /// Requests that hint at the user end with the providers and the hint.
+    private static let versionWithHint: UInt8 = 3
 
     let keys: SealingKeyRing
 
@@ -60,8 +62,9 @@ struct TicketSeal: Sendable {
     /// The sealed request: characters of base64url.
     func seal(_ request: TicketRequest) -> String {
         let place = Self.place(request: request.id, request.issuer)
-        let providers = request.demand.providers
-        let version = providers.isEmpty ? Self.version : Self.versionWithProviders
+        let (providers, hint) = (request.demand.providers, request.demand.loginHint)
+        let version =
+            hint != nil ? Self.versionWithHint : providers.isEmpty ? Self.version : Self.versionWithProviders
         let text = self.keys.sealText(version: version, for: place) { writer in
             writer.write(request.host)
             writer.write(request.challenge.base64URL)
@@ -69,7 +72,8 @@ struct TicketSeal: Sendable {
             writer.write(byte: request.demand.isAgain ? 1 : 0)
             writer.write(request.demand)
             writer.write(optional: request.back) { $0.write($1) }
-            if !providers.isEmpty { writer.write(list: providers) { $0.write($1) } }
+            if version != Self.version { writer.write(list: providers) { $0.write($1) } }
+            if let hint { writer.write(hint) }
         }
         return String(decoding: text, as: UTF8.self)
     }
@@ -79,7 +83,7 @@ struct TicketSeal: Sendable {
     func request(_ text: String, id: String, issuer: String) -> TicketRequest? {
         self.keys.openText(
             Array(text.utf8),
-            versions: Self.version...Self.versionWithProviders,
+            versions: Self.version...Self.versionWithHint,
             for: Self.place(request: id, issuer)
         ) { (reader, version) throws(CompactFormatError) in
             // Arguments are evaluated in order, which is the order of the fields.
@@ -92,9 +96,10 @@ struct TicketSeal: Sendable {
                 demand: try reader.demand(isAgain: try reader.byte() != 0),
                 back: try reader.optionalText()
             )
-            if version == Self.versionWithProviders {
+            if version != Self.version {
                 request.demand.providers = try reader.list { (reader) throws(CompactFormatError) in try reader.text() }
             }
+            if version == Self.versionWithHint { request.demand = request.demand.hinting(at: try reader.text()) }
             return request
         }
     }
