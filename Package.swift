@@ -213,7 +213,8 @@ let libraries: [(name: String, package: String?, debian: String?)] = [
 let otherFiles = [
     "EdgeTests": ["TLS/tls_attacks.py"],
     "IntegrationTests": [
-        "RealProviders/glewlwyd-provider.py", "RealProviders/idpyoidc-provider.py", "Traces/trace-collector.py",
+        "RealProviders/authlib-provider.py", "RealProviders/glewlwyd-provider.py", "RealProviders/idpyoidc-provider.py",
+        "Traces/trace-collector.py",
     ],
 ]
 

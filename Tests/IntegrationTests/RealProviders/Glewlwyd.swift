@@ -9,13 +9,13 @@ struct Glewlwyd: RealProvider {
     var issuer: String { "\(self.origin)/api/oidc" }
     private var origin: String { "http://127.0.0.1:\(self.process.port)" }
 
-    init(for origin: String, life: Int) throws {
+    init(for origin: String, callback: String, life: Int) throws {
         self.process = try RealProcess(Self.program ?? "") { _, folder in
             ["--config-file=\(folder.path)/glewlwyd.conf"]
         }
         try self.tool("make")
         try self.process.start()
-        try self.tool("setup", origin, Self.secret, "\(life)")
+        try self.tool("setup", origin, callback, Self.secret, "\(life)")
     }
 
     func grant(_ user: inout WebUser, at page: WebUser.Arrival, as who: RealUser) throws -> String {

@@ -14,14 +14,14 @@ struct IDPyOIDC: RealProvider {
     let process: RealProcess
     var issuer: String { "http://127.0.0.1:\(self.process.port)" }
 
-    init(for origin: String, life: Int) throws {
+    init(for origin: String, callback: String, life: Int) throws {
         self.process = try RealProcess(Self.python ?? "") { port, folder in
             [RealProcess.script("idpyoidc-provider.py"), "\(port)", folder.path, "\(life)"]
         }
         let clients = """
             {"gateway": {
               "client_secret": "\(Self.secret)",
-              "redirect_uris": [["\(origin)/.sallyport/callback", {}]],
+              "redirect_uris": [["\(origin)\(callback)", {}]],
               "post_logout_redirect_uri": [["\(origin)/.sallyport/signed-out", {}]],
               "backchannel_logout_uri": "\(origin)/.sallyport/backchannel-logout",
               "backchannel_logout_session_required": true,

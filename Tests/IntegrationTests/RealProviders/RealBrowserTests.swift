@@ -35,15 +35,6 @@ struct RealBrowserTests {
         try browser.wait(until: "document.title.startsWith('Signed out - ') && document.readyState === 'complete'")
     }
 
-    /// Pictures are kept where `PICTURES` says, for people to look at.
-    private static func keepPictures(_ browser: Browser, _ name: String) throws {
-        guard let folder = ProcessInfo.processInfo.environment["PICTURES"] else { return }
-        for (size, width, height) in [("phone", 360, 640), ("desktop", 1280, 800)] {
-            let file = URL(filePath: folder).appending(path: "\(name)-\(size).png")
-            try browser.picture(width: width, height: height).write(to: file)
-        }
-    }
-
     @Test(
         "A person signs in, out and again, over two hosts and in two tabs, while the provider is restarted in between"
     )
@@ -52,10 +43,10 @@ struct RealBrowserTests {
             let browser = try Browser()
             defer { browser.close() }
             try browser.visit("\(bench.second)/a?b=1")
-            try Self.keepPictures(browser, "provider")
+            try browser.keepPictures("provider")
             try Self.signIn(browser, as: .ada)
             try browser.wait(until: Self.isShown("\(bench.second)/a?b=1", by: .ada))
-            try Self.keepPictures(browser, "app")
+            try browser.keepPictures("app")
             try browser.visit("\(bench.first)/b")
             try browser.wait(until: Self.isShown("\(bench.first)/b", by: .ada))
 
@@ -65,7 +56,7 @@ struct RealBrowserTests {
             try bench.provider.process.start()
 
             try Self.signOut(browser, at: bench.second)
-            try Self.keepPictures(browser, "signed-out")
+            try browser.keepPictures("signed-out")
             try browser.visit("\(bench.first)/d")
             try browser.wait(until: Self.passwordPage)
 
@@ -83,5 +74,19 @@ struct RealBrowserTests {
             try browser.visit("\(bench.second)/g")
             try browser.wait(until: Self.passwordPage)
         }
+    }
+}
+
+extension Browser {
+    /// Keeps a picture where `PICTURES` says, for people to look at.
+    func keepPicture(_ name: String, width: Int, height: Int = 740) throws {
+        guard let folder = ProcessInfo.processInfo.environment["PICTURES"] else { return }
+        try self.picture(width: width, height: height).write(to: URL(filePath: folder).appending(path: "\(name).png"))
+    }
+
+    /// The same on a phone and on a desktop.
+    func keepPictures(_ name: String) throws {
+        try self.keepPicture("\(name)-phone", width: 360)
+        try self.keepPicture("\(name)-desktop", width: 1280)
     }
 }

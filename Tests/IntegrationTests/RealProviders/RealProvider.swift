@@ -53,10 +53,13 @@ enum RealProviderKind: String, CaseIterable, Sendable {
     private static let resource = "https://api.example.com"
 
     /// Prepares the provider with the gateway at `origin` as client, and starts it.
-    func start(for origin: String, life: Int) throws -> any RealProvider {
+    ///
+    /// - Parameter name: The provider's name in the settings of a host that lists several; nil: the host has this one.
+    func start(for origin: String, named name: String? = nil, life: Int = 3600) throws -> any RealProvider {
+        let callback = "/.sallyport/callback" + (name.map { "/\($0)" } ?? "")
         switch self {
-        case .idpyoidc: try IDPyOIDC(for: origin, life: life)
-        case .glewlwyd: try Glewlwyd(for: origin, life: life)
+        case .idpyoidc: return try IDPyOIDC(for: origin, callback: callback, life: life)
+        case .glewlwyd: return try Glewlwyd(for: origin, callback: callback, life: life)
         }
     }
 }

@@ -1,10 +1,10 @@
 """Prepares Debian's glewlwyd as an OpenID provider on a loopback port.
 
     python glewlwyd-provider.py make PORT FOLDER    database and settings, before the program starts
-    python glewlwyd-provider.py setup PORT FOLDER ORIGIN SECRET LIFE  users, and the gateway at ORIGIN as client
+    python glewlwyd-provider.py setup PORT FOLDER ORIGIN CALLBACK SECRET LIFE  users, and the gateway at ORIGIN as client
     python glewlwyd-provider.py rotate PORT FOLDER  signs with a new key
 
-LIFE is the life of access tokens in seconds.
+CALLBACK is the path to which it sends browsers back. LIFE is the life of access tokens in seconds.
 """
 import base64
 import gzip
@@ -151,7 +151,7 @@ def make():
 
 def set_up():
     """Users, their consent, the gateway as client, and the plugin that speaks OpenID Connect."""
-    origin, secret, life = sys.argv[4:7]
+    origin, callback, secret, life = sys.argv[4:8]
     admin = Session()
     for scope in ["profile", "email", "offline_access"]:
         admin.call("POST", "/scope", {"name": scope, "display_name": scope, "password_required": False, "scheme": {}})
@@ -162,7 +162,7 @@ def set_up():
         "enabled": True,
         "confidential": True,
         "client_secret": secret,
-        "redirect_uri": [origin + "/.sallyport/callback"],
+        "redirect_uri": [origin + callback],
         "post_logout_redirect_uris": [origin + "/.sallyport/signed-out"],
         "backchannel_logout_uri": origin + "/.sallyport/backchannel-logout",
         "backchannel_logout_session_required": "true",

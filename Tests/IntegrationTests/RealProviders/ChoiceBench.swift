@@ -1,0 +1,87 @@
+import Foundation
+import GatewayBench
+import Testing
+
+/// One host at which users sign in with a form, at two OpenID providers or at a server of plain OAuth 2.0, as they choose:
+/// all three are others' work.
+struct ChoiceBench {
+    /// A provider of the host to which browsers are sent.
+    enum Choice: String, CaseIterable {
+        case company, partner, hub
+
+        /// What the sign-in page calls it.
+        var label: String {
+            switch self {
+            case .company: "Company account"
+            case .partner: "Partner"
+            case .hub: "Hub"
+            }
+        }
+    }
+
+    let gateway: Gateway
+    let origin: String
+
+    /// Runs `body` with all of them; they are stopped afterwards.
+    ///
+    /// - Parameter more: Top-level lines.
+    static func with(more: String = "", _ body: (ChoiceBench) throws -> Void) throws {
+        for kind in RealProviderKind.allCases { try kind.requireInstalled() }
+        if AuthlibServer.python == nil { try Servers.missing("Authlib", isOptional: true) }
+        let port = try ServerPorts.take()
+        let origin = "http://localhost:\(port)"
+        let company = try RealProviderKind.idpyoidc.start(for: origin, named: Choice.company.rawValue)
+        defer { company.process.end() }
+        let partner = try RealProviderKind.glewlwyd.start(for: origin, named: Choice.partner.rawValue)
+        defer { partner.process.end() }
+        let hub = try AuthlibServer(redirectURI: "\(origin)/.sallyport/callback/\(Choice.hub)")
+        defer { hub.process.end() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let settings = """
+            listen: 127.0.0.1:\(port)
+            admin: {listen: 127.0.0.1:0}
+            upstream: http://127.0.0.1:\(app.port)
+            identity: {headers: {X-User: subject, X-Email: identity.traits.email, X-Provider: provider.name}}
+            hosts:
+              - public_url: \(origin)
+                endpoints: true
+                providers: [people, company, partner, hub]
+                routes: [{path: /**}]
+            providers:
+              - name: people
+                static: {users: [{identifier: ada@example.com, traits: {email: ada@example.com}, password_hash: \
+            "scrypt:1024:8:1:MDEyMzQ1Njc4OWFiY2RlZg:JK3x34E88OjnlWzoh-3vk39XLGOeBZZqn8v12YBrhP8"}]}
+              - name: company
+                label: Company account
+                oidc: {issuer: \(company.issuer), client_id: gateway, client_secret_file: client-secret}
+              - name: partner
+                oidc: {issuer: \(partner.issuer), client_id: gateway, client_secret_file: client-secret}
+              - name: hub
+                oauth2:
+                  name: hub
+                  authorization_url: \(hub.origin)/authorize
+                  token_url: \(hub.origin)/token
+                  userinfo_url: \(hub.origin)/user
+                  client_id: gateway
+                  client_secret_file: client-secret
+                  scopes: [user]
+                  claims: {subject: id, traits: {username: login}}
+            drain: {delay: 0s, timeout: 100ms}
+            \(more)
+
+            """
+        try Gateway.with(settings, files: ["client-secret": IDPyOIDC.secret]) { gateway in
+            #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
+            try body(ChoiceBench(gateway: gateway, origin: origin))
+        }
+    }
+}
+
+extension RealProcess {
+    /// Ends it, and removes what it kept.
+    fileprivate func end() {
+        self.stop()
+        try? FileManager.default.removeItem(at: self.folder)
+    }
+}
