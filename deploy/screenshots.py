@@ -34,6 +34,16 @@ VIEWS = {
 }
 NARROWEST = 320  # WCAG 2.2, 1.4.10
 PASSWORD = "analytical-engine"
+# What users can choose on other hosts, by the first label of their names: one whose mark the gateway has, one whose
+# label is long, one that does not answer.
+BRANDS = ["google", "apple", "github", "microsoft", "gitlab", "okta", "keycloak"]
+CHOICES = {
+    "two": ["people", "google"],
+    "five": ["google", "microsoft", "company", "away", "people"],
+    "nine": BRANDS + ["company", "people"],
+    "links": ["google", "github"],
+}
+COMPANY = "Rindfleischetikettierungsüberwachungsgesellschaft and Partners, staff and contractors"
 
 # What is wrong with the page, as a list of texts.
 CHECKS = r"""
@@ -110,7 +120,7 @@ class Browser:
         self.messages, messages = os.pipe()
         flags = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --hide-scrollbars"
         flags += " --disable-background-networking --disable-component-update --no-proxy-server"
-        rules = "--host-resolver-rules='MAP * ~NOTFOUND, EXCLUDE localhost'"
+        rules = "--host-resolver-rules='MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost'"
         shell = f'exec chromium {flags} {rules} --remote-debugging-pipe --user-data-dir="$0" 3<&{commands} 4>&{messages}'
         self.process = subprocess.Popen(
             ["bash", "-c", shell, folder],
@@ -206,7 +216,18 @@ class Browser:
 
 
 class Gateway:
-    """A gateway with a user and no app, whose own pages are all there is to see."""
+    """A gateway with a user and no app, whose own pages are all there is to see. Its providers are never called."""
+
+    def provider(self, name: str) -> str:
+        if name == "away":
+            return "{name: away, oidc: {issuer: 'http://127.0.0.1:9', client_id: gateway, domains: [example.com]}}"
+        urls = ", ".join(f"{key}_url: 'http://127.0.0.1:9/{name}'" for key in ("authorization", "token", "userinfo"))
+        label = f"label: '{COMPANY}', " if name == "company" else ""
+        return f"{{name: {name}, {label}oauth2: {{name: {name}, {urls}, client_id: gateway, claims: {{subject: id}}}}}}"
+
+    def host(self, name: str, choices: list[str], more: str = "") -> str:
+        origin = self.origin.replace("//", f"//{name}.")
+        return f"{{public_url: '{origin}', endpoints: true, providers: {choices}, routes: [{{path: /**}}]{more}}}"
 
     def __init__(self, binary: str, pages: pathlib.Path | None):
         with socket.socket() as listener:
@@ -214,19 +235,28 @@ class Gateway:
             port = listener.getsockname()[1]
         self.origin = f"http://localhost:{port}"
         password = subprocess.run([binary, "hash-password"], input=PASSWORD, capture_output=True, text=True, check=True)
+        hosts = [self.host(name, choices) for name, choices in CHOICES.items()]
+        hosts.append(self.host("address", ["people", "away"], ", sign_in: identifier_first"))
+        names, separator = BRANDS + ["company", "away"], "\n  - "
         # Beside the operator's file, because the paths in it are relative.
         self.file = tempfile.NamedTemporaryFile("w", suffix=".yaml", dir=pages.parent if pages else None)
         self.file.write(
             f"""
-public_url: {self.origin}
 listen: 127.0.0.1:{port}
 admin: {{listen: "127.0.0.1:0"}}
 upstream: http://127.0.0.1:9
 session: {{persistent: ask}}
 drain: {{delay: 0s, timeout: 1s}}
 log: {{level: error, access: false, audit: false}}
-provider: {{static: {{users: [{{identifier: ada, password_hash: "{password.stdout.strip()}"}}]}}}}
-routes: [{{path: /**, client: web}}, {{path: /board/**, require: {{groups_any: [board]}}}}]
+hosts:
+  - public_url: {self.origin}
+    endpoints: true
+    provider: people
+    routes: [{{path: /**, client: web}}, {{path: /board/**, require: {{groups_any: [board]}}}}]
+  - {separator.join(hosts)}
+providers:
+  - {{name: people, static: {{users: [{{identifier: ada, password_hash: "{password.stdout.strip()}"}}]}}}}
+  - {separator.join(map(self.provider, names))}
 clients:
   - {{client_id: app, session_transfer: {{can_create_session_transfer_token: true}}}}
   - {{client_id: web, session_transfer: {{allowed_authentication_methods: [query]}}}}
@@ -275,8 +305,8 @@ def walk(gateway: Gateway, browser: Browser):
     def sign_in():
         browser.value(f"identifier.value = 'ada'; password.value = '{PASSWORD}'; {form}.requestSubmit()")
 
-    def set_cookie(name: str, value: str):
-        browser.call("Network.setCookie", name=name, value=value, url=gateway.origin)
+    def set_cookie(name: str, value: str, origin: str = gateway.origin):
+        browser.call("Network.setCookie", name=name, value=value, url=origin)
 
     browser.visit(f"{own}/login")
     yield "login"
@@ -288,6 +318,13 @@ def walk(gateway: Gateway, browser: Browser):
     browser.visit(f"{own}/login?return_to=/orders")
     browser.wait("document.querySelector('.calm')")
     yield "login-ended"
+    for name in CHOICES | {"address": []}:
+        other = gateway.origin.replace("//", f"//{name}.")
+        if name == "nine":
+            # What the browser keeps of its last sign-in.
+            set_cookie("sallyport-way", "gitlab", other)
+        browser.visit(f"{other}/.sallyport/login", "document.querySelector('.provider, #identifier')")
+        yield f"choice-{name}"
     link = f"{gateway.origin}/a?session_transfer_token={gateway.transfer_token()}"
     browser.visit("data:text/html," + urllib.parse.quote(f"<h1><a href='{link}'>link</a></h1>"))
     browser.value("document.querySelector('a').click()")

@@ -27,10 +27,11 @@ package struct ProviderButton: Sendable, Equatable {
     /// - Parameters:
     ///   - text: What it says; plain text with the label in it.
     ///   - note: What is said of it below; nil: nothing.
-    package func html(leadingTo path: String, text: String, note: String? = nil) -> String {
+    ///   - isAway: Whether it looks as one that does not answer at the moment.
+    package func html(leadingTo path: String, text: String, note: String? = nil, isAway: Bool = false) -> String {
         let small = note.map { "<small>\(HTMLText.escaped($0))</small>" } ?? ""
-        return
-            #"<a class="provider" href="\#(HTMLText.escaped(path))">\#(self.mark)<span>\#(HTMLText.escaped(text))\#(small)</span></a>"#
+        let start = #"<a class="provider" href="\#(HTMLText.escaped(path))"\#(isAway ? " data-away" : "")>"#
+        return "\(start)\(self.mark)<span>\(HTMLText.escaped(text))\(small)</span></a>"
     }
 }
 

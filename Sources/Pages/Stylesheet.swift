@@ -33,16 +33,18 @@ enum Stylesheet {
         .provider{box-sizing:border-box;display:flex;align-items:center;gap:.75rem;margin-top:.75rem;padding:.625rem .75rem;\
         border:1px solid var(--field);border-radius:.375rem;background:var(--sheet);color:inherit;font-weight:600;\
         text-decoration:none;overflow-wrap:anywhere}.provider:hover{background:var(--ground)}.provider span{min-width:0}\
-        .provider small{display:block;color:var(--soft);font-weight:400}
-        .mark{flex:none;width:1.5rem;height:1.5rem;line-height:1.5rem;text-align:center;object-fit:contain}
-        .or{display:flex;align-items:center;gap:.75rem;margin-top:1.5rem;color:var(--soft)}\
-        .or:before,.or:after{content:"";flex:1;border-top:1px solid var(--line)}
+        .provider small{display:block;color:var(--soft);font-weight:400}.provider[data-away]{border-style:dashed;\
+        color:var(--soft)}p+.provider{margin-top:1.5rem}.or+.provider{margin-top:1rem}
+        .mark{flex:none;width:1.5rem;height:1.5rem;line-height:1.5rem;text-align:center;object-fit:contain}\
+        span.mark{border-radius:.375rem;background:var(--line);color:var(--ink);font-size:.875rem}
+        .or{display:flex;align-items:center;gap:.75rem;margin-top:1.5rem;color:var(--soft);text-align:center}\
+        .or:before,.or:after{content:"";flex:1;min-width:1rem;border-top:1px solid var(--line)}
         :is(input,button,a):focus-visible{outline:3px solid #5b9bff;outline-offset:2px}
         .notice{margin-top:1rem;padding:.75rem;border-inline-start:4px solid var(--alert);background:var(--tint)}
         .calm{border-inline-start-color:var(--accent);background:var(--ground)}
         .facts{margin-top:1.5rem;padding-top:.75rem;border-top:1px solid var(--line);color:var(--soft);font-size:.8125rem}
         code{font-family:ui-monospace,monospace}
-        @media (min-width:30rem){main{padding:2rem;border:1px solid var(--line);border-radius:.75rem}}
+        @media (min-width:30rem){main{margin:1.5rem 0;padding:2rem;border:1px solid var(--line);border-radius:.75rem}}
         @media (max-width:29.99rem){body{place-items:start stretch;background:var(--sheet)}}
         """
 }

@@ -231,6 +231,6 @@ struct BrowserTests {
         let options = ["--binary", Gateway.binary.path, "--language", language, folder.path]
         let run = try Servers.run("/usr/bin/python3", [script] + options)
         #expect(run.status == 0 && run.output.isEmpty, "\(run.output)")
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 72)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 102)
     }
 }

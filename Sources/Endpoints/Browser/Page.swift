@@ -138,7 +138,8 @@ enum Page {
             return self.button.html(
                 leadingTo: pages.path(self.path),
                 text: language.text(.signInProvider, ["provider": self.button.label]),
-                note: note.map { language.text($0) }
+                note: note.map { language.text($0) },
+                isAway: self.isAway
             )
         }
     }

@@ -387,7 +387,10 @@ struct SeveralProvidersTests {
             let landed = try Self.choose("github", &user, try Self.page(&user))
             #expect(landed.answer.status == 200)
             var other = WebUser(bench.gateway)
-            let refused = try Self.choose("google", &other, try Self.page(&other))
+            let page = try Self.page(&other)
+            #expect(page.answer.text.contains("provider=google\" data-away>"), "\(page.answer.text)")
+            #expect(page.answer.text.contains("provider=github\"><svg"))
+            let refused = try Self.choose("google", &other, page)
             #expect(refused.answer.status == 503 && refused.answer.value("retry-after") != nil)
         }
     }
