@@ -34,8 +34,9 @@ struct BrowserTests {
         )
     }
 
+    /// A field that the app received, which the page shows folded.
     private static func row(_ name: String) -> String {
-        "[...document.querySelectorAll('tr')].find(row => row.cells[0].innerText === '\(name)')?.cells[1].innerText"
+        "[...document.querySelectorAll('tr')].find(row => row.cells[0].textContent === '\(name)')?.cells[1].textContent"
     }
 
     @Test func signsInAndOut() throws {
@@ -113,9 +114,35 @@ struct BrowserTests {
             try browser.visit("\(demo.origin)/public/")
             try browser.perform("document.querySelector('form').requestSubmit()")
             try browser.wait(until: "location.pathname === '/hello' && !!document.querySelector('td')")
-            #expect(try browser.value("location.search") == "")
+            #expect(try browser.value("location.search") == "?opened-by=the-native-app")
             #expect(try browser.value("document.querySelector('h1').innerText") == "Hello, Ada Lovelace")
             #expect(try browser.value(Self.row("X-Auth-Origin")) == "transfer")
+        }
+    }
+
+    @Test func aLinkSignsTheNativeAppInWithTheBrowser() throws {
+        try Self.with { demo, browser in
+            try browser.visit("\(demo.origin)/hello")
+            try Self.signIn(browser)
+            try browser.wait(until: "location.pathname === '/hello' && !!document.querySelector('td')")
+            try browser.perform("document.querySelector('a[href=\"/public/native-app/sign-in\"]').click()")
+            try browser.wait(until: "location.pathname === '/.sallyport/app' && !!document.querySelector('#password')")
+            try Self.signIn(browser)
+            try browser.wait(
+                until: "location.pathname === '/public/native-app/signed-in' && !!document.querySelector('td')"
+            )
+            #expect(try browser.value("document.querySelector('h1').innerText") == "The native app is signed in")
+            #expect(try browser.value(Self.row("X-Auth-Origin")) == "native")
+            #expect(try browser.value(Self.row("X-Auth-Email")) == "ada@example.com")
+            // The browser's session is what it was, and the list has both.
+            try browser.perform("document.querySelector('a[href=\"/hello\"]').click()")
+            try browser.wait(until: "location.pathname === '/hello' && !!document.querySelector('td')")
+            #expect(try browser.value(Self.row("X-Auth-Origin")) == "browser")
+            try browser.visit("\(demo.origin)/.sallyport/sessions")
+            #expect(try browser.value("document.querySelectorAll('.list li').length") == "2")
+            // The same code twice gives nothing.
+            try browser.perform("history.go(-2)")
+            try browser.wait(until: "document.body.innerText.includes('waits for no sign-in in this browser')")
         }
     }
 

@@ -14,11 +14,13 @@ struct Demo {
     let origin: String
     let admin: String
     let steps: [Step]
+    /// What it printed before it served.
+    let introduction: String
     private let process: Process
     private let log: URL
     private let introductionCount: Int
 
-    /// Starts `sallyport demo --port 0` and waits until it serves.
+    /// Starts `sallyport demo`, on a free port unless the arguments say where, and waits until it serves.
     ///
     /// - Parameter walk: Which commands it prints; nil: none.
     init(_ arguments: [String] = [], walk: String? = "--long-walk") throws {
@@ -27,7 +29,8 @@ struct Demo {
         try Data().write(to: self.log)
         let output = try FileHandle(forWritingTo: self.log)
         self.process.executableURL = Gateway.binary
-        self.process.arguments = ["demo", "--port", "0"] + [walk].compactMap(\.self) + arguments
+        let port = arguments.contains("--listen") ? [] : ["--port", "0"]
+        self.process.arguments = ["demo"] + port + [walk].compactMap(\.self) + arguments
         self.process.environment = Gateway.environment
         self.process.standardInput = FileHandle.nullDevice
         self.process.standardOutput = output
@@ -40,7 +43,7 @@ struct Demo {
             if text.contains("/  ada@example.com / analytical-engine\n") || !self.process.isRunning { break }
             usleep(20_000)
         }
-        let last = /\nOpen (http:\/\/localhost:\d+)\/  ada@example.com \/ analytical-engine\n/
+        let last = /\nOpen (https?:\/\/[a-z.:0-9]+)\/  ada@example.com \/ analytical-engine\n/
         guard let serving = text.firstMatch(of: last),
             let admin = text.firstMatch(of: /metrics: (http:\/\/127\.0\.0\.1:\d+)\/readyz/)
         else {
@@ -50,6 +53,7 @@ struct Demo {
         self.origin = String(serving.1)
         self.admin = String(admin.1)
         self.introductionCount = text.utf8.count
+        self.introduction = text
         self.steps = walk == nil ? [] : try Self.steps(in: text)
     }
 

@@ -151,6 +151,99 @@ import Testing
         }
     }
 
+    /// As in a container whose port is published: browsers and phones use another name, and all that happens stays on it.
+    @Test func servesOtherMachinesByTheNameThatTheyUse() throws {
+        let port = try ServerPorts.take()
+        let name = "demo.example:\(port)"
+        let demo = try Demo(["--listen", "0.0.0.0:\(port)", "--public-url", "http://\(name)"], walk: "--walk")
+        defer { _ = demo.stop() }
+        #expect(demo.origin == "http://\(name)")
+        #expect(demo.introduction.contains("reachable at 0.0.0.0:\(port): whoever reaches it can sign in"))
+        // Another address than that of a demo for this machine alone, as another machine would use it.
+        let curl =
+            "JAR=$(mktemp); page() { curl -sS --resolve \(name):127.0.0.2 -b \"$JAR\" -c \"$JAR\" -H 'Accept: text/html' \"$@\"; }"
+        let landing = "-o /dev/null -w '%{http_code} %{redirect_url}'"
+        let results = try Shell.run([
+            curl, "page \(landing) \(demo.origin)/hello",
+            "page \(landing) -H 'Origin: \(demo.origin)' -d identifier=ada@example.com -d password=analytical-engine "
+                + "-d return_to=/hello \(demo.origin)/.sallyport/login",
+            "page \(demo.origin)/hello", "JAR=$(mktemp)",
+            "page -L -w ' %{url_effective}' -H 'Origin: \(demo.origin)' -d '' \(demo.origin)/public/native-app",
+            "page \(demo.origin)/public/native-app/sign-in",
+            "curl -sS -o /dev/null -w '%{http_code}' http://127.0.0.1:\(port)/public/",
+        ])
+        let outputs = results.map(\.output)
+        #expect(outputs[1].hasSuffix("303 \(demo.origin)/.sallyport/login?return_to=/hello"), "\(outputs[1])")
+        #expect(outputs[2].hasSuffix("303 \(demo.origin)/hello"), "\(outputs[2])")
+        #expect(outputs[3].contains("<h1>Hello, Ada Lovelace</h1>"), "\(outputs[3])")
+        #expect(outputs[3].contains("<td>browser</td>"), "\(outputs[3])")
+        // The button plays a native app that is at another address than the browser.
+        #expect(outputs[5].hasSuffix(" \(demo.origin)/hello?opened-by=the-native-app"), "\(outputs[5])")
+        #expect(outputs[5].contains("<td>transfer</td>"), "\(outputs[5])")
+        #expect(outputs[6].contains("not by http to \(name)"), "\(outputs[6])")
+        #expect(outputs[7] == "200", "\(outputs[7])")
+        // The commands are for the same name, and need no address of this machine.
+        #expect(demo.steps.count >= 10 && demo.steps.allSatisfy { !$0.command.contains("localhost") })
+    }
+
+    /// As behind a tunnel that ends TLS: links and redirects lead to the name by https, also those of the native app.
+    @Test func servesATunnelByItsHTTPSName() throws {
+        let port = try ServerPorts.take()
+        let demo = try Demo(["--listen", "127.0.0.1:\(port)", "--public-url", "https://demo.example/"], walk: nil)
+        defer { _ = demo.stop() }
+        #expect(demo.origin == "https://demo.example" && demo.introduction.contains("nothing leaves this machine"))
+        let tunnel =
+            "page() { curl -sS -H 'Host: demo.example' -H 'X-Forwarded-Proto: https' -H 'Accept: text/html' \"$@\"; }"
+        let landing = "-o /dev/null -D - -w '%{http_code}'"
+        let results = try Shell.run([
+            tunnel, "page \(landing) http://127.0.0.1:\(port)/hello",
+            "page \(landing) -H 'Origin: https://demo.example' -d identifier=ada@example.com -d password=analytical-engine "
+                + "-d return_to=/hello http://127.0.0.1:\(port)/.sallyport/login",
+            "page \(landing) http://127.0.0.1:\(port)/public/native-app/sign-in",
+        ])
+        let outputs = results.map { $0.output.lowercased() }
+        #expect(
+            outputs[1].contains("location: https://demo.example/.sallyport/login?return_to=/hello"),
+            "\(outputs[1])"
+        )
+        // A cookie that browsers send by https alone.
+        let cookie = outputs[2].split(separator: "\r\n").first { $0.hasPrefix("set-cookie: __host-sallyport=") }
+        #expect(cookie?.contains("; secure") == true, "\(outputs[2])")
+        #expect(outputs[3].contains("location: /.sallyport/app?flow="), "\(outputs[3])")
+    }
+
+    /// What the page's link does, as a browser follows it.
+    @Test func aLinkSignsTheNativeAppInWithTheBrowser() throws {
+        let demo = try Demo(["--logs"], walk: nil)
+        defer { _ = demo.stop() }
+        let origin = demo.origin
+        let results = try Shell.run([
+            "JAR=$(mktemp); page() { curl -4 -sS -b \"$JAR\" -c \"$JAR\" -H 'Accept: text/html' \"$@\"; }",
+            "page -L -w ' %{url_effective}' \(origin)/public/native-app/sign-in",
+            "FLOW=$(sed -n 's/.*demo-native-app\t//p' \"$JAR\")",
+            "page -L -w ' %{url_effective}' -H 'Origin: \(origin)' -d flow=\"$FLOW\" -d identifier=ada@example.com "
+                + "-d password=analytical-engine -d return_to=\(origin)/public/native-app/signed-in \(origin)/.sallyport/app",
+            "page '\(origin)/public/native-app/signed-in?code=spx_1'",
+            "page -o /dev/null -w '%{http_code} %{redirect_url}' \(origin)/hello",
+        ])
+        let outputs = results.map(\.output)
+        #expect(
+            outputs[1].contains(#"name="password""#) && outputs[1].contains("/.sallyport/app?flow="),
+            "\(outputs[1])"
+        )
+        #expect(outputs[3].contains("<h1>The native app is signed in</h1>"), "\(outputs[3])")
+        #expect(outputs[3].contains(#"<th scope="row">X-Auth-Origin</th><td>native</td>"#), "\(outputs[3])")
+        #expect(outputs[3].contains(#"<th scope="row">X-Auth-Subject</th><td>user-1815</td>"#), "\(outputs[3])")
+        #expect(outputs[4].contains("waits for no sign-in in this browser"), "\(outputs[4])")
+        // The browser has no session by it.
+        #expect(outputs[5].contains("303 \(origin)/.sallyport/login"), "\(outputs[5])")
+        let written = try demo.written(until: #""path":"/sessions/token-exchange""#)
+        #expect(written.contains(#""path":"/sessions/token-exchange""#), "\(written)")
+        // The URL to which curl has come has the second code, which is used up.
+        for secret in ["spi_", "sps_"] { #expect(!written.contains(secret) && !outputs[3].contains(secret)) }
+        #expect(!written.contains("spx_"))
+    }
+
     @Test func printsItsSettingsWithoutServing() throws {
         let result = try Servers.run(Gateway.binary.path, ["demo", "--print-settings"])
         #expect(result.status == 0 && result.output.contains("can_create_session_transfer_token: true"))

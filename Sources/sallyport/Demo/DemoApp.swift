@@ -12,11 +12,18 @@ enum DemoApp {
         let group = try TransportGroup(count: 1)
         let client = ProviderHTTPClient(group: group)
         let native = DemoNativeApp(gateway: place.inside, host: place.insideHost, transport: try client.transport())
+        let waiting = DemoWaitingSignIns()
         let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
         let app = Endpoint(path: "/**", methods: methods, bodyLimit: 1 << 20, isApp: true) { request in
             // A page of the app leads there after a sign-out, by GET.
             if ["GET", "POST"].contains(request.method), request.path == DemoPage.nativePath {
                 return await self.opened(by: native, request)
+            }
+            if request.method == "GET", request.path == DemoPage.signInPath {
+                return await self.signIn(to: native, waiting, at: place, request)
+            }
+            if request.method == "GET", request.path == DemoPlace.returnPath {
+                return await self.signedIn(to: native, waiting, request)
             }
             let wantsPage = request.field("accept")?.lowercased().utf8.contains("text/html".utf8) ?? false
             return wantsPage ? DemoPage.answer(request) : self.text(request)
@@ -34,6 +41,46 @@ enum DemoApp {
             return .seeOther("/hello?\(DemoPage.isFromNative)&session_transfer_token=\(token)")
         } catch {
             return .text(502, "The native app got no transfer token: \(error)\n")
+        }
+    }
+
+    /// Sends the browser to the page on which the native app's user signs in.
+    private static func signIn(
+        to native: DemoNativeApp,
+        _ waiting: DemoWaitingSignIns,
+        at place: DemoPlace,
+        _ request: EndpointRequest
+    ) async -> EndpointResponse {
+        let host = request.field("host") ?? ""
+        guard let url = place.appReturns.first(where: { $0.hasSuffix("//\(host)\(DemoPlace.returnPath)") }) else {
+            let sentence = "Browsers go back to apps by https, on this machine, or by an app's own scheme"
+            return .text(400, "\(sentence): not by http to \(host).\n")
+        }
+        do {
+            let begun = try await native.beginInBrowser(returningTo: url)
+            waiting.keep(begun.code, of: begun.flow)
+            let reach = "Path=\(DemoPage.nativePath); HttpOnly; SameSite=Lax"
+            let cookie = "\(DemoWaitingSignIns.cookie)=\(begun.flow); \(reach)"
+            return .seeOther(begun.path, fields: [("set-cookie", cookie)])
+        } catch {
+            return .text(502, "The native app could not begin: \(error)\n")
+        }
+    }
+
+    /// The browser is back with its code: the native app gets its session, and shows what it sees with it.
+    private static func signedIn(
+        to native: DemoNativeApp,
+        _ waiting: DemoWaitingSignIns,
+        _ request: EndpointRequest
+    ) async -> EndpointResponse {
+        guard let brought = request.parameters("code").first, let kept = waiting.take(for: request) else {
+            return .text(400, "The native app waits for no sign-in in this browser. Begin at \(DemoPage.signInPath).\n")
+        }
+        do {
+            let token = try await native.sessionToken(kept: kept, brought: brought)
+            return DemoPage.signedIn(try await native.hello(with: token))
+        } catch {
+            return .text(502, "The native app got no session: \(error)\n")
         }
     }
 

@@ -7,6 +7,8 @@ import Vocabulary
 enum DemoPage {
     /// Where the button of the native app is posted: a public page, so that nobody needs to be signed in.
     static let nativePath = "/public/native-app"
+    /// Where the native app begins a sign-in in the browser.
+    static let signInPath = "/public/native-app/sign-in"
     /// The parameter of its query with the user whom the native app signs in.
     static let user = "user"
     /// The query of a page that the native app opens.
@@ -18,7 +20,51 @@ enum DemoPage {
         let identity = lines.dropFirst().filter { $0.lowercased().hasPrefix("x-auth-") }
         let others = lines.dropFirst().filter { !$0.lowercased().hasPrefix("x-auth-") }
         let line = HTMLText.escaped(String(lines.first ?? ""))
-        return .html(
+        return self.page(
+            """
+            <section class="card">
+            \(identity.isEmpty ? self.publicCard : self.card(request))
+            </section>
+            \(identity.isEmpty ? "" : self.experiments)
+            <details>
+            <summary>What the app received: <code>\(line)</code></summary>
+            <h2>Set by the gateway</h2>
+            \(self.table(identity, orElse: "No identity headers: this page is public."))
+            <h2>The rest</h2>
+            \(self.table(others, orElse: "Nothing."))
+            </details>
+            """
+        )
+    }
+
+    /// What the native app shows of its session.
+    ///
+    /// - Parameter received: The request that it has sent with its session token, as the app behind the gateway got it.
+    static func signedIn(_ received: String) -> EndpointResponse {
+        let identity = received.split(separator: "\n").filter { $0.lowercased().hasPrefix("x-auth-") }
+        return self.page(
+            """
+            <section class="card">
+            <p class="kicker">This page plays the native app</p>
+            <h1>The native app is signed in</h1>
+            <p>It opened the sign-in page in the browser and kept a code. The browser brought a second one back, and both
+            together gave the app a session of its own: whoever sees one of them has nothing. The browser's own session
+            stayed as it was.</p>
+            <div class="buttons">
+            <a class="quiet" href="/.sallyport/sessions">My sessions, with the app's</a>
+            <a class="quiet" href="/hello">Back to the app in the browser</a>
+            </div>
+            </section>
+            <section class="card">
+            <h2>What the app behind the gateway received from it</h2>
+            \(self.table(identity, orElse: "No identity headers."))
+            </section>
+            """
+        )
+    }
+
+    private static func page(_ content: String) -> EndpointResponse {
+        .html(
             200,
             """
             <!DOCTYPE html>
@@ -31,17 +77,7 @@ enum DemoPage {
             </head>
             <body>
             <main>
-            <section class="card">
-            \(identity.isEmpty ? self.publicCard : self.card(request))
-            </section>
-            \(identity.isEmpty ? "" : self.experiments)
-            <details>
-            <summary>What the app received: <code>\(line)</code></summary>
-            <h2>Set by the gateway</h2>
-            \(self.table(identity, orElse: "No identity headers: this page is public."))
-            <h2>The rest</h2>
-            \(self.table(others, orElse: "Nothing."))
-            </details>
+            \(content)
             </main>
             </body>
             </html>
@@ -123,6 +159,8 @@ enum DemoPage {
         <li><a href="/board/">A page for a group that you are not in</a>: the gateway answers 403, and the app is not asked.</li>
         <li><a href="/down/">A page whose app is down</a>: 502, and what to do.</li>
         <li><a href="/hello" target="_blank">This page in another tab</a>: sign out here, then reload it there.</li>
+        <li><a href="\(signInPath)">The native app signs its user in with this browser</a> (web to native): two codes give
+        the app a session of its own.</li>
         <li><a href="/public/">A public page</a>: anybody may read it.</li>
         <li><a href="/orders/1">An API for native apps</a>: a browser's session does not open it; access tokens do
         (<code>sallyport demo --long-walk</code>).</li>

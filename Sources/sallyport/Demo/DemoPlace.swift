@@ -53,6 +53,15 @@ struct DemoPlace: Sendable, Equatable {
     /// The URL by which the demo's own app reaches it.
     var inside: String { "http://\(self.insideHost):\(self.port)" }
 
+    /// The path on which the demo's native app waits for browsers that come back from a sign-in.
+    static let returnPath = "/public/native-app/signed-in"
+
+    /// The URLs with it to which browsers may go back: by https, or by http on this machine (RFC 8252 7.3).
+    var appReturns: [String] {
+        let own = ["https://", "http://localhost:", "http://127.0.0.1:", "http://[::1]:"]
+        return self.origins.filter { origin in own.contains { origin.hasPrefix($0) } }.map { $0 + Self.returnPath }
+    }
+
     /// The URLs of the hosts: that one first, then the names of this machine.
     var origins: [String] {
         var origins = [self.origin]

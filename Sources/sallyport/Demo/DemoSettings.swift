@@ -90,7 +90,7 @@ struct DemoSettings: Sendable {
                 resource_servers: [\(Self.apiClient)]
 
             exchange:
-              return_to: ["\(Self.appReturn)"]
+              return_to: [\(([Self.appReturn] + place.appReturns).map { "\"\($0)\"" }.joined(separator: ", "))]
 
             provider:
               static:
