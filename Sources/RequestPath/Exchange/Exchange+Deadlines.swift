@@ -83,7 +83,8 @@ extension Exchange {
     }
 
     private func upstreamTimedOut() {
-        self.dropUpstream()
+        self.upstream?.expire()
+        self.upstream = nil
         self.upstreamFailed(.upstreamTimeout)
     }
 

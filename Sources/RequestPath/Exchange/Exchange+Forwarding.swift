@@ -80,6 +80,13 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         return StickyKey.hash(AddressKey(of: self.record.clientAddress ?? self.peer).description.utf8)
     }
 
+    package var failedServers: UInt64 {
+        get { self.facts.failedServers }
+        set { self.facts.failedServers = newValue }
+    }
+
+    package func upstreamChosen(_ server: UpstreamServer) { self.record.server = server }
+
     package var method: KnownMethod { self.facts.method }
     package var awaitsUpgrade: Bool { self.facts.isWebSocket }
     package var isRequestWhole: Bool { self.facts.isRequestWhole }
@@ -306,7 +313,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         if self.facts.hasBegunAnswer { return self.abort(reason) }
         if let failed {
             self.upstreamHead = failed.takeBack()
-            if self.mayRetry(failed, after: reason) { return self.retry() }
+            if self.mayRetry(failed, after: reason) { return self.retry(after: failed) }
         }
         self.metrics.upstreamAnswered(
             self.record.route?.upstreamIndex ?? .max,
@@ -320,22 +327,26 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     /// Called when the app sent bytes before the request. On a kept connection they belong to an earlier exchange, and
     /// the request is sent on another connection. On a new connection they are not HTTP.
     package func upstreamSpokeFirst() {
-        self.upstreamHead = self.upstream?.takeBack()
+        let failed = self.upstream
+        self.upstreamHead = failed?.takeBack()
         self.upstream = nil
-        if self.record.upstreamReused, !self.facts.isRepeated {
-            self.retry()
+        if let failed, self.record.upstreamReused, !self.facts.isRepeated {
+            self.retry(after: failed)
         } else {
             self.upstreamFailed(.upstreamMalformed)
         }
     }
 
     /// Sends the request once more, on another connection.
-    private func retry() {
+    private func retry(after failed: any AppStream) {
         if let trace = self.record.trace { self.attemptFailed(trace) }
         self.record.upstreamReused = false
         self.facts.isRepeated = true
         self.metrics.upstreamRetried(self.record.route?.upstreamIndex ?? .max)
-        if let pool = self.facts.pool { self.connect(by: pool) }
+        guard let pool = self.facts.pool else { return }
+        self.phase = .connecting
+        self.holdSession()
+        pool.connectAgain(for: self, after: failed)
     }
 
     /// Whether the request may be sent once more, on another connection. A kept connection may have been closed just as the

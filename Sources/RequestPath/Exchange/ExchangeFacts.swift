@@ -37,6 +37,8 @@ struct ExchangeFacts: ~Copyable {
     var isEventStream = false
     /// Whether the request has been sent on one connection and is to be sent on another.
     var isRepeated = false
+    /// The servers of the app that have failed for it (`ConnectionWaiter.failedServers`).
+    var failedServers: UInt64 = 0
     /// When the head was sent to the app. Only if something is written about the request.
     var sentAt: NIODeadline?
     var responseDeadline = NIODeadline.distantFuture

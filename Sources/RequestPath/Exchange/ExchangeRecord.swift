@@ -26,6 +26,8 @@ struct ExchangeRecord: ~Copyable {
     var isForwarded = false
     /// Whether the app's connection was taken from the pool. Then the app may have closed it just before the request.
     var upstreamReused = false
+    /// The server of the app that was chosen last, if it has several.
+    var server: UpstreamServer?
     /// The bytes of the request's body, and of the answer's.
     var bytesIn = 0
     var bytesOut = 0

@@ -52,6 +52,8 @@ package protocol AppStream: AnyObject {
     func finish()
     /// Ends the exchange from the client's side: the connection closes, and its receiver is not called again.
     func abandon()
+    /// The same because the app takes too long.
+    func expire()
 }
 
 /// The client's side of one exchange with an app: gets the answer. The exchange may end during each of the calls.
@@ -109,6 +111,10 @@ package protocol ConnectionWaiter: AnyObject {
     var stickyKey: UInt64 { get }
     /// Whether it may be sent to another server if the first one fails: it is idempotent and has no body.
     var isRepeatable: Bool { get }
+    /// The servers of the app that have failed for it, as bits that its pool knows.
+    var failedServers: UInt64 { get set }
+    /// Called with the server of the app that is to serve it, if the app has several.
+    func upstreamChosen(_ server: UpstreamServer)
     /// Called when all connections are in use: it is queued. If it ends before its turn comes, it calls
     /// `AppPool.waiterLeft`.
     func upstreamBusy()
@@ -130,6 +136,8 @@ package protocol AppPool: AnyObject {
     /// Makes a new connection and hands it to `waiter`, if that still waits in the same exchange. If no more may be
     /// made, the waiter is queued for the next one that becomes free.
     func connect(for waiter: any ConnectionWaiter)
+    /// The same for a request that has failed on another connection: to another server, if the app has one.
+    func connectAgain(for waiter: any ConnectionWaiter, after failed: any AppStream)
     /// Called when a queued request has ended.
     func waiterLeft()
 

@@ -1,7 +1,7 @@
 package import NIOCore
 
 /// What a loop's own requests say of one server of an app. A server that fails several times in a row is left out for a
-/// while; then one request decides whether it is back.
+/// while; then one request decides whether it is back, or a connect if none comes.
 ///
 /// ```
 ///   serving ──── 5 failures, or 10 answers 502, 503 or 504 ────▶ out ──── 10 s × times out ────▶ probed
@@ -18,6 +18,8 @@ package struct ServerHealth {
     static let longestPause = TimeAmount.minutes(5)
     /// How long a probe that does not end keeps others from being sent.
     static let probeTime = TimeAmount.seconds(10)
+    /// How long a request is awaited that can be the probe.
+    static let patience = TimeAmount.seconds(5)
 
     private enum State: Equatable {
         case serving
@@ -42,6 +44,8 @@ package struct ServerHealth {
     private var timesOut = 0
     private var outAt = NIODeadline.uptimeNanoseconds(0)
     private var backAt = NIODeadline.uptimeNanoseconds(0)
+    /// Whether it serves only because it can be connected to.
+    private var isOnTrial = false
 
     package init() {}
 
@@ -52,10 +56,11 @@ package struct ServerHealth {
         if status == 502 || status == 503 || status == 504 {
             self.failures = 0
             self.errors += 1
-            return self.failedVerdict(self.errors >= Self.errorLimit)
+            return self.failedVerdict(self.isOnTrial || self.errors >= Self.errorLimit)
         }
         self.failures = 0
         self.errors = 0
+        self.isOnTrial = false
         // What was asked before it was left out says nothing of it now.
         guard case .probed = self.state else { return .none }
         return .back
@@ -66,7 +71,20 @@ package struct ServerHealth {
     /// - Parameter isSuspect: Whether another loop leaves it out: then one failure is enough.
     package mutating func failed(isSuspect: Bool) -> Verdict {
         self.failures += 1
-        return self.failedVerdict(isSuspect || self.failures >= Self.failureLimit)
+        return self.failedVerdict(isSuspect || self.isOnTrial || self.failures >= Self.failureLimit)
+    }
+
+    /// Called when an answer came too late or was none that can be passed on.
+    package mutating func disappointed() -> Verdict {
+        if case .probed = self.state { .stillOut } else { .none }
+    }
+
+    /// Called with whether it could be connected to, where that was the probe. If so it serves, and one failure is enough to
+    /// leave it out again: a request has not been answered.
+    package mutating func found(_ isConnected: Bool) -> Verdict {
+        guard case .probed = self.state else { return .none }
+        self.isOnTrial = isConnected
+        return isConnected ? .back : .stillOut
     }
 
     private func failedVerdict(_ isUnfit: Bool) -> Verdict {
@@ -88,6 +106,7 @@ package struct ServerHealth {
         self.outAt = now
         self.failures = 0
         self.errors = 0
+        self.isOnTrial = false
     }
 
     /// Lets it serve again.

@@ -77,48 +77,65 @@ package final class UpstreamServer: Sendable {
     }
 }
 
-/// What the loops tell one another of a server: that one of them leaves it out, and that it has answered again.
+/// What the loops tell one another of a server: that they leave it out, that it has answered one of them again, and what
+/// checks find.
 package final class ServerNews: Sendable {
     private struct State {
+        /// How many loops leave it out.
+        var loops = 0
+        /// Whether a loop has left it out since it last answered one.
         var isOut = false
-        var backAt = NIODeadline.uptimeNanoseconds(0)
+        /// Whether checks find it down.
         var isDown = false
+        var backAt = NIODeadline.uptimeNanoseconds(0)
     }
 
     private let state = Mutex(State())
 
-    /// Whether checks find it down (`HealthSettings`).
-    package var isDown: Bool { self.state.withLock { $0.isDown } }
-
-    /// Called by the loop that checks. True: this is new.
-    func found(isDown: Bool) -> Bool {
-        self.state.withLock { state in
-            defer { state.isDown = isDown }
-            return state.isDown != isDown
-        }
-    }
+    package init() {}
 
     /// Whether a loop has left it out since it last answered one.
     package var isOut: Bool { self.state.withLock { $0.isOut } }
 
+    /// Whether checks find it down (`HealthSettings`).
+    package var isDown: Bool { self.state.withLock { $0.isDown } }
+
     /// When it last came back.
     package var backAt: NIODeadline { self.state.withLock { $0.backAt } }
 
-    /// Called when a loop leaves it out. True: no other does so already, and the operator is told.
-    func leaves() -> Bool {
+    /// Called when a loop leaves it out, perhaps once more. True: the operator is told.
+    package func leaves(again: Bool) -> Bool {
         self.state.withLock { state in
             defer { state.isOut = true }
-            return !state.isOut
+            if !again { state.loops += 1 }
+            return !state.isOut && !state.isDown
         }
     }
 
     /// Called when it has answered a loop that had left it out. True: the operator is told.
-    func returns(now: NIODeadline) -> Bool {
+    package func returns(now: NIODeadline) -> Bool {
         self.state.withLock { state in
+            state.loops -= 1
             guard state.isOut else { return false }
             state.isOut = false
             state.backAt = now
-            return true
+            return !state.isDown
+        }
+    }
+
+    /// Called when a loop that leaves it out has no more to do with it. If no other does so, nothing is held against it.
+    package func forgets() {
+        self.state.withLock { state in
+            state.loops -= 1
+            if state.loops == 0 { state.isOut = false }
+        }
+    }
+
+    /// Called by the loop that checks. True: the operator is told.
+    package func found(isDown: Bool) -> Bool {
+        self.state.withLock { state in
+            defer { state.isDown = isDown }
+            return state.isDown != isDown && !state.isOut
         }
     }
 }
@@ -126,7 +143,7 @@ package final class ServerNews: Sendable {
 /// What an operator is told of a server of an app: that it is left out, or that it serves again.
 package struct ServerNotice: Sendable, Equatable {
     /// Why a server is left out.
-    package enum Fault: Sendable, Equatable {
+    package enum Fault: Error, Equatable {
         case unreachable
         case reset
         case tls
@@ -134,6 +151,19 @@ package struct ServerNotice: Sendable, Equatable {
         case status(Int)
         /// Checks get no good answer.
         case check
+        case malformed
+        case timeout
+
+        /// Why a request fails for which there is no other server.
+        var reason: Reason {
+            switch self {
+            case .tls: .upstreamTLS
+            case .reset: .upstreamReset
+            case .malformed: .upstreamMalformed
+            case .timeout: .upstreamTimeout
+            case .unreachable, .status, .check: .upstreamUnreachable
+            }
+        }
 
         /// For people.
         package var sentence: String {
@@ -143,6 +173,8 @@ package struct ServerNotice: Sendable, Equatable {
             case .tls: "TLS with it does not come about"
             case .status(let status): "it answers with \(status)"
             case .check: "its health checks fail"
+            case .malformed: "its answer cannot be passed on"
+            case .timeout: "it does not answer in time"
             }
         }
     }

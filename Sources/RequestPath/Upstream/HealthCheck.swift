@@ -9,15 +9,16 @@ final class HealthCheck: StreamHandler {
     private var stream: (any ByteStream)?
     private var line: [UInt8] = []
     private var then: ((Bool) -> Void)?
+    /// Ends the check when it takes too long.
+    var timer: Scheduled<Void>?
 
     /// - Parameter then: Called once with what was found.
     init(_ health: HealthSettings, of server: ServerSettings, _ then: @escaping (Bool) -> Void) {
         self.health = health
         self.then = then
-        let isDefaultPort = server.port == (server.isHTTPS ? 443 : 80)
         self.request = """
             GET \(health.path) HTTP/1.1\r
-            Host: \(server.host)\(isDefaultPort ? "" : ":\(server.port)")\r
+            Host: \(server.authority)\r
             User-Agent: sallyport-health\r
             Accept: */*\r
             Connection: close\r
@@ -39,6 +40,7 @@ final class HealthCheck: StreamHandler {
     /// Ends the check, if it has not ended.
     func end(_ isGood: Bool) {
         guard let then = self.then.take() else { return }
+        self.timer.take()?.cancel()
         self.stream.take()?.close()
         then(isGood)
     }
@@ -68,14 +70,22 @@ final class HealthCheck: StreamHandler {
 package struct HealthCount {
     private var passes = 0
     private var fails = 0
-    /// When the next check is due.
-    package var next = NIODeadline.uptimeNanoseconds(0)
-    package var isRunning = false
+    private var next = NIODeadline.uptimeNanoseconds(0)
+    private var isRunning = false
 
     package init() {}
 
+    /// Whether a check begins now, of which `end` is told.
+    package mutating func begin(now: NIODeadline, every interval: TimeAmount) -> Bool {
+        guard !self.isRunning, now >= self.next else { return false }
+        self.isRunning = true
+        self.next = now + interval
+        return true
+    }
+
     /// Whether the server is down after one more check; nil: that stays as it is.
-    package mutating func add(_ isGood: Bool, _ health: HealthSettings) -> Bool? {
+    package mutating func end(_ isGood: Bool, _ health: HealthSettings) -> Bool? {
+        self.isRunning = false
         self.passes = isGood ? self.passes + 1 : 0
         self.fails = isGood ? 0 : self.fails + 1
         if self.passes >= health.passes { return false }

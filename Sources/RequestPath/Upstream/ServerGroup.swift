@@ -7,8 +7,11 @@ import Vocabulary
 /// One loop's connections to an app with several servers. It chooses a server for each request, leaves out those that fail,
 /// and has the queue and the limits for all of them. Each server's connections are a pool of their own.
 package final class ServerGroup: AppPool {
-    private struct Member {
+    /// One server.
+    struct Member {
         let pool: UpstreamPool
+        /// Its bit in `ConnectionWaiter.failedServers`, which a reload does not change.
+        let bit: UInt64
         var ids: ServerMetricIDs
         var health = ServerHealth()
         /// What the gauge of its requests shows.
@@ -26,28 +29,28 @@ package final class ServerGroup: AppPool {
         var isServing: Bool { !self.isDown && self.health.isServing }
     }
 
-    private var target: UpstreamTarget
+    private(set) var target: UpstreamTarget
     /// As in `UpstreamPool`.
-    private let loop: PathLoop
+    let loop: PathLoop
     private let transport: TransportLoop
     /// The app's index in the configuration.
     private var index: Int
     private let isStrict: Bool
-    private var members: [Member] = []
+    var members: [Member] = []
     /// What the choice looks at, in the order of the members.
-    private var loads: [ServerLoad] = []
-    private var choice: ServerChoice
+    var loads: [ServerLoad] = []
+    var choice: ServerChoice
     /// How many members are left out.
-    private var outCount = 0
-    private var budget = RetryBudget()
+    var outCount = 0
+    var budget = RetryBudget()
+    /// The connections to all servers.
+    private var open = 0
     private var queue = ConnectionQueue()
     private let queueGauge: GaugeID
     private var isTurnEndDue = false
-    private var isRetired = false
+    private(set) var isRetired = false
     /// The server that `takeIdle` has chosen for a request, which then asks for a new connection.
     private var chosen: (waiter: ObjectIdentifier, exchange: UInt64, place: Int)?
-    /// The server that has just failed a request, which may now ask for another.
-    private var avoided: Int?
 
     /// - Parameters:
     ///   - index: The app's index in the configuration.
@@ -66,20 +69,29 @@ package final class ServerGroup: AppPool {
     /// Makes the members, of the former ones where the server is the same.
     private func setMembers() {
         let former = self.members
+        let kept = self.target.servers.map { server in
+            former.first { $0.pool.goesOn(self.target, with: server) }
+        }
         let ids = self.loop.configuration.metrics.servers(of: self.index)
-        self.members = zip(self.target.servers, ids).map { server, ids in
-            if var member = former.first(where: { $0.pool.goesOn(self.target, with: server) }) {
+        // A request that connects now knows those by their bits that are gone. There are more bits than servers.
+        var used = former.reduce(0) { $0 | $1.bit }
+        var ownBits = kept.reduce(0) { $0 | ($1?.bit ?? 0) }
+        self.members = zip(zip(self.target.servers, kept), ids).map { pair, ids in
+            if var member = pair.1 {
                 member.ids = ids
                 return member
             }
+            let bit = Self.lowest(~used) == 0 ? Self.lowest(~ownBits) : Self.lowest(~used)
+            used |= bit
+            ownBits |= bit
             let pool = UpstreamPool(
                 target: self.target,
-                server: server,
+                server: pair.0,
                 index: self.index,
                 loop: self.loop,
                 transport: self.transport
             )
-            return Member(pool: pool, ids: ids)
+            return Member(pool: pool, bit: bit, ids: ids)
         }
         for (place, member) in self.members.enumerated() {
             member.pool.join(self, at: place, self.target, index: self.index)
@@ -88,166 +100,172 @@ package final class ServerGroup: AppPool {
             self.retire(member)
             member.pool.leave()
         }
-        self.loads = self.target.servers.map { ServerLoad(share: $0.settings.weight, hash: $0.hash) }
-        if self.target.settings.health == nil {
-            for place in self.members.indices {
-                self.members[place].isDown = false
-                _ = self.members[place].pool.server.news.found(isDown: false)
-            }
+        self.open = self.members.reduce(0) { $0 + $1.pool.open }
+        self.loads = zip(self.target.settings.servers, self.target.servers).map {
+            ServerLoad(share: $0.weight, hash: $1.hash)
         }
-        self.countOut()
+        self.followSettings()
     }
 
-    /// Counts the members that are left out, and shows them.
-    private func countOut() {
-        self.outCount = 0
-        for place in self.members.indices {
-            let isOut = !self.members[place].isServing
-            if isOut { self.outCount += 1 }
-            guard isOut != self.members[place].isShownOut else { continue }
-            self.members[place].isShownOut = isOut
-            self.loop.metrics.serverOut(self.members[place].ids, isOut ? 1 : -1)
-        }
-    }
+    /// The lowest of some bits; 0: there is none.
+    private static func lowest(_ bits: UInt64) -> UInt64 { bits & (~bits &+ 1) }
 
     // MARK: Choosing
 
-    @inline(__always)
-    private static func bit(_ place: Int) -> UInt64 { 1 << UInt64(truncatingIfNeeded: place) }
-
-    /// The place of the server for a request.
+    /// The place of the server for a request: none that has failed for it.
     ///
-    /// - Parameter tried: The places of those that have failed for it, as bits.
     /// - Returns: nil: all have failed.
-    private func choose(for client: any ConnectionWaiter, tried: UInt64 = 0) -> Int? {
-        if self.outCount > 0, let place = self.probe(for: client, tried: tried) { return place }
+    private func choose(for client: any ConnectionWaiter) -> Int? {
+        let failed = client.failedServers
         for place in self.members.indices {
             self.loads[place].inFlight = self.members[place].pool.inFlight
-            self.loads[place].isAvailable = tried & Self.bit(place) == 0 && self.members[place].isServing
+            self.loads[place].isAvailable = failed & self.members[place].bit == 0 && self.members[place].isServing
         }
+        if self.outCount > 0, failed == 0, client.isRepeatable, let place = self.probe(for: client) { return place }
+        if self.open >= self.target.settings.maxConnections { self.keepToShares() }
         if let place = self.choice.choose(&self.loads, key: client.stickyKey) { return place }
         // None is left that serves: better one that may fail than none.
-        for place in self.members.indices { self.loads[place].isAvailable = tried & Self.bit(place) == 0 }
+        for place in self.members.indices { self.loads[place].isAvailable = failed & self.members[place].bit == 0 }
         return self.choice.choose(&self.loads, key: client.stickyKey)
     }
 
-    /// A server that was left out for long enough: this request decides whether it is back. One that can be sent to another
-    /// server if it fails is preferred.
-    private func probe(for client: any ConnectionWaiter, tried: UInt64) -> Int? {
+    /// A server that was left out for long enough: this request decides whether it is back, since it can be sent to another
+    /// one if that fails. A session is not taken from its own server for it.
+    private func probe(for client: any ConnectionWaiter) -> Int? {
         let now = self.loop.now
-        let limit = client.isRepeatable ? now : now - ServerHealth.probeTime
-        let due = self.members.indices.first { place in
-            tried & Self.bit(place) == 0 && !self.members[place].isDown
-                && self.members[place].health.awaitsProbe(now: limit)
+        guard let first = self.members.indices.first(where: { self.awaitsProbe($0, now: now) }) else { return nil }
+        var due = first
+        if self.target.settings.balance == .sticky {
+            let serving = self.loads
+            defer { self.loads = serving }
+            for place in self.members.indices where self.awaitsProbe(place, now: now) {
+                self.loads[place].isAvailable = true
+            }
+            guard let own = self.choice.choose(&self.loads, key: client.stickyKey), !serving[own].isAvailable else {
+                return nil
+            }
+            due = own
         }
-        if let due { self.members[due].health.probe(now: now) }
+        self.members[due].health.probe(now: now)
         return due
+    }
+
+    private func awaitsProbe(_ place: Int, now: NIODeadline) -> Bool {
+        !self.members[place].isDown && self.members[place].health.awaitsProbe(now: now)
+    }
+
+    /// At the limit of connections: has the request use an idle connection, if a server has one, or add one to a server that
+    /// has less than its share of all. Else servers would take connections from each other with every request. A session
+    /// goes to its own server even so.
+    private func keepToShares() {
+        guard self.target.settings.balance != .sticky else { return }
+        let total = self.servingWeight
+        let givesOne = self.giver(total).map { self.excess($0, total) > 0 } ?? false
+        func fits(_ place: Int) -> Bool {
+            self.loads[place].isAvailable
+                && (self.members[place].pool.hasIdle || givesOne && self.excess(place, total) + total <= 0)
+        }
+        guard self.loads.indices.contains(where: fits) else { return }
+        for place in self.loads.indices { self.loads[place].isAvailable = fits(place) }
+    }
+
+    private var servingWeight: Int {
+        self.members.indices.reduce(0) { $0 + (self.members[$1].isServing ? self.loads[$1].weight : 0) }
+    }
+
+    /// How many connections more than its share of all a server has, times the weight of all.
+    private func excess(_ place: Int, _ total: Int) -> Int {
+        let share = self.members[place].isServing ? self.loads[place].weight : 0
+        return self.members[place].pool.open * total - self.target.settings.maxConnections * share
+    }
+
+    /// The server that loses an idle connection when another one needs it: the one that has most above its share.
+    private func giver(_ total: Int) -> Int? {
+        self.members.indices.filter { self.members[$0].pool.hasIdle }
+            .max { self.excess($0, total) < self.excess($1, total) }
     }
 
     package func takeIdle(for client: any ConnectionWaiter) -> (any AppConnection)? {
         self.budget.count()
-        guard let place = self.choose(for: client) else { return nil }
-        if let connection = self.members[place].pool.takeIdle(for: client) { return connection }
+        // A request that will be queued takes its turn when it leaves the queue.
+        guard self.queue.isEmpty, self.hasRoom, let place = self.choose(for: client) else { return nil }
+        if let connection = self.take(at: place, for: client) { return connection }
         self.chosen = (ObjectIdentifier(client), client.exchangeNumber, place)
         return nil
     }
 
+    /// An idle connection to the chosen server.
+    private func take(at place: Int, for client: any ConnectionWaiter) -> (any AppConnection)? {
+        let pool = self.members[place].pool
+        client.upstreamChosen(pool.server)
+        return pool.takeIdle(for: client)
+    }
+
     package func connect(for client: any ConnectionWaiter) {
-        let (chosen, avoided) = (self.chosen, self.avoided)
-        self.chosen = nil
-        self.avoided = nil
+        let chosen = self.chosen.take()
         guard self.queue.isEmpty, self.hasRoom else { return self.enqueue(client) }
         if let chosen, chosen.waiter == ObjectIdentifier(client), chosen.exchange == client.exchangeNumber {
-            return self.connect(to: chosen.place, for: client, tried: 0)
+            return self.connect(to: chosen.place, for: client)
         }
-        self.connectElsewhere(for: client, tried: avoided.map(Self.bit) ?? 0)
+        self.connectElsewhere(for: client, otherwise: .upstreamUnreachable)
+    }
+
+    package func connectAgain(for client: any ConnectionWaiter, after failed: any AppStream) {
+        if let connection = failed as? UpstreamConnection, let place = self.place(of: connection.pool) {
+            let bit = self.members[place].bit
+            let others = self.members.contains { $0.isServing && $0.bit != bit }
+            // A kept connection may only have been closed for its age: a session stays with its server, and no server that
+            // is left out is better.
+            let isOld = !connection.isNew && !connection.hasAnswered
+            if !isOld || others && self.target.settings.balance != .sticky { client.failedServers |= bit }
+        }
+        self.connect(for: client)
     }
 
     /// Connects to a server that has not failed for this request.
     ///
-    /// - Parameter tried: The places of those that have, as bits.
-    func connectElsewhere(for client: any ConnectionWaiter, tried: UInt64) {
-        self.avoided = nil
-        guard let place = self.choose(for: client, tried: tried) else {
-            return client.upstreamFailed(.upstreamUnreachable)
-        }
-        self.connect(to: place, for: client, tried: tried)
+    /// - Parameter reason: Why the request fails if there is none.
+    func connectElsewhere(for client: any ConnectionWaiter, otherwise reason: Reason) {
+        guard let place = self.choose(for: client) else { return client.upstreamFailed(reason) }
+        self.connect(to: place, for: client)
     }
 
-    private func connect(to place: Int, for client: any ConnectionWaiter, tried: UInt64) {
+    /// Connects to this server. If it cannot be connected to, it has failed for the request.
+    private func connect(to place: Int, for client: any ConnectionWaiter) {
+        let member = self.members[place]
+        client.upstreamChosen(member.pool.server)
+        client.failedServers |= member.bit
         if self.open >= self.target.settings.maxConnections {
-            self.members.first { $0.pool.hasIdle }?.pool.closeOldestIdle()
+            // A connection that is kept for another session of the same server goes first.
+            let giver = member.pool.hasIdle ? place : self.giver(self.servingWeight)
+            if let giver { self.members[giver].pool.closeOldestIdle() }
         }
-        self.members[place].pool.makeConnection(for: client, tried: tried | Self.bit(place))
+        member.pool.makeConnection(for: client, in: self)
     }
-
-    // MARK: Health
 
     package var hasSeveralServers: Bool { true }
 
     package func takeRetry() -> Bool { self.budget.take(now: self.loop.now) }
 
-    /// Called with the status of each answer.
-    func answered(_ place: Int, _ status: Int) {
-        guard place < self.members.count else { return }
-        self.loop.metrics.serverAnswered(self.members[place].ids, status: status)
-        self.follow(self.members[place].health.answered(status), place, .status(status))
-    }
-
-    /// Called when a connect has failed, or a connection has ended before an answer. The request asks for another one within
-    /// this turn if it may.
-    ///
-    /// - Parameter wasKept: The connection had carried other requests, so the server may only have closed it for its age.
-    func failed(_ place: Int, _ fault: ServerNotice.Fault, wasKept: Bool) {
-        guard place < self.members.count else { return }
-        self.loop.metrics.serverAnswered(self.members[place].ids, status: 0)
-        self.avoided = wasKept && self.target.settings.balance == .sticky ? nil : place
-        let isSuspect = self.members[place].pool.server.news.isOut
-        self.follow(self.members[place].health.failed(isSuspect: isSuspect), place, fault)
-    }
-
-    private func follow(_ verdict: ServerHealth.Verdict, _ place: Int, _ fault: ServerNotice.Fault) {
-        guard !self.isRetired else { return }
-        switch verdict {
-        case .none: break
-        // Never more than half of them, and so never the last one.
-        case .unfit where self.outCount + 1 > self.members.count / 2: break
-        case .unfit, .stillOut: self.leaveOut(place, fault)
-        case .back:
-            self.members[place].health.comeBack(now: self.loop.now)
-            self.members[place].growsSince = self.loop.now
-            self.countOut()
-            let server = self.members[place].pool.server
-            if server.news.returns(now: self.loop.now) { self.tell(server, nil) }
-        }
-    }
-
-    private func leaveOut(_ place: Int, _ fault: ServerNotice.Fault) {
-        self.members[place].health.leave(now: self.loop.now, percent: self.choice.random(below: 20))
-        self.members[place].ejections += 1
-        self.countOut()
-        self.loop.metrics.serverEjected(self.members[place].ids)
-        let server = self.members[place].pool.server
-        if server.news.leaves() { self.tell(server, fault) }
-    }
-
-    private func tell(_ server: UpstreamServer, _ fault: ServerNotice.Fault?) {
-        self.loop.onServerNotice?(
-            ServerNotice(upstream: self.target.settings.name, server: server.settings.origin, fault: fault)
-        )
+    /// The place of a member; nil: a reload has removed it.
+    func place(of pool: UpstreamPool) -> Int? {
+        let place = pool.place
+        return place < self.members.count && self.members[place].pool === pool ? place : nil
     }
 
     // MARK: The limit of connections
-
-    private var open: Int { self.members.reduce(0) { $0 + $1.pool.open } }
 
     /// Whether a request can have a connection: an idle one, or one more.
     private var hasRoom: Bool {
         self.open < self.target.settings.maxConnections || self.members.contains { $0.pool.hasIdle }
     }
 
+    /// Called when a connection of some server is about to be made.
+    func opens() { self.open += 1 }
+
     /// Called when a connection of some server has closed or could not be made.
     func released() {
+        self.open -= 1
         // Not now: the caller may be in the middle of a change.
         guard !self.queue.isEmpty, !self.isTurnEndDue else { return }
         self.isTurnEndDue = true
@@ -270,10 +288,10 @@ package final class ServerGroup: AppPool {
         self.loop.metrics.upstreamQueue(self.queueGauge, -1)
         client.upstreamFree()
         guard let place = self.choose(for: client) else { return client.upstreamFailed(.upstreamUnreachable) }
-        if let connection = self.members[place].pool.takeIdle(for: client) {
+        if let connection = self.take(at: place, for: client) {
             client.upstreamConnected(connection, isReused: true)
         } else {
-            self.connect(to: place, for: client, tried: 0)
+            self.connect(to: place, for: client)
         }
     }
 
@@ -307,45 +325,8 @@ package final class ServerGroup: AppPool {
                 self.loop.metrics.serverInFlight(self.members[place].ids, Int64(change))
                 self.members[place].shownInFlight = inFlight
             }
-            if self.outCount > 0 { self.members[place].health.heard(pool.server.news.backAt) }
-            self.grow(place)
-            if let health = self.target.settings.health { self.check(place, health) }
+            self.watch(place)
         }
-    }
-
-    /// Gives a server that has come back more of its share.
-    private func grow(_ place: Int) {
-        guard let since = self.members[place].growsSince else { return }
-        let period = self.target.settings.slowStart.map { TimeAmount($0) } ?? .zero
-        if !self.loads[place].grow(self.loop.now - since, of: period) { self.members[place].growsSince = nil }
-    }
-
-    /// Takes over what checks have found, and checks again when it is time, on one loop of the process.
-    private func check(_ place: Int, _ health: HealthSettings) {
-        let server = self.members[place].pool.server
-        let isDown = server.news.isDown
-        if isDown != self.members[place].isDown {
-            self.members[place].isDown = isDown
-            if !isDown { self.members[place].growsSince = self.loop.now }
-            self.countOut()
-        }
-        guard self.loop.checksServers, !self.members[place].checks.isRunning,
-            self.loop.now >= self.members[place].checks.next
-        else { return }
-        self.members[place].checks.isRunning = true
-        self.members[place].checks.next = self.loop.now + TimeAmount(health.interval)
-        self.members[place].pool.check(health) { isGood in self.checked(server, isGood) }
-    }
-
-    private func checked(_ server: UpstreamServer, _ isGood: Bool) {
-        guard !self.isRetired, let place = self.members.firstIndex(where: { $0.pool.server === server }),
-            let health = self.target.settings.health
-        else { return }
-        self.members[place].checks.isRunning = false
-        guard let isDown = self.members[place].checks.add(isGood, health), server.news.found(isDown: isDown) else {
-            return
-        }
-        self.tell(server, isDown ? .check : nil)
     }
 
     package var reports: [ServerReport] {
@@ -372,9 +353,12 @@ package final class ServerGroup: AppPool {
         self.endIfRetired()
     }
 
-    /// Releases the members when nothing waits for them any more.
+    /// Releases the members when nothing waits for them any more. Requests that connect hold the group.
     private func endIfRetired() {
-        if self.isRetired, self.queue.isEmpty { for member in self.members { member.pool.leave() } }
+        guard self.isRetired, self.queue.isEmpty else { return }
+        for member in self.members { member.pool.leave() }
+        // Their connections are not counted here any more.
+        self.open = 0
     }
 
     /// Ends a member, which shows nothing more.
@@ -382,5 +366,7 @@ package final class ServerGroup: AppPool {
         member.pool.retire()
         self.loop.metrics.serverInFlight(member.ids, Int64(-member.shownInFlight))
         if member.isShownOut { self.loop.metrics.serverOut(member.ids, -1) }
+        if !member.health.isServing { member.pool.server.news.forgets() }
+        if self.loop.checksServers { _ = member.pool.server.news.found(isDown: false) }
     }
 }

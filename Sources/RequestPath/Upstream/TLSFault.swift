@@ -6,6 +6,9 @@ package struct TLSFault: Error, Equatable, CustomStringConvertible {
     /// What is wrong and where it is mended, in one sentence.
     package let description: String
 
+    /// The handshake has not ended in time.
+    static let late = TLSFault("the handshake with the app takes longer than timeouts.connect")
+
     private init(_ description: String) {
         self.description = description
     }

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOSSL
+import NIOTLS
 import Transport
 
 /// A connection to an app over TLS: the last handler of the pipeline in which NIOSSL encrypts.
@@ -8,6 +9,8 @@ final class TLSStream: TLSPipelineEnd, ByteStream {
     private let judge: (any Error, NIOSSLCertificate?) -> TLSFault?
     /// Why there is no TLS with the app; nil: there is, or the connection itself has failed.
     private(set) var fault: TLSFault?
+    /// Called once: when TLS has come about, or when the connection has ended before.
+    var onHandshake: ((_ isComplete: Bool) -> Void)?
 
     init(_ judge: @escaping (any Error, NIOSSLCertificate?) -> TLSFault?) {
         self.judge = judge
@@ -19,6 +22,12 @@ final class TLSStream: TLSPipelineEnd, ByteStream {
     func start(_ handler: any StreamHandler) throws {
         guard self.context?.channel.isActive == true else { throw ChannelError.ioOnClosedChannel }
         self.handler = handler
+    }
+
+    /// Closes the connection, because TLS takes too long.
+    func giveUp() {
+        self.fault = .late
+        self.close()
     }
 
     // MARK: Bytes to the app
@@ -51,6 +60,15 @@ final class TLSStream: TLSPipelineEnd, ByteStream {
     }
 
     // MARK: The pipeline
+
+    override func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted? = event as? TLSUserEvent { self.onHandshake.take()?(true) }
+    }
+
+    override func channelInactive(context: ChannelHandlerContext) {
+        super.channelInactive(context: context)
+        self.onHandshake.take()?(false)
+    }
 
     /// After a reset, and if the app closed without close_notify, bytes may be missing.
     override func errorCaught(context: ChannelHandlerContext, error: any Error) {

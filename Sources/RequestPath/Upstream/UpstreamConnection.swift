@@ -106,6 +106,16 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.close()
     }
 
+    package func expire() {
+        if self.phase == .head { self.disappoints(.timeout) }
+        self.abandon()
+    }
+
+    /// Tells that there was no answer that can be passed on, if the app has several servers.
+    private func disappoints(_ fault: ServerNotice.Fault) {
+        self.pool.group?.disappointed(self.pool, fault)
+    }
+
     package func finish() {
         guard self.phase == .tunnel else { return self.abandon() }
         self.receiver = nil
@@ -193,7 +203,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     }
 
     /// Whether it has carried no other request.
-    private var isNew: Bool { self.idleSince == NIODeadline.uptimeNanoseconds(0) }
+    var isNew: Bool { self.idleSince == NIODeadline.uptimeNanoseconds(0) }
 
     /// Closes the connection, because bytes arrived before the request was sent. They belong to an earlier exchange,
     /// and the client of the next one must not get them.
@@ -202,7 +212,10 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         let receiver = self.receiver
         self.receiver = nil
         self.close()
-        if receiver != nil, self.isNew { self.pool.tell(.upstreamMalformed, ResponseFault.Rule.unasked.rawValue) }
+        if receiver != nil, self.isNew {
+            self.disappoints(.malformed)
+            self.pool.tell(.upstreamMalformed, ResponseFault.Rule.unasked.rawValue)
+        }
         receiver?.upstreamSpokeFirst()
     }
 
@@ -266,7 +279,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.isDoubtful = head.framing == .none || !receiver.isRequestWhole
         self.phase = .body
         self.releaseHead()
-        if let group = self.pool.group { group.answered(self.pool.place, head.status) }
+        if let group = self.pool.group { group.answered(self.pool, head.status) }
         self.body = BodyDecoder(head.framing, ofAnswer: true)
         receiver.answerBegins(head, buffer)
         buffer.moveReaderIndex(forwardBy: head.byteCount)
@@ -313,7 +326,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     private func beginTunnel(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
         self.phase = .tunnel
         self.releaseHead()
-        if let group = self.pool.group { group.answered(self.pool.place, head.status) }
+        if let group = self.pool.group { group.answered(self.pool, head.status) }
         guard receiver.tunnelBegins(head, buffer) else { return self.close() }
         buffer.moveReaderIndex(forwardBy: head.byteCount)
         if buffer.readableBytes > 0 { receiver.tunnelled(buffer) }
@@ -323,6 +336,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
 
     /// Refuses an answer whose head is at the front of `buffer`.
     private func refuse(_ fault: ResponseFault, _ buffer: ByteBuffer) {
+        self.disappoints(.malformed)
         self.pool.tell(.upstreamMalformed, fault.rule.rawValue) {
             guard !fault.field.isEmpty else { return nil }
             return buffer.withUnsafeReadableBytes { bytes in
@@ -348,7 +362,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.pool.remove(self)
         guard let receiver else { return }
         if phase == .head, let group = self.pool.group {
-            group.failed(self.pool.place, self.tls?.fault == nil ? .reset : .tls, wasKept: !self.isNew)
+            group.failed(self.pool, self.tls?.fault == nil ? .reset : .tls)
         }
         switch phase {
         case .body where isClean && self.body.endsWithConnection: receiver.answerEnded()

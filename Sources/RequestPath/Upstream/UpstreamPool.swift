@@ -234,6 +234,10 @@ package final class UpstreamPool: AppPool {
 
     package func takeRetry() -> Bool { false }
 
+    package func connectAgain(for client: any ConnectionWaiter, after failed: any AppStream) {
+        self.connect(for: client)
+    }
+
     package func waiterLeft() {
         self.queue.waiterLeft()
         self.loop.metrics.upstreamQueue(self.queueGauge, -1)
@@ -284,24 +288,25 @@ package final class UpstreamPool: AppPool {
     /// idle one is closed, which is kept for another session.
     private func makeConnection(for client: any ConnectionWaiter) {
         if self.open >= self.target.settings.maxConnections, !self.idle.isEmpty { self.closeIdle(at: 0) }
-        self.makeConnection(for: client, tried: 0)
+        self.makeConnection(for: client, in: nil)
     }
 
     /// The same where the group has made room.
     ///
-    /// - Parameter tried: The places of the servers that have failed for this request, and of this one, as bits.
-    func makeConnection(for client: any ConnectionWaiter, tried: UInt64) {
+    /// - Parameter group: The one that has other servers for the request, also if a reload removes this one meanwhile.
+    func makeConnection(for client: any ConnectionWaiter, in group: ServerGroup?) {
         self.open += 1
+        self.group?.opens()
         let addresses = self.server.currentAddresses
         let exchange = client.exchangeNumber
         guard !addresses.isEmpty else {
             // The name has never been resolved. Another thread does this, and the client waits for it once.
             let eventLoop = self.loop.eventLoop
-            let bound = NIOLoopBound((pool: self, client: client), eventLoop: eventLoop)
+            let bound = NIOLoopBound((pool: self, client: client, group: group), eventLoop: eventLoop)
             self.server.refresh {
                 eventLoop.execute {
-                    let (pool, client) = bound.value
-                    pool.race(pool.server.currentAddresses, client, exchange, tried)
+                    let (pool, client, group) = bound.value
+                    pool.race(pool.server.currentAddresses, client, exchange, group)
                 }
             }
             return
@@ -309,7 +314,7 @@ package final class UpstreamPool: AppPool {
         self.nextAddress = (self.nextAddress + 1) % addresses.count
         let rotated =
             addresses.count == 1 ? addresses : Array(addresses[self.nextAddress...] + addresses[..<self.nextAddress])
-        self.race(rotated, client, exchange, tried)
+        self.race(rotated, client, exchange, group)
     }
 
     private func connected(_ connection: UpstreamConnection, _ client: any ConnectionWaiter, _ exchange: UInt64) {
@@ -324,46 +329,50 @@ package final class UpstreamPool: AppPool {
         _ addresses: [SocketAddress],
         _ client: any ConnectionWaiter,
         _ exchange: UInt64,
-        _ tried: UInt64
+        _ group: ServerGroup?
     ) {
         guard client.exchangeNumber == exchange, client.isConnecting else { return self.release() }
-        guard !addresses.isEmpty else { return self.unreachable(for: client, exchange, tried) }
-        self.open(addresses) { connection in
-            guard let connection else { return self.unreachable(for: client, exchange, tried) }
-            self.loop.metrics.upstreamConnections(active: 1, idle: 0)
-            self.connected(connection, client, exchange)
+        guard !addresses.isEmpty else { return self.unreachable(.unreachable, for: client, exchange, group) }
+        self.connectStream(addresses, within: self.loop.configuration.connectTimeout) { result in
+            switch result.map(self.start) {
+            case .failure(let fault): self.unreachable(fault, for: client, exchange, group)
+            case .success(nil): self.unreachable(.unreachable, for: client, exchange, group)
+            case .success(let connection?):
+                self.loop.metrics.upstreamConnections(active: 1, idle: 0)
+                self.connected(connection, client, exchange)
+            }
         }
     }
 
-    private func unreachable(for client: any ConnectionWaiter, _ exchange: UInt64, _ tried: UInt64) {
-        let group = self.group
+    private func unreachable(
+        _ fault: ServerNotice.Fault,
+        for client: any ConnectionWaiter,
+        _ exchange: UInt64,
+        _ group: ServerGroup?
+    ) {
         self.release()
         self.server.refresh()
-        group?.failed(self.place, .unreachable, wasKept: false)
+        self.group?.failed(self, fault)
         guard client.exchangeNumber == exchange, client.isConnecting else { return }
-        if let group { return group.connectElsewhere(for: client, tried: tried) }
-        client.upstreamFailed(.upstreamUnreachable)
+        if let group { return group.connectElsewhere(for: client, otherwise: fault.reason) }
+        client.upstreamFailed(fault.reason)
     }
 
     // MARK: Opening
 
-    /// Connects to the first address that answers. Calls `then` with the connection, or with nil if none does.
-    private func open(_ addresses: [SocketAddress], _ then: @escaping (UpstreamConnection?) -> Void) {
-        self.connectStream(addresses, within: self.loop.configuration.connectTimeout) { stream in
-            then(stream.flatMap(self.start))
-        }
-    }
+    /// A stream to the server, which has to be started at once.
+    typealias Connected = (stream: any ByteStream, address: SocketAddress?)
 
-    /// The same with the stream, which has to be started at once.
-    func connectStream(
+    /// Connects to the first address that answers, with TLS if the app has it.
+    private func connectStream(
         _ addresses: [SocketAddress],
         within timeout: TimeAmount,
-        _ then: @escaping ((any ByteStream)?) -> Void
+        _ then: @escaping (Result<Connected, ServerNotice.Fault>) -> Void
     ) {
         let memory = self.server.memory
         guard let tls = self.target.tls else {
             return ConnectionRace(addresses, on: self.transport, timeout: timeout, memory: memory) { result in
-                then((try? result.get())?.0)
+                then(result.map { ($0.0, $0.1) }.mapError { _ in .unreachable })
             }.start()
         }
         let name = self.server.tlsName
@@ -378,30 +387,64 @@ package final class UpstreamPool: AppPool {
                 now: Clock.system.now()
             )
         }
+        let end = NIODeadline.now() + timeout
         let stream = NIOLoopBound(TLSStream(judge), eventLoop: self.transport)
         PipelineChannel.connect(toFirstOf: addresses, on: self.transport, timeout: timeout, memory: memory) { channel in
             let handler = try NIOSSLClientHandler(context: tls, serverHostname: name)
             try channel.pipeline.syncOperations.addHandlers(handler, stream.value)
         }.assumeIsolated().whenComplete { result in
-            then((try? result.get()).map { _ in stream.value })
+            guard let channel = try? result.get() else { return then(.failure(.unreachable)) }
+            self.awaitTLS(on: stream.value, until: end) { fault in
+                then(fault.map { .failure($0) } ?? .success((stream.value, channel.remoteAddress)))
+            }
+        }
+    }
+
+    /// Waits until TLS has come about. A server with which it does not, or not in time, is as good as none.
+    ///
+    /// - Parameter then: Called with why there is none.
+    private func awaitTLS(
+        on stream: TLSStream,
+        until end: NIODeadline,
+        _ then: @escaping (ServerNotice.Fault?) -> Void
+    ) {
+        let timer = self.transport.assumeIsolated().scheduleTask(deadline: end) { stream.giveUp() }
+        stream.onHandshake = { isComplete in
+            timer.cancel()
+            if let fault = stream.fault { self.tell(.upstreamTLS, fault.description) }
+            then(isComplete ? nil : stream.fault == nil ? .reset : .tls)
+        }
+    }
+
+    /// Connects to see whether the server is there, and closes the connection. Calls `then` once.
+    func seek(_ then: @escaping (Bool) -> Void) {
+        self.connectStream(self.knownAddresses, within: self.loop.configuration.connectTimeout) { result in
+            if case .success(let connected) = result { connected.stream.close() } else { self.server.refresh() }
+            then((try? result.get()) != nil)
         }
     }
 
     /// Asks the server whether it is there. Calls `then` once.
     func check(_ health: HealthSettings, _ then: @escaping (Bool) -> Void) {
-        let addresses = self.server.currentAddresses
-        // Not resolved yet: it counts as there, as it does at the start.
-        guard !addresses.isEmpty else { return then(true) }
+        let timeout = TimeAmount(health.timeout)
         let check = HealthCheck(health, of: self.server.settings, then)
-        self.transport.assumeIsolated().scheduleTask(in: TimeAmount(health.timeout)) { check.end(false) }
-        self.connectStream(addresses, within: TimeAmount(health.timeout)) { stream in
-            if let stream { check.start(on: stream) } else { check.end(false) }
+        check.timer = self.transport.assumeIsolated().scheduleTask(in: timeout) { check.end(false) }
+        self.connectStream(self.knownAddresses, within: timeout) { result in
+            switch result {
+            case .success(let connected): check.start(on: connected.stream)
+            case .failure:
+                self.server.refresh()
+                check.end(false)
+            }
         }
     }
 
+    /// The last good addresses; none: the name has never been resolved, and nothing can be connected to.
+    private var knownAddresses: [SocketAddress] { self.server.currentAddresses }
+
     /// A connection over a stream that has connected; nil: it has closed already.
-    private func start(_ stream: any ByteStream) -> UpstreamConnection? {
-        let connection = UpstreamConnection(stream, pool: self)
-        return (try? stream.start(connection)) == nil ? nil : connection
+    private func start(_ connected: Connected) -> UpstreamConnection? {
+        let connection = UpstreamConnection(connected.stream, pool: self)
+        return (try? connected.stream.start(connection)) == nil ? nil : connection
     }
 }

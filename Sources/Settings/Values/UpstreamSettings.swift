@@ -67,9 +67,12 @@ package struct ServerSettings: Sendable, Equatable {
     }
 
     /// Its origin, e.g. `http://app-1:3000`: what an operator knows it by.
-    package var origin: String {
+    package var origin: String { "\(self.isHTTPS ? "https" : "http")://\(self.authority)" }
+
+    /// Its host, and its port where that is not the usual one: the value of `Host`.
+    package var authority: String {
         let isDefaultPort = self.port == (self.isHTTPS ? 443 : 80)
-        return "\(self.isHTTPS ? "https" : "http")://\(self.host)\(isDefaultPort ? "" : ":\(self.port)")"
+        return "\(self.host)\(isDefaultPort ? "" : ":\(self.port)")"
     }
 }
 

@@ -156,6 +156,14 @@ final class ScriptedApp: AppConnection, AppStream {
         self.isAbandoned = true
     }
 
+    /// Whether it has taken too long.
+    private(set) var isExpired = false
+
+    func expire() {
+        self.isExpired = true
+        self.abandon()
+    }
+
     /// Everything that was written for the app.
     private(set) var sentBytes: [UInt8] = []
     func tunnel(_ bytes: ByteBuffer) {
@@ -271,6 +279,8 @@ final class ScriptedPool: AppPool {
             waiter.upstreamBusy()
         }
     }
+
+    func connectAgain(for waiter: any ConnectionWaiter, after failed: any AppStream) { self.connect(for: waiter) }
 
     func waiterLeft() { self.queuedCount -= 1 }
 

@@ -15,6 +15,8 @@ private final class ScriptedWaiter: ConnectionWaiter {
     let session: CachedSession? = nil
     let stickyKey: UInt64 = 0
     let isRepeatable = true
+    var failedServers: UInt64 = 0
+    private(set) var server: UpstreamServer?
     private(set) var connection: (any AppConnection)?
     private(set) var isReused = false
     private(set) var failure: Reason?
@@ -28,6 +30,8 @@ private final class ScriptedWaiter: ConnectionWaiter {
         self.isConnecting = true
         self.isQueued = false
     }
+
+    func upstreamChosen(_ server: UpstreamServer) { self.server = server }
 
     func upstreamConnected(_ connection: any AppConnection, isReused: Bool) {
         self.connection = connection

@@ -113,7 +113,7 @@ import Testing
         var (count, health) = (HealthCount(), HealthSettings())
         health.passes = 2
         health.fails = 3
-        let found = [false, false, true, false, false, false, false, true, true].map { count.add($0, health) }
+        let found = [false, false, true, false, false, false, false, true, true].map { count.end($0, health) }
         #expect(found == [nil, nil, nil, nil, nil, true, true, nil, false])
     }
 
