@@ -202,6 +202,7 @@ extension Gateway {
             $0.adopt(assembly.configuration)
             $0.sessions?.resolver.parties = assembly.parties
         }
+        assembly.configuration.metrics.showOwnServers(in: self.foundations.registry)
         self.foundations.grants.adopt(assembly.refreshing)
         self.watch.adopt(assembly.realms, on: settings.hosts)
         // Asks the providers from now on, before that nothing is sent to them; for those that were asked, this does nothing.

@@ -28,6 +28,7 @@ package final class AccessLog {
     ///   - cache: Where the session was found: `l1`, `store`, `none`.
     ///   - upstream: The app that the request was forwarded to, or that could not be reached; nil when the gateway
     ///     answered.
+    ///   - server: The server of the app that was chosen last, if the app has several.
     ///   - handoff: The result for a session-transfer token in this request, as in
     ///     `sallyport_transfer_tokens_total`.
     ///   - binding: The mode and the result of the device binding: `ip/match`, `asn/unknown`.
@@ -40,6 +41,7 @@ package final class AccessLog {
         origin: String? = nil,
         cache: String? = nil,
         upstream: String? = nil,
+        server: String? = nil,
         handoff: String? = nil,
         binding: String? = nil,
         authorization: String? = nil,
@@ -63,6 +65,7 @@ package final class AccessLog {
         self.buffer.member("origin", origin)
         self.buffer.member("cache", cache)
         self.buffer.member("upstream", upstream)
+        self.buffer.member("server", server)
         if let reused = entry.upstreamReused { self.buffer.member("upstream_reused", reused) }
         self.buffer.member("bytes_in", entry.bytesIn)
         self.buffer.member("bytes_out", entry.bytesOut)

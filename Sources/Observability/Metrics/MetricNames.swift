@@ -279,7 +279,7 @@ package enum MetricNames {
     )
     package static let upstreamRetries = MetricFamily.counter(
         "sallyport_upstream_retries_total{upstream}",
-        "Requests sent again because a reused connection was lost before any byte of the response.",
+        "Requests sent again: a connection was lost before any byte of the response, or retry_on names its status.",
         hidesZero: true
     )
     package static let upstreamUnasked = MetricFamily.counter(

@@ -97,6 +97,12 @@ package final class MetricsRegistry: Sendable {
         }
     }
 
+    /// Shows only the series of `family` with these label values: what a reload has removed is not shown any more. It goes on
+    /// where it was if another reload brings it back.
+    package func show(_ family: MetricFamily, only sets: [[String]]) {
+        self.state.withLock { $0.show(family, only: sets) }
+    }
+
     // MARK: Counting off the loops
 
     /// Adds to a counter from any thread.

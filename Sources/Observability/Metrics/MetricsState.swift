@@ -16,6 +16,8 @@ struct MetricsState {
         /// The label set as it is written, without braces: `route="app",code_class="2xx"`. Of a row, its first label.
         let labels: String
         var source: Source
+        /// Whether it is of something that the settings do not have any more.
+        var isHidden = false
     }
 
     struct Registered {
@@ -103,6 +105,16 @@ struct MetricsState {
             return
         }
         self.families[family.name]?.series[index].source = source
+    }
+
+    /// Shows only the series of a family with these label values.
+    mutating func show(_ family: MetricFamily, only sets: [[String]]) {
+        guard var registered = self.families.removeValue(forKey: family.name) else { return }
+        let shown = Set(sets.map { PrometheusText.labels(family.labels, $0) })
+        for index in registered.series.indices {
+            registered.series[index].isHidden = !shown.contains(registered.series[index].labels)
+        }
+        self.families[family.name] = registered
     }
 
     /// Adds `count` slots and returns the index of the first.

@@ -13,7 +13,7 @@ struct PrometheusText {
         let family = registered.family
         self.write("# HELP \(family.name) \(Self.escaped(family.help, quotes: false))\n")
         self.write("# TYPE \(family.name) \(family.kind.rawValue)\n")
-        for series in registered.series {
+        for series in registered.series where !series.isHidden {
             switch series.source {
             case .slot(let slot):
                 let value = self.totals[Int(slot)]

@@ -36,6 +36,7 @@ extension ExchangeRecord {
                         origin: self.session?.session.origin.rawValue,
                         cache: self.sessionSource == .none ? nil : self.sessionSource.rawValue,
                         upstream: self.isForwarded ? self.route?.settings.upstream : nil,
+                        server: self.isForwarded ? self.server?.name : nil,
                         handoff: self.handoff?.rawValue ?? reason.flatMap(Self.handoffWord),
                         binding: (self.binding ?? self.liveBinding)?.text,
                         authorization: dialect?.rawValue,

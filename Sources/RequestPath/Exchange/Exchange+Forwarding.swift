@@ -337,6 +337,16 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         }
     }
 
+    package func mayGoElsewhere() -> Bool {
+        !self.facts.isRepeated && self.isRepeatable && self.facts.pool?.takeRetry() == true
+    }
+
+    package func goElsewhere(from stream: any AppStream) {
+        self.upstreamHead = stream.takeBack()
+        self.upstream = nil
+        self.retry(after: stream)
+    }
+
     /// Sends the request once more, on another connection.
     private func retry(after failed: any AppStream) {
         if let trace = self.record.trace { self.attemptFailed(trace) }

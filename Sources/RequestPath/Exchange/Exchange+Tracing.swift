@@ -118,6 +118,7 @@ extension Exchange {
             self.configuration.targets.indices.contains(upstream)
         else { return }
         let app = self.configuration.targets[upstream]
+        let server = self.record.server?.settings ?? app.settings.first
         let head = clock.head(of: trace, id, below: trace.span, .client, from: began, to: end)
         let status = self.record.isAppsAnswer ? self.record.status : 0
         self.record.log.withMethod { method in
@@ -125,10 +126,10 @@ extension Exchange {
                 span.begin(head)
                 span.name(method ?? SpanText.otherMethod)
                 span.attribute("http.request.method", method ?? SpanText.other)
-                span.attribute("server.address", app.settings.host)
-                span.attribute("server.port", app.settings.port)
+                span.attribute("server.address", server.host)
+                span.attribute("server.port", server.port)
                 if tracer.profile.namesPaths {
-                    self.record.log.withPath { path in self.writeURL(of: app, path, route, span) }
+                    self.record.log.withPath { path in self.writeURL(of: self.record.server?.origin ?? app.origin, path, route, span) }
                 }
                 span.attribute("sallyport.upstream", app.settings.name)
                 if trace.failedAttempts > 0 { span.attribute("http.request.resend_count", trace.failedAttempts) }
@@ -146,17 +147,17 @@ extension Exchange {
 
     /// The URL that the app is asked for, without the query.
     private func writeURL(
-        of app: UpstreamTarget,
+        of origin: [UInt8],
         _ path: UnsafeRawBufferPointer,
         _ route: RouteEntry,
         _ span: SpanBuffer
     ) {
         let growth = route.prefixes?.growth ?? 0
-        let room = app.origin.count + path.count + growth
+        let room = origin.count + path.count + growth
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: room + 1) { memory in
             guard let base = memory.baseAddress else { return }
             var writer = ByteWriter(base)
-            writer.write(app.origin)
+            writer.write(origin)
             let path = path.bindMemory(to: UInt8.self)
             if let prefixes = route.prefixes { prefixes.writeOwn(path, &writer) } else { writer.write(path) }
             span.attribute("url.full", UnsafeRawBufferPointer(start: base, count: writer.count))

@@ -72,6 +72,11 @@ package protocol AnswerReceiver: AnyObject {
 
     /// Called with an interim answer other than 100 and 101; its head is at the front of `buffer`.
     func answerIsAnnounced(_ head: ResponseHead, _ buffer: ByteBuffer)
+    /// Called with an answer that need not be passed on, since another server may have a better one (`retry_on`). True: the
+    /// connection is closed, and `goElsewhere` is called.
+    func mayGoElsewhere() -> Bool
+    /// Sends the request to another server. It is the last call.
+    func goElsewhere(from stream: any AppStream)
     /// Called with the final answer's head, which is at the front of `buffer`. `answerPauses` or `answerEnded` follows.
     func answerBegins(_ head: ResponseHead, _ buffer: ByteBuffer)
     /// Called with the next `count` bytes of `content`, which are the body's. They are taken from it.

@@ -10,6 +10,10 @@ package struct ServerLoad {
     package let share: Int
     /// The requests of this loop that it serves.
     package var inFlight = 0
+    /// The connections of this loop to it.
+    package var open = 0
+    /// Whether one of them is idle.
+    package var hasIdle = false
     /// Whether it may be chosen.
     package var isAvailable = true
     /// Where it stands in its turn (`ServerBalance.roundRobin`).

@@ -8,6 +8,8 @@ import Vocabulary
 /// One server of an app, shared by all loops: the last addresses of its name, and what the loops tell one another of it.
 package final class UpstreamServer: Sendable {
     package let settings: ServerSettings
+    /// What an operator knows it by: its URL in the settings.
+    package let name: String
     /// The server's own origin, as it may write it in `Location`.
     package let origin: [UInt8]
     /// The name for SNI and verification; nil for an address, which SNI cannot carry (RFC 6066 3).
@@ -29,6 +31,7 @@ package final class UpstreamServer: Sendable {
     init(_ settings: ServerSettings, name: String?) {
         self.settings = settings
         self.givenName = name
+        self.name = settings.origin
         self.origin = Array(settings.origin.utf8)
         self.hash = StickyKey.hash(settings.origin.utf8)
         let host = settings.host

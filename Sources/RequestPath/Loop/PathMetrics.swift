@@ -47,6 +47,8 @@ package final class PathMetricIDs: Sendable {
     private let upstreamQueues: [GaugeID]
     /// `servers[upstream][server]`; empty for an app with one server.
     private let servers: [[ServerMetricIDs]]
+    /// The label values of all servers.
+    private let serverNames: [[String]]
     /// `checks[dialect, result]`; behind the dialects comes "none".
     fileprivate let checks: CounterTable
     /// In the order of `BindingMode.judged`.
@@ -108,6 +110,20 @@ package final class PathMetricIDs: Sendable {
         self.servers = apps.map { app in
             app.others.isEmpty ? [] : app.servers.map { ServerMetricIDs(registry, app.name, $0.origin) }
         }
+        self.serverNames = apps.filter { !$0.others.isEmpty }.flatMap { app in
+            app.servers.map { [app.name, $0.origin] }
+        }
+    }
+
+    /// Shows no servers but these. Called when this configuration has replaced another one.
+    package func showOwnServers(in registry: MetricsRegistry) {
+        for family in [MetricNames.serverInFlight, MetricNames.serverEjections, MetricNames.serverOut] {
+            registry.show(family, only: self.serverNames)
+        }
+        registry.show(
+            MetricNames.serverRequests,
+            only: self.serverNames.flatMap { names in ServerMetricIDs.classes.map { names + [$0] } }
+        )
     }
 
     /// Those of the servers of an app that has several, which its pools keep as well.
@@ -129,6 +145,8 @@ package final class PathMetricIDs: Sendable {
 
 /// The metrics of one server of an app.
 struct ServerMetricIDs: Sendable {
+    fileprivate static let classes = ["error", "1xx", "2xx", "3xx", "4xx", "5xx"]
+
     /// By class; class 0: there was no answer.
     fileprivate let requests: [CounterID]
     fileprivate let inFlight: GaugeID
@@ -136,7 +154,7 @@ struct ServerMetricIDs: Sendable {
     fileprivate let out: GaugeID
 
     fileprivate init(_ registry: MetricsRegistry, _ upstream: String, _ server: String) {
-        self.requests = ["error", "1xx", "2xx", "3xx", "4xx", "5xx"].map {
+        self.requests = Self.classes.map {
             registry.counter(MetricNames.serverRequests, upstream, server, $0)
         }
         self.inFlight = registry.gauge(MetricNames.serverInFlight, upstream, server)

@@ -7,7 +7,7 @@ extension ServerGroup {
     func answered(_ pool: UpstreamPool, _ status: Int) {
         guard let place = self.place(of: pool) else { return }
         self.loop.metrics.serverAnswered(self.members[place].ids, status: status)
-        self.follow(self.members[place].health.answered(status), place, .status(status))
+        self.follow(self.roster.entries[place].health.answered(status), place, .status(status))
     }
 
     /// Called when a connect has failed, or a connection has ended before an answer.
@@ -15,7 +15,7 @@ extension ServerGroup {
         guard let place = self.place(of: pool) else { return }
         self.loop.metrics.serverAnswered(self.members[place].ids, status: 0)
         let isSuspect = pool.server.news.isOut
-        self.follow(self.members[place].health.failed(isSuspect: isSuspect), place, fault)
+        self.follow(self.roster.entries[place].health.failed(isSuspect: isSuspect), place, fault)
     }
 
     /// Called when an answer cannot be passed on or did not come in time. That may be the fault of one page, so it leaves no
@@ -23,19 +23,18 @@ extension ServerGroup {
     func disappointed(_ pool: UpstreamPool, _ fault: ServerNotice.Fault) {
         guard let place = self.place(of: pool) else { return }
         self.loop.metrics.serverAnswered(self.members[place].ids, status: 0)
-        self.follow(self.members[place].health.disappointed(), place, fault)
+        self.follow(self.roster.entries[place].health.disappointed(), place, fault)
     }
 
     private func follow(_ verdict: ServerHealth.Verdict, _ place: Int, _ fault: ServerNotice.Fault) {
         guard !self.isRetired else { return }
         switch verdict {
         case .none: break
-        // Never more than half of them, and so never the last one.
-        case .unfit where self.outCount + 1 > self.members.count / 2: break
+        case .unfit where !self.roster.mayLoseOne: break
         case .unfit, .stillOut: self.leaveOut(place, fault)
         case .back:
             let now = self.loop.now
-            self.members[place].health.comeBack(now: now)
+            self.roster.entries[place].health.comeBack(now: now)
             self.comesBack(place)
             if self.members[place].pool.server.news.returns(now: now) { self.tell(place, nil) }
         }
@@ -43,8 +42,8 @@ extension ServerGroup {
 
     private func leaveOut(_ place: Int, _ fault: ServerNotice.Fault) {
         let news = self.members[place].pool.server.news
-        let isFirst = news.leaves(again: !self.members[place].health.isServing)
-        self.members[place].health.leave(now: self.loop.now, percent: self.choice.random(below: 20))
+        let isFirst = news.leaves(again: !self.roster.entries[place].health.isServing)
+        self.roster.entries[place].health.leave(now: self.loop.now, percent: self.roster.random(below: 20))
         self.countEjection(place)
         if isFirst { self.tell(place, fault) }
     }
@@ -57,19 +56,20 @@ extension ServerGroup {
 
     /// Lets requests go to it again, few at first if the settings say so.
     private func comesBack(_ place: Int) {
-        if self.target.settings.slowStart != nil {
-            self.members[place].growsSince = self.loop.now
-            self.grow(place)
-        }
+        self.roster.entries[place].growsSince = self.loop.now
+        self.grow(place)
         self.countOut()
+    }
+
+    private func grow(_ place: Int) {
+        self.roster.grow(place, now: self.loop.now, period: self.target.settings.slowStart)
     }
 
     /// Counts the members that are left out, and shows them.
     private func countOut() {
-        self.outCount = 0
+        self.roster.countOut()
         for place in self.members.indices {
-            let isOut = !self.members[place].isServing
-            if isOut { self.outCount += 1 }
+            let isOut = !self.roster.entries[place].isServing
             guard isOut != self.members[place].isShownOut else { continue }
             self.members[place].isShownOut = isOut
             self.loop.metrics.serverOut(self.members[place].ids, isOut ? 1 : -1)
@@ -77,7 +77,7 @@ extension ServerGroup {
     }
 
     private func tell(_ place: Int, _ fault: ServerNotice.Fault?) {
-        let server = self.members[place].pool.server.settings.origin
+        let server = self.members[place].pool.server.name
         self.loop.onServerNotice?(
             ServerNotice(upstream: self.target.settings.name, server: server, fault: fault)
         )
@@ -89,10 +89,9 @@ extension ServerGroup {
     func followSettings() {
         for place in self.members.indices {
             if self.target.settings.health == nil {
-                self.members[place].isDown = false
+                self.roster.entries[place].isDown = false
                 if self.members[place].pool.server.news.found(isDown: false) { self.tell(place, nil) }
             }
-            if self.target.settings.slowStart == nil { self.members[place].growsSince = nil }
             self.grow(place)
         }
         self.countOut()
@@ -100,12 +99,12 @@ extension ServerGroup {
 
     /// Looks after a server several times a second.
     func watch(_ place: Int) {
-        if self.outCount > 0 { self.seek(place) }
+        if self.roster.outCount > 0 { self.seek(place) }
         self.grow(place)
         guard let health = self.target.settings.health else { return }
         let isDown = self.members[place].pool.server.news.isDown
-        if isDown != self.members[place].isDown {
-            self.members[place].isDown = isDown
+        if isDown != self.roster.entries[place].isDown {
+            self.roster.entries[place].isDown = isDown
             if isDown { self.countEjection(place) } else { self.comesBack(place) }
         }
         if self.loop.checksServers { self.check(place, health) }
@@ -114,22 +113,15 @@ extension ServerGroup {
     /// Connects to a server that was left out for long enough, if no request has come that could tell whether it is back.
     private func seek(_ place: Int) {
         let (pool, now) = (self.members[place].pool, self.loop.now)
-        self.members[place].health.heard(pool.server.news.backAt)
-        guard !self.members[place].isDown,
-            self.members[place].health.awaitsProbe(now: now - ServerHealth.patience)
+        self.roster.entries[place].health.heard(pool.server.news.backAt)
+        guard !self.roster.entries[place].isDown,
+            self.roster.entries[place].health.awaitsProbe(now: now - ServerHealth.patience)
         else { return }
-        self.members[place].health.probe(now: now)
+        self.roster.entries[place].health.probe(now: now)
         pool.seek { isConnected in
             guard let place = self.place(of: pool) else { return }
-            self.follow(self.members[place].health.found(isConnected), place, .unreachable)
+            self.follow(self.roster.entries[place].health.found(isConnected), place, .unreachable)
         }
-    }
-
-    /// Gives a server that has come back more of its share.
-    private func grow(_ place: Int) {
-        guard let since = self.members[place].growsSince, let period = self.target.settings.slowStart else { return }
-        let isGrowing = self.loads[place].grow(self.loop.now - since, of: TimeAmount(period))
-        if !isGrowing { self.members[place].growsSince = nil }
     }
 
     // MARK: Checks

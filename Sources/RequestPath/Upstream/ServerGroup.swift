@@ -10,23 +10,13 @@ package final class ServerGroup: AppPool {
     /// One server.
     struct Member {
         let pool: UpstreamPool
-        /// Its bit in `ConnectionWaiter.failedServers`, which a reload does not change.
-        let bit: UInt64
         var ids: ServerMetricIDs
-        var health = ServerHealth()
         /// What the gauge of its requests shows.
         var shownInFlight = 0
         /// Whether the gauge of those that are left out has it.
         var isShownOut = false
         var ejections = 0
-        /// Whether checks find it down.
-        var isDown = false
-        /// Since when it grows (`UpstreamSettings.slowStart`); nil: it has its whole share.
-        var growsSince: NIODeadline?
         var checks = HealthCount()
-
-        /// Whether requests are sent to it.
-        var isServing: Bool { !self.isDown && self.health.isServing }
     }
 
     private(set) var target: UpstreamTarget
@@ -37,11 +27,8 @@ package final class ServerGroup: AppPool {
     private var index: Int
     private let isStrict: Bool
     var members: [Member] = []
-    /// What the choice looks at, in the order of the members.
-    var loads: [ServerLoad] = []
-    var choice: ServerChoice
-    /// How many members are left out.
-    var outCount = 0
+    /// Their health and shares, in the same order.
+    var roster: ServerRoster
     var budget = RetryBudget()
     /// The connections to all servers.
     private var open = 0
@@ -62,53 +49,49 @@ package final class ServerGroup: AppPool {
         self.transport = transport
         self.isStrict = target.settings.reuse == .strict
         self.queueGauge = loop.configuration.metrics.upstreamQueue(index)
-        self.choice = ServerChoice(target.settings.balance, seed: .random(in: .min ... .max))
+        self.roster = ServerRoster(target.settings.balance, seed: .random(in: .min ... .max))
         self.setMembers()
     }
 
     /// Makes the members, of the former ones where the server is the same.
     private func setMembers() {
-        let former = self.members
-        let kept = self.target.servers.map { server in
-            former.first { $0.pool.goesOn(self.target, with: server) }
+        let (former, entries) = (self.members, self.roster.entries)
+        let places = self.target.servers.map { server in
+            former.firstIndex { $0.pool.goesOn(self.target, with: server) }
         }
         let ids = self.loop.configuration.metrics.servers(of: self.index)
-        // A request that connects now knows those by their bits that are gone. There are more bits than servers.
-        var used = former.reduce(0) { $0 | $1.bit }
-        var ownBits = kept.reduce(0) { $0 | ($1?.bit ?? 0) }
-        self.members = zip(zip(self.target.servers, kept), ids).map { pair, ids in
-            if var member = pair.1 {
-                member.ids = ids
+        self.members = self.target.servers.indices.map { index in
+            if let place = places[index] {
+                var member = former[place]
+                member.ids = ids[index]
                 return member
             }
-            let bit = Self.lowest(~used) == 0 ? Self.lowest(~ownBits) : Self.lowest(~used)
-            used |= bit
-            ownBits |= bit
             let pool = UpstreamPool(
                 target: self.target,
-                server: pair.0,
+                server: self.target.servers[index],
                 index: self.index,
                 loop: self.loop,
                 transport: self.transport
             )
-            return Member(pool: pool, bit: bit, ids: ids)
+            return Member(pool: pool, ids: ids[index])
         }
         for (place, member) in self.members.enumerated() {
             member.pool.join(self, at: place, self.target, index: self.index)
         }
-        for member in former where !self.members.contains(where: { $0.pool === member.pool }) {
-            self.retire(member)
-            member.pool.leave()
+        for place in former.indices where !places.contains(place) {
+            self.retire(former[place], entries[place])
+            former[place].pool.leave()
         }
         self.open = self.members.reduce(0) { $0 + $1.pool.open }
-        self.loads = zip(self.target.settings.servers, self.target.servers).map {
-            ServerLoad(share: $0.weight, hash: $1.hash)
-        }
+        self.roster = ServerRoster(self.target.settings.balance, seed: .random(in: .min ... .max))
+        self.roster.set(
+            // The weight is that of the settings: a server stays the same with another one.
+            zip(self.target.settings.servers, self.target.servers).map { ServerLoad(share: $0.weight, hash: $1.hash) },
+            kept: places.map { $0.map { entries[$0] } },
+            former: entries
+        )
         self.followSettings()
     }
-
-    /// The lowest of some bits; 0: there is none.
-    private static func lowest(_ bits: UInt64) -> UInt64 { bits & (~bits &+ 1) }
 
     // MARK: Choosing
 
@@ -116,73 +99,19 @@ package final class ServerGroup: AppPool {
     ///
     /// - Returns: nil: all have failed.
     private func choose(for client: any ConnectionWaiter) -> Int? {
-        let failed = client.failedServers
         for place in self.members.indices {
-            self.loads[place].inFlight = self.members[place].pool.inFlight
-            self.loads[place].isAvailable = failed & self.members[place].bit == 0 && self.members[place].isServing
+            let pool = self.members[place].pool
+            self.roster.loads[place].inFlight = pool.inFlight
+            self.roster.loads[place].open = pool.open
+            self.roster.loads[place].hasIdle = pool.hasIdle
         }
-        if self.outCount > 0, failed == 0, client.isRepeatable, let place = self.probe(for: client) { return place }
-        if self.open >= self.target.settings.maxConnections { self.keepToShares() }
-        if let place = self.choice.choose(&self.loads, key: client.stickyKey) { return place }
-        // None is left that serves: better one that may fail than none.
-        for place in self.members.indices { self.loads[place].isAvailable = failed & self.members[place].bit == 0 }
-        return self.choice.choose(&self.loads, key: client.stickyKey)
-    }
-
-    /// A server that was left out for long enough: this request decides whether it is back, since it can be sent to another
-    /// one if that fails. A session is not taken from its own server for it.
-    private func probe(for client: any ConnectionWaiter) -> Int? {
-        let now = self.loop.now
-        guard let first = self.members.indices.first(where: { self.awaitsProbe($0, now: now) }) else { return nil }
-        var due = first
-        if self.target.settings.balance == .sticky {
-            let serving = self.loads
-            defer { self.loads = serving }
-            for place in self.members.indices where self.awaitsProbe(place, now: now) {
-                self.loads[place].isAvailable = true
-            }
-            guard let own = self.choice.choose(&self.loads, key: client.stickyKey), !serving[own].isAvailable else {
-                return nil
-            }
-            due = own
-        }
-        self.members[due].health.probe(now: now)
-        return due
-    }
-
-    private func awaitsProbe(_ place: Int, now: NIODeadline) -> Bool {
-        !self.members[place].isDown && self.members[place].health.awaitsProbe(now: now)
-    }
-
-    /// At the limit of connections: has the request use an idle connection, if a server has one, or add one to a server that
-    /// has less than its share of all. Else servers would take connections from each other with every request. A session
-    /// goes to its own server even so.
-    private func keepToShares() {
-        guard self.target.settings.balance != .sticky else { return }
-        let total = self.servingWeight
-        let givesOne = self.giver(total).map { self.excess($0, total) > 0 } ?? false
-        func fits(_ place: Int) -> Bool {
-            self.loads[place].isAvailable
-                && (self.members[place].pool.hasIdle || givesOne && self.excess(place, total) + total <= 0)
-        }
-        guard self.loads.indices.contains(where: fits) else { return }
-        for place in self.loads.indices { self.loads[place].isAvailable = fits(place) }
-    }
-
-    private var servingWeight: Int {
-        self.members.indices.reduce(0) { $0 + (self.members[$1].isServing ? self.loads[$1].weight : 0) }
-    }
-
-    /// How many connections more than its share of all a server has, times the weight of all.
-    private func excess(_ place: Int, _ total: Int) -> Int {
-        let share = self.members[place].isServing ? self.loads[place].weight : 0
-        return self.members[place].pool.open * total - self.target.settings.maxConnections * share
-    }
-
-    /// The server that loses an idle connection when another one needs it: the one that has most above its share.
-    private func giver(_ total: Int) -> Int? {
-        self.members.indices.filter { self.members[$0].pool.hasIdle }
-            .max { self.excess($0, total) < self.excess($1, total) }
+        return self.roster.choose(
+            failed: client.failedServers,
+            mayProbe: client.isRepeatable,
+            limit: self.target.settings.maxConnections,
+            now: self.loop.now,
+            key: client.stickyKey
+        )
     }
 
     package func takeIdle(for client: any ConnectionWaiter) -> (any AppConnection)? {
@@ -212,8 +141,8 @@ package final class ServerGroup: AppPool {
 
     package func connectAgain(for client: any ConnectionWaiter, after failed: any AppStream) {
         if let connection = failed as? UpstreamConnection, let place = self.place(of: connection.pool) {
-            let bit = self.members[place].bit
-            let others = self.members.contains { $0.isServing && $0.bit != bit }
+            let bit = self.roster.entries[place].bit
+            let others = self.roster.entries.contains { $0.isServing && $0.bit != bit }
             // A kept connection may only have been closed for its age: a session stays with its server, and no server that
             // is left out is better.
             let isOld = !connection.isNew && !connection.hasAnswered
@@ -232,18 +161,26 @@ package final class ServerGroup: AppPool {
 
     /// Connects to this server. If it cannot be connected to, it has failed for the request.
     private func connect(to place: Int, for client: any ConnectionWaiter) {
-        let member = self.members[place]
-        client.upstreamChosen(member.pool.server)
-        client.failedServers |= member.bit
-        if self.open >= self.target.settings.maxConnections {
-            // A connection that is kept for another session of the same server goes first.
-            let giver = member.pool.hasIdle ? place : self.giver(self.servingWeight)
-            if let giver { self.members[giver].pool.closeOldestIdle() }
+        let pool = self.members[place].pool
+        client.upstreamChosen(pool.server)
+        client.failedServers |= self.roster.entries[place].bit
+        if self.open >= self.target.settings.maxConnections,
+            let giver = self.roster.giver(for: place, limit: self.target.settings.maxConnections)
+        {
+            self.members[giver].pool.closeOldestIdle()
         }
-        member.pool.makeConnection(for: client, in: self)
+        pool.makeConnection(for: client, in: self)
     }
 
     package var hasSeveralServers: Bool { true }
+
+    /// Whether a server says by this status that another one may answer better, and there is one.
+    func prefersOther(than pool: UpstreamPool, after status: Int) -> Bool {
+        guard self.target.settings.retryOn.contains(status) else { return false }
+        return self.members.indices.contains {
+            self.members[$0].pool !== pool && self.roster.entries[$0].isServing
+        }
+    }
 
     package func takeRetry() -> Bool { self.budget.take(now: self.loop.now) }
 
@@ -330,7 +267,9 @@ package final class ServerGroup: AppPool {
     }
 
     package var reports: [ServerReport] {
-        self.members.map { $0.pool.report(isOut: !$0.isServing, ejections: $0.ejections) }
+        zip(self.members, self.roster.entries).map { member, entry in
+            member.pool.report(isOut: !entry.isServing, ejections: member.ejections)
+        }
     }
 
     package func moved(to index: Int) {
@@ -342,14 +281,13 @@ package final class ServerGroup: AppPool {
         guard target.isGroup, self.isStrict == (target.settings.reuse == .strict) else { return false }
         self.target = target
         self.index = index
-        self.choice = ServerChoice(target.settings.balance, seed: .random(in: .min ... .max))
         self.setMembers()
         return true
     }
 
     package func retire() {
         self.isRetired = true
-        for member in self.members { self.retire(member) }
+        for place in self.members.indices { self.retire(self.members[place], self.roster.entries[place]) }
         self.endIfRetired()
     }
 
@@ -362,11 +300,11 @@ package final class ServerGroup: AppPool {
     }
 
     /// Ends a member, which shows nothing more.
-    private func retire(_ member: Member) {
+    private func retire(_ member: Member, _ entry: ServerRoster.Entry) {
         member.pool.retire()
         self.loop.metrics.serverInFlight(member.ids, Int64(-member.shownInFlight))
         if member.isShownOut { self.loop.metrics.serverOut(member.ids, -1) }
-        if !member.health.isServing { member.pool.server.news.forgets() }
+        if !entry.health.isServing { member.pool.server.news.forgets() }
         if self.loop.checksServers { _ = member.pool.server.news.found(isDown: false) }
     }
 }

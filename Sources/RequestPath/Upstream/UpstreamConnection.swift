@@ -274,12 +274,19 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     }
 
     private func beginAnswer(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
+        if let group = self.pool.group {
+            group.answered(self.pool, head.status)
+            if group.prefersOther(than: self.pool, after: head.status), receiver.mayGoElsewhere() {
+                self.receiver = nil
+                self.close()
+                return receiver.goElsewhere(from: self)
+            }
+        }
         self.keepsAlive =
             head.keepsAlive && head.framing != .untilClose && !head.bindsConnection && !self.mayGoOn
         self.isDoubtful = head.framing == .none || !receiver.isRequestWhole
         self.phase = .body
         self.releaseHead()
-        if let group = self.pool.group { group.answered(self.pool, head.status) }
         self.body = BodyDecoder(head.framing, ofAnswer: true)
         receiver.answerBegins(head, buffer)
         buffer.moveReaderIndex(forwardBy: head.byteCount)

@@ -222,7 +222,7 @@ package final class UpstreamPool: AppPool {
     func report(isOut: Bool, ejections: Int) -> ServerReport {
         ServerReport(
             upstream: self.target.settings.name,
-            server: self.server.settings.origin,
+            server: self.server.name,
             isOut: isOut,
             inFlight: self.inFlight,
             idle: self.idle.count + self.ending.count,

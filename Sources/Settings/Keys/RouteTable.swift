@@ -328,6 +328,13 @@ extension Section {
             "How long a server that has come back gets fewer requests: a tenth of its share at first, then more."
         ),
         SettingsKey(
+            "retry_on",
+            at: \UpstreamSettings.retryOn,
+            .list(.integer(500...599)),
+            default: "none",
+            "Statuses of answers after which a request is sent to another server, once, if its method is idempotent and it has no body."
+        ),
+        SettingsKey(
             "ca_file",
             .path(isSecret: false),
             default: "the system's authorities",

@@ -19,11 +19,19 @@ extension SettingsBuilder {
                 tree.set(.health, in: &health)
                 return health
             }
+            if upstream.maxConnections < servers.count {
+                self.report(
+                    tree.place(of: "max_connections"),
+                    found: "\(upstream.maxConnections), fewer than its \(servers.count) servers",
+                    allowed: "at least one connection for each server",
+                    mend: "write a larger number"
+                )
+            }
             if servers.count == 1 {
-                for name in ["health", "slow_start"] where tree[name] != nil {
+                for name in ["health", "slow_start", "retry_on"] where tree[name] != nil {
                     self.report(
                         tree.place(of: name),
-                        found: "\(name), but one server, which is never left out",
+                        found: "\(name), but only one server",
                         allowed: "\(name) where there are several servers",
                         mend: "remove it, or add another server"
                     )

@@ -7,6 +7,8 @@ package struct UpstreamSettings: Sendable, Equatable {
     package var balance = ServerBalance.leastRequests
     /// How its servers are asked whether they are there; nil: only its requests tell.
     package var health: HealthSettings?
+    /// The statuses with which a server says that another one may answer better.
+    package var retryOn: [Int] = []
     /// How long a server that has come back gets fewer requests; nil: none.
     package var slowStart: Duration?
     package var caFile: String?
