@@ -45,6 +45,13 @@ enum JSONSchema {
         case .choice(let words):
             // To a YAML editor an unquoted 401 is a number.
             [("enum", .array(words.flatMap { Int($0) == nil ? [.text($0)] : [.text($0), .word($0)] }))]
+        case .text(let rule) where rule.bounds != nil:
+            // To a YAML editor an unquoted one is a number.
+            [
+                ("type", .array([.text("number"), .text("string")])),
+                ("minimum", .word("\(rule.bounds?.lowerBound ?? 0)")),
+                ("maximum", .word("\(rule.bounds?.upperBound ?? 0)")),
+            ] + (rule.pattern.map { [("pattern", .text($0))] } ?? [])
         case .text(let rule), .secret(let rule):
             [("type", .text("string"))] + (rule.pattern.map { [("pattern", .text($0))] } ?? [])
         case .path: [("type", .text("string")), ("minLength", .word("1"))]

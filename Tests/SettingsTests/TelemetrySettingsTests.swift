@@ -92,7 +92,9 @@ struct TelemetrySettingsTests {
         "A variable that cannot be followed stops the start and is named",
         arguments: [
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "4318"), ("OTEL_TRACES_SAMPLER", "jaeger_remote", "always_on"),
-            ("OTEL_BSP_MAX_QUEUE_SIZE", "many", "whole number"), ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "duration"),
+            ("OTEL_BSP_MAX_QUEUE_SIZE", "many", "whole number"), ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "write 10000"),
+            ("OTEL_BSP_SCHEDULE_DELAY", "soon", "without a unit"),
+            ("OTEL_BSP_EXPORT_TIMEOUT", "5", "from 1000 to 600000"),
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "ftp://x", "http"), ("OTEL_RESOURCE_ATTRIBUTES", "x", "name=value"),
             ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere.pem", "path"),
         ]
@@ -134,6 +136,40 @@ struct TelemetrySettingsTests {
         let problems = SettingsBench().problems(adding: "telemetry: {sampler: traceidratio, ratio: \"\(text)\"}")
         #expect(problems.count == 1)
         #expect(problems.first?.key == "telemetry.ratio")
+    }
+
+    @Test("Neither a query nor a user of a URL is shown, of a valid one and of a wrong one")
+    func urlSecrets() throws {
+        for key in ["telemetry.traces_endpoint", "SALLYPORT_TELEMETRY_TRACES_ENDPOINT"] {
+            for url in [
+                "https://c.example/t?api-key=SECRET", "ftp://c.example/t?api-key=SECRET",
+                "https://u:SECRET@c.example/t", "u:SECRET@c.example/t", "https://c.example/ t?k=SECRET",
+            ] {
+                let inFile = key.hasPrefix("telemetry") ? "telemetry: {traces_endpoint: \"\(url)\"}" : ""
+                switch self.load(inFile, inFile.isEmpty ? [key: url] : [:]) {
+                case .success(let loaded):
+                    #expect(loaded.settings.telemetry.url == url)
+                    #expect(!loaded.describe().contains("SECRET"))
+                    #expect(loaded.describe().contains("https://c.example/t?<redacted>"))
+                case .failure(let failure):
+                    let text = failure.problems.map(\.description).joined()
+                    #expect(!text.contains("SECRET"), "\(url)")
+                    #expect(!url.hasPrefix("https://c.example/t"))
+                }
+            }
+        }
+    }
+
+    @Test("A batch that the queue cannot hold is as large as it, where the standard's variables say so or nobody")
+    func clippedBatch() throws {
+        let queue = Self.endpoint.merging(["OTEL_BSP_MAX_QUEUE_SIZE": "100"]) { $1 }
+        #expect(try self.telemetry("", queue).batchSize == 100)
+        #expect(try self.load("", queue).get().warnings.isEmpty)
+        let both = queue.merging(["OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "400"]) { $1 }
+        let loaded = try self.load("", both).get()
+        #expect(loaded.settings.telemetry.batchSize == 100)
+        #expect(loaded.warnings.contains { $0.contains("OTEL_BSP_MAX_EXPORT_BATCH_SIZE") })
+        #expect(try self.telemetry("telemetry: {endpoint: \"http://127.0.0.1:4318\", queue_size: 64}").batchSize == 64)
     }
 
     @Test("A certificate needs its key, and a batch fits into the queue")

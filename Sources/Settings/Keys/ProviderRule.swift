@@ -36,7 +36,7 @@ extension TextRule {
     ) { text throws(SyntaxFault) in
         try Self.checkProviderURL(text, allowsQuery: true)
         return .text(text)
-    }
+    }.hidingQuery
 
     /// The collector of traces, without the path for them.
     static let collectorURL = TextRule(
@@ -56,6 +56,13 @@ extension TextRule {
     ) { text throws(SyntaxFault) in
         try Self.checkProviderURL(text, allowsQuery: true, allowsPlainHTTP: true)
         return .text(text)
+    }.hidingQuery
+
+    /// The same, of a URL whose query may hold a key.
+    private var hidingQuery: TextRule {
+        var rule = self
+        rule.hidesQuery = true
+        return rule
     }
 
     /// - Parameter allowsPlainHTTP: Whether http is allowed beyond loopback.

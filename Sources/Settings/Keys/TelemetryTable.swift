@@ -108,12 +108,16 @@ extension Section {
 
 extension TextRule {
     /// A share of traces.
-    static let ratio = TextRule(
-        "ratio",
-        allowed: "a decimal number from 0 to 1, e.g. 0.01",
-        pattern: "^(0|1|[01]?\\.[0-9]+|[01]\\.[0-9]+)$",
-        mend: "write the share of the traces to record"
-    ) { text in TelemetrySettings.Ratio(text) != nil }
+    static let ratio: TextRule = {
+        var rule = TextRule(
+            "ratio",
+            allowed: "a decimal number from 0 to 1, e.g. 0.01",
+            pattern: "^(0|1|[01]?\\.[0-9]+|[01]\\.[0-9]+)$",
+            mend: "write the share of the traces to record"
+        ) { text in TelemetrySettings.Ratio(text) != nil }
+        rule.bounds = 0...1
+        return rule
+    }()
 
     /// The name of an attribute of OpenTelemetry.
     static let attributeName = Self.word("attribute name", most: 128, signs: "-._/")

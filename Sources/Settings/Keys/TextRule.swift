@@ -10,6 +10,10 @@ package struct TextRule: Sendable {
     package var allowed: String
     /// A regular expression for the JSON schema; looser than `read`, never stricter.
     package var pattern: String?
+    /// The bounds, if the text is that of a number, as which YAML has it without quotes.
+    package var bounds: ClosedRange<Int>?
+    /// Whether it is a URL whose query may hold a secret, and is never shown.
+    var hidesQuery = false
     let read: @Sendable (String) throws(SyntaxFault) -> SettingValue
 
     init(

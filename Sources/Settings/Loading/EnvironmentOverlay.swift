@@ -83,7 +83,7 @@ struct EnvironmentOverlay {
             let setting = Setting(value: value, origin: origin, shown: variable.kind.shown(text)).at(origin)
             tree.set(setting, at: variable.path)
         } catch {
-            let found = variable.kind.isSecret ? "a text (not shown)" : quoted(text).withoutCredentials
+            let found = variable.kind.found(text)
             self.report(name, variable, found: found, mend: error.mend)
             tree.set(Setting(value: .invalid, origin: origin, shown: ""), at: variable.path)
         }

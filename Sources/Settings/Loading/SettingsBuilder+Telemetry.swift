@@ -30,14 +30,7 @@ extension SettingsBuilder {
                 "\(tree.key(of: "ratio")) has no effect with the sampler \(telemetry.sampler.rawValue)"
             )
         }
-        if telemetry.batchSize > telemetry.queueSize {
-            self.report(
-                tree.place(of: "batch_size", or: "queue_size"),
-                found: "\(telemetry.batchSize), more than \(tree.key(of: "queue_size")) (\(telemetry.queueSize))",
-                allowed: "at most \(tree.key(of: "queue_size"))",
-                mend: "write a smaller batch_size, or a larger queue_size"
-            )
-        }
+        self.fitBatch(&telemetry, tree)
         telemetry.url =
             tree.text("traces_endpoint")
             ?? tree.text("endpoint").map { $0.hasSuffix("/") ? "\($0)v1/traces" : "\($0)/v1/traces" }
@@ -46,6 +39,28 @@ extension SettingsBuilder {
                 "\(tree.key) has headers and a collector without TLS: whoever can read along between them sees the headers"
             )
         }
+    }
+
+    /// A batch is never larger than the queue. The standard's variables are often set for everything in a cluster, and the
+    /// SDKs take the size of the queue then.
+    private mutating func fitBatch(_ telemetry: inout TelemetrySettings, _ tree: SettingsTree) {
+        guard telemetry.batchSize > telemetry.queueSize else { return }
+        let sizes = "\(telemetry.batchSize), more than \(tree.key(of: "queue_size")) (\(telemetry.queueSize))"
+        let isStandards = ["batch_size", "queue_size"].contains { name in
+            if case .environment(let variable)? = tree[name]?.origin { variable.hasPrefix("OTEL_") } else { false }
+        }
+        if let batch = tree["batch_size"] {
+            guard isStandards else {
+                return self.report(
+                    tree.place(of: "batch_size"),
+                    found: sizes,
+                    allowed: "at most \(tree.key(of: "queue_size"))",
+                    mend: "write a smaller batch_size, or a larger queue_size"
+                )
+            }
+            self.warnings.append("\(batch.origin): a batch has \(telemetry.queueSize) spans, all that wait")
+        }
+        telemetry.batchSize = telemetry.queueSize
     }
 
     private mutating func collectorFields(_ tree: SettingsTree) -> [TelemetrySettings.Field] {

@@ -101,7 +101,7 @@ struct TelemetryVariables {
         {
             return
         }
-        self.set(name, variable.form == .milliseconds ? "\(text)ms" : text, kind, variable.key, shown: text, &tree)
+        self.set(name, text, kind, variable.key, in: variable.form, &tree)
         if let instead = variable.instead, case .file? = tree.setting(at: ["telemetry", instead])?.origin {
             self.remove(instead, from: &tree)
         }
@@ -115,7 +115,7 @@ struct TelemetryVariables {
             ] {
                 guard let text = self.environment[name], let kind = Section.telemetry[key]?.kind else { continue }
                 self.remove(other, from: &tree)
-                return self.set(name, text, kind, key, shown: text, &tree)
+                return self.set(name, text, kind, key, &tree)
             }
         }
     }
@@ -144,22 +144,34 @@ struct TelemetryVariables {
         _ text: String,
         _ kind: SettingKind,
         _ key: String,
-        shown: String,
+        in form: Form = .asKey,
         _ tree: inout SettingsTree
     ) {
         let origin = SettingsOrigin.environment(name)
+        let written = form == .milliseconds ? "\(text)ms" : text
         do throws(SyntaxFault) {
-            let setting = Setting(value: try kind.read(text), origin: origin, shown: kind.shown(text)).at(origin)
+            let setting = Setting(value: try kind.read(written), origin: origin, shown: kind.shown(written)).at(origin)
             tree.set(setting, at: ["telemetry", key])
         } catch {
-            let found = kind.isSecret ? "a text (not shown)" : quoted(shown).withoutCredentials
-            var mend = error.mend
+            var (allowed, mend) = (kind.allowed, error.mend)
+            if form == .milliseconds { (allowed, mend) = Self.inMilliseconds(text, kind) }
             if key == "protocol", text == "grpc" {
                 mend = "write http/protobuf: collectors take it on port 4318, and gRPC is not spoken"
             }
-            self.report(name, key, found: found, kind.allowed, mend)
+            self.report(name, key, found: kind.found(text), allowed, mend)
             tree.set(Setting(value: .invalid, origin: origin, shown: ""), at: ["telemetry", key])
         }
+    }
+
+    /// What is allowed in a variable that has milliseconds, and what to write instead of this text.
+    private static func inMilliseconds(_ text: String, _ kind: SettingKind) -> (allowed: String, mend: String) {
+        func count(_ duration: Duration) -> String { "\(Int64(duration / .milliseconds(1)))" }
+        guard case .duration(let range) = kind else { return (kind.allowed, "write another value") }
+        let allowed = "milliseconds, a whole number from \(count(range.lowerBound)) to \(count(range.upperBound))"
+        guard let duration = try? Quantity.duration(text), range.contains(duration) else {
+            return (allowed, "write a whole number of milliseconds, without a unit")
+        }
+        return (allowed, "write \(count(duration))")
     }
 
     private func remove(_ key: String, from tree: inout SettingsTree) {

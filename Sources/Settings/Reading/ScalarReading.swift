@@ -54,8 +54,14 @@ extension SettingKind {
         switch self {
         case .secret: "<redacted>"
         case .path(isSecret: true): shownPath(text)
+        case .text(let rule) where rule.hidesQuery: text.withoutQuery
         default: text
         }
+    }
+
+    /// What a message says of a text that is wrong.
+    func found(_ text: String) -> String {
+        self.isSecret ? "a text (not shown)" : quoted(self.shown(text)).withoutCredentials
     }
 }
 
@@ -68,8 +74,17 @@ private func shownPath(_ path: String) -> String {
 extension String {
     /// The text, unless it may hold a user and password as URLs can.
     var withoutCredentials: String {
-        self.utf8.contains(UInt8(ascii: "@")) && self.utf8.contains("//".utf8)
-            ? "a URL with credentials (not shown)" : self
+        guard let at = self.utf8.firstIndex(of: UInt8(ascii: "@")) else { return self }
+        let before = self[..<at].utf8
+        // An address of mail has no password.
+        let mayHold = before.contains(UInt8(ascii: ":")) && !before.drop { $0 == 0x22 }.starts(with: "mailto:".utf8)
+        return mayHold || self.utf8.contains("//".utf8) ? "a URL with credentials (not shown)" : self
+    }
+
+    /// A URL without what may be a key in its query.
+    fileprivate var withoutQuery: String {
+        guard let mark = self.utf8.firstIndex(of: UInt8(ascii: "?")) else { return self }
+        return "\(self[..<mark])?<redacted>"
     }
 }
 

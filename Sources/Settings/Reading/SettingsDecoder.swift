@@ -261,7 +261,7 @@ struct SettingsDecoder {
             return nil
         }
         let isQuoted = style != .plain
-        let found = kind.isSecret ? "a text (not shown)" : quoted(text)
+        let found = kind.found(text)
         switch kind {
         case .boolean where isQuoted, .integer where isQuoted:
             self.report(node, key, found: "the text \(found)", allowed: kind.allowed, mend: "write it without quotes")
@@ -279,7 +279,7 @@ struct SettingsDecoder {
                 SettingsProblem(
                     origin: self.origin(node.mark, text, style, at: error.place?.offset),
                     key: key,
-                    found: error.place?.found ?? found.withoutCredentials,
+                    found: error.place?.found ?? found,
                     allowed: error.place?.allowed ?? kind.allowed,
                     mend: error.mend
                 )
