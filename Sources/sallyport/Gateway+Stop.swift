@@ -70,11 +70,14 @@ extension Gateway {
             try? await Task.sleep(for: .milliseconds(50))
         }
         await self.loops.onEach { $0.closeAll() }
+        // Lines do not wait for a provider or a collector: whoever stops the process may not wait much longer for it.
+        await self.loops.onEach { $0.flushAccessLog() }
+        _ = self.logs.flush(timeout: .milliseconds(500))
+        async let lastSpans: Void? = self.traces?.stop(until: deadline)
         // New tokens that are not stored would be lost with the process.
         await self.foundations.grants.drain(until: max(deadline, .now + ProviderGrants.leastDrain))
         self.watch.shutDown()
-        await self.loops.onEach { $0.flushAccessLog() }
-        await self.traces?.stop(within: .seconds(5))
+        await lastSpans
         await self.foundations.providerClient.shutdown()
         await self.foundations.idTokenKeys.stop()
         await self.foundations.clientOverlay.stop()

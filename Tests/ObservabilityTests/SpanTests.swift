@@ -164,6 +164,30 @@ import Testing
         #expect(try await self.dropped(registry).contains("sallyport_spans_sent_total 60"))
     }
 
+    @Test("after a burst a large queue keeps no more memory than two batches need")
+    func memoryAfterBurst() throws {
+        let queue = SpanQueue(capacity: 1_000_000, batch: 512) {}
+        let log = TraceLog(queue: queue)
+        for _ in 0..<200_000 {
+            let head = try self.head(log.nextSpan())
+            log.write { self.write("GET", to: $0, head) }
+        }
+        #expect(queue.waiting > 190_000)
+        while case let batch = queue.next(), !batch.isEmpty { queue.giveBack(batch) }
+        #expect(queue.waiting == 0)
+        #expect((4...32).contains(queue.spare))
+    }
+
+    @Test("a collector that asks for no pause gets one all the same, and each is longer than the one before")
+    func pauses() {
+        var pauses = ExportPauses()
+        #expect(pauses.take(asked: .zero, chance: 0.8) == .milliseconds(800))
+        #expect(pauses.take(asked: nil, chance: 1) == .seconds(2))
+        #expect(pauses.take(asked: .seconds(30), chance: 1) == .seconds(30))
+        #expect(pauses.take(asked: .seconds(1), chance: 1) == .seconds(8))
+        for _ in 0..<5 { #expect(pauses.take(asked: .zero, chance: 1) == .seconds(10)) }
+    }
+
     @Test("the exporter is told once when a batch is there, and gets single spans when it asks for all")
     func batches() throws {
         let rings = Counter()

@@ -122,22 +122,33 @@ package final class SpanQueue: Sendable {
         self.state.withLock { state in
             state.losses[loss, default: 0] += UInt64(lost)
             state.sent += UInt64(spans - lost)
-            // As many as can wait at a time; the rest was a burst.
-            let most = max(4, self.capacity / self.handover.spans)
-            state.spare.append(contentsOf: buffers.prefix(max(0, most - state.spare.count)))
+            state.spare.append(contentsOf: buffers.prefix(max(0, self.mostSpare - state.spare.count)))
         }
     }
 
-    /// Takes no more spans. Those that wait are lost.
-    package func close() {
+    /// The empty buffers that are kept: those of a batch that is sent, and of the one that is written meanwhile. The rest was
+    /// a burst, and a large queue is seldom full.
+    private var mostSpare: Int { max(4, 2 * self.batch / self.handover.spans) }
+
+    /// Takes no more spans.
+    ///
+    /// - Returns: How many wait, which are lost.
+    @discardableResult
+    package func close() -> Int {
         self.state.withLock { state in
+            let lost = state.spans + state.single.spans
             state.isClosed = true
-            state.losses[.failed, default: 0] += UInt64(state.spans + state.single.spans)
+            state.losses[.failed, default: 0] += UInt64(lost)
             state.waiting = []
+            state.spare = []
             state.spans = 0
             state.single.removeAll()
+            return lost
         }
     }
+
+    /// The empty buffers that are kept.
+    package var spare: Int { self.state.withLock { $0.spare.count } }
 
     /// The spans that wait, but for those of the loops.
     package var waiting: Int { self.state.withLock { $0.spans + $0.single.spans } }

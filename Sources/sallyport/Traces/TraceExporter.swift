@@ -12,8 +12,8 @@ import Vocabulary
 final class TraceExporter: Sendable {
     /// The largest answer that is read (OTLP: 4 MiB).
     private static let answerLimit = 4 << 20
-    /// The first pause before a batch is sent again, and the longest one.
-    private static let pauses = (first: Duration.seconds(1), longest: Duration.seconds(10))
+    /// How long the last spans may take at most when the gateway stops, and how long they have where its time is over.
+    private static let lastWords = (most: Duration.seconds(5), least: Duration.seconds(1))
 
     let queue: SpanQueue
     private let request: ExportRequest
@@ -27,6 +27,8 @@ final class TraceExporter: Sendable {
     private let wake: AsyncStream<Void>.Continuation
     private let isStopping = Atomic(false)
     private let task = Mutex<Task<Void, Never>?>(nil)
+    /// The pause before a batch is sent again.
+    private let pausing = Mutex<Task<Void, any Error>?>(nil)
 
     /// - Throws: `StartRefusal` for a file that cannot be used.
     init?(_ settings: Settings, client: ProviderHTTPClient, logger: Logger) throws {
@@ -112,10 +114,15 @@ final class TraceExporter: Sendable {
         self.task.withLock { $0 = Task { await self.run() } }
     }
 
-    /// Sends what waits, for at most so long, and ends. Later spans are dropped.
-    func stop(within limit: Duration) async {
-        self.isStopping.store(true, ordering: .relaxed)
+    /// Sends what waits, and ends. Later spans are dropped.
+    ///
+    /// - Parameter deadline: The end of the gateway's time for requests, which a collector that does not answer prolongs by a
+    ///   second at most.
+    func stop(until deadline: ContinuousClock.Instant) async {
+        let limit = min(max(deadline - .now, Self.lastWords.least), Self.lastWords.most)
+        self.isStopping.store(true, ordering: .sequentiallyConsistent)
         self.wake.yield()
+        self.pausing.withLock { $0?.cancel() }
         guard let task = self.task.withLock({ $0 }) else { return }
         let timer = Task {
             try? await Task.sleep(for: limit)
@@ -123,7 +130,10 @@ final class TraceExporter: Sendable {
         }
         await task.value
         timer.cancel()
-        self.queue.close()
+        let lost = self.queue.close()
+        if lost > 0 {
+            self.logger.warning("spans are lost, as the gateway stops", metadata: ["spans": "\(lost)"])
+        }
     }
 
     private func run() async {
@@ -155,7 +165,7 @@ final class TraceExporter: Sendable {
         let spans = batch.reduce(0) { $0 + $1.spans }
         let body = self.request.body(batch)
         let deadline = ContinuousClock.now + self.settings.exportTimeout
-        var pause = Self.pauses.first
+        var pauses = ExportPauses()
         while true {
             switch await self.attempt(body) {
             case .taken(let rejected):
@@ -166,14 +176,25 @@ final class TraceExporter: Sendable {
                 return self.queue.giveBack(batch, lost: spans, .refused)
             case .later(let detail, let after):
                 self.tell("the collector does not take traces", ["detail": "\(detail)"])
-                let wait = after ?? pause * Double.random(in: 0.8...1.2)
+                let wait = pauses.take(asked: after)
                 // A gateway that stops does not wait for a collector that is away.
                 guard ContinuousClock.now + wait < deadline, !self.isStopping.load(ordering: .relaxed) else {
                     return self.queue.giveBack(batch, lost: spans, .failed)
                 }
-                try? await Task.sleep(for: wait)
-                pause = min(pause * 2, Self.pauses.longest)
+                await self.pause(for: wait)
             }
+        }
+    }
+
+    /// Waits, unless the gateway stops.
+    private func pause(for wait: Duration) async {
+        let pause = Task { try await Task.sleep(for: wait) }
+        self.pausing.withLock { $0 = pause }
+        if self.isStopping.load(ordering: .sequentiallyConsistent) { pause.cancel() }
+        await withTaskCancellationHandler {
+            _ = await pause.result
+        } onCancel: {
+            pause.cancel()
         }
     }
 
