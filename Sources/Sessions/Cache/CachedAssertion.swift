@@ -33,6 +33,9 @@ package struct CachedAssertion: Sendable {
 
 /// The assertions of one session: one for each audience that was asked for lately.
 struct CachedAssertions {
+    /// Each name of a wildcard is an audience, so whoever has the token could ask for any number of them.
+    static let most = 16
+    /// The oldest first.
     private var assertions: [CachedAssertion] = []
 
     /// The line for an audience; nil if there is none that may be sent. `isDue` is true once for each assertion: at the
@@ -49,9 +52,10 @@ struct CachedAssertions {
     }
 
     /// Keeps an assertion in the place of the former one for its audience. Those that are too old are dropped, so that
-    /// a session that visits many apps keeps few.
+    /// a session that visits many apps keeps few; where there are many all the same, the oldest gives way.
     mutating func keep(_ assertion: CachedAssertion, at now: UnixTime) {
         self.assertions.removeAll { $0.audience == assertion.audience || !$0.serves(at: now) }
+        if self.assertions.count >= Self.most { self.assertions.removeFirst() }
         self.assertions.append(assertion)
     }
 }

@@ -91,4 +91,24 @@ import Vocabulary
         self.bench.eventLoop.run()
         #expect(self.bench.client.sent.contains("HTTP/1.1 401 "))
     }
+
+    @Test("A session keeps assertions for 16 audiences, as a token may ask all names of a wildcard: the oldest goes")
+    func bound() throws {
+        let session = try self.user().session
+        let now = Clock.system.now()
+        let first = 1 << 62
+        for number in 0..<100 {
+            let made = CachedAssertion(
+                line: ContiguousArray("X-Auth-Assertion: \(number)\r\n".utf8),
+                audience: first + number,
+                madeAt: now,
+                renewAt: now.advanced(by: .seconds(30)),
+                servesUntil: now.advanced(by: .seconds(45))
+            )
+            session.setAssertion(made, at: now, generation: 1)
+            session.setAssertion(made, at: now, generation: 1)
+        }
+        let kept = (0..<100).filter { session.assertion(for: first + $0, at: now, generation: 1) != nil }
+        #expect(kept == Array(84..<100))
+    }
 }
