@@ -49,7 +49,8 @@ struct RouteChangesTests {
             ("set: {X-A: ' b'}", "set.X-A"),
             ("set: {X-A: '\u{E4}'}", "set.X-A"), ("set: {'X A': b}", "set"), ("set: [X-A]", "set"),
             ("remove: ['X-A: b']", "remove[0]"), ("set: {X-A: b}, remove: [x-a]", nil),
-            ("remove: [X-A, x-A]", nil),
+            ("remove: [X-A, x-A]", nil), ("set: {X-A: b, x_a: c}", nil), ("set: {X-A: b}, remove: [X.a]", nil),
+            ("remove: [x_a, x-a]", nil), ("set: {':path': b}", "set"), ("remove: [':authority']", "remove[0]"),
         ] as [(String, String?)]
     )
     func fields(text: String, key: String?) {

@@ -8,7 +8,9 @@ extension FieldChange {
         let names = FieldNames(roles: roles, managedNames: managed.names, managedPrefixes: managed.prefixes)
         let name = ManagedNames.normalized(self.name)
         let role = Array(name.utf8).withUnsafeBufferPointer { names.role(of: $0) }
-        if role.isHopByHop { return "which is for one connection only" }
+        if role.isHopByHop || Self.ofConnections.contains(name) { return "which is for one connection only" }
+        if Self.ofContent.contains(name) { return "which says how the content is sent" }
+        if name.hasPrefix("sec-websocket-") { return "which two ends of a WebSocket agree on" }
         switch role {
         case .host: return "which the key host sets"
         case .contentLength, .transferEncoding, .expect: return "which says how the content is sent"
@@ -16,8 +18,14 @@ extension FieldChange {
         case .methodOverride: return "which changes the method that was judged"
         case .forwardedFor, .forwarded, .requestID, .native, .userAddress, .wantedPage, .managed:
             return "which only the gateway may set"
+        case .earlyData: return "which says that a request may be a replay"
+        case .traceParent,
+            .traceState where self.isSet:
+            return "which the key telemetry governs"
         default: break
         }
+        // Whoever passes a message on adds to these; what a server is called may be hidden from clients.
+        if Self.ofTheWay.contains(name), self.isSet || self.isOfRequest { return "which says the way of the message" }
         if self.isOfRequest { return nil }
         switch role {
         case .cacheControl, .sharedCacheControl: return "which the key cache governs"
@@ -30,4 +38,16 @@ extension FieldChange {
         if name.hasPrefix("access-control-") { return "which the key cors governs" }
         return nil
     }
+
+    /// Of one connection, besides those that have a role (RFC 9110 7.6.1, 11.7).
+    private static let ofConnections: Set<String> = [
+        "connection", "expect", "http2-settings", "keep-alive", "proxy-authenticate", "proxy-authentication-info",
+        "proxy-authorization", "proxy-connection", "te", "trailer", "trailers", "upgrade",
+    ]
+    /// What the bytes of the content are: the gateway passes them on as they are.
+    private static let ofContent: Set<String> = [
+        "content-encoding", "content-length", "content-range", "transfer-encoding",
+    ]
+    /// By which loops are found, and messages traced back (RFC 9110 7.6, RFC 8586).
+    private static let ofTheWay: Set<String> = ["via", "max-forwards", "cdn-loop", "proxy-status"]
 }

@@ -1,4 +1,5 @@
 import Endpoints
+import Settings
 
 /// Fields that only the gateway may set: identity, and what proxies say to each other about a request.
 ///
@@ -20,13 +21,7 @@ package struct ManagedNames: Sendable {
 
     /// The normalised spelling of a name.
     package static func normalized(_ name: String) -> String {
-        String(decoding: name.utf8.map(Self.folded), as: UTF8.self)
-    }
-
-    @inline(__always)
-    private static func folded(_ byte: UInt8) -> UInt8 {
-        if byte &- 0x41 < 26 { return byte | 0x20 }
-        return byte &- 0x30 <= 9 || byte &- 0x61 < 26 ? byte : UInt8(ascii: "-")
+        FieldChanges.normalized(name)
     }
 
     /// Names that some framework or proxy believes about the client, its certificate (RFC 9440), the host, the path or the

@@ -1,4 +1,5 @@
 package import Settings
+internal import Vocabulary
 
 /// The fields that a route sets and removes, in requests or in answers.
 package struct FieldEdits: Sendable {
@@ -39,13 +40,41 @@ package struct PathPrefixes: Sendable {
     /// How much longer a path or a `Location` can become, in bytes.
     var growth: Int { self.stripped.count + self.added.count + 1 }
 
-    /// Whether `path` begins with the stripped prefix as it is written, followed by nothing or by one slash. A path that
-    /// only some app reads so, such as `/%61pp/x` or `/app//x`, would reach the app as one that was not judged
-    /// (CVE-2026-40912).
-    func fits(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
+    /// Whether `path` begins with the stripped prefix as it is written, followed by nothing, by one slash, or by a slash and
+    /// a name. A path that only some app reads so, such as `/%61pp/x`, would reach the app as one that was not judged
+    /// (CVE-2026-40912); and the rest of one such as `/app//x` or `/app/;/x` is the name of a host to some readers
+    /// (RFC 3986 4.2).
+    package func fits(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
         guard path.starts(with: self.stripped) else { return false }
-        let rest = path[self.stripped.count...]
-        return rest.isEmpty || rest.first == 0x2F && rest.dropFirst().first != 0x2F
+        let rest = UnsafeBufferPointer(rebasing: path[self.stripped.count...])
+        guard let base = rest.baseAddress, let first = rest.first else { return true }
+        return first == 0x2F && (rest.count == 1 || Self.beginsWithName(base, rest.count))
+    }
+
+    /// Whether the first segment of a path that begins with `/` has a name, however it is read: without parameters, streams,
+    /// dots and spaces, and decoded once or twice.
+    private static func beginsWithName(_ path: UnsafePointer<UInt8>, _ count: Int) -> Bool {
+        var index = 1
+        while index < count {
+            var byte = path[index]
+            if byte == UInt8(ascii: "%"), let decoded = Hexadecimal.escape(path, at: index, count) {
+                byte = decoded
+                index &+= 2
+                // What it is decoded to may be decoded again with what follows.
+                if byte == UInt8(ascii: "%"), index &+ 2 < count,
+                    let hidden = Hexadecimal.byte(path[index &+ 1], path[index &+ 2])
+                {
+                    byte = hidden
+                    index &+= 2
+                }
+            }
+            switch byte {
+            case 0x2F, 0x5C, UInt8(ascii: ";"), UInt8(ascii: ":"), UInt8(ascii: "#"), UInt8(ascii: "?"): return false
+            case UInt8(ascii: "."), 0...0x20: index &+= 1
+            default: return true
+            }
+        }
+        return false
     }
 
     /// Writes the app's path for a public one that fits.

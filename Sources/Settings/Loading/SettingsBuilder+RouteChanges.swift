@@ -31,11 +31,12 @@ extension SettingsBuilder {
         let changes = FieldChanges(set: fields, remove: tree.texts("remove") ?? [])
         var seen: [String: String] = [:]
         for name in changes.names {
-            guard let earlier = seen.updateValue(name, forKey: name.lowercased()) else { continue }
+            // A CGI has one variable for X-A, x_a and X.A, and an app behind it one value.
+            guard let earlier = seen.updateValue(name, forKey: FieldChanges.normalized(name)) else { continue }
             self.report(
                 tree.place,
-                found: "both \(earlier) and \(name)",
-                allowed: "each field once: a field that is set replaces that of the same name",
+                found: "both \(earlier) and \(name), which are one field to some apps",
+                allowed: "each field once, in one spelling: a field that is set replaces that of the same name",
                 mend: "remove one of them"
             )
         }

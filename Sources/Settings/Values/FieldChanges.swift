@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 /// What a route changes in the fields of its requests or answers.
 package struct FieldChanges: Sendable, Equatable {
     /// A field with its value, each as it is written.
@@ -22,6 +24,13 @@ package struct FieldChanges: Sendable, Equatable {
     }
 
     package var isEmpty: Bool { self.set.isEmpty && self.remove.isEmpty }
+
+    /// The one spelling of all names that some app takes for the same: lower case, `-` for every byte that is not a letter
+    /// or digit.
+    package static func normalized(_ name: String) -> String {
+        let bytes = name.utf8.map { $0.isAlphanumeric ? ($0 &- 0x41 < 26 ? $0 | 0x20 : $0) : UInt8(ascii: "-") }
+        return String(decoding: bytes, as: UTF8.self)
+    }
 
     /// The names of all fields that are removed before the others are set.
     package var names: [String] { self.set.map(\.name) + self.remove }
