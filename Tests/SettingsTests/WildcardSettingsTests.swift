@@ -119,4 +119,37 @@ import Vocabulary
             #expect(!facts(names).covers("*.example.com"))
         }
     }
+
+    @Test("The name of an operators' address is no name of a wildcard to anybody")
+    func operatorsNames() throws {
+        let more = """
+            admin: {tokens_file: operator-tokens}
+            listen: ["127.0.0.1:1", {address: "127.0.0.1:2", role: management, public_url: "https://Ops.example.com"}]
+            """
+        let settings = try self.settings(Self.two, more)
+        #expect(settings.hosts.map(\.reservedNames) == [["ops.example.com"], []])
+        let (hosts, origins) = (SignInHosts(settings.hosts), ServedOrigins(settings.hosts))
+        #expect(hosts.host("a.example.com") != nil && origins.contains("https://a.example.com"))
+        #expect(hosts.host("ops.example.com") == nil && hosts.signInHost(of: "ops.example.com") == nil)
+        #expect(!origins.contains("https://ops.example.com"))
+        #expect(origins.origin(of: "https://ops.example.com/x") == nil)
+    }
+
+    @Test("A wildcard names the apps of clients that have a callback on one of its names, and is not warned of")
+    func apps() throws {
+        func warnings(_ callback: String) throws -> [String] {
+            let client =
+                "clients: [{client_id: app, callbacks: [\"\(callback)\"], ios_app_ids: ABCDE12345.com.example.app}]"
+            let hosts = Self.two.replacing(
+                "routes: [{path: /**}]}\n",
+                with: "well_known: true, routes: [{path: /**}]}\n"
+            )
+            return try SettingsBench().load(Self.file(hosts, client)).get().warnings.filter {
+                $0.contains("well_known") || $0.contains("ios_app_ids")
+            }
+        }
+        #expect(try warnings("https://a.example.com/in") == [])
+        #expect(try warnings("https://a.b.example.com/in").count == 2)
+        #expect(try warnings("https://id.example.com/in").count == 2)
+    }
 }

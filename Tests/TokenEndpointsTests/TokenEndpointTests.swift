@@ -175,6 +175,7 @@ struct TokenEndpointTests {
             ("own.wild.example", .host("own.wild.example:8443")), ("a.wild.example:8443", nil),
             ("a.b.wild.example", nil), ("*.wild.example", nil), (".wild.example", nil), ("wild.example", nil),
             ("a_b.wild.example", nil), ("-a.wild.example", nil), ("xn--a.wild.example", nil),
+            ("ops.wild.example", nil), ("ops.wild.example:443", nil),
             ("b.port.example", .host("b.port.example:8443")), ("b.port.example:8443", .host("b.port.example:8443")),
         ] as [(String, TransferTargets.Target?)]
     )
@@ -183,13 +184,20 @@ struct TokenEndpointTests {
             let url = PublicURL(isHTTPS: https, host: name, port: port)
             return HostSettings(publicURL: url, endpoints: endpoints, routes: [])
         }
-        let targets = TransferTargets([
-            made("app.example.com", 8443, https: true), made("two.example.com", 81), made("two.example.com"),
-            made("both.example.com", 1), made("both.example.com", 2, endpoints: true), made("ports.example.com", 1),
-            made("ports.example.com", 2), made("auth.example.com", https: true, endpoints: true),
-            made("*.wild.example", https: true), made("own.wild.example", 8443, https: true),
-            made("*.port.example", 8443, https: true),
-        ])
+        var settings = Settings(
+            hosts: [
+                made("app.example.com", 8443, https: true), made("two.example.com", 81), made("two.example.com"),
+                made("both.example.com", 1), made("both.example.com", 2, endpoints: true), made("ports.example.com", 1),
+                made("ports.example.com", 2), made("auth.example.com", https: true, endpoints: true),
+                made("*.wild.example", https: true), made("own.wild.example", 8443, https: true),
+                made("*.port.example", 8443, https: true),
+            ],
+            upstreams: []
+        )
+        var operators = ListenerSettings(ListenAddress(host: "127.0.0.1", port: 8443))
+        operators.publicURL = PublicURL(isHTTPS: true, host: "ops.wild.example", port: nil)
+        settings.management = [operators]
+        let targets = TransferTargets(settings.hosts)
         #expect(targets["urn:\(host):session_transfer"] == expected)
     }
 

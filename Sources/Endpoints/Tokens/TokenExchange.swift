@@ -117,11 +117,11 @@ package struct TransferTargets: Sendable {
     }
 
     private let targets: [String: Target]
-    private let wildcards: [PublicURL]
+    private let wildcards: [HostSettings]
 
     package init(_ hosts: [HostSettings]) {
         var targets: [String: Target] = [:]
-        self.wildcards = hosts.map(\.publicURL).filter(\.isWildcard)
+        self.wildcards = hosts.filter(\.publicURL.isWildcard)
         let hosts = hosts.filter { !$0.publicURL.isWildcard }
         for host in hosts {
             let url = host.publicURL
@@ -157,12 +157,15 @@ package struct TransferTargets: Sendable {
 
     /// The host with this name that a wildcard stands for, in the same spellings; nil: none does.
     private func wildcard(_ name: String) -> Target? {
-        let named = self.wildcards.compactMap { url -> PublicURL? in
+        let named = self.wildcards.compactMap { host -> PublicURL? in
+            let url = host.publicURL
             var whole = url
             whole.port = url.port ?? (url.isHTTPS ? 443 : 80)
             var bare = url
             bare.port = nil
-            guard let found = bare.named(by: name) ?? whole.named(by: name) else { return nil }
+            guard let found = bare.named(by: name) ?? whole.named(by: name),
+                !host.reservedNames.contains(found.host)
+            else { return nil }
             return PublicURL(isHTTPS: url.isHTTPS, host: found.host, port: url.port)
         }
         let url = named.first { $0.port == nil } ?? (named.count == 1 ? named[0] : nil)

@@ -56,7 +56,7 @@ package final class RouteTable: Sendable {
     /// - Parameters:
     ///   - upstreams: The names of the apps, in the order of `upstreamIndex`.
     ///   - replacesAuthorization: Whether the gateway sends basic authentication to the apps (`identity.basic`).
-    ///   - others: What the gateway serves at other addresses only. No wildcard stands for their names.
+    ///   - others: What the gateway serves at other addresses only.
     package init(
         _ hosts: [HostSettings],
         upstreams: [String],
@@ -68,7 +68,7 @@ package final class RouteTable: Sendable {
         self.entries = self.hosts.flatMap(\.routes)
         self.findings = builder.findings
         self.anyHost = nil
-        self.directory = HostDirectory(hosts.map(\.publicURL), reserved: others.map(\.host))
+        self.directory = HostDirectory(hosts.map(\.publicURL), reserved: hosts.flatMap(\.reservedNames))
         self.others = HostDirectory(others)
     }
 
@@ -87,7 +87,7 @@ package final class RouteTable: Sendable {
 
     /// Whether the gateway serves the host that the value of `Host` names at another address.
     package func isElsewhere(_ authority: UnsafeBufferPointer<UInt8>) -> Bool {
-        self.others.index(of: authority) != nil
+        self.others.index(of: authority) != nil || self.others.wildcard(of: authority) { _, _ in true } != nil
     }
 
     /// The same for a text.

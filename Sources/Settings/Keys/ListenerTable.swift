@@ -15,7 +15,7 @@ extension Section {
         SettingsKey(
             "public_url",
             .text(.publicURL),
-            "With role: management, the URL by which operators reach it. Calls to another host get 404."
+            "With role: management, the URL by which operators reach it. Calls to another host get 404, to one of hosts 421."
         ),
         SettingsKey(
             "tls",

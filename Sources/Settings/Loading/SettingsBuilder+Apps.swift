@@ -55,8 +55,9 @@ extension SettingsBuilder {
 extension ClientSettings {
     /// Whether one of its callbacks is on the host, for users of the host's providers.
     package func hasCallback(on host: HostSettings) -> Bool {
-        self.isKnown(to: host.providers)
-            && self.callbacks.contains { $0.scheme == "https" && $0.origin == host.publicURL.description }
+        let served = ServedOrigins([host])
+        return self.isKnown(to: host.providers)
+            && self.callbacks.contains { $0.scheme == "https" && $0.origin.map(served.contains) == true }
     }
 
     /// Whether it names apps.

@@ -12,6 +12,8 @@ package struct HostSettings: Sendable, Equatable {
     package var sameSite: SameSite
     /// Whether the host tells Apple and Google which apps may take the callbacks on it (`well_known`).
     package var namesApps = false
+    /// Names for which its wildcard does not stand, because they are the operators' own.
+    package internal(set) var reservedNames: [String] = []
     package var routes: [RouteSettings]
 
     /// What the sign-in page of a host with several providers begins with.

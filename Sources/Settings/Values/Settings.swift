@@ -10,7 +10,7 @@ package import Vocabulary
 package struct Settings: Sendable, Equatable {
     package var listen = [ListenerSettings(ListenAddress(host: "127.0.0.1", port: 8080))]
     /// The addresses of `listen` that serve operators (`role: management`).
-    package var management: [ListenerSettings] = []
+    package var management: [ListenerSettings] = [] { didSet { self.reserveNames() } }
     /// Where plain http is answered with the place of https; nil: nowhere.
     package var redirectListen: ListenerSettings?
     /// nil: the gateway's own addresses are plain HTTP.
@@ -72,6 +72,14 @@ package struct Settings: Sendable, Equatable {
     package init(hosts: [HostSettings], upstreams: [UpstreamSettings]) {
         self.hosts = hosts
         self.upstreams = upstreams
+    }
+
+    /// No wildcard stands for the names of operators' addresses.
+    private mutating func reserveNames() {
+        let names = self.management.compactMap { $0.publicURL?.host }
+        for index in self.hosts.indices where self.hosts[index].publicURL.isWildcard {
+            self.hosts[index].reservedNames = names
+        }
     }
 
     /// The first provider: of the hosts and clients that name none, and of `native_social`.

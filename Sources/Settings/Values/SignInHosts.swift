@@ -21,8 +21,8 @@ package struct SignInHosts: Sendable {
     }
 
     private let hosts: [String: Host]
-    /// Those that stand for many names.
-    private let wildcards: [Host]
+    /// Those that stand for many names, each with its settings.
+    private let wildcards: [(host: Host, settings: HostSettings)]
     /// Those with endpoints, in the order of the settings.
     private let signInHosts: [Host]
 
@@ -37,18 +37,21 @@ package struct SignInHosts: Sendable {
         }
         let exact = all.filter { !$0.url.isWildcard }
         self.hosts = Dictionary(exact.map { ($0.authority, $0) }, uniquingKeysWith: { first, _ in first })
-        self.wildcards = all.filter(\.url.isWildcard)
+        self.wildcards = zip(all, hosts).filter { $0.0.url.isWildcard }.map { (host: $0, settings: $1) }
         self.signInHosts = exact.filter(\.hasEndpoints)
     }
 
     /// Whether there is a host whose users sign in on another one.
-    package var isShared: Bool { (self.hosts.values + self.wildcards).contains { self.signInHost(of: $0) != nil } }
+    package var isShared: Bool {
+        (self.hosts.values + self.wildcards.map(\.host)).contains { self.signInHost(of: $0) != nil }
+    }
 
     /// The host with this authority, with its own name where it is one of a wildcard; nil if the gateway does not serve it.
     package func host(_ authority: String) -> Host? {
         if let host = self.hosts[authority] { return host }
-        for var host in self.wildcards {
-            guard let url = host.url.named(by: authority) else { continue }
+        for (host, settings) in self.wildcards {
+            guard let url = settings.named(by: authority) else { continue }
+            var host = host
             host.url = url
             return host
         }

@@ -50,23 +50,30 @@ extension PublicURL {
     }
 }
 
+extension HostSettings {
+    /// The URL of the name that is `authority` to the letter; nil where the host is no wildcard, or does not stand for it.
+    package func named(by authority: String) -> PublicURL? {
+        guard let url = self.publicURL.named(by: authority), !self.reservedNames.contains(url.host) else { return nil }
+        return url
+    }
+}
+
 /// The origins of hosts, those of all names of a wildcard among them.
 package struct ServedOrigins: Sendable {
     private let exact: Set<String>
-    private let wildcards: [PublicURL]
+    private let wildcards: [HostSettings]
 
     package init(_ hosts: [HostSettings]) {
-        let urls = hosts.map(\.publicURL)
-        self.exact = Set(urls.lazy.filter { !$0.isWildcard }.map(\.description))
-        self.wildcards = urls.filter(\.isWildcard)
+        self.exact = Set(hosts.lazy.map(\.publicURL).filter { !$0.isWildcard }.map(\.description))
+        self.wildcards = hosts.filter(\.publicURL.isWildcard)
     }
 
     /// Whether `origin` is one of them, as `PublicURL.description` writes it.
     package func contains(_ origin: String) -> Bool {
         self.exact.contains(origin)
-            || self.wildcards.contains { url in
-                let scheme = "\(url.scheme)://"
-                return origin.hasPrefix(scheme) && url.named(by: String(origin.dropFirst(scheme.count))) != nil
+            || self.wildcards.contains { host in
+                let scheme = "\(host.publicURL.scheme)://"
+                return origin.hasPrefix(scheme) && host.named(by: String(origin.dropFirst(scheme.count))) != nil
             }
     }
 

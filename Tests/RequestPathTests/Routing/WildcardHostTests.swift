@@ -18,14 +18,23 @@ import Vocabulary
     /// The longest label.
     private static let long = String(repeating: "a", count: 63)
 
-    private static let table = RouteTable(
-        [
-            host("*.example.com"), host("id.example.com", endpoints: true), host("*.deep.example.com"),
-            host("*.port.example", port: 8443), host("plain.example.com", port: 8080, isHTTPS: false),
-        ],
-        upstreams: ["app"],
-        others: [PublicURL(isHTTPS: true, host: "ops.example.com", port: nil)]
-    )
+    private static let operators = PublicURL(isHTTPS: true, host: "ops.example.com", port: nil)
+
+    private static let hosts: [HostSettings] = {
+        var settings = Settings(
+            hosts: [
+                host("*.example.com"), host("id.example.com", endpoints: true), host("*.deep.example.com"),
+                host("*.port.example", port: 8443), host("plain.example.com", port: 8080, isHTTPS: false),
+            ],
+            upstreams: []
+        )
+        var listener = ListenerSettings(ListenAddress(host: "127.0.0.1", port: 8443))
+        listener.publicURL = operators
+        settings.management = [listener]
+        return settings.hosts
+    }()
+
+    private static let table = RouteTable(hosts, upstreams: ["app"], others: [operators])
 
     @Test(
         "A name has the wildcard's routes and its own public URL, in lower case, whatever spelling asks for it",
@@ -109,5 +118,24 @@ import Vocabulary
         }
         #expect(cache.count <= 256)
         #expect(find("a.example.com", cache)?.publicURL.host == "a.example.com")
+    }
+
+    @Test("At an operators' address a name of a wildcard is a host of another address, as every other host is")
+    func elsewhere() {
+        let table = RouteTable(
+            [HostSettings(publicURL: Self.operators, endpoints: true, routes: [])],
+            upstreams: [],
+            others: Self.hosts.map(\.publicURL)
+        )
+        func isElsewhere(_ name: String) -> Bool {
+            Array(name.utf8).withUnsafeBufferPointer { table.isElsewhere($0) }
+        }
+        for name in ["id.example.com", "a.example.com", "A.Example.com.:443", "x.deep.example.com", "b.port.example"] {
+            #expect(table.host(named: name) == nil && isElsewhere(name), "\(name)")
+        }
+        for name in ["a.b.example.com", "other.test", "*.example.com", "xn--a.example.com", "", "127.0.0.1"] {
+            #expect(!isElsewhere(name), "\(name)")
+        }
+        #expect(table.host(named: "ops.example.com") != nil)
     }
 }
