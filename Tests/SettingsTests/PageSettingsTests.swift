@@ -163,4 +163,20 @@ struct PageSettingsTests {
                 && found[0].contains("pages/page.html:1:1: pages.templates_dir: found bytes that are not UTF-8")
         )
     }
+
+    @Test(
+        "The path that leads to change_password_url is no such page itself, in any spelling; that of another host may be",
+        arguments: [
+            ("https://app.example.com/.well-known/change-password", true),
+            ("https://APP.example.com:443/.well-known/change-password?x=1", true),
+            ("https://app.example.com/.well-known/change%2Dpassword", true),
+            ("https://app.example.com//.well-known/change-password;a/", true),
+            ("https://id.example.com/.well-known/change-password", false),
+            ("https://app.example.com/password", false), ("https://app.example.com", false),
+        ]
+    )
+    func passwordLoop(url: String, isLoop: Bool) {
+        let problems = SettingsBench().problems(adding: "pages: {change_password_url: '\(url)'}\n")
+        #expect(problems.map(\.key) == (isLoop ? ["pages.change_password_url"] : []), "\(problems)")
+    }
 }

@@ -55,6 +55,24 @@ extension SettingsBuilder {
         )
     }
 
+    /// Refuses a `change_password_url` that leads to what leads there: browsers would go round until they give up.
+    mutating func checkPasswordChange(_ settings: Settings) {
+        guard let tree = self.tree.tree("pages"), let url = tree.text("change_password_url").flatMap(RedirectURI.init),
+            let origin = url.origin, ServedOrigins(settings.hosts).contains(origin)
+        else { return }
+        let path = PercentCoding.leniently(url.path.utf8, plusIsSpace: false).split(separator: UInt8(ascii: "/"))
+            .map { $0.prefix { $0 != UInt8(ascii: ";") } }.filter { !$0.isEmpty }
+        guard path.count == 2, path[0].elementsEqual(".well-known".utf8),
+            path[1].elementsEqual("change-password".utf8)
+        else { return }
+        self.report(
+            tree.place(of: "change_password_url"),
+            found: "the gateway's own path, which leads to this URL",
+            allowed: "the page where users change their passwords",
+            mend: "write the URL of that page"
+        )
+    }
+
     /// The first place of a file in `templates_dir`.
     private static func place(ofTemplate path: String) -> KeyPlace {
         KeyPlace(origin: .file(path: path, line: 1, column: 1), key: "pages.templates_dir")

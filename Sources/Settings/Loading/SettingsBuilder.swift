@@ -62,6 +62,7 @@ struct SettingsBuilder {
         self.setLogs(&settings.logs)
         self.setTelemetry(&settings.telemetry)
         settings.pages = self.pages()
+        self.checkPasswordChange(settings)
         if settings.oauth2ProxyPaths { settings.pages.base = PageDesign.oauth2ProxyBase }
         self.setBodyLimits(&settings)
         settings.upstreams = self.upstreams

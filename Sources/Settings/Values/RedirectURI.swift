@@ -50,9 +50,11 @@ package struct RedirectURI: Sendable, Hashable {
     }
 
     /// The path of an https URL as it is written, `/` if there is none; nil for any other.
-    package var securePath: String? {
-        guard self.scheme == "https" else { return nil }
-        let path = self.text.dropFirst("https://".count).drop { !"/?".contains($0) }.prefix { $0 != "?" }
+    package var securePath: String? { self.scheme == "https" ? self.path : nil }
+
+    /// The path of an http or https URL as it is written, `/` if there is none.
+    var path: String {
+        let path = self.text.dropFirst("\(self.scheme)://".count).drop { !"/?".contains($0) }.prefix { $0 != "?" }
         return path.isEmpty ? "/" : String(path)
     }
 
