@@ -16,6 +16,16 @@ struct Sallyport: AsyncParsableCommand {
         ]
     )
 
+    /// What the commands of other programs are called here.
+    private static let foreign = [
+        "serve": "run", "start": "run", "server": "run", "up": "run", "daemon": "run", "gateway": "run",
+        "validate": "check", "test": "check", "lint": "check", "config": "check", "verify-config": "check",
+        "version": "--version", "status": "healthcheck", "health": "healthcheck", "ping": "healthcheck",
+        "passwd": "hash-password", "password": "hash-password", "hash": "hash-password", "htpasswd": "hash-password",
+        "new": "init", "setup": "init", "generate": "init", "servers": "upstreams", "backends": "upstreams",
+        "manpage": "man", "completions": "completion", "trace": "explain", "debug": "explain", "cert": "certificate",
+    ]
+
     static func main() async {
         let words = Process.words
         if let mend = self.mend(of: words) ?? self.emptyValue(in: words) {
@@ -45,7 +55,8 @@ struct Sallyport: AsyncParsableCommand {
                 commands = command.configuration.subcommands
             } else {
                 let names = commands.compactMap { $0.configuration.commandName }
-                return Spelling.nearest(to: word, in: names).map { "there is no command \(word); did you mean \($0)?" }
+                let meant = Self.foreign[word] ?? Spelling.nearest(to: word, in: names)
+                return meant.map { "there is no command \(word); did you mean \($0)?" }
             }
         }
         return nil

@@ -207,13 +207,13 @@ import Glibc
         let app = try FakeUpstream()
         defer { app.stop() }
         let taken = "127.0.0.1:\(app.port)"
-        for (settings, key) in [
-            (Config.file(upstream: app.port, listen: taken), "listen"),
-            (Config.file(upstream: app.port, admin: taken), "admin.listen"),
+        for (settings, key, variable) in [
+            (Config.file(upstream: app.port, listen: taken), "listen", "SALLYPORT_LISTEN"),
+            (Config.file(upstream: app.port, admin: taken), "admin.listen", "SALLYPORT_ADMIN_LISTEN"),
         ] {
             let failure = #expect(throws: BenchFailure.self) { try Gateway(settings) }
             let sentence =
-                "\n\(key): \(taken) cannot be bound: another process listens there; stop it, or choose another port\n"
+                "\n\(key): \(taken) cannot be bound: another process listens there, or has just used the port; stop it, or write another port in \(key) or \(variable)\n"
             #expect(failure?.description.contains(sentence) == true, "\(failure?.description ?? "-")")
         }
     }

@@ -14,12 +14,21 @@ package struct OperatorGate: Sendable {
         package var subject: String?
         package var session: String?
         package var client: String?
+        /// How the call is written, for a caller whose parameters cannot be understood.
+        package var usage: String?
 
-        package init(_ name: String, subject: String? = nil, session: String? = nil, client: String? = nil) {
+        package init(
+            _ name: String,
+            subject: String? = nil,
+            session: String? = nil,
+            client: String? = nil,
+            usage: String? = nil
+        ) {
             self.name = name
             self.subject = subject
             self.session = session
             self.client = client.map { String($0.prefix(128)) }
+            self.usage = usage
         }
     }
 
@@ -85,7 +94,7 @@ package struct OperatorGate: Sendable {
         let known = self.tokens().filter { constantTimeEqual($0.digest, digest) }
         guard let first = known.first else { return await self.refuseStranger(act, request) }
         guard let token = known.first(where: { $0.scopes.contains(scope) }) else {
-            return self.refuse(.operatorScope, Caller(first), act, request)
+            return self.refuse(.operatorScope, Caller(first), act, request, needing: scope)
         }
         let caller = Caller(token)
         guard self.audit(self.event(.operatorActed, nil, caller, act, request)) else {
@@ -94,7 +103,7 @@ package struct OperatorGate: Sendable {
         do throws(NotDone) {
             return try await answer(caller)
         } catch {
-            return self.response(error.reason, request)
+            return self.response(error.reason, request, Self.detail(of: error.reason, act, scope))
         }
     }
 
@@ -121,9 +130,26 @@ package struct OperatorGate: Sendable {
     }
 
     /// Refuses a call, also one of an operator who was let in, and records that.
-    func refuse(_ reason: Reason, _ caller: Caller?, _ act: Act, _ request: EndpointRequest) -> EndpointResponse {
+    func refuse(
+        _ reason: Reason,
+        _ caller: Caller?,
+        _ act: Act,
+        _ request: EndpointRequest,
+        needing scope: OperatorToken.Scope? = nil
+    ) -> EndpointResponse {
         self.recordRefusal(reason, caller, act, request)
-        return self.response(reason, request)
+        return self.response(reason, request, Self.detail(of: reason, act, scope))
+    }
+
+    /// What an operator can do about a refusal; nil: the reason says all.
+    private static func detail(of reason: Reason, _ act: Act, _ scope: OperatorToken.Scope?) -> String? {
+        switch reason {
+        case .operatorUnknown: "send Authorization: Bearer with a token whose SHA-256 is in admin.tokens_file"
+        case .operatorScope: scope.map { "the token lacks the scope \($0.rawValue) in admin.tokens_file" }
+        case .requestParameters: act.usage.map { "write \($0)" }
+        case .storeUnavailable: "the store cannot be asked: see /readyz?verbose"
+        default: nil
+        }
     }
 
     /// Records why a call is refused.
@@ -131,8 +157,9 @@ package struct OperatorGate: Sendable {
         _ = self.audit(self.event(.operatorRefused, reason, caller, act, request))
     }
 
-    private func response(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {
-        self.envelope?(reason, request.requestID) ?? .problem(reason, requestID: request.requestID)
+    private func response(_ reason: Reason, _ request: EndpointRequest, _ detail: String? = nil) -> EndpointResponse {
+        self.envelope?(reason, request.requestID)
+            ?? .problem(reason, explanation: detail, requestID: request.requestID)
     }
 
     private func event(

@@ -34,8 +34,10 @@ package struct OperatorLimits: Sendable {
         return (address, accounts.first)
     }
 
+    private static func usage(_ method: String) -> String { "\(method) /limits?address=ADDRESS[&account=ACCOUNT]" }
+
     private func list(_ request: EndpointRequest) async -> EndpointResponse {
-        await self.gate.admit(request, .read, OperatorGate.Act("limits.list")) { _ throws(NotDone) in
+        await self.gate.admit(request, .read, OperatorGate.Act("limits.list", usage: Self.usage("GET"))) { _ throws(NotDone) in
             guard let question = Self.question(request) else { throw NotDone(.requestParameters) }
             let counts = try await self.limits.counts(of: question.address, account: question.account)
             return .json(200, ["limits": .array(counts.map(Self.document))])
@@ -45,7 +47,10 @@ package struct OperatorLimits: Sendable {
     private func clear(_ request: EndpointRequest) async -> EndpointResponse {
         let question = Self.question(request)
         // The account is not recorded: it may be what somebody typed by mistake.
-        let act = OperatorGate.Act("limits.clear\(question.map { " of \($0.address.key)" } ?? "")")
+        let act = OperatorGate.Act(
+            "limits.clear\(question.map { " of \($0.address.key)" } ?? "")",
+            usage: Self.usage("DELETE")
+        )
         return await self.gate.admit(request, .sessions, act) { _ throws(NotDone) in
             guard let question else { throw NotDone(.requestParameters) }
             try await self.limits.clear(question.address, account: question.account)

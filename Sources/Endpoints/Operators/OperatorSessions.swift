@@ -32,6 +32,12 @@ package struct OperatorSessions: Sendable {
         ]
     }
 
+    /// The parameter that says whose user is meant, where there are several providers.
+    private var providerUsage: String {
+        let names = self.providers()
+        return names.count > 1 ? "&provider=\(names.joined(separator: "|"))" : ""
+    }
+
     private func subject(_ request: EndpointRequest) -> String? {
         let values = request.parameters("subject")
         return values.count == 1 && !values[0].isEmpty
@@ -50,7 +56,11 @@ package struct OperatorSessions: Sendable {
     @Sendable
     private func list(_ request: EndpointRequest) async -> EndpointResponse {
         let subject = self.subject(request)
-        let act = OperatorGate.Act("sessions.list", subject: subject)
+        let act = OperatorGate.Act(
+            "sessions.list",
+            subject: subject,
+            usage: "GET /sessions?subject=SUBJECT\(self.providerUsage)"
+        )
         return await self.gate.admit(request, .read, act) { _ throws(NotDone) in
             guard let subject else { throw NotDone(.requestParameters) }
             return .json(200, ["sessions": .array(try await self.users.all(of: subject).map(Self.document))])
@@ -61,7 +71,12 @@ package struct OperatorSessions: Sendable {
     private func end(_ request: EndpointRequest) async -> EndpointResponse {
         let id = request.pathParameter("id") ?? ""
         let subject = self.subject(request)
-        let act = OperatorGate.Act("sessions.end", subject: subject, session: String(id.prefix(64)))
+        let act = OperatorGate.Act(
+            "sessions.end",
+            subject: subject,
+            session: String(id.prefix(64)),
+            usage: "DELETE /sessions/HANDLE, or DELETE /sessions/ID?subject=SUBJECT\(self.providerUsage)"
+        )
         return await self.gate.admit(request, .sessions, act) { caller throws(NotDone) in
             let found: FoundSession?
             if let key = Self.key(id) {
@@ -82,7 +97,11 @@ package struct OperatorSessions: Sendable {
     private func signOut(_ request: EndpointRequest) async -> EndpointResponse {
         let realm = self.realm(request)
         let subject = Realm.subject(request.pathParameter("subject") ?? "", in: realm ?? Realm.default.name)
-        let act = OperatorGate.Act("subjects.sign_out", subject: subject)
+        let act = OperatorGate.Act(
+            "subjects.sign_out",
+            subject: subject,
+            usage: "POST /subjects/SUBJECT/sign-out?provider=\(self.providers().joined(separator: "|"))"
+        )
         return await self.gate.admit(request, .sessions, act) { caller throws(NotDone) in
             guard realm != nil else { throw NotDone(.requestParameters) }
             try await self.users.endAll(of: subject, by: caller.name, for: request.requester.withoutCookies)

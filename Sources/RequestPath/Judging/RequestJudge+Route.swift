@@ -84,7 +84,12 @@ extension RequestJudge {
                 }
                 return nil
             case .notFound:
-                return self.refuseRoute(.routeNotFound)
+                // A listener for operators has no app and no start page.
+                let isForOperators = configuration.routes.anyHost != nil
+                return self.refuseRoute(
+                    .routeNotFound,
+                    explanation: isForOperators ? "nothing is served at this path: GET / lists what is" : nil
+                )
             case .methodNotAllowed(let allow):
                 return self.refuseRoute(.routeMethodNotAllowed, [("Allow", allow)])
             case .refused(let reason):
@@ -133,8 +138,14 @@ extension RequestJudge {
         .answer(.problem(.requestMisdirected, requestID: self.findings.requestID, closes: true))
     }
 
-    private func refuseRoute(_ reason: Reason, _ fields: [(name: String, value: String)] = []) -> JudgeAction {
-        .answer(.problem(reason, requestID: self.findings.requestID, fields: fields))
+    private func refuseRoute(
+        _ reason: Reason,
+        _ fields: [(name: String, value: String)] = [],
+        explanation: String? = nil
+    ) -> JudgeAction {
+        .answer(
+            .problem(reason, explanation: explanation, requestID: self.findings.requestID, fields: fields)
+        )
     }
 
     @inline(__always)

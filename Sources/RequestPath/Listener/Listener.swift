@@ -13,9 +13,12 @@ package struct ListenerError: Error, CustomStringConvertible {
     package let description: String
 
     /// What an error of `bind` means and what to do about it.
-    package static func reason(_ error: any Error) -> String {
+    ///
+    /// - Parameter setting: The key that has the address.
+    package static func reason(_ error: any Error, _ setting: String) -> String {
         switch (error as? IOError)?.errnoCode {
-        case EADDRINUSE: "another process listens there; stop it, or choose another port"
+        case EADDRINUSE:
+            "another process listens there, or has just used the port; stop it, or write another port in \(self.place(of: setting))"
         case EADDRNOTAVAIL: "this machine has no such address"
         case EACCES: "ports below 1024 need the capability CAP_NET_BIND_SERVICE; choose another port"
         case let code?: String(cString: strerror(code))
@@ -23,6 +26,12 @@ package struct ListenerError: Error, CustomStringConvertible {
         case nil where error is SocketAddressError.UnknownHost: "this machine has no such address"
         case nil: "\(error)"
         }
+    }
+
+    /// `listen or SALLYPORT_LISTEN`
+    private static func place(of setting: String) -> String {
+        let key = Section.file.allKeys().first { $0.path == setting }?.key
+        return key?.environmentName.map { "\(setting) or \($0)" } ?? setting
     }
 }
 
@@ -57,7 +66,7 @@ package final class Listener: Sendable {
             }
             throw ListenerError(
                 description:
-                    "\(setting): \(ListenAddress(host: host, port: address.port)) cannot be bound: \(ListenerError.reason(error))"
+                    "\(setting): \(ListenAddress(host: host, port: address.port)) cannot be bound: \(ListenerError.reason(error, setting))"
             )
         }
     }

@@ -7,7 +7,12 @@ extension TextRule {
         allowed: "an IP address and a port: \"127.0.0.1:8080\", \"[::1]:8080\", or \":8080\" for every address",
         pattern: "^(\\[[0-9A-Fa-f:.%a-z]+\\]|[0-9.]*):[0-9]{1,5}$"
     ) { text throws(SyntaxFault) in
-        guard let colon = text.lastIndex(of: ":") else { throw SyntaxFault("add the port: \":8080\"") }
+        guard let colon = text.lastIndex(of: ":") else {
+            guard Self.port(text[...]) == nil else {
+                throw SyntaxFault("write \":\(text)\" for every address, or \"127.0.0.1:\(text)\" for this machine only")
+            }
+            throw SyntaxFault("add the port: \":8080\"")
+        }
         guard let port = Self.port(text[text.index(after: colon)...]) else {
             throw SyntaxFault("end with a port from 0 to 65535, e.g. \"127.0.0.1:8080\"")
         }

@@ -33,7 +33,7 @@ extension SettingsBuilder {
             )
         }
         let languages = self.languages(tree, folder, &found)
-        if let folder, found == 0 {
+        if let folder, found == 0, !self.lacksFiles {
             let names = WebPage.Kind.allCases.map { $0.rawValue + ".html" } + ["style.css", "en.yaml"]
             self.report(
                 tree.place(of: "templates_dir"),
@@ -86,7 +86,7 @@ extension SettingsBuilder {
         in folder: String?,
         _ found: inout Int
     ) -> (path: String, content: String)? {
-        guard let folder else { return nil }
+        guard let folder, !self.lacksFiles else { return nil }
         let path = folder + name
         do throws(SettingsFiles.Fault) {
             let bytes = try self.files.read(path, PageTemplate.longest)
@@ -113,7 +113,7 @@ extension SettingsBuilder {
 
     /// The image that a key names; nil: none, or a wrong one, which is reported.
     mutating func image(_ key: String, of tree: SettingsTree) -> PageDesign.Logo? {
-        guard let setting = tree[key], let path = self.resolved(setting) else { return nil }
+        guard let setting = tree[key], let path = self.resolved(setting), !self.lacksFiles else { return nil }
         let allowed = "a PNG, JPEG, GIF, WebP or SVG image of at most \(Quantity.text(bytes: PageDesign.Logo.largest))"
         let found: String
         do throws(SettingsFiles.Fault) {
@@ -143,6 +143,7 @@ extension SettingsBuilder {
                 return PageLanguage(tag: tag, texts: self.texts(file))
             }
             if let included { return included }
+            if folder != nil, self.lacksFiles { return PageLanguage(tag: tag, texts: [:]) }
             self.report(
                 place,
                 found: "\(quoted(tag)), which has no texts",

@@ -1,10 +1,11 @@
 /// Warns of secrets that every user of the machine can read.
 extension SettingsBuilder {
     mutating func checkSecretFiles() {
+        guard !self.lacksFiles else { return }
         var seen: Set<String> = []
         for (key, setting) in Self.secretFiles(of: self.tree, .file) {
             guard let path = self.resolved(setting), seen.insert(path).inserted else { continue }
-            self.warnIfOpenToAll(path, key: key, shown: setting.shown)
+            self.warnIfOpenToAll(path, key: key, shown: self.shown(setting))
         }
     }
 

@@ -44,7 +44,7 @@ extension SettingsBuilder {
     }
 
     private mutating func users(inFile setting: Setting, _ place: KeyPlace) -> [UserSettings] {
-        guard let path = self.resolved(setting) else { return [] }
+        guard let path = self.resolved(setting), !self.lacksFiles else { return [] }
         let bytes: [UInt8]
         do throws(SettingsFiles.Fault) {
             bytes = try self.files.read(path, YAMLGuard.maxBytes)
@@ -58,7 +58,7 @@ extension SettingsBuilder {
             return []
         }
         // Whoever reads the hashes can guess at passwords without the gateway's limits.
-        self.warnIfOpenToAll(path, key: place.key, shown: setting.shown)
+        self.warnIfOpenToAll(path, key: place.key, shown: self.shown(setting))
         do throws(SettingsFailure) {
             var decoder = SettingsDecoder(try YAMLDocument(bytes, path: path))
             let trees = decoder.trees(of: .user, key: "users")

@@ -58,7 +58,8 @@ extension SettingsBuilder {
                 "add \(name)"
             )
         }
-        guard let certificate = self.resolved(tree["certificate_file"]), let key = self.resolved(tree["key_file"])
+        guard let certificate = self.resolved(tree["certificate_file"]), let key = self.resolved(tree["key_file"]),
+            !self.lacksFiles
         else { return nil }
         do throws(CertificateFault) {
             let read = try CertificateSettings.read(
@@ -126,7 +127,7 @@ extension SettingsBuilder {
     }
 
     private mutating func clientAuthorities(_ tree: SettingsTree) -> ClientAuthorities? {
-        guard let path = self.resolved(tree["client_ca_file"]) else { return nil }
+        guard let path = self.resolved(tree["client_ca_file"]), !self.lacksFiles else { return nil }
         do throws(CertificateFault) {
             return try ClientAuthorities.read(path, from: self.files, by: self.judges)
         } catch {

@@ -12,6 +12,8 @@ struct SettingsBuilder {
     let isPartial: Bool
     /// Whether clients are judged that an operator changes while the gateway runs.
     var isAtRunTime = false
+    /// Whether the files that the settings name are not there and not asked for: what is in them is not judged.
+    var lacksFiles = false
     /// All variables of the process.
     var environment: [String: String] = [:]
     var problems: [SettingsProblem] = []
@@ -138,13 +140,21 @@ struct SettingsBuilder {
         return String(file[...slash]) + path
     }
 
+    /// How a message names the file of a setting. The name of a file that is there is no secret that was written in the
+    /// place of a path.
+    func shown(_ setting: Setting) -> String {
+        guard let path = self.resolved(setting), case .text(let written) = setting.value, self.files.isThere(path)
+        else { return setting.shown }
+        return written
+    }
+
     /// The path of a file that can be opened.
     mutating func readablePath(_ name: String, of tree: SettingsTree, isSecret: Bool = false) -> String? {
-        guard let setting = tree[name], let path = self.resolved(setting) else { return nil }
+        guard let setting = tree[name], let path = self.resolved(setting), !self.lacksFiles else { return nil }
         if !self.files.isReadable(path) {
             self.report(
                 tree.place(of: name),
-                found: "no readable file at \(isSecret ? setting.shown : quoted(path))",
+                found: "no readable file at \(isSecret ? self.shown(setting) : quoted(path))",
                 allowed: "the path of a file that can be read",
                 mend: "check the path and the file's permissions"
             )
@@ -191,13 +201,13 @@ struct SettingsBuilder {
         allowed: String,
         limit: Int = SecretFile.maxBytes
     ) -> [UInt8]? {
-        guard let setting = tree[name], let path = self.resolved(setting) else { return nil }
+        guard let setting = tree[name], let path = self.resolved(setting), !self.lacksFiles else { return nil }
         do throws(SettingsFiles.Fault) {
             return try self.files.read(path, limit)
         } catch {
             self.report(
                 tree.place(of: name),
-                found: "\(error.sentence) at \(setting.shown)",
+                found: "\(error.sentence) at \(self.shown(setting))",
                 allowed: allowed,
                 mend: "check the path and the file's permissions"
             )

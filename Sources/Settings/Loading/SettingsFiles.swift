@@ -68,6 +68,17 @@ package struct SettingsFiles: Sendable {
         standing: FileStanding.init
     )
 
+    /// Whether there is a file, or a directory, that may not be readable.
+    func isThere(_ path: String) -> Bool {
+        if self.isReadable(path) { return true }
+        do throws(Fault) {
+            _ = try self.read(path, 1)
+            return true
+        } catch {
+            return error != .absent
+        }
+    }
+
     /// The type and permissions of a file; nil: there is none.
     private static func mode(of path: String) -> mode_t? {
         var status = stat()

@@ -71,17 +71,20 @@ package enum SettingsLoader {
     /// The file is `file`, else the one that `SALLYPORT_CONFIG` names. Without both, variables must set everything. A
     /// variable takes precedence over the file. Relative paths start at the directory of the file that holds them.
     ///
+    /// - Parameter lacksFiles: Whether the files that the settings name are on another machine: neither they nor what is in
+    ///   them are judged, so that the settings cannot be served.
     /// - Throws: every problem that was found, none of which shows a secret.
     package static func load(
         file: String?,
         environment: [String: String],
         flags: InsecureFlags,
         files: SettingsFiles = .system,
+        lacksFiles: Bool = false,
         judges: SettingsJudges = SettingsJudges()
     ) throws(SettingsFailure) -> LoadedSettings {
         let files = files.remembered()
         let written = try self.written(file: file, environment: environment, files: files)
-        let unused = SettingsBuilder(
+        var unused = SettingsBuilder(
             tree: written.tree,
             files: files,
             flags: flags,
@@ -89,6 +92,7 @@ package enum SettingsLoader {
             isPartial: !written.problems.isEmpty,
             environment: environment
         )
+        unused.lacksFiles = lacksFiles
         var builder = unused
         let settings = builder.build()
         let problems = written.problems + builder.problems

@@ -35,7 +35,30 @@ extension Gateway {
                 )
             },
         ]
-        return open + [self.upstreamsEndpoint()] + self.operatorEndpoints(settings)
+        return open + [self.upstreamsEndpoint(), Self.index(hasTokens: !settings.operatorTokens.isEmpty)]
+            + self.operatorEndpoints(settings)
+    }
+
+    /// What is served here, for whoever comes by hand.
+    private static func index(hasTokens: Bool) -> Endpoint {
+        let text = """
+            The admin listener of Sallyport \(Version.current)
+
+            GET  /healthz                           the process is alive
+            GET  /readyz[?verbose]                  it should get requests, and why not
+            GET  /metrics                           for Prometheus
+            GET  /upstreams                         the servers of all apps; as a command: sallyport upstreams
+
+            \(hasTokens ? "With a token of admin.tokens_file" : "These are served with admin.tokens_file"):
+            GET  /sessions?subject=                 the sessions of a user (read)
+            DELETE /sessions/{id}                   ends one (sessions)
+            POST /subjects/{subject}/sign-out       ends all of a user (sessions)
+            GET, DELETE /limits?address=            what is counted at sign-in (read, sessions); sallyport limits
+            GET, POST   /api/v2/clients             clients at run time (read, clients)
+            GET, PATCH, DELETE /api/v2/clients/{id}
+
+            """
+        return Endpoint(path: "/", methods: ["GET", "HEAD"], scope: .everyHost) { _ in .text(200, text) }
     }
 
     /// The metrics in Prometheus's text format.

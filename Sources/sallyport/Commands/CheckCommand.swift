@@ -21,6 +21,7 @@ struct CheckCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var options: SettingsOptions
+    @OptionGroup var named: SettingsFileArgument
     @OptionGroup var insecure: InsecureOptions
 
     @Flag(help: "Print only the verdict, the problems and the warnings.")
@@ -32,6 +33,9 @@ struct CheckCommand: AsyncParsableCommand {
     @Flag(help: "Also connect to the configured Redis and to the provider, and print what is wrong with them.")
     var network = false
 
+    @Flag(help: "Judge the settings without the files that they name, such as secrets: for pipelines that do not have them.")
+    var withoutFiles = false
+
     @Option(
         name: .customLong("for"),
         help: ArgumentHelp(
@@ -41,16 +45,21 @@ struct CheckCommand: AsyncParsableCommand {
     )
     var proxy: ProxyKind?
 
+    func validate() throws {
+        try self.named.validate(besides: self.options)
+        guard !self.network || !self.withoutFiles else {
+            throw ValidationError("--network needs the files: leave --without-files out.")
+        }
+    }
+
     func run() async throws {
         let loaded: LoadedSettings
         let draft: Draft
         do {
-            loaded = try self.options.load(self.insecure.flags)
+            loaded = try self.options.naming(self.named).load(self.insecure.flags, lacksFiles: self.withoutFiles)
             draft = try Draft(loaded)
         } catch let failure as SettingsFailure {
-            let count = failure.problems.count
-            Console.say("invalid: \(count) problem\(count == 1 ? "" : "s")")
-            for problem in failure.problems { Console.say("  \(problem)") }
+            Console.say(self.options.report(failure, named: self.named))
             throw ExitCode.failure
         } catch {
             Console.say("invalid: it cannot start")
@@ -58,7 +67,7 @@ struct CheckCommand: AsyncParsableCommand {
             throw ExitCode.failure
         }
         if let proxy { return try Self.sayConfiguration(of: proxy, loaded.settings, draft) }
-        Console.say("valid")
+        Console.say(self.withoutFiles ? "valid, as far as can be told without the files that it names" : "valid")
         self.say("warnings", loaded.warnings + draft.findings)
         if !self.quiet { self.sayAll(loaded, draft) }
         guard self.network else { return }
@@ -66,8 +75,7 @@ struct CheckCommand: AsyncParsableCommand {
         self.say("network", verdicts?.map(Self.line) ?? ["nothing to connect to: sessions and users are kept here"])
         let isBroken = verdicts?.contains(where: { $0.level == .error }) ?? false
         // What cannot be connected to cannot be asked either, and has been told.
-        let drift = try? await ClientDrift.lines(loaded)
-        self.say("clients that are not as in the file", drift.map { $0.isEmpty ? ["none"] : $0 } ?? [])
+        self.say("clients that are not as in the file", (try? await ClientDrift.lines(loaded)) ?? [])
         if isBroken { throw ExitCode.failure }
     }
 

@@ -9,16 +9,21 @@ struct RunCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var options: SettingsOptions
+    @OptionGroup var named: SettingsFileArgument
     @OptionGroup var insecure: InsecureOptions
+
+    func validate() throws { try self.named.validate(besides: self.options) }
 
     func run() async throws {
         Process.reportFatalSignals()
-        let options = self.options
+        let options = self.options.naming(self.named)
         let flags = self.insecure.flags
         let gateway: Gateway
         do {
             let loaded = try options.load(flags)
             gateway = try await Gateway.start(loaded, reload: { try options.load(flags) })
+        } catch let failure as SettingsFailure {
+            throw Console.failure(options.report(failure))
         } catch {
             throw Console.failure("\(error)")
         }

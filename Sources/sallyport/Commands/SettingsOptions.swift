@@ -18,13 +18,48 @@ struct SettingsOptions: ParsableArguments {
     /// The validated settings from the file, the environment and the flags.
     ///
     /// - Throws: `SettingsFailure` with every problem.
-    func load(_ flags: InsecureFlags) throws(SettingsFailure) -> LoadedSettings {
+    ///
+    /// - Parameter lacksFiles: Whether the files that the settings name are not asked for.
+    func load(_ flags: InsecureFlags, lacksFiles: Bool = false) throws(SettingsFailure) -> LoadedSettings {
         try SettingsLoader.load(
             file: self.config,
             environment: Process.environment,
             flags: flags,
+            lacksFiles: lacksFiles,
             judges: .gateway
         )
+    }
+
+    /// These options, with the file of the argument if it names one.
+    func naming(_ argument: SettingsFileArgument) -> SettingsOptions {
+        var options = self
+        if let file = argument.file { options.config = file }
+        return options
+    }
+
+    /// What is wrong with the settings, in lines for a person.
+    func report(_ failure: SettingsFailure, named argument: SettingsFileArgument? = nil) -> String {
+        let hasFile = self.config != nil || argument?.file != nil
+        if !hasFile, !Process.environment.keys.contains(where: { $0.hasPrefix("SALLYPORT_") }) {
+            return "there are no settings: name a file, or set SALLYPORT_PUBLIC_URL, SALLYPORT_UPSTREAM and a provider; "
+                + "`sallyport init` writes a file to begin with, and the shortest way to see the gateway at work is `sallyport demo`"
+        }
+        let count = failure.problems.count
+        return (["invalid: \(count) problem\(count == 1 ? "" : "s")"] + failure.problems.map { "  \($0)" })
+            .joined(separator: "\n")
+    }
+}
+
+/// The file with the settings as a word of its own, as in `sallyport run sallyport.yaml`.
+struct SettingsFileArgument: ParsableArguments {
+    @Argument(help: ArgumentHelp("The YAML file with the settings, as with --config.", valueName: "file"))
+    var file: String?
+
+    /// Refuses a command line that names two files.
+    func validate(besides options: SettingsOptions) throws {
+        guard self.file == nil || options.config == nil else {
+            throw ValidationError("Name the file once: \(self.file ?? ""), or --config \(options.config ?? "").")
+        }
     }
 }
 

@@ -116,9 +116,15 @@ extension ProviderCheck {
         return await .of { () async throws(Verdict) in
             let answer = try await self.ask(call, subject)
             switch JSONText.decode(answer.body)?["error"]?.string {
-            case "invalid_grant", "bad_verification_code":
+            // GitHub and glewlwyd have words of their own for a code that does not exist.
+            case "invalid_grant", "bad_verification_code", "invalid_code":
                 return .ok(subject, "it accepts the credentials of \(client.clientID)")
             case "invalid_client", "incorrect_client_credentials": return .error(subject, Self.refusedClient(client))
+            case "unauthorized_client":
+                return .error(
+                    subject,
+                    "it answers unauthorized_client: client_id or the secret is wrong there, or the authorization code flow is not allowed for \(client.clientID)"
+                )
             case "invalid_dpop_proof", "use_dpop_nonce":
                 return .ok(subject, "it binds tokens to keys (DPoP); whether it accepts the credentials cannot be told")
             case let error?:
