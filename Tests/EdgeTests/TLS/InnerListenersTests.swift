@@ -16,7 +16,8 @@ import Testing
         static let tokens =
             "ops read,sessions,clients c4f3b41b84c4f129ea61b722638f46ccf7eaab07b38989f7a7dc1269e48c189f\n"
 
-        static func with(_ body: (Bench) throws -> Void) throws {
+        /// - Parameter asksPeers: Whether other proxies need a certificate.
+        static func with(asksPeers: Bool = true, _ body: (Bench) throws -> Void) throws {
             let certificates = try EdgeCertificates()
             try certificates.authority()
             try certificates.certificate("own", for: "DNS:localhost")
@@ -45,7 +46,7 @@ import Testing
                     authorization:
                       listen: {address: "127.0.0.1:\(checks)", tls: true}
                       peers: [127.0.0.1]
-                      peer_certificate: {san_any: [proxy.internal]}
+                    \(asksPeers ? "  peer_certificate: {san_any: [proxy.internal]}" : "")
                     """
             ).replacing("admin:\n", with: "admin:\n  tokens_file: operator-tokens\n")
             try Gateway.with(settings, files: ["operator-tokens": Self.tokens]) { gateway throws in
@@ -167,7 +168,11 @@ import Testing
     }
 
     /// What `check` prints for a proxy, with the places of this test.
-    private func files(of proxy: String, at port: Int, _ bench: Bench, authority: String) throws -> [String: String] {
+    ///
+    /// - Parameter names: The port of a server of names, for a proxy that has no other way to them.
+    private func files(of proxy: String, at port: Int, _ bench: Bench, authority: String, names: Int) throws
+        -> [String: String]
+    {
         let (status, printed) = try bench.command([
             "check", "--insecure-http", "--insecure-unnamed-proxy", "--for", proxy,
         ])
@@ -175,9 +180,28 @@ import Testing
         let text =
             printed.replacing("/etc/\(proxy)/tls/sallyport-ca.pem", with: bench.certificates.path("\(authority).pem"))
             .replacing("/etc/\(proxy)/tls/proxy.", with: bench.certificates.path("proxy."))
-        if proxy == "caddy" {
+        switch proxy {
+        case "traefik":
+            let own = """
+                global: {checkNewVersion: false, sendAnonymousUsage: false}
+                log: {level: ERROR}
+                entryPoints: {web: {address: "127.0.0.1:\(port)"}}
+                providers: {file: {filename: routes.yaml, watch: false}}
+
+                """
+            return ["traefik.yaml": own, "routes.yaml": text]
+        case "haproxy":
+            let lua = Gateway.root.appending(path: "deploy/proxies/sallyport.lua").path
+            return [
+                "haproxy.cfg":
+                    text.replacing("bind :80", with: "bind 127.0.0.1:\(port)")
+                    .replacing("/etc/haproxy/sallyport.lua", with: lua)
+                    + "resolvers default\n    nameserver test 127.0.0.1:\(names)\n"
+            ]
+        case "caddy":
             let global = "admin off\nauto_https off\nhttp_port \(port)\ndefault_bind 127.0.0.1\n"
             return ["Caddyfile": "{\n\(global)}\n\(text)"]
+        default: break
         }
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \($0);\n" }
         return [
@@ -188,31 +212,50 @@ import Testing
         ]
     }
 
-    @Test("what check prints lets a proxy ask over TLS, with its certificate", arguments: ["nginx", "caddy"])
+    /// Where Debian or `deploy/test.sh` installs a proxy, and how it is started in a folder of its own.
+    private static let programs: [String: (path: String, arguments: [String])] = [
+        "nginx": ("/usr/sbin/nginx", ["-p", ".", "-c", "nginx.conf", "-e", "stderr"]),
+        "caddy": ("/usr/bin/caddy", ["run", "--config", "Caddyfile", "--adapter", "caddyfile"]),
+        "haproxy": ("/usr/sbin/haproxy", ["-db", "-f", "haproxy.cfg"]),
+        "traefik": (
+            Gateway.root.appending(path: ".build/proxies/bin/traefik").path, ["--configFile=traefik.yaml"]
+        ),
+    ]
+
+    /// HAProxy has no certificate for its checks.
+    @Test(
+        "what check prints lets a proxy ask over TLS, with its certificate where it can have one",
+        arguments: ["nginx", "caddy", "haproxy", "traefik"]
+    )
     func printed(proxy: String) throws {
-        let places = ["nginx": "/usr/sbin/nginx", "caddy": "/usr/bin/caddy"]
-        guard let program = Servers.find([places[proxy] ?? ""]) else { try Servers.missing(proxy) }
-        let arguments =
-            proxy == "nginx"
-            ? ["-p", ".", "-c", "nginx.conf", "-e", "stderr"]
-            : ["run", "--config", "Caddyfile", "--adapter", "caddyfile"]
-        try Bench.with { bench throws in
+        let (path, arguments) = try #require(Self.programs[proxy])
+        guard let program = Servers.find([path]) else { try Servers.missing(proxy) }
+        let names = try NameServer()
+        defer { names.stop() }
+        try Bench.with(asksPeers: proxy != "haproxy") { bench throws in
             try bench.certificates.authority("foreign")
             // With another authority the gateway is not believed, so nothing passes.
             for (authority, results) in [("ca", ["200", "401"]), ("foreign", ["refused", "refused"])] {
                 let port = try ServerPorts.take()
                 let folder = bench.gateway.folder.appending(path: "\(proxy)-\(authority)")
                 try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-                for (name, text) in try self.files(of: proxy, at: port, bench, authority: authority) {
+                let files = try self.files(of: proxy, at: port, bench, authority: authority, names: names.port)
+                for (name, text) in files {
                     try text.write(to: folder.appending(path: name), atomically: true, encoding: .utf8)
                 }
                 let running = try Servers.Running(program, arguments, in: folder, port: port, within: 30)
                 defer { running.stop() }
                 for (path, result) in zip(["/public/x", "/x"], results) {
-                    let (_, output) = try bench.curl([
-                        "-o", "/dev/null", "-w", "%{http_code}", "-H", "Host: \(Request.host)",
-                        "http://127.0.0.1:\(port)\(path)",
-                    ])
+                    var output = ""
+                    /// A name is found, and routes are read, a moment after the port is open.
+                    _ = eventually {
+                        output =
+                            (try? bench.curl([
+                                "-o", "/dev/null", "-w", "%{http_code}", "-H", "Host: \(Request.host)",
+                                "http://127.0.0.1:\(port)\(path)",
+                            ]).output) ?? ""
+                        return output == result || result == "refused" && output.hasPrefix("5")
+                    }
                     #expect(output == result || result == "refused" && output.hasPrefix("5"), "\(path): \(output)")
                 }
             }
