@@ -1,4 +1,4 @@
-"""What asks a server: wrk, h2load, and the clients of this folder (openloop.c, frames.py).
+"""What asks a server: wrk, h2load, and the clients of this folder (openloop.c, handshakes.c, frames.py).
 
 A load runs for some seconds and returns what was done: `requests` (or frames), `bytes`, `errors`, and percentiles in
 microseconds where the client has them. All servers get the same requests, byte for byte but for the token.
@@ -10,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 AGENT = "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"
@@ -132,13 +133,39 @@ class Steady:
     connections: int = 256
 
     def run(self, target: Target, request: Request, seconds: float, folder: pathlib.Path, core: list[str]) -> dict:
-        program = folder / "openloop"
-        if not program.exists():
-            subprocess.run(["cc", "-O2", "-o", program, HERE / "openloop.c", "-lm"], check=True)
+        program = compiled("openloop", folder, "-lm")
         numbers = [str(target.port), f"{self.rate:.0f}", str(seconds), str(self.connections)]
         result = json.loads(output([*core, str(program), *numbers, *request.heads()]))
         errors = result["errors"] + result.pop("unanswered")
         return result | {"errors": errors, "bytes": 0, "seconds": float(seconds)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Beside:
+    """Steady requests on kept connections while others begin connections with TLS at a steady rate (handshakes.c)."""
+
+    requests: Steady
+    handshakes: float
+
+    def run(self, target: Target, request: Request, seconds: float, folder: pathlib.Path, core: list[str]) -> dict:
+        program = compiled("handshakes", folder, "-lssl", "-lcrypto", "-lpthread")
+        # They begin before the requests and end after them.
+        numbers = [str(target.tls_port), f"{self.handshakes:.0f}", str(seconds + 1)]
+        with subprocess.Popen([*core, program, *numbers], stdout=subprocess.PIPE, text=True) as others:
+            time.sleep(0.5)
+            result = self.requests.run(target, request, seconds, folder, core)
+            done = json.loads(others.communicate(timeout=PATIENCE)[0])
+        # Where fewer were completed, the waits say nothing.
+        is_short = done["completed"] < 0.95 * self.handshakes * (seconds + 1)
+        return result | {"errors": result["errors"] + done["failed"] + is_short}
+
+
+def compiled(name: str, folder: pathlib.Path, *libraries: str) -> pathlib.Path:
+    """A program of this folder."""
+    program = folder / name
+    if not program.exists():
+        subprocess.run(["cc", "-O2", "-o", program, HERE / f"{name}.c", *libraries], check=True)
+    return program
 
 
 def output(command: list[str]) -> str:

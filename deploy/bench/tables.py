@@ -6,7 +6,7 @@ A new table is one more entry of TABLES: `run.py`, its pages and its check know 
 import dataclasses
 
 from costs import CHECKS, DEFAULTS, FOUR_HEADERS
-from loads import Frames, Kept, Request, Steady, Streams
+from loads import Beside, Frames, Kept, Request, Steady, Streams
 from servers import FILES, TOKENS
 
 API = Request("/api/items/1", TOKENS)
@@ -39,7 +39,7 @@ class Row:
     """
 
     name: str
-    load: Kept | Streams | Frames | Share
+    load: Kept | Streams | Frames | Beside | Share
     request: Request = API
     settings: str = FOUR_HEADERS
     anchor: str = "nginx"
@@ -85,6 +85,18 @@ TABLES: dict[str, list[Row]] = {
         # Fewer connections than tokens, as one read serves all who ask at the same time.
         Row("uncached_session", Kept(32), settings=UNCACHED, anchor="nginx-redis", peers=(), goal=0.55, has_redis=True),
     ],
+    "handshakes": [
+        # Their answers come within 5 ms, at the 99th percentile.
+        Row(
+            f"beside_{count}_handshakes",
+            Beside(Steady(1000, connections=64), count),
+            settings=NEW_TLS,
+            peers=(),
+            figure="p99_us",
+            goal=1.0 if count == 2000 else None,
+        )
+        for count in [500, 2000]
+    ],
     "tls": [
         Row("kept", Kept(is_tls=True), goal=0.95),
         Row("new_connection", Kept(is_tls=True, is_closing=True), settings=NEW_TLS),
@@ -94,6 +106,10 @@ TABLES: dict[str, list[Row]] = {
     "connections": [Row(f"{count}_connections", Kept(count), files=4 * count + 500) for count in [512, 2000, 10_000]],
     "bodies": [
         *[transfer(f"download_{name}", size, f"/files/{name}") for name, size in FILES.items()],
+        *[
+            Row(f"download_100MiB_{kind}", load, Request("/files/100MiB", TOKENS), unit="MiB", goal=1.0)
+            for kind, load in [("tls", Kept(4, is_tls=True, least=FILES["100MiB"])), ("http2", Streams(4, 1))]
+        ],
         *[transfer(f"upload_{name}", FILES[name], "/uploads", FILES[name]) for name in ["64KiB", "1MiB"]],
     ],
     "websocket": [Row("frames", Frames(), Request("/frames", TOKENS), app="frames", unit="frame")],
