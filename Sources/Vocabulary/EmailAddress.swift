@@ -1,8 +1,6 @@
-internal import Vocabulary
-
 /// An email address for comparison, without regard to the case of ASCII letters. No other letters are folded: a name in
 /// another script that looks like an ASCII one is another name.
-package struct EmailAddress: Equatable, Sendable {
+package struct EmailAddress: Hashable, Sendable {
     /// The longest address in bytes (RFC 5321 4.5.3.1: 64 and 255, and the `@`).
     private static let longest = 320
 
@@ -22,6 +20,9 @@ package struct EmailAddress: Equatable, Sendable {
         self.local = Array(parts[0])
         self.domain = Array(parts[1])
     }
+
+    /// The folded text.
+    package var text: String { String(decoding: self.local + [UInt8(ascii: "@")] + self.domain, as: UTF8.self) }
 
     /// The bytes of a text with ASCII letters in lower case.
     package static func folded(_ text: String) -> [UInt8] {
