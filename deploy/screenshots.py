@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Makes pictures of the gateway's pages with headless Chromium, and checks that everybody can use them:
 
-    deploy/screenshots.py [--binary PATH] [--pages FILE] [--language TAG] FOLDER
+    deploy/screenshots.py [--binary PATH] [--pages FILE] [--language TAG] [--demo] FOLDER
 
 Each state of each page is shown on a phone and a desktop, light and dark, in forced colours, and from right to left;
-sheet-*.png show all states side by side. FILE has settings with `pages`, to look at colours and templates of your own. Exit
+sheet-*.png show all states side by side. --demo: the pages of `sallyport demo` instead. FILE has settings with `pages`, to look at colours and templates of your own. Exit
 status 1: a page fails a check, which is printed. Chromium is Debian's package, and reaches this machine only.
 """
 
@@ -204,7 +204,7 @@ class Browser:
 
     def focus_wrong(self):
         """Goes around the page with the tabulator key, and through the browser's own part between end and start."""
-        expected = self.value("document.querySelectorAll('a[href], button, input:not([type=hidden])').length")
+        expected = self.value("document.querySelectorAll('a[href], button, summary, input:not([type=hidden])').length")
         seen = {}
         for _ in range(2 * expected + 4):
             for kind in ("keyDown", "keyUp"):
@@ -297,6 +297,51 @@ clients:
         return self.post("/oauth/token", exchange)["access_token"]
 
 
+class Demo:
+    """`sallyport demo`."""
+
+    def __init__(self, binary: str):
+        self.process = subprocess.Popen([binary, "demo", "--port", "0"], stdout=subprocess.PIPE, text=True)
+        for line in self.process.stdout:
+            if found := re.match(r"Open (http://\S+)/ ", line):
+                self.origin = found[1]
+                return
+        sys.exit("the demo does not start")
+
+
+def walk_demo(demo: Demo, browser: Browser):
+    """Leads the browser through the demo; yields the name of each page."""
+
+    def sign_in():
+        browser.wait("document.querySelector('#password')")
+        browser.value(
+            "document.querySelector('#identifier').value = 'ada@example.com';"
+            f"document.querySelector('#password').value = '{PASSWORD}';"
+            "document.querySelector('form').requestSubmit()"
+        )
+
+    browser.visit(f"{demo.origin}/public/")
+    yield "demo-public"
+    browser.value("document.querySelector('form').requestSubmit()")
+    browser.wait("location.pathname === '/hello'")
+    yield "demo-transfer"
+    browser.visit(f"{demo.origin}/public/native-app/sign-in")
+    sign_in()
+    browser.wait("location.pathname === '/public/native-app/signed-in'")
+    yield "demo-native"
+    browser.call("Network.clearBrowserCookies")
+    browser.visit(f"{demo.origin}/hello")
+    sign_in()
+    browser.wait("location.pathname === '/hello'")
+    yield "demo-hello"
+    browser.value("document.querySelector('details').open = true")
+    yield "demo-unfolded"
+    browser.visit(f"{demo.origin}/board/")
+    yield "demo-forbidden"
+    browser.visit(f"{demo.origin}/down/")
+    yield "demo-down"
+
+
 def walk(gateway: Gateway, browser: Browser):
     """Leads the browser from state to state; yields the name of each."""
     own = f"{gateway.origin}/.sallyport"
@@ -363,21 +408,23 @@ def main() -> int:
     parser.add_argument("--binary", default=str(root / ".build/release/sallyport"))
     parser.add_argument("--pages", type=pathlib.Path)
     parser.add_argument("--language", default="en")
+    parser.add_argument("--demo", action="store_true")
     parser.add_argument("folder", type=pathlib.Path)
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     failures = 0
     pictures: dict[str, dict[str, bytes]] = {view: {} for view in VIEWS}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        gateway = Gateway(arguments.binary, arguments.pages)
+        gateway = Demo(arguments.binary) if arguments.demo else Gateway(arguments.binary, arguments.pages)
         browser = Browser(profile)
         try:
             browser.call("Network.enable")
             browser.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": arguments.language})
-            for page in walk(gateway, browser):
+            for page in (walk_demo if arguments.demo else walk)(gateway, browser):
                 wrong = []
                 direction = browser.value("document.documentElement.dir")
-                if direction not in ("ltr", "rtl"):
+                # The demo's app is written in one language.
+                if direction not in ("ltr", "rtl") and not arguments.demo:
                     wrong.append("the document has no direction")
                 for view in VIEWS:
                     browser.view(view)

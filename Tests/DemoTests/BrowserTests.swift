@@ -250,14 +250,24 @@ struct BrowserTests {
             #expect(try browser.value(Self.signInPage) == "true")
         }
     }
+
     /// Labels, contrast, focus and width of each page, in each language.
     @Test(arguments: ["en", "de", "fr", "es"]) func everybodyCanUseThePages(_ language: String) throws {
+        #expect(try Self.pictures(["--language", language]) == 102)
+    }
+
+    @Test func everybodyCanUseTheDemo() throws {
+        #expect(try Self.pictures(["--demo"]) == 48)
+    }
+
+    /// Looks at all pages, and returns how many pictures that made.
+    private static func pictures(_ options: [String]) throws -> Int {
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let script = Gateway.root.appending(path: "deploy/screenshots.py").path
-        let options = ["--binary", Gateway.binary.path, "--language", language, folder.path]
-        let run = try Servers.run("/usr/bin/python3", [script] + options)
+        let all = [script, "--binary", Gateway.binary.path] + options + [folder.path]
+        let run = try Servers.run("/usr/bin/python3", all)
         #expect(run.status == 0 && run.output.isEmpty, "\(run.output)")
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 102)
+        return try FileManager.default.contentsOfDirectory(atPath: folder.path).count
     }
 }

@@ -184,10 +184,10 @@ enum DemoPage {
         @media (prefers-color-scheme:dark){:root{--ground:#12161b;--sheet:#1b2128;--line:#323b46;--ink:#e8ecf1;\
         --soft:#a3afbd;--accent:#2f6fd0;--deep:#255cb0;--link:#8ab4f8;--tint:#33301f}}
         body{margin:0;background:var(--ground);color:var(--ink)}
-        main{box-sizing:border-box;max-width:44rem;margin:0 auto;padding:1.5rem 1rem}
+        main{box-sizing:border-box;max-width:48rem;margin:0 auto;padding:1.5rem 1rem}
         .card,details{margin-bottom:1rem;padding:1.5rem;background:var(--sheet);border:1px solid var(--line);\
         border-radius:.75rem}
-        .kicker{margin:0 0 .25rem;color:var(--soft);font-size:.875rem}
+        .kicker{margin:0 0 .5rem;color:var(--soft);font-size:.875rem}
         h1{margin:0;font-size:1.75rem;line-height:1.2}
         h2{margin:0 0 .5rem;font-size:1.125rem}details h2{margin-top:1.5rem}
         p{margin:.75rem 0 0}
@@ -199,12 +199,13 @@ enum DemoPage {
         font:inherit;font-weight:600;text-decoration:none;cursor:pointer}
         button{background:var(--accent);color:#fff}button:hover{background:var(--deep)}
         .quiet{display:block;border-color:var(--soft);color:inherit}.quiet:hover{background:var(--ground)}
+        @media (forced-colors:active){button{border-width:3px}}
         :is(button,a,summary):focus-visible{outline:3px solid #5b9bff;outline-offset:2px}
         ul{margin:0;padding-inline-start:1.25rem}li{margin-top:.5rem}
         summary{cursor:pointer;overflow-wrap:anywhere}
         table{border-collapse:collapse;width:100%}
         th,td{padding:.375rem 0;border-bottom:1px solid var(--line);text-align:start;vertical-align:top}
-        th{width:13rem;padding-inline-end:.75rem;font-weight:600}
+        th{width:15rem;padding-inline-end:.75rem;font-weight:600}
         td,code{font-family:ui-monospace,monospace;font-size:.9375rem;overflow-wrap:anywhere}
         a{color:var(--link)}
         @media (max-width:36rem){dl{display:block}dt{margin-top:.5rem}tr,th,td{display:block;width:auto}\
