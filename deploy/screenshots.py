@@ -60,6 +60,9 @@ CHECKS = r"""
   for (const element of document.querySelectorAll('a, button')) {
     if (!(element.ariaLabel || element.innerText).trim()) wrong.push('no name: ' + name(element));
   }
+  for (const element of document.querySelectorAll('[hidden]')) {
+    if (shown(element)) wrong.push('shown although it is hidden: ' + name(element));
+  }
   for (const image of document.images) if (!image.hasAttribute('alt')) wrong.push('no alt: ' + name(image));
   for (const element of document.querySelectorAll('input:not([type=hidden]), button')) {
     const {height} = (element.closest('label') ?? element).getBoundingClientRect();
@@ -99,6 +102,8 @@ CHECKS = r"""
 })()
 """
 
+# What the tabulator key reaches, if it is shown.
+FOCUSABLE = "a[href], button, summary, input:not([type=hidden])"
 # The element with the focus, by its position, and what is wrong with it; null: none has it.
 FOCUS = r"""
 (() => {
@@ -204,7 +209,7 @@ class Browser:
 
     def focus_wrong(self):
         """Goes around the page with the tabulator key, and through the browser's own part between end and start."""
-        expected = self.value("document.querySelectorAll('a[href], button, summary, input:not([type=hidden])').length")
+        expected = self.value(f"[...document.querySelectorAll('{FOCUSABLE}')].filter(element => element.checkVisibility()).length")
         seen = {}
         for _ in range(2 * expected + 4):
             for kind in ("keyDown", "keyUp"):
@@ -353,6 +358,10 @@ def walk(gateway: Gateway, browser: Browser):
     def set_cookie(name: str, value: str, origin: str = gateway.origin):
         browser.call("Network.setCookie", name=name, value=value, url=origin)
 
+    browser.call("Emulation.setScriptExecutionDisabled", value=True)
+    browser.visit(f"{own}/login")
+    yield "login-without-script"
+    browser.call("Emulation.setScriptExecutionDisabled", value=False)
     browser.visit(f"{own}/login")
     yield "login"
     browser.value(f"identifier.value = 'ada'; password.value = 'wrong'; {form}.requestSubmit()")

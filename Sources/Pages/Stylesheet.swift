@@ -7,6 +7,7 @@ enum Stylesheet {
         --soft:#566270;--accent:#1f5fbf;--deep:#184a96;--alert:#c62828;--tint:#fdeeee;--link:#184a96;font:100%/1.5 system-ui,sans-serif}
         @media (prefers-color-scheme:dark){:root{--ground:#12161b;--sheet:#1b2128;--line:#323b46;--field:#7d8997;\
         --ink:#e8ecf1;--soft:#a3afbd;--accent:#2f6fd0;--deep:#255cb0;--alert:#ef6b6b;--tint:#33201f;--link:#8ab4f8}}
+        [hidden]{display:none!important}
         body{margin:0;min-height:100vh;min-height:100dvh;display:grid;place-items:center;background:var(--ground);\
         color:var(--ink)}
         main{box-sizing:border-box;width:min(28rem,100%);padding:2rem 1.5rem;background:var(--sheet)}

@@ -17,6 +17,9 @@ struct ChoiceBench {
             case .hub: "Hub"
             }
         }
+
+        /// Whether its pages are programs, which do nothing without scripts.
+        var needsScripts: Bool { self == .partner }
     }
 
     let gateway: Gateway

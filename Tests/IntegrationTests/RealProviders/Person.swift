@@ -17,6 +17,11 @@ struct Person {
         try self.browser.visit(url)
     }
 
+    /// Lets the pages that are loaded next run scripts, where a provider's pages are programs.
+    func allowScripts() throws {
+        try self.browser.call("Emulation.setScriptExecutionDisabled", ["value": false])
+    }
+
     /// Waits until a page has what fits.
     func sees(_ selector: String, on page: String) throws {
         try self.browser.wait(
@@ -95,10 +100,6 @@ struct Person {
             try self.type(Self.ada.password, into: "input[name=password]")
             try self.press("form button")
         case .partner:
-            // Its pages are programs.
-            try self.browser.wait(until: "location.href.startsWith('http://127.0.0.1:')")
-            try self.browser.call("Emulation.setScriptExecutionDisabled", ["value": false])
-            if self.isWithoutScript { try self.browser.call("Page.reload") }
             if !isKnown {
                 try self.sees("input[name=username]", on: "http://127.0.0.1:")
                 try self.type(Self.ada.login, into: "input[name=username]")
@@ -127,9 +128,6 @@ struct Person {
             try self.sees("button[name=logout]", on: "http://127.0.0.1:")
             try self.press("button[name=logout]")
         case .partner:
-            try self.browser.wait(until: "location.href.startsWith('http://127.0.0.1:')")
-            try self.browser.call("Emulation.setScriptExecutionDisabled", ["value": false])
-            if self.isWithoutScript { try self.browser.call("Page.reload") }
             try self.sees("button.btn-danger", on: "http://127.0.0.1:")
             try self.press("button.btn-danger")
         case .hub: break
